@@ -32,7 +32,7 @@ use crate::{demo, doctor, exit, init, observe, operate, pages, permissions, run,
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Write JSON, a line for each thing told; errors too
+    /// Write JSON, a line for each event or answer; errors too
     #[arg(long, global = true, help_heading = OF_ALL)]
     pub(crate) json: bool,
     /// Read settings from this file, instead of incumbent.toml where that is in the working directory
@@ -46,21 +46,6 @@ pub(crate) struct Cli {
 
 /// The help heading of the options that every command takes.
 const OF_ALL: &str = "Of every command";
-
-/// Parses a time, such as `1500ms`.
-pub(crate) fn time(text: &str) -> Result<std::time::Duration, String> {
-    humantime::parse_duration(text)
-        .map_err(|_| "a time is a number with a unit, such as 1500ms, 30s or 5m".to_owned())
-}
-
-/// Parses a time greater than zero, so that a periodic action cannot run without a pause.
-pub(crate) fn some_time(text: &str) -> Result<std::time::Duration, String> {
-    const LEAST: std::time::Duration = std::time::Duration::from_millis(10);
-    match time(text)? {
-        time if time >= LEAST => Ok(time),
-        _ => Err("it must be at least 10ms".into()),
-    }
-}
 
 impl Cli {
     /// The whole command line: every page of help ends with the exit codes of its command.
@@ -99,8 +84,8 @@ pub(crate) enum Command {
     Candidate(demo::CandidateArgs),
     #[command(name = "run-guard", hide = true)]
     Guard(run::GuardArgs),
-    #[command(name = "run-heir", hide = true)]
-    Heir(run::HeirArgs),
+    #[command(name = "run-cleanup", hide = true)]
+    Cleanup(run::CleanupArgs),
     #[command(name = "run-exec", hide = true)]
     Exec(run::ExecArgs),
 }

@@ -34,7 +34,7 @@ pub(crate) enum Exit {
 /// than eighty columns, so that a terminal does not break it elsewhere.
 pub(crate) const HELP: &str = "\
 Settings:
-  Every option that is no act is a setting: --lease 5s is the variable
+  Every option that is no action is a setting: --lease 5s is the variable
   INCUMBENT_LEASE=5s, and the line lease = \"5s\" of incumbent.toml, for every
   command that has such an option, or for one command in a table of its name,
   [run]. A flag counts before the environment, and that before the file.
@@ -43,16 +43,15 @@ Settings:
 
 Exit codes:
   0  done
-  1  failed; for demo: two leaders at once, or nobody ever led; for sim: an
-     invariant does not hold; for hand-over: the successor does not hold the
-     seat
-  2  the command line, a URL, a key or a name cannot be
+  1  failed; for demo: two leaders at once, or there was none; for sim: an
+     invariant does not hold; for hand-over: the successor does not lead
+  2  the command line, a URL, a key or a name is invalid
   3  the store does not answer (with --fail-fast)
   4  a setting is refused, or the store is not safe for an election, or not as
      asked for
   5  the bucket or file does not exist; `incumbent init` makes it
   6  not allowed, or the credentials cannot be read
-  7  the store is there and cannot serve: full, locked or damaged
+  7  the store exists and cannot serve: full, locked or damaged
   8  not elected in time (run --wait)
   9  a leader's work could not be ended (run --on-lost): look before you start
      it again
@@ -65,15 +64,15 @@ type Code = (u8, &'static str);
 
 /// The exit codes of any command that opens a store.
 const OF_STORES: [Code; 6] = [
-    (2, "the command line, a URL, a key or a name cannot be"),
+    (2, "the command line, a URL, a key or a name is invalid"),
     (3, "the store does not answer (with --fail-fast)"),
     (4, "a setting is refused, or the store is not safe for an election"),
     (5, "the bucket or file does not exist; `incumbent init` makes it"),
     (6, "not allowed, or the credentials cannot be read"),
-    (7, "the store is there and cannot serve: full, locked or damaged"),
+    (7, "the store exists and cannot serve: full, locked or damaged"),
 ];
 /// The exit codes of every other command.
-const OF_OTHERS: [Code; 1] = [(2, "the command line cannot be")];
+const OF_OTHERS: [Code; 1] = [(2, "the command line is invalid")];
 
 /// The meaning of a command's exit codes, for its page of help: those particular to it, and the common ones.
 pub(crate) fn page(command: &str) -> String {
@@ -81,7 +80,7 @@ pub(crate) fn page(command: &str) -> String {
         "demo" => (
             &[
                 (0, "at no time were there two leaders"),
-                (1, "two led at once, or nobody ever did"),
+                (1, "two candidates led at once, or none ever did"),
                 (5, "the file's folder does not exist"),
             ],
             &OF_STORES,
@@ -95,37 +94,36 @@ pub(crate) fn page(command: &str) -> String {
             ],
             &OF_STORES,
         ),
-        "status" => (&[(0, "told, whether the seat is held or vacant")], &OF_STORES),
+        "status" => (&[(0, "printed, whether the election is held or vacant")], &OF_STORES),
         "observe" => (&[(0, "asked to end, or --count or --for is over")], &OF_STORES),
         "hand-over" => (
             &[
-                (0, "the successor holds the seat"),
-                (1, "somebody else does, or nobody, or the leader does not answer"),
+                (0, "the successor leads"),
+                (1, "another candidate leads, or none, or the leader does not answer"),
             ],
             &OF_STORES,
         ),
         "evict" => {
-            (&[(0, "the seat is vacant, also where it was before"), (1, "the answer was no")], &OF_STORES)
+            (&[(0, "the election is vacant, also where it was before"), (1, "the answer was no")], &OF_STORES)
         }
         "accept-reset" => (
             &[
-                (0, "someone holds the seat, or the store's next token is larger anyway"),
-                (1, "nobody took the seat in time, or the answer was no"),
+                (0, "a candidate leads, or the store's next token is larger anyway"),
+                (1, "no candidate led in time, or the answer was no"),
             ],
             &OF_STORES,
         ),
         "init" => (
             &[
-                (0, "it is there, and as asked for"),
-                (4, "it differs, and --update was not given; or that cannot be had here"),
+                (0, "the store exists and is as asked for"),
+                (4, "it differs, and --update was not given; or the store cannot do it"),
                 (5, "the file's folder does not exist"),
             ],
             &OF_STORES,
         ),
-        "doctor" => (
-            &[(0, "nothing is broken, weak or not"), (4, "something is broken, or a setting is refused")],
-            &OF_STORES,
-        ),
+        "doctor" => {
+            (&[(0, "nothing is broken"), (4, "something is broken, or a setting is refused")], &OF_STORES)
+        }
         "sim" => (&[(0, "whatever happened, every invariant held"), (1, "one does not hold")], &OF_OTHERS),
         "permissions" | "completions" | "man" => (&[(0, "written"), (1, "it cannot be written")], &OF_OTHERS),
         _ => (&[(0, "done")], &OF_STORES),

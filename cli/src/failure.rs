@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::exit::Exit;
-use crate::stderr::tell;
+use crate::stderr::report;
 
 /// The reason why a command failed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -78,9 +78,9 @@ impl Failure {
         if as_json {
             let Self { exit, code, message, causes } = self;
             let error = json!({ "code": code, "exit": *exit as u8, "message": message, "causes": causes });
-            tell(json!({ "error": error }));
+            report(json!({ "error": error }));
         } else {
-            tell(format_args!("incumbent: {self}"));
+            report(format_args!("incumbent: {self}"));
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output::{line, span};
 use crate::store::{StoreArgs, shown};
 
-/// Make a bucket or a file that elections can be held in, or say how one differs
+/// Make a bucket or a file for elections, or report how an existing one differs
 ///
 /// A NATS bucket gets file storage, a history of 1, a TTL (the lease of its elections) and the replicas asked
 /// for; without --markers it also refuses purges, which would take the record of a leader away. A
@@ -19,20 +19,20 @@ use crate::store::{StoreArgs, shown};
 ///
 /// An SQLite file is made where it does not exist; each of its elections has the lease of its candidates.
 ///
-/// In a store that was just made nobody leads before it is one lease old: it may have been made in place of another,
-/// in which someone still leads.
+/// In a new store no candidate leads before the store is one lease old: it may replace another store, in which a
+/// candidate still leads.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     store: StoreArgs,
-    /// The bucket's TTL: how long nobody else leads after a leader crashed
-    #[arg(long, value_name = "TIME", value_parser = crate::args::time, default_value = "30s")]
+    /// The bucket's TTL, which is the lease duration: how long no other candidate leads after a crash
+    #[arg(long, value_name = "TIME", value_parser = crate::time::time, default_value = "30s")]
     lease: Duration,
     /// On how many servers of a cluster the bucket is kept: 1, 3 or 5
     #[arg(long, value_name = "N", default_value_t = 1)]
     replicas: u32,
-    /// Let the server tell of a lease that is over (2.11 or newer): fail-over without a poll. Not where
+    /// Let the server report a lease that is over (2.11 or newer): fail-over without a poll. Not where
     /// candidates of the Go library take part
     #[arg(long)]
     markers: bool,
@@ -92,7 +92,7 @@ async fn bucket(args: &Args, settings: &NatsSettings, as_json: bool) -> Result<(
     let remedy = if report.differences.iter().all(|difference| difference.changeable) {
         "`incumbent init --update` with the same options sets it right"
     } else {
-        "NATS lets nobody change all of that: delete the bucket and make it anew with `incumbent init`"
+        "NATS does not allow all of these changes: delete the bucket and make it again with `incumbent init`"
     };
     Err(Failure::refused(format!("the bucket {:?} is not as asked for; {remedy}", settings.bucket())))
 }
@@ -120,7 +120,7 @@ async fn file(args: &Args, settings: &SqliteSettings, as_json: bool) -> Result<(
     } else {
         line(format_args!("made {path}"))?;
         if !info.never_used {
-            line("nobody leads in it before it is as old as a candidate's lease")?;
+            line("no candidate leads in it before it is as old as a candidate's lease")?;
         }
     }
     Ok(())
@@ -148,7 +148,7 @@ fn text_of(bucket: &str, report: &InitReport, args: &Args) -> Vec<String> {
     if report.created {
         lines.push(format!("made the bucket {bucket}"));
         if !args.new {
-            lines.push(format!("nobody leads in it before it is a lease old: {}", span(args.lease)));
+            lines.push(format!("no candidate leads in it before it is a lease old: {}", span(args.lease)));
         }
     } else if report.differences.is_empty() {
         lines.push(format!("the bucket {bucket} is ready for elections"));

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 /// How long a lease lasts.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct LeaseArgs {
-    /// How long nobody else leads after a leader crashed, such as 2s or 1500ms
-    #[arg(long, visible_alias = "ttl", help_heading = "Lease", value_name = "TIME", value_parser = crate::args::time)]
+    /// The lease duration, such as 2s or 1500ms: how long no other candidate leads after a leader crashed
+    #[arg(long, visible_alias = "ttl", help_heading = "Lease", value_name = "TIME", value_parser = crate::time::time)]
     pub(crate) lease: Option<Duration>,
     /// The bounds of the lease and everything that follows from it
     #[arg(long, help_heading = "Lease", value_enum, value_name = "NAME")]

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 
-use crate::stderr::{Log, tell};
+use crate::stderr::{Log, report};
 
 /// The variable that sets the filter, in the notation of `RUST_LOG`.
 pub(crate) const VARIABLE: &str = "INCUMBENT_LOG";
@@ -13,14 +13,14 @@ pub(crate) const VARIABLE: &str = "INCUMBENT_LOG";
 pub(crate) fn start(verbosity: u8) {
     let by_flag = match verbosity {
         // Commands report a connection's warning in their own words.
-        0 => "error,incumbent::hub::connection=off",
+        0 => "error,incumbent::driver::connection=off",
         1 => "warn,incumbent=info",
         2 => "warn,incumbent=debug",
         _ => "info,incumbent=trace",
     };
     let asked = std::env::var(VARIABLE).ok().filter(|_| verbosity == 0);
     let filter = EnvFilter::try_new(asked.as_deref().unwrap_or(by_flag)).unwrap_or_else(|error| {
-        tell(format_args!("incumbent: {VARIABLE} cannot be read, and is ignored: {error}"));
+        report(format_args!("incumbent: {VARIABLE} cannot be read, and is ignored: {error}"));
         EnvFilter::new(by_flag)
     });
     let in_colour = std::io::stderr().is_terminal();

@@ -25,6 +25,7 @@ mod sim;
 mod status;
 mod stderr;
 mod store;
+mod time;
 mod top;
 
 use std::process::ExitCode;
@@ -66,7 +67,7 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
             Command::Demo(args) => demo::run(*args, as_json).await.map(|exit| exit as u8),
             Command::Run(_) if std::process::id() == 1 => Ok(run::supervise_as_first().await?),
             Command::Run(args) => {
-                stderr::wait_for_nobody()?;
+                stderr::never_block()?;
                 run::run(*args, as_json).await
             }
             Command::Status(args) => status::run(&args, as_json).await.map(done),
@@ -79,16 +80,16 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
             Command::Init(args) => init::run(&args, as_json).await.map(done),
             Command::Sim(args) => sim::run(&args, as_json).map(|exit| exit as u8),
             Command::Permissions(args) => permissions::run(&args, as_json).map(done),
-            Command::Completions(args) => pages::completions(&args).map(done),
-            Command::Man(args) => pages::man(&args).map(done),
+            Command::Completions(args) => pages::completions(&args, &Cli::whole()).map(done),
+            Command::Man(args) => pages::man(&args, &Cli::whole()).map(done),
             Command::Candidate(args) => demo::candidate(&args).await.map(done),
             Command::Guard(args) => {
-                stderr::wait_for_nobody()?;
+                stderr::never_block()?;
                 Ok(run::guard(args).await.map(done)?)
             }
-            Command::Heir(args) => {
-                stderr::wait_for_nobody()?;
-                Ok(run::heir(&args, as_json).await.map(done)?)
+            Command::Cleanup(args) => {
+                stderr::never_block()?;
+                Ok(run::cleanup(&args, as_json).await.map(done)?)
             }
             Command::Exec(args) => run::exec(&args),
         }

@@ -11,10 +11,10 @@ use crate::output::{line, millis};
 use crate::status::leader_json;
 use crate::store::StoreArgs;
 
-/// Tell who holds the seat of an election, and every change of it
+/// Print who leads an election, and every change of leader
 ///
-/// It begins with what holds now. It takes no part in the election, and tells a vacancy as soon as the
-/// store shows it.
+/// Begins with the present leader. It takes no part in the election, and prints a vacancy as soon as the store
+/// shows it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     count: Option<u64>,
     /// End after this time, such as 30s or 5m; by default at Ctrl-C
-    #[arg(long = "for", value_name = "TIME", value_parser = crate::args::time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = crate::time::time)]
     duration: Option<Duration>,
     #[command(flatten)]
     store: StoreArgs,
@@ -42,15 +42,15 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let store = args.store.open_to_look().await?;
     let watch = async {
         let mut observer = store.observe(&args.key).await?;
-        let mut told = 0;
-        while args.count.is_none_or(|count| told < count) {
+        let mut printed = 0;
+        while args.count.is_none_or(|count| printed < count) {
             let Some(seen) = observer.next().await else { break };
             let age = observer.age(&seen);
             let text = if as_json { json_of(&seen, age).to_string() } else { text_of(&seen) };
             if !line(text)? {
                 break;
             }
-            told += 1;
+            printed += 1;
         }
         Ok(())
     };

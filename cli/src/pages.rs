@@ -7,7 +7,6 @@ use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::args::Cli;
 use crate::failure::Failure;
 use crate::output::{line, text};
 
@@ -43,16 +42,16 @@ Examples:
   incumbent man run | man -l -
   incumbent man --out ~/.local/share/man/man1";
 
-/// `incumbent completions`.
-pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
+/// `incumbent completions`, for this command line.
+pub(crate) fn completions(args: &CompletionsArgs, whole: &Command) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut visible(), "incumbent", &mut script);
+    clap_complete::generate(args.shell, &mut visible(whole), "incumbent", &mut script);
     text(&script)
 }
 
-/// `incumbent man`.
-pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
-    let command = visible();
+/// `incumbent man`, for this command line.
+pub(crate) fn man(args: &ManArgs, whole: &Command) -> Result<(), Failure> {
+    let command = visible(whole);
     if let Some(folder) = &args.out {
         let pages = pages(command);
         for (name, page) in &pages {
@@ -75,8 +74,7 @@ pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
 }
 
 /// The command line without its hidden commands.
-fn visible() -> Command {
-    let whole = Cli::whole();
+fn visible(whole: &Command) -> Command {
     let commands: Vec<_> =
         whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();
     let mut visible = Command::new("incumbent").version(env!("CARGO_PKG_VERSION")).subcommands(commands);

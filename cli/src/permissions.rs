@@ -36,7 +36,7 @@ Examples:
       What a candidate of one election needs.
   incumbent permissions --role observer \\
       --store 'nats://10.0.0.1/ELECTIONS?inbox_prefix=_INBOX_monitor'
-      What somebody needs who looks on, with an inbox of its own.
+      What an observer needs, with an inbox of its own.
   incumbent permissions --role operator --store nats://10.0.0.1/ELECTIONS --json
       As claims of a JWT.";
 

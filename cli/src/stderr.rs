@@ -1,7 +1,7 @@
 //! The standard error. A leader never waits for a reader of it.
 //!
 //! A pipe without a reader fills up, and a terminal can be halted; then a write to it blocks. In a process where
-//! that would matter, [`wait_for_nobody`] has a thread of its own write.
+//! that would matter, [`never_block`] has a thread of its own write.
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -9,12 +9,14 @@ use std::io::{self, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// The queued bytes above which [`room`] makes its caller wait.
-const ROOM: usize = 1024 * 1024;
+use serde_json::json;
+
+/// The queued bytes above which [`wait_for_space`] makes its caller wait.
+const SPACE: usize = 1024 * 1024;
 /// The most bytes that are kept for a reader; beyond it lines are left out, and counted.
 const MOST: usize = 8 * 1024 * 1024;
-/// The longest time that the end of the program waits for an idle reader.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The longest time that the end of the program waits for a reader that reads nothing.
+const IDLE: Duration = Duration::from_secs(1);
 
 static QUEUE: OnceLock<Queue> = OnceLock::new();
 
@@ -46,7 +48,8 @@ impl State {
     /// The next text to write.
     fn take(&mut self) -> Option<Vec<u8>> {
         if self.texts.is_empty() && self.left_out > 0 {
-            let text = format!("incumbent: {} lines were left out: nobody read them\n", self.left_out);
+            let text =
+                format!("incumbent: {} lines were left out, because they were not read\n", self.left_out);
             self.left_out = 0;
             self.put(text.into_bytes());
         }
@@ -78,14 +81,23 @@ impl Queue {
 }
 
 /// Has a thread write from now on, so that no caller waits.
-pub(crate) fn wait_for_nobody() -> io::Result<()> {
+pub(crate) fn never_block() -> io::Result<()> {
     let queue = QUEUE.get_or_init(Queue::default);
     std::thread::Builder::new().name("stderr".into()).spawn(|| queue.write()).map(drop)
 }
 
 /// Writes a line. A reader that has gone is no reason to end: a leader leads on.
-pub(crate) fn tell(text: impl Display) {
+pub(crate) fn report(text: impl Display) {
     put(format!("{text}\n").into_bytes());
+}
+
+/// Writes a warning for a person.
+pub(crate) fn warn(as_json: bool, message: &str) {
+    if as_json {
+        report(json!({ "event": "warning", "message": message }));
+    } else {
+        report(format_args!("incumbent: {message}"));
+    }
 }
 
 fn put(text: Vec<u8>) {
@@ -101,8 +113,8 @@ fn put(text: Vec<u8>) {
 }
 
 /// Returns when there is space in the queue, for callers that can wait. Cancel-safe.
-pub(crate) async fn room() {
-    while QUEUE.get().is_some_and(|queue| queue.lock().size > ROOM) {
+pub(crate) async fn wait_for_space() {
+    while QUEUE.get().is_some_and(|queue| queue.lock().size > SPACE) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -113,7 +125,7 @@ pub(crate) fn flush() {
     let mut state = queue.lock();
     while state.size > 0 || state.left_out > 0 {
         let before = (state.size, state.texts.len());
-        let waited = queue.changed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner);
+        let waited = queue.changed.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
         state = waited.0;
         if waited.1.timed_out() && before == (state.size, state.texts.len()) {
             return;
@@ -121,7 +133,7 @@ pub(crate) fn flush() {
     }
 }
 
-/// The log's writer, as [`tell`] is for lines.
+/// The log's writer, as [`report`] is for lines.
 #[derive(Debug)]
 pub(crate) struct Log;
 
@@ -141,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_much_is_left_out_and_counted_once_there_is_room() {
+    fn what_is_too_much_is_left_out_and_counted_once_there_is_space() {
         let mut state = State::default();
         state.put(vec![b'x'; MOST - 2]);
         state.put(b"a\n".to_vec());
@@ -152,7 +164,10 @@ mod tests {
             state.size -= size;
         }
         let said = state.take().unwrap();
-        assert_eq!(String::from_utf8(said).unwrap(), "incumbent: 2 lines were left out: nobody read them\n");
+        assert_eq!(
+            String::from_utf8(said).unwrap(),
+            "incumbent: 2 lines were left out, because they were not read\n"
+        );
         assert_eq!(state.take(), None);
     }
 }

@@ -8,7 +8,7 @@ use incumbent::store::{NatsSettings, StoreSettings};
 use incumbent::{Store, StoreBuilder};
 
 use crate::failure::Failure;
-use crate::stderr::tell;
+use crate::stderr::report;
 
 /// Which store, on the command line of every command.
 #[derive(Clone, Debug, clap::Args)]
@@ -70,19 +70,19 @@ impl StoreArgs {
         builder: StoreBuilder,
         settings: StoreSettings,
     ) -> Result<Store, Failure> {
-        self.open_telling(builder, settings, &Teller::default()).await
+        self.open_reporting(builder, settings, &ConnectionReports::default()).await
     }
 
-    /// Opens the store; `teller` reports the connection's warnings.
-    pub(crate) async fn open_telling(
+    /// Opens the store; `reports` reports the connection's warnings.
+    pub(crate) async fn open_reporting(
         &self,
         builder: StoreBuilder,
         settings: StoreSettings,
-        teller: &Teller,
+        reports: &ConnectionReports,
     ) -> Result<Store, Failure> {
         let settings = match settings {
             StoreSettings::Nats(settings) => {
-                StoreSettings::Nats(Box::new(tell_warning(*settings, teller.clone())))
+                StoreSettings::Nats(Box::new(report_warnings(*settings, reports.clone())))
             }
             settings => settings,
         };
@@ -90,37 +90,37 @@ impl StoreArgs {
     }
 }
 
-/// Reports a connection's warnings on the standard error, until hushed.
+/// Reports a connection's warnings on the standard error, until stoped.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Teller(Arc<AtomicBool>);
+pub(crate) struct ConnectionReports(Arc<AtomicBool>);
 
-impl Teller {
+impl ConnectionReports {
     /// Reports no more: the terminal shows something else.
-    pub(crate) fn hush(&self) {
+    pub(crate) fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    fn say(&self, text: &str) {
+    fn write(&self, text: &str) {
         if !self.0.load(Ordering::Relaxed) {
-            tell(format_args!("incumbent: {text}"));
+            report(format_args!("incumbent: {text}"));
         }
     }
 }
 
-/// Reports the begin and the end of a connection's trouble on the standard error: a line each.
-fn tell_warning(settings: NatsSettings, teller: Teller) -> NatsSettings {
-    let told = AtomicBool::new(false);
+/// Reports when a connection is lost and when it is back on the standard error: a line each.
+fn report_warnings(settings: NatsSettings, reports: ConnectionReports) -> NatsSettings {
+    let is_waiting = AtomicBool::new(false);
     settings.on_event(move |event| match event {
-        ConnectionEvent::Connected { .. } if told.swap(false, Ordering::Relaxed) => {
-            teller.say("the store answers");
+        ConnectionEvent::Connected { .. } if is_waiting.swap(false, Ordering::Relaxed) => {
+            reports.write("the store answers");
         }
         ConnectionEvent::Failed { detail } | ConnectionEvent::NotAuthorized { detail }
-            if !told.swap(true, Ordering::Relaxed) =>
+            if !is_waiting.swap(true, Ordering::Relaxed) =>
         {
-            teller.say(&format!("waiting for the store: {detail}"));
+            reports.write(&format!("waiting for the store: {detail}"));
         }
         ConnectionEvent::NotPermitted { action, subject } => {
-            teller.say(&format!("a permission is missing: allow {action:?} on {subject:?}"));
+            reports.write(&format!("a permission is missing: allow {action:?} on {subject:?}"));
         }
         _ => {}
     })

@@ -14,7 +14,7 @@
 //!
 //! # The contract, in one sentence
 //!
-//! Give [`handle`](campaign::Campaign::handle) what happened and when, then carry out what
+//! Give [`handle`](campaign::Campaign::handle) each input with its time, then carry out what
 //! [`poll`](campaign::Campaign::poll) returns until it is [`WakeAt`](campaign::Output::WakeAt),
 //! which means: nothing more until an input, or that instant.
 //!
@@ -75,8 +75,7 @@
 //! [`campaign`] has the states, the argument for safety, and an order in which to read its files; [`queue`] is the second
 //! acquisition rule, for a store whose standard election is a queue. [`session`] is one
 //! connection with all its campaigns, which a driver carries out. [`reconcile`] keeps a user's handlers in line with
-//! leadership. [`store`] says what a store must be able to answer, and what each answer
-//! proves. [`record`] is the encoding, byte by byte.
+//! leadership. [`store`] defines the answers of a store, and what each proves. [`record`] is the encoding, byte by byte.
 //!
 //! # Glossary
 //!
@@ -103,8 +102,8 @@
 //! | companion | the key beside our place, in a queue of ours alone |
 //! | proof | keep-alives of both leases, then a linearised read of both keys under the same raft term |
 //! | splay | a random wait before a first campaign, so that a fleet that starts together does not stampede |
-//! | first observation | when one's own clock first observed a revision |
-//! | win delay | how long a new holder waits before its win is reported, where a previous leader might still believe it leads |
+//! | first observation | the instant at which a candidate's own clock first observed a revision |
+//! | win delay | the time for which a new holder waits before its win is reported, where a previous leader might still believe it leads |
 //! | drain | the bounded time in which a leader that leaves finishes its work, while the lease is still held and renewed |
 //! | hand over | a release that names the successor; other candidates hold back for a moment |
 //! | barred | kept out because the next token would not be above every token observed |

@@ -12,7 +12,7 @@ use crate::record::{Attempt, Headers};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision};
 
-/// What a write demands of the key before it is applied; the store compares and writes in one step.
+/// The entry that a write expects under the key before it is applied; the store compares and writes in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Expect {
     /// Nothing is there: no record, no tombstone, no marker.
@@ -26,13 +26,13 @@ pub enum Expect {
 pub struct Write {
     /// Its number, under which the answer comes back.
     pub attempt: Attempt,
-    /// What it must find.
+    /// The expected entry.
     pub expect: Expect,
-    /// What it puts there.
+    /// The new entry.
     pub action: Action,
 }
 
-/// What a write puts under the key.
+/// The new entry of a write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Acquire the lease.
@@ -53,8 +53,8 @@ pub struct Put {
     pub value: String,
     /// Its headers.
     pub headers: Headers,
-    /// How long the store keeps the record at least: its `Incumbent-Lease`. Sent along where the store can expire records
-    /// one by one, rounded up to what the store can keep. A record that stands longer is always safe; with one that
+    /// The least time for which the store keeps the record: its `Incumbent-Lease`. Sent along where the store can
+    /// expire records one by one, rounded up to what the store can keep. A record that is kept longer is always safe; with one that
     /// vanishes sooner, the knowledge of its holder is lost.
     pub lease: Duration,
 }
@@ -87,9 +87,9 @@ pub enum Outcome {
 /// The reason for which a store cannot do what is asked, and that needs a person.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fault {
-    /// What kind of fault.
+    /// The kind of the fault.
     pub kind: FaultKind,
-    /// What the store said, and the remedy.
+    /// The store's message, and the remedy.
     pub detail: String,
 }
 
@@ -130,23 +130,23 @@ pub struct StoreInfo {
     pub newest: Option<Revision>,
 }
 
-/// What a store can do, as far as a campaign needs to know; it does not change while it is open.
+/// The capabilities of a store that a campaign needs to know; they do not change while it is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// A record can have a lease time of its own, shorter than the store's maximum age.
     pub own_lease: bool,
-    /// What lease times are rounded up to (one second for NATS where records have their own).
+    /// The step to which lease times are rounded up (one second for NATS where records have their own).
     pub lease_step: Duration,
     /// The shortest and the longest lease the store can keep.
     pub shortest: Duration,
     /// See [`shortest`](Self::shortest).
     pub longest: Duration,
-    /// How long after its time a record may still be there.
+    /// The longest time for which an expired record may still be there.
     pub granularity: Duration,
     /// Expiry is pushed to watchers, as a marker.
     pub expiry_pushed: bool,
     /// Acknowledgements carry the incarnation, so a campaign need not ask for it.
     pub incarnation_acked: bool,
-    /// How long a store that is well may be without a leader of its own when one of its servers fails.
+    /// The longest time for which a healthy store may lack a leader of its own when one of its servers fails.
     pub fail_over: Duration,
 }

@@ -1,10 +1,11 @@
 //! A participant of an election.
 
+use incumbent_ffi::Leave;
 use napi::bindgen_prelude::Function;
 use napi::{Env, Result};
 use napi_derive::napi;
 
-use crate::feed::Feed;
+use crate::feed::{Feed, event, held_event};
 use crate::operation::{Operation, Value};
 use crate::outcome::{Failure, Outcome, failure, outcome};
 use crate::term::{Hold, Term};
@@ -65,13 +66,13 @@ impl Candidate {
     /// Returns the events from now on, beginning with the current state.
     #[napi]
     pub fn events(&self) -> Outcome<Feed> {
-        outcome(self.candidate.events().map(Feed::of_events))
+        outcome(self.candidate.events(event).map(Feed::from))
     }
 
     /// Returns the same events, and holds each term from the moment it is won: `Won` comes with a hold.
     #[napi]
     pub fn holding_events(&self) -> Outcome<Feed> {
-        outcome(self.candidate.holding_events().map(Feed::of_held_events))
+        outcome(self.candidate.holding_events(held_event).map(Feed::from))
     }
 
     /// Answers with the current or the next term, held, or nothing once the campaign is over; with the one after
@@ -85,19 +86,19 @@ impl Candidate {
     /// Gives up leadership, and campaigns on.
     #[napi]
     pub fn resign(&self, inside: bool) -> Operation {
-        Operation::of_nothing(self.candidate.resign(inside))
+        Operation::of_nothing(self.candidate.leave(Leave::Resign, inside))
     }
 
     /// Hands leadership over to the candidate of that name.
     #[napi]
     pub fn hand_over(&self, to: String, inside: bool) -> Operation {
-        Operation::of_nothing(self.candidate.hand_over(&to, inside))
+        Operation::of_nothing(self.candidate.leave(Leave::HandOver(&to), inside))
     }
 
     /// Gives up leadership and ends the campaign.
     #[napi]
     pub fn close(&self, inside: bool) -> Operation {
-        Operation::of_nothing(self.candidate.close(inside))
+        Operation::of_nothing(self.candidate.leave(Leave::Close, inside))
     }
 
     /// Answers when the campaign is over, for any cause.

@@ -1,9 +1,11 @@
 //! A stream of items, in order.
 
-use incumbent_ffi::{Event, Observed, Taken, Wake};
+use std::time::Duration;
+
+use incumbent_ffi::{Event, Observation, Taken};
 use napi_derive::napi;
 
-use crate::bell::Bell;
+use crate::notifier::Notifier;
 use crate::outcome::Failure;
 use crate::term::{Hold, Term};
 use crate::value::LeaderRow;
@@ -40,60 +42,12 @@ pub struct ObservationRow {
 /// A stream of items, in order; each item goes to one taker.
 #[napi(js_name = "Feed")]
 pub struct Feed {
-    source: Box<dyn Source>,
+    feed: incumbent_ffi::Feed<Item>,
 }
 
-/// A feed of any type.
-trait Source: Send {
-    fn take(&self) -> Option<Item>;
-    fn tell(&self, wake: Wake) -> bool;
-    fn missed(&self) -> u64;
-    fn close(&self);
-}
-
-struct Mapped<T, F> {
-    feed: incumbent_ffi::Feed<T>,
-    map: F,
-}
-
-impl<T, F> Source for Mapped<T, F>
-where
-    T: Send + 'static,
-    F: Fn(T) -> Item + Send,
-{
-    fn take(&self) -> Option<Item> {
-        match self.feed.take() {
-            Ok(Taken::Item(item)) => Some((self.map)(item)),
-            Ok(Taken::Nothing) => None,
-            Ok(Taken::Over) => Some(Item::default()),
-            Err(error) => Some(Item { failure: Some(error.into()), ..Item::default() }),
-        }
-    }
-
-    fn tell(&self, wake: Wake) -> bool {
-        self.feed.tell_here(wake)
-    }
-
-    fn missed(&self) -> u64 {
-        self.feed.missed()
-    }
-
-    fn close(&self) {
-        self.feed.close();
-    }
-}
-
-impl Feed {
-    pub(crate) fn of_events(feed: incumbent_ffi::Feed<Event>) -> Self {
-        Self { source: Box::new(Mapped { feed, map: |told| item(told, None) }) }
-    }
-
-    pub(crate) fn of_held_events(feed: incumbent_ffi::Feed<(Event, Option<incumbent_ffi::Hold>)>) -> Self {
-        Self { source: Box::new(Mapped { feed, map: |(told, hold)| item(told, hold) }) }
-    }
-
-    pub(crate) fn of_observations(feed: incumbent_ffi::Feed<Observed>) -> Self {
-        Self { source: Box::new(Mapped { feed, map: observation }) }
+impl From<incumbent_ffi::Feed<Item>> for Feed {
+    fn from(feed: incumbent_ffi::Feed<Item>) -> Self {
+        Self { feed }
     }
 }
 
@@ -102,53 +56,74 @@ impl Feed {
     /// Takes the next item; null while there is nothing.
     #[napi]
     pub fn take(&self) -> Option<Item> {
-        self.source.take()
+        match self.feed.take() {
+            Ok(Taken::Item(item)) => Some(item),
+            Ok(Taken::Nothing) => None,
+            Ok(Taken::Over) => Some(Item::default()),
+            Err(error) => Some(Item { failure: Some(error.into()), ..Item::default() }),
+        }
     }
 
-    /// Rings `bell` with that number when there may be something; returns false where there may be already.
+    /// Notifies the event loop with that number when there may be something; returns false where there may be already.
     #[napi]
-    pub fn tell(&self, bell: &Bell, id: u32) -> bool {
-        self.source.tell(bell.wake(id))
+    pub fn notify(&self, notifier: &Notifier, id: u32) -> bool {
+        self.feed.ready().wake_inline(notifier.wake(id))
     }
 
     /// The number of items that were dropped because they were not taken in time.
     #[napi(getter)]
     pub fn missed(&self) -> f64 {
         // Exact up to 2^53.
-        self.source.missed() as f64
+        self.feed.missed() as f64
     }
 
     /// Ends the feed: nothing more is taken, and waiters are notified.
     #[napi]
     pub fn close(&self) {
-        self.source.close();
+        self.feed.close();
     }
 }
 
-fn item(event: Event, hold: Option<incumbent_ffi::Hold>) -> Item {
-    let (kind, hold) = (event.kind().code(), hold.map(Hold::from));
-    let mut row = EventRow { kind, term: None, hold, detail: None, message: None, leader: None };
+/// Converts an event.
+pub(crate) fn event(event: Event) -> Item {
+    let kind = event.code();
+    let mut row = EventRow { kind, term: None, hold: None, detail: None, message: None, leader: None };
+    let view = |term| Some(Term::from(incumbent_ffi::Term::from(term)));
     match event {
-        Event::Won(term) => row.term = Some(term.into()),
-        Event::Draining(term, reason) | Event::Lost(term, reason) => {
-            row.term = Some(term.into());
+        Event::Won(term) => row.term = view(term),
+        Event::Draining { term, reason, .. } | Event::Lost { term, reason } => {
+            row.term = view(term);
             row.detail = Some(reason.code());
         }
         Event::LeaderChanged(leader) => row.leader = leader.map(LeaderRow::from),
         Event::StateChanged(state) => row.detail = Some(state.code()),
         Event::Warning(warning) => {
-            row.detail = Some(warning.code);
-            row.message = Some(warning.message);
+            row.detail = Some(warning.code());
+            row.message = Some(warning.to_string());
         }
     }
     Item { event: Some(row), ..Item::default() }
 }
 
-fn observation(seen: Observed) -> Item {
+/// Converts an event, and holds its term where it is won.
+pub(crate) fn held_event(held: Event) -> Item {
+    let hold = match &held {
+        Event::Won(term) => Some(Hold::from(incumbent_ffi::Hold::from(term.clone()))),
+        _ => None,
+    };
+    let mut item = event(held);
+    if let Some(row) = &mut item.event {
+        row.hold = hold;
+    }
+    item
+}
+
+/// Converts an observation that has held for `age`.
+pub(crate) fn observation(seen: Observation, age: Duration) -> Item {
     let row = ObservationRow {
-        election: seen.election,
+        election: seen.election.to_string(),
         leader: seen.leader.map(LeaderRow::from),
-        age_ms: seen.age.as_secs_f64() * 1000.0,
+        age_ms: age.as_secs_f64() * 1000.0,
     };
     Item { observation: Some(row), ..Item::default() }
 }

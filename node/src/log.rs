@@ -1,6 +1,6 @@
 //! Hands log records to every event loop that requests them.
 
-#![allow(deprecated, reason = "as the bell: what is logged keeps no event loop running")]
+#![allow(deprecated, reason = "as the notifier: what is logged keeps no event loop running")]
 
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 

@@ -29,7 +29,7 @@ pub fn version() -> &'static str {
 /// All codes.
 #[napi]
 pub fn codes() -> Vec<CodeRow> {
-    Code::ALL.map(|code| CodeRow { code: code.text(), is_temporary: code.is_temporary() }).into()
+    Code::all().map(|code| CodeRow { code: code.text(), is_temporary: code.is_temporary() }).collect()
 }
 
 /// All reasons.

@@ -1,12 +1,11 @@
 //! A call that takes time and has one answer.
 
-use incumbent_ffi::Wake;
 use napi::bindgen_prelude::Either8;
 use napi_derive::napi;
 
-use crate::bell::Bell;
 use crate::candidate::Candidate;
 use crate::feed::Feed;
+use crate::notifier::Notifier;
 use crate::outcome::Failure;
 use crate::store::Store;
 use crate::term::Hold;
@@ -28,50 +27,16 @@ pub struct Answer {
 /// A call that takes time and has one answer; it runs from its creation.
 #[napi(js_name = "Operation")]
 pub struct Operation {
-    pending: Box<dyn Pending>,
-}
-
-/// An operation with an answer of any type.
-trait Pending: Send {
-    fn take(&self) -> Option<Answer>;
-    fn tell(&self, wake: Wake) -> bool;
-    fn cancel(&self);
-}
-
-struct Mapped<T, F> {
-    operation: incumbent_ffi::Operation<T>,
-    map: F,
-}
-
-impl<T, F> Pending for Mapped<T, F>
-where
-    T: Send + 'static,
-    F: Fn(T) -> Option<Value> + Send,
-{
-    fn take(&self) -> Option<Answer> {
-        Some(match self.operation.take()? {
-            Ok(answer) => Answer { failure: None, value: (self.map)(answer) },
-            Err(error) => Answer { failure: Some(error.into()), value: None },
-        })
-    }
-
-    fn tell(&self, wake: Wake) -> bool {
-        self.operation.tell_here(wake)
-    }
-
-    fn cancel(&self) {
-        self.operation.cancel();
-    }
+    operation: incumbent_ffi::Operation<Option<Value>>,
 }
 
 impl Operation {
-    /// Wraps an operation; `map` converts its answer to JavaScript.
-    pub(crate) fn new<T, F>(operation: incumbent_ffi::Operation<T>, map: F) -> Self
-    where
-        T: Send + 'static,
-        F: Fn(T) -> Option<Value> + Send + 'static,
-    {
-        Self { pending: Box::new(Mapped { operation, map }) }
+    /// Wraps an operation; `convert` makes its answer a value for JavaScript.
+    pub(crate) fn new<T: Send + 'static>(
+        operation: incumbent_ffi::Operation<T>,
+        convert: fn(T) -> Option<Value>,
+    ) -> Self {
+        Self { operation: operation.map(convert) }
     }
 
     /// Wraps an operation without a value.
@@ -85,18 +50,21 @@ impl Operation {
     /// Takes the answer, once; null while there is none.
     #[napi]
     pub fn take(&self) -> Option<Answer> {
-        self.pending.take()
+        Some(match self.operation.take()? {
+            Ok(value) => Answer { failure: None, value },
+            Err(error) => Answer { failure: Some(error.into()), value: None },
+        })
     }
 
-    /// Rings `bell` with that number when the answer is there; returns false where it is there already.
+    /// Notifies the event loop with that number when the answer is there; returns false where it is there already.
     #[napi]
-    pub fn tell(&self, bell: &Bell, id: u32) -> bool {
-        self.pending.tell(bell.wake(id))
+    pub fn notify(&self, notifier: &Notifier, id: u32) -> bool {
+        self.operation.ready().wake_inline(notifier.wake(id))
     }
 
     /// Cancels the operation.
     #[napi]
     pub fn cancel(&self) {
-        self.pending.cancel();
+        self.operation.cancel();
     }
 }

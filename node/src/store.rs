@@ -5,9 +5,9 @@ use napi::Result;
 use napi::bindgen_prelude::{Either, Object};
 use napi_derive::napi;
 
-use crate::bell::Pulse;
 use crate::candidate::Candidate;
-use crate::feed::Feed;
+use crate::feed::{Feed, observation};
+use crate::notifier::Pulse;
 use crate::operation::{Operation, Value};
 use crate::outcome::{Failure, Outcome, failure, outcome};
 use crate::value::{self, DIALECT, ElectionRow, LeaderRow};
@@ -69,7 +69,7 @@ impl Store {
     /// Watches the election of that key without taking part.
     #[napi]
     pub fn observe(&self, election: String) -> Operation {
-        Operation::new(self.store.observe(election), |feed| Some(Value::D(Feed::of_observations(feed))))
+        Operation::new(self.store.observe(election, observation), |feed| Some(Value::D(Feed::from(feed))))
     }
 
     /// Answers with the leader of that election now.

@@ -31,8 +31,8 @@ impl From<Leader> for LeaderRow {
     fn from(leader: Leader) -> Self {
         Self {
             name: leader.name,
-            revision: leader.revision.into(),
-            nonce: leader.nonce,
+            revision: leader.revision.0.into(),
+            nonce: leader.nonce.map(|nonce| nonce.to_string()),
             metadata: leader.metadata.into_iter().map(|(name, value)| vec![name, value]).collect(),
         }
     }

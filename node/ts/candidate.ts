@@ -2,7 +2,7 @@
 
 import { EventEmitter } from 'node:events';
 
-import { answer, keepAlive, news, whenDone } from './bell.js';
+import { answer, answerUnref, keepAlive, whenDone } from './notifier.js';
 import { answerOf, check } from './errors.js';
 import { isEvent, type CandidateEmitter } from './emitter.js';
 import { Handlers, type Held } from './handlers.js';
@@ -37,7 +37,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
   /** Pending waits for a term, which do not keep the process alive. */
   readonly #awaited = new Set<Promise<unknown>>();
   readonly #keepsAlive: boolean;
-  #wait: typeof news;
+  #wait: typeof answerUnref;
   #present: Term | undefined;
 
   private constructor(native: NativeCandidate, keepsAlive: boolean, handlers: HandlerSettings) {
@@ -45,7 +45,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
     this.#native = native;
     this.#leads = native.isLeader();
     this.#keepsAlive = keepsAlive;
-    this.#wait = keepsAlive ? answer : news;
+    this.#wait = keepsAlive ? answer : answerUnref;
     this.#handlers = new Handlers(
       () => this.#heldEvents(),
       (term) => Term.nativeOf(term).hold(),
@@ -153,7 +153,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
    * has drained and the key is released; inside of that work, as soon as the term is draining.
    */
   async resign(): Promise<void> {
-    await answer(this.#native.resign(this.#isInside()));
+    await answer(this.#native.resign(isInside(this.#native)));
   }
 
   /**
@@ -161,7 +161,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
    * a moment. Rejects with a {@link NotLeaderError} where this candidate does not lead.
    */
   async handOver(to: string): Promise<void> {
-    await answer(this.#native.handOver(text(to, 'to'), this.#isInside()));
+    await answer(this.#native.handOver(text(to, 'to'), isInside(this.#native)));
   }
 
   /** Gives up leadership and ends the campaign; otherwise like {@link resign}. Closing twice is no error. */
@@ -169,7 +169,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
     // Waiters for the next term learn that there is none before the process ends.
     this.#wait = answer;
     void Promise.allSettled(this.#awaited).then(keepAlive());
-    await answer(this.#native.close(this.#isInside()));
+    await answer(this.#native.close(isInside(this.#native)));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -186,10 +186,6 @@ export class Candidate extends Emitter implements AsyncDisposable {
   /** Accepts that tokens may start again after the store was reset. */
   acceptReset(): void {
     check(this.#native.acceptReset());
-  }
-
-  #isInside(): boolean {
-    return isInside(this.#native.term?.token);
   }
 
   #next(after?: NativeTerm): Promise<NativeHold | null> {

@@ -54,7 +54,9 @@ export class Work {
 
 const storage = new AsyncLocalStorage<Work>();
 
-/** Whether the caller is part of work that holds the term of that token; any term, where none is given. */
-export function isInside(token?: string): boolean {
-  return storage.getStore()?.holds(token) ?? false;
+/** Whether the caller is part of work that holds the candidate's present term; any term, where there is none. */
+export function isInside(candidate?: { readonly term: { readonly token: string } | null }): boolean {
+  const work = storage.getStore();
+  // Outside of all work, the usual case, the present term is not asked for.
+  return work !== undefined && work.holds(candidate?.term?.token);
 }

@@ -10,7 +10,7 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error';
 /** A log record. */
 export interface LogRecord {
   readonly level: LogLevel;
-  /** The module that logs it, such as `incumbent::hub`. */
+  /** The module that logs it, such as `incumbent::driver`. */
   readonly target: string;
   /** The text. */
   readonly message: string;

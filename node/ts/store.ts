@@ -3,7 +3,7 @@
 import { isMainThread } from 'node:worker_threads';
 
 import { addon } from './addon.js';
-import { answer, pulse } from './bell.js';
+import { answer, pulse } from './notifier.js';
 import { Candidate } from './candidate.js';
 import { answerOf } from './errors.js';
 import { isInside } from './inside.js';

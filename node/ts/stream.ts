@@ -1,6 +1,6 @@
 /** A feed as an async iterator. */
 
-import { keepAlive, tell } from './bell.js';
+import { keepAlive, whenReady } from './notifier.js';
 import { errorOf } from './errors.js';
 import type { Feed, Item } from './native.js';
 
@@ -20,7 +20,7 @@ export class Stream<T> implements AsyncIterableIterator<T, undefined>, AsyncDisp
   readonly #waiters: Waiter<T>[] = [];
   #feed: Feed | undefined;
   #opening: Promise<void> | undefined;
-  #isTold = false;
+  #isNotified = false;
   #isClosed = false;
   #letGo: (() => void) | undefined;
 
@@ -82,11 +82,11 @@ export class Stream<T> implements AsyncIterableIterator<T, undefined>, AsyncDisp
       }
       const item = this.#feed.take();
       if (item === null) {
-        if (this.#isTold) {
+        if (this.#isNotified) {
           return;
         }
-        this.#isTold = tell(this.#feed, () => {
-          this.#isTold = false;
+        this.#isNotified = whenReady(this.#feed, () => {
+          this.#isNotified = false;
           this.#serve();
         });
         continue;

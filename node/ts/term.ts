@@ -3,7 +3,7 @@
 import { setMaxListeners } from 'node:events';
 
 import { addon } from './addon.js';
-import { whenDone, type news } from './bell.js';
+import { whenDone, type answerUnref } from './notifier.js';
 import { TermEndedError } from './errors.js';
 import type { Hold as NativeHold, Term as NativeTerm } from './native.js';
 import type { Reason } from './types.js';
@@ -16,7 +16,7 @@ const TEXTS = new Map(addon.reasons().map(({ code, text }) => [code, text]));
  */
 export class Term {
   readonly #native: NativeTerm;
-  readonly #wait: typeof news;
+  readonly #wait: typeof answerUnref;
   #signal: AbortSignal | undefined;
 
   /**
@@ -25,14 +25,14 @@ export class Term {
    */
   readonly token: string;
 
-  private constructor(native: NativeTerm, wait: typeof news) {
+  private constructor(native: NativeTerm, wait: typeof answerUnref) {
     this.#native = native;
     this.#wait = wait;
     this.token = native.token;
   }
 
   /** @internal */
-  static of(native: NativeTerm, wait: typeof news): Term {
+  static of(native: NativeTerm, wait: typeof answerUnref): Term {
     return new Term(native, wait);
   }
 

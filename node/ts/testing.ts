@@ -5,7 +5,7 @@
  */
 
 import { addon } from './addon.js';
-import { answer } from './bell.js';
+import { answer } from './notifier.js';
 import { Candidate } from './candidate.js';
 import { answerOf, check } from './errors.js';
 import type {

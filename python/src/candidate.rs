@@ -1,9 +1,10 @@
 //! A participant of an election.
 
+use incumbent_ffi::Leave;
 use pyo3::prelude::*;
 
 use crate::error::OrRaise;
-use crate::feed::Feed;
+use crate::feed::{Feed, Item, event, held_event};
 use crate::operation::Operation;
 use crate::term::{Hold, Term};
 use crate::value::{LeaderTuple, leader};
@@ -60,17 +61,18 @@ impl Candidate {
 
     /// Returns the events from now on, beginning with the current state.
     fn events(&self, py: Python<'_>) -> PyResult<Feed> {
-        self.candidate.events().or_raise(py).map(Feed::of_events)
+        self.candidate.events(event).or_raise(py).map(Feed::from)
     }
 
     /// Returns the same events in pairs: a term is held from the moment it is won, and `Won` comes with the hold.
     fn holding_events(&self, py: Python<'_>) -> PyResult<Feed> {
-        self.candidate.holding_events().or_raise(py).map(Feed::of_held_events)
+        self.candidate.holding_events(held_event).or_raise(py).map(Feed::from)
     }
 
     /// Returns the health questions, where there is a health check; the first call only.
     fn questions(&self, py: Python<'_>) -> PyResult<Option<Feed>> {
-        Ok(self.candidate.questions().or_raise(py)?.map(Feed::of_questions))
+        let questions = self.candidate.questions(|question| Item::Question(question.into())).or_raise(py)?;
+        Ok(questions.map(Feed::from))
     }
 
     /// Answers with a hold on the current or the next term, or on the one after `after`; None once the campaign is
@@ -86,17 +88,17 @@ impl Candidate {
 
     /// Gives up leadership. Answers once the key is released, or from inside of the work once the drain has begun.
     fn resign(&self, inside: bool) -> Operation {
-        Operation::of_nothing(self.candidate.resign(inside))
+        Operation::of_nothing(self.candidate.leave(Leave::Resign, inside))
     }
 
     /// Hands leadership over to the candidate named `to`.
     fn hand_over(&self, to: &str, inside: bool) -> Operation {
-        Operation::of_nothing(self.candidate.hand_over(to, inside))
+        Operation::of_nothing(self.candidate.leave(Leave::HandOver(to), inside))
     }
 
     /// Gives up leadership and ends the campaign.
     fn close(&self, inside: bool) -> Operation {
-        Operation::of_nothing(self.candidate.close(inside))
+        Operation::of_nothing(self.candidate.leave(Leave::Close, inside))
     }
 
     /// Sets whether this candidate is healthy.

@@ -54,8 +54,8 @@ mod _incumbent {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        let codes = Code::ALL.map(|code| (code.text(), code.is_temporary()));
-        module.add("CODES", codes.to_vec())?;
+        let codes: Vec<_> = Code::all().map(|code| (code.text(), code.is_temporary())).collect();
+        module.add("CODES", codes)?;
         let reasons = Reason::ALL.map(|reason| (reason.code(), reason.may_drain(), reason.to_string()));
         module.add("REASONS", reasons.to_vec())?;
         module.add("STATES", State::ALL.map(State::code).to_vec())?;

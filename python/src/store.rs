@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 
 use crate::candidate::Candidate;
 use crate::error::OrRaise;
-use crate::feed::Feed;
+use crate::feed::{Feed, Item};
 use crate::operation::Operation;
 use crate::pulse::Pulse;
 use crate::value::{self, DIALECT, leader};
@@ -88,8 +88,10 @@ impl Store {
 
     /// Watches the election of that key without taking part.
     fn observe(&self, election: String) -> Operation {
-        let operation = self.store.observe(election);
-        Operation::new(operation, |py, feed| Ok(Py::new(py, Feed::of_observations(feed))?.into_any()))
+        let operation = self.store.observe(election, |seen, age| {
+            Item::Observation((seen.election.to_string(), seen.leader.map(leader), age.as_secs_f64()))
+        });
+        Operation::new(operation, |py, feed| Ok(Py::new(py, Feed::from(feed))?.into_any()))
     }
 
     /// Answers with the leader of that election now.

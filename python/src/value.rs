@@ -11,11 +11,14 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 pub(crate) const DIALECT: Dialect =
     Dialect { unit: Unit::Seconds, lengths: "a number of seconds or a timedelta" };
 
+/// A value that is converted once the interpreter's lock is held.
+pub(crate) type Convert = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+
 /// `(name, revision, nonce, metadata)`
 pub(crate) type LeaderTuple = (String, u64, Option<String>, Vec<(String, String)>);
 
 pub(crate) fn leader(leader: Leader) -> LeaderTuple {
-    (leader.name, leader.revision, leader.nonce, leader.metadata)
+    (leader.name, leader.revision.0, leader.nonce.map(|nonce| nonce.to_string()), leader.metadata)
 }
 
 /// Returns the reason with that code.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use incumbent_core::campaign::{Leader, Reason, State};
 
 use crate::Result;
-use crate::driver::{Command, Driver, Leave};
+use crate::candidate_state::{CandidateState, Subscriber};
+use crate::driver::{Command, CommandSink, LeaveReplies};
 use crate::event::{Event, Events};
 use crate::handlers::Handlers;
 use crate::leave::{LeaveRequest, closed, forked};
-use crate::standing::{Reads, Standing};
 use crate::term::Term;
 
 /// One participant of an election. It campaigns from the moment [`Store::campaign`](crate::Store::campaign) returns it
@@ -42,49 +42,49 @@ pub struct Candidate {
 }
 
 struct Inner {
-    standing: Arc<Standing>,
-    driver: Arc<dyn Driver>,
+    shared: Arc<CandidateState>,
+    driver: Arc<dyn CommandSink>,
 }
 
 impl Candidate {
-    pub(crate) fn new(standing: Arc<Standing>, driver: Arc<dyn Driver>) -> Self {
-        Self { inner: Arc::new(Inner { standing, driver }) }
+    pub(crate) fn new(shared: Arc<CandidateState>, driver: Arc<dyn CommandSink>) -> Self {
+        Self { inner: Arc::new(Inner { shared, driver }) }
     }
 
     /// The key of the election.
     pub fn election(&self) -> &str {
-        &self.inner.standing.election
+        &self.inner.shared.election
     }
 
     /// The candidate's public name.
     pub fn name(&self) -> &str {
-        &self.inner.standing.candidate
+        &self.inner.shared.candidate
     }
 
     /// Whether this candidate leads *now*.
     ///
     /// Compares the proven deadline with the clock at every call: no lock, no I/O, and no trust in a timer. The answer
     /// turns false by itself when the process was stopped for too long, and is never true in a forked child. It cannot
-    /// stop the clock between the answer and its use: send the [token](Term::token) along where that matters.
+    /// stop the clock between the answer and its use: send the [token](crate::TermView::token) along where that matters.
     pub fn is_leader(&self) -> bool {
-        self.inner.standing.is_leader()
+        self.inner.shared.is_leader()
     }
 
     /// The state of the campaign.
     pub fn state(&self) -> State {
-        self.inner.standing.state()
+        self.inner.shared.state()
     }
 
     /// The present leader, as far as this candidate has seen.
     pub fn leader(&self) -> Option<Leader> {
-        self.inner.standing.leader()
+        self.inner.shared.leader()
     }
 
     /// The present term; `None` while this candidate does not lead.
     ///
     /// Like every [`Term`], it holds up a drain while it is kept.
     pub fn term(&self) -> Option<Term> {
-        self.inner.standing.term()
+        self.inner.shared.term()
     }
 
     /// Waits for the present or the next term of this candidate. Cancel-safe.
@@ -106,14 +106,14 @@ impl Candidate {
 
     /// The events from now on, as a separate stream for every caller; see [`Events`].
     pub fn events(&self) -> Events {
-        self.inner.standing.subscribe(Reads::LookingOn)
+        self.inner.shared.subscribe(Subscriber::User)
     }
 
     /// Like [`events`](Self::events), but the term of a `Won` is held from the moment it is emitted, read or not: a
     /// drain waits until the event was read and its term dropped. For code that finishes the work of a term when it
     /// drains, and would come too late where the leader leaves before the win was read.
     pub fn holding_events(&self) -> Events {
-        self.inner.standing.subscribe(Reads::Holding)
+        self.inner.shared.subscribe(Subscriber::Holding)
     }
 
     /// Calls `handlers` for the events from now on, beginning with the present state, until the campaign is over; see
@@ -123,7 +123,7 @@ impl Candidate {
     /// When called outside of a tokio runtime.
     pub fn attach(&self, handlers: Handlers) {
         let events = if handlers.has_drain() { self.holding_events() } else { self.events() };
-        handlers.start(events, &self.inner.standing);
+        handlers.start(events, &self.inner.shared);
     }
 
     /// Gives up the leadership, if this candidate has it, and stays in the election behind the other candidates.
@@ -176,7 +176,7 @@ impl Candidate {
     ///
     /// Only do this where no system remembers the tokens from before.
     pub fn accept_reset(&self) {
-        self.send(Command::Accept);
+        self.send(Command::AcceptReset);
     }
 
     /// Leaves the election permanently: drains, releases the lease, waits for the handlers to return (2 s at most).
@@ -192,8 +192,8 @@ impl Candidate {
     /// Returns when the campaign is over, whatever ended it; at once in a forked child. The future does not keep the
     /// candidate alive.
     pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
-        let standing = &self.inner.standing;
-        let over = (!standing.birth.is_forked()).then(|| standing.over());
+        let shared = &self.inner.shared;
+        let over = (!shared.fork_guard.is_forked()).then(|| shared.over());
         async move {
             if let Some(over) = over {
                 over.cancelled().await;
@@ -201,7 +201,7 @@ impl Candidate {
         }
     }
 
-    fn leave(&self, closing: bool, command: impl FnOnce(Leave) -> Command) -> LeaveRequest {
+    fn leave(&self, closing: bool, command: impl FnOnce(LeaveReplies) -> Command) -> LeaveRequest {
         if let Err(error) = self.check_process() {
             return LeaveRequest::refused(error);
         }
@@ -217,16 +217,16 @@ impl Candidate {
     }
 
     fn check_process(&self) -> Result<()> {
-        if self.inner.standing.birth.is_forked() { Err(forked()) } else { Ok(()) }
+        if self.inner.shared.fork_guard.is_forked() { Err(forked()) } else { Ok(()) }
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if self.standing.birth.is_forked() {
+        if self.shared.fork_guard.is_forked() {
             return;
         }
-        self.standing.end(Reason::Closed);
+        self.shared.end(Reason::Closed);
         self.driver.send(Command::Abandon(Arc::clone(&self.driver)));
     }
 }

@@ -35,6 +35,23 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// All kinds.
+    pub const ALL: [Self; 13] = [
+        Self::InvalidUrl,
+        Self::InvalidSetting,
+        Self::InvalidName,
+        Self::Authentication,
+        Self::StoreUnavailable,
+        Self::PermissionDenied,
+        Self::NotFound,
+        Self::UnsafeStore,
+        Self::Unsupported,
+        Self::Closed,
+        Self::Forked,
+        Self::NotLeader,
+        Self::Broken,
+    ];
+
     /// A stable, machine-readable name, the same in every language.
     pub const fn code(self) -> &'static str {
         match self {

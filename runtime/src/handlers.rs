@@ -10,9 +10,9 @@ use futures_util::future::BoxFuture;
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Reason, State, Warning};
 
+use crate::candidate_state::CandidateState;
 use crate::event::{Event, Events};
 use crate::leave;
-use crate::standing::Standing;
 use crate::term::Term;
 
 type Handler<Args> = Box<dyn FnMut(Args) -> BoxFuture<'static, ()> + Send>;
@@ -115,12 +115,12 @@ impl Handlers {
     }
 
     /// Calls the handlers until the campaign is over.
-    pub(crate) fn start(self, events: Events, standing: &Arc<Standing>) {
-        let run = leave::inside(self.run(events, Arc::clone(standing)));
-        standing.tasks.spawn(run);
+    pub(crate) fn start(self, events: Events, shared: &Arc<CandidateState>) {
+        let run = leave::inside(self.run(events, Arc::clone(shared)));
+        shared.tasks.spawn(run);
     }
 
-    async fn run(mut self, mut events: Events, standing: Arc<Standing>) {
+    async fn run(mut self, mut events: Events, shared: Arc<CandidateState>) {
         let ends = self.panic_ends_term;
         // With a handler for it, a drain waits until that handler has been called and has returned.
         let mut held: Option<Term> = None;
@@ -128,21 +128,21 @@ impl Handlers {
             match event {
                 Event::Won(term) => {
                     held = self.draining.is_some().then(|| term.clone());
-                    call("on_won", &mut self.won, term, &standing, ends).await;
+                    call("on_won", &mut self.won, term, &shared, ends).await;
                 }
                 Event::Draining { term, until, reason: _ } => {
-                    call("on_draining", &mut self.draining, (term, until), &standing, ends).await;
+                    call("on_draining", &mut self.draining, (term, until), &shared, ends).await;
                     held = None;
                 }
                 Event::Lost { term, reason } => {
                     held = None;
-                    call("on_lost", &mut self.lost, (term, reason), &standing, ends).await;
+                    call("on_lost", &mut self.lost, (term, reason), &shared, ends).await;
                 }
                 Event::StateChanged(state) => {
-                    call("on_state_changed", &mut self.campaigned, state, &standing, ends).await;
+                    call("on_state_changed", &mut self.campaigned, state, &shared, ends).await;
                 }
                 Event::Warning(warning) => {
-                    call("on_warning", &mut self.warning, warning, &standing, ends).await;
+                    call("on_warning", &mut self.warning, warning, &shared, ends).await;
                 }
                 Event::LeaderChanged(_) => {}
             }
@@ -161,14 +161,14 @@ async fn call<Args>(
     name: &str,
     handler: &mut Option<Handler<Args>>,
     args: Args,
-    standing: &Standing,
+    shared: &CandidateState,
     panic_ends_term: bool,
 ) {
     let Some(handler) = handler else { return };
     let Err(panic) = AssertUnwindSafe(async { handler(args).await }).catch_unwind().await else { return };
-    let (election, candidate) = (&*standing.election, &*standing.candidate);
+    let (election, candidate) = (&*shared.election, &*shared.candidate);
     tracing::error!(election, candidate, "the handler {name} panicked: {}", message(&*panic));
-    if panic_ends_term && let Some(term) = standing.term() {
+    if panic_ends_term && let Some(term) = shared.term() {
         term.fail();
     }
 }

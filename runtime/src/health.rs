@@ -1,14 +1,224 @@
-//! The candidate's health check, called periodically.
+//! The health of a candidate: its health check, and whether its program's event loop responds.
+//!
+//! Leases are renewed on a separate thread, whatever the program does. A program that hangs would therefore lead until
+//! it is killed; a watched program must show within a lease that its event loop responds.
+//!
+//! The loop is probed from outside; it needs no timer of its own. It is probed only while one of its candidates leads,
+//! four times per limit, once for all its candidates. A loop hangs if it has not answered after four quarters of the
+//! limit on *this* side. A quarter counts as one however long it took: so neither a stopped process, nor a sleeping
+//! machine, nor one too busy to run anything shortens the loop's time.
 
+use std::fmt;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
-use crate::driver::{Command, Driver};
-use crate::standing::Standing;
+use crate::candidate_state::{CandidateState, Subscriber};
+use crate::driver::{Command, CommandSink};
+use crate::event::Event;
+use crate::term::TermView;
+
+/// The number of probes per limit: a hang is noticed at the latest a quarter of the limit after it.
+const QUARTERS: u32 = 4;
+
+/// Detects whether an event loop responds; see [`CampaignOptions::watch_loop`](crate::CampaignOptions::watch_loop).
+///
+/// One for each event loop, shared by all its candidates. Clones are the same pulse.
+#[derive(Clone)]
+pub struct Pulse {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    ask: Box<dyn Fn() -> bool + Send + Sync>,
+    state: Mutex<State>,
+    /// The loop has answered, or has ended.
+    changed: Notify,
+}
+
+struct State {
+    /// The number of the loop's answers.
+    beats: u64,
+    /// The last probe, and whether it is still unanswered.
+    asked: Option<Instant>,
+    is_unanswered: bool,
+    /// The loop has ended: it can neither respond nor hang.
+    is_over: bool,
+}
+
+impl Pulse {
+    /// Creates a pulse. `ask` makes the event loop call [`beat`](Self::beat) at its next turn, and returns whether the
+    /// loop still exists. It is called on the runtime that campaigns, and must return at once.
+    pub fn new(ask: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        let state = State { beats: 0, asked: None, is_unanswered: false, is_over: false };
+        Self {
+            inner: Arc::new(Inner { ask: Box::new(ask), state: Mutex::new(state), changed: Notify::new() }),
+        }
+    }
+
+    /// Reports that the event loop responds. Called on the loop; a few dozen nanoseconds.
+    pub fn beat(&self) {
+        let mut state = self.inner.lock();
+        state.beats = state.beats.wrapping_add(1);
+        state.is_unanswered = false;
+        drop(state);
+        self.inner.changed.notify_waiters();
+    }
+
+    /// Reports that the program has ended the event loop: the watch ends.
+    pub fn stop(&self) {
+        self.inner.lock().is_over = true;
+        self.inner.changed.notify_waiters();
+    }
+
+    /// Returns when the loop has not answered for `limit`; never after it has ended.
+    async fn hangs(&self, limit: Duration) {
+        let quarter = limit / QUARTERS;
+        loop {
+            let (beats, due) = {
+                let state = self.inner.lock();
+                let answered = state.asked.filter(|_| !state.is_unanswered);
+                (state.beats, answered.map(|asked| asked + quarter))
+            };
+            // It answered less than a quarter ago, perhaps for another candidate: the next probe is due after that
+            // quarter.
+            if let Some(due) = due.filter(|due| *due > Instant::now()) {
+                tokio::time::sleep_until(due).await;
+                continue;
+            }
+            if !self.ask() {
+                return std::future::pending().await;
+            }
+            let mut passed = 0;
+            while self.is_silent_since(beats) {
+                if passed == QUARTERS {
+                    return;
+                }
+                tokio::time::sleep(quarter).await;
+                passed += 1;
+            }
+        }
+    }
+
+    /// Whether the loop exists and has not answered since.
+    fn is_silent_since(&self, beats: u64) -> bool {
+        let state = self.inner.lock();
+        state.beats == beats && !state.is_over
+    }
+
+    /// Probes the loop, unless a probe is unanswered. Returns whether the loop exists.
+    fn ask(&self) -> bool {
+        let mut state = self.inner.lock();
+        if state.is_over {
+            return false;
+        }
+        if state.is_unanswered {
+            return true;
+        }
+        state.asked = Some(Instant::now());
+        state.is_unanswered = true;
+        drop(state);
+        let is_there = (self.inner.ask)();
+        if !is_there {
+            self.stop();
+        }
+        is_there
+    }
+
+    /// Returns when a hung loop responds again, or has ended.
+    async fn responds(&self) {
+        let hung_at = self.inner.lock().beats;
+        loop {
+            let mut changed = std::pin::pin!(self.inner.changed.notified());
+            // Enabled before the state is read, so that an answer in between is not missed.
+            changed.as_mut().enable();
+            if !self.is_silent_since(hung_at) {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Pulse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.inner.lock();
+        f.debug_struct("Pulse")
+            .field("beats", &state.beats)
+            .field("is_over", &state.is_over)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The watch of an event loop for a candidate.
+#[derive(Clone)]
+pub(crate) struct LoopWatch {
+    pulse: Pulse,
+    /// `None`: the lease duration.
+    limit: Option<Duration>,
+}
+
+impl LoopWatch {
+    pub(crate) fn new(pulse: &Pulse, limit: Option<Duration>) -> Self {
+        Self { pulse: pulse.clone(), limit }
+    }
+
+    /// Watches until the campaign is over, and reports changes to the driver.
+    pub(crate) fn start(self, shared: &Arc<CandidateState>, driver: Weak<dyn CommandSink>) {
+        let over = shared.over();
+        let watching = self.keep_watching(Arc::clone(shared), driver);
+        shared.tasks.spawn(async move {
+            over.run_until_cancelled(watching).await;
+        });
+    }
+
+    async fn keep_watching(self, shared: Arc<CandidateState>, driver: Weak<dyn CommandSink>) {
+        let (election, candidate) = (&*shared.election, &*shared.candidate);
+        let mut events = shared.subscribe(Subscriber::Library);
+        while let Some(event) = events.next().await {
+            let Event::Won(term) = event else { continue };
+            // A view, because a term that is held here would hold up its drain.
+            let view = term.view();
+            drop(term);
+            let limit = self.limit.unwrap_or_else(|| shared.lease_time());
+            if !self.hangs_in(&view, limit).await {
+                continue;
+            }
+            tracing::warn!(
+                election,
+                candidate,
+                ?limit,
+                "the event loop has not turned for so long: the candidate counts as unhealthy and leaves, until it turns"
+            );
+            let Some(leaving) = driver.upgrade() else { return };
+            leaving.send(Command::LoopResponds(false));
+            drop(leaving);
+            self.pulse.responds().await;
+            tracing::info!(election, candidate, "the event loop turns again");
+            let Some(returning) = driver.upgrade() else { return };
+            returning.send(Command::LoopResponds(true));
+        }
+    }
+
+    /// Whether the loop hangs before the term is over.
+    async fn hangs_in(&self, view: &TermView, limit: Duration) -> bool {
+        tokio::select! {
+            _ = view.ended() => false,
+            () = self.pulse.hangs(limit) => true,
+        }
+    }
+}
 
 type Check = dyn Fn() -> BoxFuture<'static, bool> + Send + Sync;
 
@@ -29,20 +239,20 @@ impl HealthCheck {
     }
 
     /// Calls the check until the campaign is over, and reports changes to the driver.
-    pub(crate) fn start(self, standing: &Arc<Standing>, driver: Weak<dyn Driver>) {
-        let over = standing.over();
-        let keep = self.keep_asking(Arc::clone(standing), driver);
-        standing.tasks.spawn(async move {
+    pub(crate) fn start(self, shared: &Arc<CandidateState>, driver: Weak<dyn CommandSink>) {
+        let over = shared.over();
+        let keep = self.keep_asking(Arc::clone(shared), driver);
+        shared.tasks.spawn(async move {
             // The check may never end; the campaign does.
             over.run_until_cancelled(keep).await;
         });
     }
 
-    async fn keep_asking(self, standing: Arc<Standing>, driver: Weak<dyn Driver>) {
+    async fn keep_asking(self, shared: Arc<CandidateState>, driver: Weak<dyn CommandSink>) {
         // A candidate is healthy at first.
         let mut was_well = true;
         loop {
-            let is_well = self.ask(&standing).await;
+            let is_well = self.ask(&shared).await;
             if is_well != was_well {
                 was_well = is_well;
                 let Some(driver) = driver.upgrade() else { return };
@@ -52,8 +262,8 @@ impl HealthCheck {
         }
     }
 
-    async fn ask(&self, standing: &Standing) -> bool {
-        let (election, candidate) = (&*standing.election, &*standing.candidate);
+    async fn ask(&self, shared: &CandidateState) -> bool {
+        let (election, candidate) = (&*shared.election, &*shared.candidate);
         // The closure itself may panic as well as the future it makes.
         let asked = AssertUnwindSafe(async { (self.check)().await }).catch_unwind();
         match tokio::time::timeout(self.interval, asked).await {
@@ -66,6 +276,149 @@ impl HealthCheck {
                 tracing::warn!(election, candidate, limit = ?self.interval, "the health check takes too long and counts as failed");
                 false
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(8);
+
+    /// A loop that answers when the test says so.
+    struct Loop {
+        pulse: Pulse,
+        asked: Arc<AtomicU32>,
+    }
+
+    fn event_loop() -> Loop {
+        let asked = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&asked);
+        let pulse = Pulse::new(move || {
+            count.fetch_add(1, Ordering::SeqCst);
+            true
+        });
+        Loop { pulse, asked }
+    }
+
+    impl Loop {
+        fn asked(&self) -> u32 {
+            self.asked.load(Ordering::SeqCst)
+        }
+
+        /// Answers every probe, for that time.
+        async fn answers_for(&self, span: Duration) {
+            let end = Instant::now() + span;
+            while Instant::now() < end {
+                if self.pulse.inner.lock().is_unanswered {
+                    self.pulse.beat();
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+    }
+
+    /// The time until the hang is noticed; `None` if not within a minute.
+    async fn noticed(pulse: &Pulse) -> Option<Duration> {
+        let began = Instant::now();
+        let hangs = tokio::time::timeout(Duration::from_secs(60), pulse.hangs(LIMIT)).await;
+        hangs.ok().map(|()| began.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_that_never_answers_hangs_when_the_limit_is_over() {
+        let event_loop = event_loop();
+        // Within the rounding of tokio's timers.
+        let noticed = noticed(&event_loop.pulse).await.unwrap();
+        assert!((LIMIT..LIMIT + Duration::from_millis(10)).contains(&noticed), "{noticed:?}");
+        assert_eq!(event_loop.asked(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_that_answers_is_asked_four_times_in_the_limit_and_never_hangs() {
+        let event_loop = event_loop();
+        let (noticed, ()) =
+            tokio::join!(noticed(&event_loop.pulse), event_loop.answers_for(Duration::from_secs(60)));
+        assert_eq!(noticed, None);
+        assert!((29..=31).contains(&event_loop.asked()), "{}", event_loop.asked());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_that_stops_answering_hangs_a_quarter_more_than_the_limit_later_at_most() {
+        let event_loop = event_loop();
+        let last = Duration::from_secs(21);
+        let (noticed, ()) = tokio::join!(noticed(&event_loop.pulse), event_loop.answers_for(last));
+        let hung = noticed.unwrap() - last;
+        assert!((LIMIT..LIMIT + LIMIT / 4 + Duration::from_millis(20)).contains(&hung), "{hung:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_that_is_blocked_for_less_than_the_limit_does_not_hang() {
+        let event_loop = event_loop();
+        let blocked = async {
+            for _ in 0..5 {
+                event_loop.answers_for(Duration::from_secs(3)).await;
+                tokio::time::sleep(LIMIT - Duration::from_millis(100)).await;
+                event_loop.pulse.beat();
+            }
+            event_loop.answers_for(Duration::from_secs(10)).await;
+        };
+        tokio::select! {
+            () = event_loop.pulse.hangs(LIMIT) => panic!("it does not hang"),
+            () = blocked => {}
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_process_that_was_stopped_leaves_the_loop_the_time_it_had() {
+        let event_loop = event_loop();
+        let mut hangs = Box::pin(event_loop.pulse.hangs(LIMIT));
+        // The loop is probed, and then nothing runs for an hour, neither the loop nor this side.
+        assert!(futures_util::poll!(&mut hangs).is_pending());
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        assert!(futures_util::poll!(&mut hangs).is_pending(), "an hour is one quarter");
+        event_loop.pulse.beat();
+        tokio::select! {
+            () = &mut hangs => panic!("it does not hang"),
+            () = event_loop.answers_for(Duration::from_secs(60)) => {}
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn candidates_of_one_loop_ask_it_together() {
+        let event_loop = event_loop();
+        let all = futures_util::future::join_all((0..100).map(|_| noticed(&event_loop.pulse)));
+        let (noticed, ()) = tokio::join!(all, event_loop.answers_for(Duration::from_secs(60)));
+        assert_eq!(noticed, [None; 100]);
+        assert!((29..=31).contains(&event_loop.asked()), "{}", event_loop.asked());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_that_is_over_does_not_hang() {
+        let gone = Pulse::new(|| false);
+        let stopped = event_loop();
+        stopped.pulse.stop();
+        let asked = event_loop();
+        let stopping = async {
+            tokio::time::sleep(LIMIT / 2).await;
+            asked.pulse.stop();
+        };
+        let (asked, ()) = tokio::join!(noticed(&asked.pulse), stopping);
+        assert_eq!([noticed(&gone).await, noticed(&stopped.pulse).await, asked], [None; 3]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_that_hung_turns_again_when_it_answers_or_is_over() {
+        for ends in [Pulse::beat, Pulse::stop] {
+            let event_loop = event_loop();
+            event_loop.pulse.hangs(LIMIT).await;
+            let mut responds = Box::pin(event_loop.pulse.responds());
+            assert!(futures_util::poll!(&mut responds).is_pending());
+            ends(&event_loop.pulse);
+            responds.await;
         }
     }
 }

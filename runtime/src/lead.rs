@@ -19,7 +19,7 @@ impl Candidate {
     ///
     /// The work is dropped the moment its term ends, and not resumed after the deadline even if the process
     /// was stopped in between. While the term drains it runs on, and the term ends when it returns;
-    /// [`Term::draining`] reports that it is time to finish.
+    /// [`TermView::draining`](crate::TermView::draining) reports that it is time to finish.
     ///
     /// The term, when the work ends by itself:
     /// - after `()` or `Ok` it goes on, for other work of the application. To leave instead, call
@@ -58,11 +58,11 @@ impl Candidate {
                 Err(error) if error.kind() == ErrorKind::Closed => return Ok(()),
                 Err(error) => return Err(error),
             };
-            let seat = Seat { candidate: self, ended: term.cancellation() };
+            let resign = ResignOnDrop { candidate: self, ended: term.cancellation() };
             let work = AssertUnwindSafe(async { work(term.clone()).await }).catch_unwind();
             let failure = match leave::inside(term.run(work)).await {
                 Err(_ended) => None,
-                Ok(Ok(verdict)) => verdict.failure(),
+                Ok(Ok(result)) => result.failure(),
                 Ok(Err(panic)) => Some(format!("panicked: {}", message(&*panic))),
             };
             if let Some(failure) = failure {
@@ -71,7 +71,7 @@ impl Candidate {
                 term.fail();
             }
             drop(term);
-            seat.ended.cancelled().await;
+            resign.ended.cancelled().await;
         }
     }
 }
@@ -101,12 +101,12 @@ impl<E: fmt::Display> WorkResult for std::result::Result<(), E> {
 }
 
 /// Resigns when the work is dropped while its term still runs.
-struct Seat<'a> {
+struct ResignOnDrop<'a> {
     candidate: &'a Candidate,
     ended: CancellationToken,
 }
 
-impl Drop for Seat<'_> {
+impl Drop for ResignOnDrop<'_> {
     fn drop(&mut self) {
         if !self.ended.is_cancelled() {
             let (leave, _) = LeaveRequest::ask(false);

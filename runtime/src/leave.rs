@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::sync::oneshot;
 
-use crate::driver::Leave;
+use crate::driver::LeaveReplies;
 use crate::{Error, ErrorKind, Result};
 
 tokio::task_local! {
@@ -46,10 +46,10 @@ enum Waiting {
 impl LeaveRequest {
     /// A leave to send to a driver, and the request that waits for it. A driver that ends before its answer
     /// has closed the campaign, which fulfils a leave that is `closing`.
-    pub(crate) fn ask(closing: bool) -> (Leave, Self) {
+    pub(crate) fn ask(closing: bool) -> (LeaveReplies, Self) {
         let (begin, begun) = oneshot::channel();
         let (finish, done) = oneshot::channel();
-        (Leave { begun: begin, done: finish }, Self::new(Waiting::For { begun, done, closing }))
+        (LeaveReplies { begun: begin, done: finish }, Self::new(Waiting::For { begun, done, closing }))
     }
 
     pub(crate) fn refused(error: Error) -> Self {

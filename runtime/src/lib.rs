@@ -35,6 +35,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod candidate;
+mod candidate_state;
 pub mod clock;
 mod driver;
 mod error;
@@ -43,44 +44,40 @@ pub mod fork;
 #[cfg(all(feature = "fuzzing", feature = "nats"))]
 #[doc(hidden)]
 pub mod fuzzing {
-    pub use crate::store::nats::fuzzing::{answer, context, decode, encode, roll, roll_answers, stream};
+    pub use crate::store::nats::fuzzing::{
+        answer, candidate_answers, candidates, context, decode, encode, stream,
+    };
 }
 mod handlers;
 mod health;
-mod hub;
 mod lead;
 mod leave;
-mod meter;
 mod notifier;
 mod observe;
 mod open;
 mod options;
-mod pulse;
 mod queue;
-mod standing;
 pub mod store;
 mod term;
 #[cfg(feature = "testing")]
 pub mod testing;
-mod view;
 
 pub use candidate::Candidate;
 pub use clock::Clock;
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, Events};
 pub use handlers::Handlers;
+pub use health::Pulse;
 pub use incumbent_core;
 pub use incumbent_core::campaign::{Forecast, Leader, Preset, Reason, State, Warning, WinDelay};
 pub use incumbent_core::{Instant, Token};
 pub use lead::WorkResult;
 pub use leave::LeaveRequest;
-pub use meter::WriteEvent;
+pub use notifier::WriteEvent;
 pub use observe::{Observation, Observer};
 pub use open::{ElectionInfo, Store, StoreBuilder};
 pub use options::CampaignOptions;
-pub use pulse::Pulse;
-pub use term::{Term, TermEnded};
-pub use view::TermView;
+pub use term::{Term, TermEnded, TermView};
 
 /// Runs the examples of the READMEs.
 #[cfg(doctest)]

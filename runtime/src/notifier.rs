@@ -15,7 +15,9 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use incumbent_core::store::{Action, Outcome};
 use tokio::sync::oneshot;
 use tracing::dispatcher::{self, Dispatch};
 use tracing::field::{Field, Value, Visit, display};
@@ -225,8 +227,8 @@ impl Line {
         // The array must be full; a field without a value counts as absent.
         let Some(filler) = fields.iter().next() else { return };
         let mut values: [(&Field, Option<&dyn Value>); FIELDS] = [(&filler, None); FIELDS];
-        for (slot, (field, value)) in values.iter_mut().zip(&self.values) {
-            *slot = (field, Some(&**value as &dyn Value));
+        for (entry, (field, value)) in values.iter_mut().zip(&self.values) {
+            *entry = (field, Some(&**value as &dyn Value));
         }
         let values = fields.value_set(&values);
         dispatcher::get_default(|logs| {
@@ -260,6 +262,53 @@ impl Visit for Line {
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.keep(field, display(format!("{value:?}")));
+    }
+}
+
+/// A write that was answered, or whose limit has passed.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct WriteEvent<'a> {
+    /// The election's key.
+    pub election: &'a str,
+    /// The kind of the write.
+    pub action: &'a Action,
+    /// The outcome; `Unknown` without an answer.
+    pub outcome: &'a Outcome,
+    /// The time until the answer, or until the limit.
+    pub took: Duration,
+}
+
+type Listener = dyn Fn(&WriteEvent<'_>) + Send + Sync;
+
+/// The user's listener for the outcome of every write, if there is one.
+#[derive(Clone, Default)]
+pub(crate) struct WriteListener(Option<Arc<Listener>>);
+
+impl WriteListener {
+    pub(crate) fn new(listener: impl Fn(&WriteEvent<'_>) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listener)))
+    }
+
+    /// Calls the listener on the notifier's thread.
+    pub(crate) fn notify(
+        &self,
+        notifier: &Notifier,
+        election: &Arc<str>,
+        wrote: (&Action, &Outcome, Duration),
+    ) {
+        let Some(listener) = self.0.clone() else { return };
+        let (election, (action, outcome, took)) = (Arc::clone(election), wrote);
+        let (action, outcome) = (action.clone(), outcome.clone());
+        notifier.notify(move || {
+            listener(&WriteEvent { election: &election, action: &action, outcome: &outcome, took });
+        });
+    }
+}
+
+impl fmt::Debug for WriteListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "WriteListener(set)" } else { "WriteListener" })
     }
 }
 

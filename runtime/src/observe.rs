@@ -12,8 +12,8 @@ use incumbent_core::Instant;
 use incumbent_core::campaign::Leader;
 
 use crate::clock::Clock;
-use crate::hub::Requests;
-use crate::queue::{Subscription, Told};
+use crate::driver::DriverHandle;
+use crate::queue::{QueueItem, Subscription};
 
 /// The leader of an election, as an observer sees it.
 ///
@@ -41,7 +41,7 @@ pub struct Observer {
     pub(crate) seen: Subscription<Observation>,
     pub(crate) clock: Clock,
     /// Keeps the store open.
-    pub(crate) _store: Requests,
+    pub(crate) _store: DriverHandle,
 }
 
 impl Observer {
@@ -70,7 +70,7 @@ impl fmt::Debug for Observer {
     }
 }
 
-impl Told for Observation {
+impl QueueItem for Observation {
     fn shed(waiting: &mut VecDeque<Self>) -> u64 {
         waiting.pop_front().into_iter().count() as u64
     }

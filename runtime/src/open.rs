@@ -11,15 +11,14 @@ use incumbent_core::store::{Capabilities, StoreInfo};
 use tokio::sync::oneshot;
 
 use crate::candidate::Candidate;
+use crate::candidate_state::CandidateState;
 use crate::clock::Clock;
-use crate::driver::Driver;
-use crate::hub::{self, Enter, Link, Opening, Request, Requests};
+use crate::driver::{self, CampaignHandle, CommandSink, DriverHandle, Enter, Opening, Request};
 use crate::leave::{LeaveRequest, forked};
-use crate::meter::{Meter, WriteEvent};
+use crate::notifier::{WriteEvent, WriteListener};
 use crate::observe::Observer;
 use crate::options::CampaignOptions;
 use crate::queue::Queue;
-use crate::standing::Standing;
 use crate::store::{Adapter, CandidateInfo, EntryInfo, StoreSettings, WatchEvent, request};
 use crate::{Error, ErrorKind, Result};
 
@@ -33,7 +32,7 @@ use crate::{Error, ErrorKind, Result};
 /// Cheap to clone; all clones are the same store.
 #[derive(Clone)]
 pub struct Store {
-    requests: Requests,
+    driver: DriverHandle,
     shared: Arc<Shared>,
 }
 
@@ -86,26 +85,26 @@ impl Store {
     pub async fn campaign(&self, election: &str, options: CampaignOptions) -> Result<Candidate> {
         self.check_process()?;
         let id = self.shared.next_campaign.fetch_add(1, Ordering::Relaxed);
-        let standing = Standing::new(election.into(), options.candidate(), self.shared.clock.clone());
-        let driver: Arc<dyn Driver> = Arc::new(Link::new(id, self.requests.clone()));
-        // Created before the hub knows it: if this future is dropped, the candidate is abandoned.
-        let candidate = Candidate::new(Arc::clone(&standing), Arc::clone(&driver));
+        let shared = CandidateState::new(election.into(), options.candidate(), self.shared.clock.clone());
+        let commands: Arc<dyn CommandSink> = Arc::new(CampaignHandle { id, driver: self.driver.clone() });
+        // Created before the driver knows it: if this future is dropped, the candidate is abandoned.
+        let candidate = Candidate::new(Arc::clone(&shared), Arc::clone(&commands));
         let (health, watched) = (options.health.clone(), options.watched.clone());
         let (reply, answer) = oneshot::channel();
-        let link = Arc::downgrade(&driver);
+        let commands = Arc::downgrade(&commands);
         self.send(Request::Enter(Box::new(Enter {
             id,
-            standing: Arc::clone(&standing),
-            link: link.clone(),
+            shared: Arc::clone(&shared),
+            commands: commands.clone(),
             options,
             reply,
         })))?;
         answer.await.map_err(|_| closed())??;
         if let Some(health) = health {
-            health.start(&standing, link.clone());
+            health.start(&shared, commands.clone());
         }
         if let Some(watched) = watched {
-            watched.start(&standing, link);
+            watched.start(&shared, commands);
         }
         Ok(candidate)
     }
@@ -117,7 +116,7 @@ impl Store {
     pub async fn observe(&self, election: &str) -> Result<Observer> {
         let (queue, seen) = Queue::new();
         self.ask(|reply| Request::Observe { election: election.into(), queue, reply }).await?;
-        Ok(Observer { seen, clock: self.shared.clock.clone(), _store: self.requests.clone() })
+        Ok(Observer { seen, clock: self.shared.clock.clone(), _store: self.driver.clone() })
     }
 
     /// The present leader of that election, read from the server that leads the store.
@@ -133,7 +132,7 @@ impl Store {
     /// # Errors
     /// Those of [`leader`](Self::leader).
     pub async fn entry(&self, election: &str) -> Result<Entry> {
-        self.ask(|reply| Request::Read { election: election.into(), reply }).await
+        self.ask(|reply| Request::Entry { election: election.into(), reply }).await
     }
 
     /// The time since the live record of an election was written, by the store's own clocks, and the record's
@@ -143,7 +142,7 @@ impl Store {
     /// # Errors
     /// Those of [`leader`](Self::leader).
     pub async fn written(&self, election: &str) -> Result<Option<EntryInfo>> {
-        self.ask(|reply| Request::Written { election: election.into(), reply }).await
+        self.ask(|reply| Request::EntryInfo { election: election.into(), reply }).await
     }
 
     /// All elections of the store, by key.
@@ -192,7 +191,7 @@ impl Store {
     /// # Errors
     /// Those of [`leader`](Self::leader).
     pub async fn candidates(&self, election: &str) -> Result<Option<Vec<CandidateInfo>>> {
-        self.ask(|reply| Request::RollCall { election: Some(election.into()), reply }).await
+        self.ask(|reply| Request::Candidates { election: Some(election.into()), reply }).await
     }
 
     /// The [candidates](Self::candidates) of all elections of the store, by election.
@@ -200,7 +199,7 @@ impl Store {
     /// # Errors
     /// Those of [`list`](Self::list).
     pub async fn all_candidates(&self) -> Result<Option<Vec<CandidateInfo>>> {
-        self.ask(|reply| Request::RollCall { election: None, reply }).await
+        self.ask(|reply| Request::Candidates { election: None, reply }).await
     }
 
     /// The store's properties: its age, its limits, its incarnation.
@@ -208,7 +207,7 @@ impl Store {
     /// # Errors
     /// `StoreUnavailable`, `PermissionDenied`, `Broken`, `Closed`, `Forked`.
     pub async fn store_info(&self) -> Result<StoreInfo> {
-        self.ask(|reply| Request::Inspect { reply }).await
+        self.ask(|reply| Request::StoreInfo { reply }).await
     }
 
     /// The store's capabilities.
@@ -236,8 +235,8 @@ impl Store {
             return LeaveRequest::refused(error);
         }
         let (leave, request) = LeaveRequest::ask(true);
-        // A hub that has ended drops the request, and thereby the caller's receivers.
-        let _ = self.requests.send(Request::Close(leave));
+        // A driver that has ended drops the request, and thereby the caller's receivers.
+        let _ = self.driver.send(Request::Close(leave));
         request
     }
 
@@ -249,11 +248,11 @@ impl Store {
     }
 
     fn send(&self, request: Request) -> Result<()> {
-        self.requests.send(request).map_err(|_| closed())
+        self.driver.send(request).map_err(|_| closed())
     }
 
     fn check_process(&self) -> Result<()> {
-        if self.requests.birth().is_forked() { Err(forked()) } else { Ok(()) }
+        if self.driver.is_forked() { Err(forked()) } else { Ok(()) }
     }
 }
 
@@ -276,7 +275,7 @@ pub struct StoreBuilder {
     clock: Clock,
     fail_fast: bool,
     lease: Option<Duration>,
-    meter: Meter,
+    write_listener: WriteListener,
 }
 
 impl StoreBuilder {
@@ -303,7 +302,7 @@ impl StoreBuilder {
     /// the answers, on the thread that also writes the store's log lines: one that blocks delays those, and no
     /// renewal. Beyond 4096 waiting calls and lines, further ones are dropped, and a warning gives their number.
     pub fn on_write(mut self, listener: impl Fn(&WriteEvent<'_>) + Send + Sync + 'static) -> Self {
-        self.meter = Meter::new(listener);
+        self.write_listener = WriteListener::new(listener);
         self
     }
 
@@ -334,10 +333,10 @@ impl StoreBuilder {
             }
             settings => settings,
         };
-        let Self { clock, fail_fast, meter, .. } = self;
-        let opening = Opening { settings, clock: clock.clone(), fail_fast, meter };
-        let (requests, capabilities) = hub::open(opening).await?;
-        Ok(Store::new(requests, capabilities, clock))
+        let Self { clock, fail_fast, write_listener, .. } = self;
+        let opening = Opening { settings, clock: clock.clone(), fail_fast, write_listener };
+        let (driver, capabilities) = driver::open(opening).await?;
+        Ok(Store::new(driver, capabilities, clock))
     }
 
     /// Opens a store through your own adapter.
@@ -346,15 +345,15 @@ impl StoreBuilder {
     /// `Broken` when the operating system refuses a thread.
     pub fn adapter(self, adapter: Box<dyn Adapter>) -> Result<Store> {
         let capabilities = adapter.capabilities();
-        let requests = hub::start(adapter, self.clock.clone(), self.fail_fast, self.meter)?;
-        Ok(Store::new(requests, capabilities, self.clock))
+        let driver = driver::start(adapter, self.clock.clone(), self.fail_fast, self.write_listener)?;
+        Ok(Store::new(driver, capabilities, self.clock))
     }
 }
 
 impl Store {
-    fn new(requests: Requests, capabilities: Capabilities, clock: Clock) -> Self {
+    fn new(driver: DriverHandle, capabilities: Capabilities, clock: Clock) -> Self {
         let shared = Shared { clock, capabilities, next_campaign: AtomicU64::new(0) };
-        Self { requests, shared: Arc::new(shared) }
+        Self { driver, shared: Arc::new(shared) }
     }
 }
 

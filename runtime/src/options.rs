@@ -7,8 +7,7 @@ use std::time::Duration;
 use incumbent_core::campaign::{Backoff, Forecast, Preset, Settings, WinDelay};
 use incumbent_core::store::{Capabilities, StoreInfo};
 
-use crate::health::HealthCheck;
-use crate::pulse::{LoopWatch, Pulse};
+use crate::health::{HealthCheck, LoopWatch, Pulse};
 use crate::{Error, ErrorKind};
 
 /// The number of consecutive failures for which a custom back-off is evaluated in advance.

@@ -11,7 +11,7 @@ use futures_util::Stream;
 pub(crate) const LIMIT: usize = 1024;
 
 /// An item of a queue.
-pub(crate) trait Told: Sized {
+pub(crate) trait QueueItem: Sized {
     /// Removes items from a full queue, and returns their number.
     fn shed(waiting: &mut VecDeque<Self>) -> u64;
 }
@@ -24,14 +24,15 @@ struct Inner<T> {
     waker: Option<Waker>,
     missed: u64,
     /// The subscriber is gone.
-    deaf: bool,
+    unsubscribed: bool,
     /// No more items will come.
-    over: bool,
+    ended: bool,
 }
 
-impl<T: Told> Queue<T> {
+impl<T: QueueItem> Queue<T> {
     pub(crate) fn new() -> (Arc<Self>, Subscription<T>) {
-        let inner = Inner { waiting: VecDeque::new(), waker: None, missed: 0, deaf: false, over: false };
+        let inner =
+            Inner { waiting: VecDeque::new(), waker: None, missed: 0, unsubscribed: false, ended: false };
         let queue = Arc::new(Self(Mutex::new(inner)));
         (Arc::clone(&queue), Subscription(queue))
     }
@@ -40,7 +41,7 @@ impl<T: Told> Queue<T> {
     #[must_use = "the subscriber waits until it is woken"]
     pub(crate) fn push(&self, item: T) -> Option<Waker> {
         let mut inner = self.lock();
-        if inner.deaf || inner.over {
+        if inner.unsubscribed || inner.ended {
             return None;
         }
         inner.waiting.push_back(item);
@@ -54,13 +55,13 @@ impl<T: Told> Queue<T> {
     #[must_use = "the subscriber waits until it is woken"]
     pub(crate) fn end(&self) -> Option<Waker> {
         let mut inner = self.lock();
-        inner.over = true;
+        inner.ended = true;
         inner.waker.take()
     }
 
     /// Whether the subscriber is gone.
-    pub(crate) fn is_deaf(&self) -> bool {
-        self.lock().deaf
+    pub(crate) fn is_unsubscribed(&self) -> bool {
+        self.lock().unsubscribed
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner<T>> {
@@ -69,23 +70,23 @@ impl<T: Told> Queue<T> {
 }
 
 /// The subscriber's end.
-pub(crate) struct Subscription<T: Told>(Arc<Queue<T>>);
+pub(crate) struct Subscription<T: QueueItem>(Arc<Queue<T>>);
 
-impl<T: Told> Subscription<T> {
+impl<T: QueueItem> Subscription<T> {
     /// The number of items that were removed because the subscriber did not keep up.
     pub(crate) fn missed(&self) -> u64 {
         self.0.lock().missed
     }
 }
 
-impl<T: Told> Stream for Subscription<T> {
+impl<T: QueueItem> Stream for Subscription<T> {
     type Item = T;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let mut inner = self.0.lock();
         match inner.waiting.pop_front() {
             Some(item) => Poll::Ready(Some(item)),
-            None if inner.over => Poll::Ready(None),
+            None if inner.ended => Poll::Ready(None),
             None => {
                 inner.waker = Some(cx.waker().clone());
                 Poll::Pending
@@ -94,10 +95,10 @@ impl<T: Told> Stream for Subscription<T> {
     }
 }
 
-impl<T: Told> Drop for Subscription<T> {
+impl<T: QueueItem> Drop for Subscription<T> {
     fn drop(&mut self) {
         let mut inner = self.0.lock();
-        inner.deaf = true;
+        inner.unsubscribed = true;
         let unread = (std::mem::take(&mut inner.waiting), inner.waker.take());
         // Unread items and the waker may own values whose destructors take locks.
         drop(inner);
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
     use futures_util::{FutureExt, StreamExt};
 
-    impl Told for u64 {
+    impl QueueItem for u64 {
         fn shed(waiting: &mut VecDeque<Self>) -> u64 {
             waiting.pop_front().map_or(0, |_| 1)
         }
@@ -144,7 +145,7 @@ mod tests {
     fn a_queue_without_a_reader_keeps_nothing() {
         let (queue, subscription) = Queue::new();
         drop(subscription);
-        assert!(queue.is_deaf());
+        assert!(queue.is_unsubscribed());
         assert!(queue.push(1).is_none());
         assert!(queue.lock().waiting.is_empty());
     }

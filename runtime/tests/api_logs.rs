@@ -99,9 +99,9 @@ async fn a_term_is_logged_when_it_begins_and_when_it_ends() {
     let token = soon(candidate.next_term()).await.unwrap().token().to_string();
     // Once the store is closed, the subscriber has all lines.
     soon(store.close()).await.unwrap();
-    let told = |message: &str| -> Fields {
+    let reported = |message: &str| -> Fields {
         let fields = [("message", message), ("election", "jobs"), ("candidate", "a"), ("term", &*token)];
         fields.map(|(name, text)| (name, text.to_owned())).into_iter().collect()
     };
-    assert_eq!(above_debug("a"), [told("won"), told("lost: closed")]);
+    assert_eq!(above_debug("a"), [reported("won"), reported("lost: closed")]);
 }

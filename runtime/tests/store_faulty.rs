@@ -6,7 +6,7 @@ mod contract;
 
 use std::time::Duration;
 
-use contract::{Fixture, acquire, applied, next, release, renew, take};
+use contract::{Fixture, acquire, acquired, applied, next, release, renew};
 use futures_util::FutureExt;
 use incumbent::clock::Clock;
 use incumbent::incumbent_core::record::Entry;
@@ -86,7 +86,7 @@ async fn a_lost_request_is_unknown_and_the_write_is_not_applied() {
 #[tokio::test]
 async fn a_held_request_is_unknown_and_compares_when_it_is_delivered() {
     let (store, faults) = faulty();
-    let first = take(&store, "jobs", "a", LEASE).await;
+    let first = acquired(&store, "jobs", "a", LEASE).await;
     faults.hold_requests(2);
     assert_eq!(store.write("jobs", &renew(2, first, "a", LEASE)).await, Outcome::Unknown);
     assert_eq!(store.write("jobs", &release(3, first, None)).await, Outcome::Unknown);
@@ -197,7 +197,7 @@ async fn a_watch_is_silent_during_a_partition_and_makes_up_for_it() {
 }
 
 #[tokio::test]
-async fn a_killed_watch_tells_nothing_and_does_not_end_and_a_new_one_is_well() {
+async fn a_killed_watch_delivers_nothing_and_does_not_end_and_a_new_one_works() {
     let (store, faults) = faulty();
     let mut old = store.watch().await.unwrap();
     faults.kill_watches();
@@ -212,12 +212,12 @@ async fn a_killed_watch_tells_nothing_and_does_not_end_and_a_new_one_is_well() {
 }
 
 #[tokio::test]
-async fn stale_reads_tell_of_the_past_until_they_are_fresh_again() {
+async fn stale_reads_return_the_past_until_they_are_fresh_again() {
     let (store, faults) = faulty();
-    let old = take(&store, "jobs", "a", LEASE).await;
+    let old = acquired(&store, "jobs", "a", LEASE).await;
     faults.stale_reads().await.unwrap();
     let new = applied(store.write("jobs", &renew(2, old, "a", LEASE)).await);
-    take(&store, "later", "b", LEASE).await;
+    acquired(&store, "later", "b", LEASE).await;
     assert_eq!(store.read("jobs").await.unwrap().revision(), Some(old));
     assert_eq!(store.read("later").await.unwrap(), Entry::Vacant);
     assert_eq!(store.list().await.unwrap().len(), 1);

@@ -6,7 +6,7 @@ mod contract;
 
 use std::time::Duration;
 
-use contract::{Fixture, acquire, applied, next, renew, take};
+use contract::{Fixture, acquire, acquired, applied, next, renew};
 use incumbent::ErrorKind;
 use incumbent::clock::Clock;
 use incumbent::incumbent_core::record::Entry;
@@ -106,12 +106,12 @@ fn manual() -> Clock {
 }
 
 #[tokio::test]
-async fn the_same_name_is_the_same_store_for_as_long_as_somebody_has_it_open() {
+async fn the_same_name_is_the_same_store_while_it_is_open() {
     let clock = manual();
     let settings = MemorySettings::named("shared by two");
     let one = Memory::open(&settings, &clock).unwrap();
     let other = Memory::open(&settings, &clock).unwrap();
-    let revision = take(&one, "jobs", "a", LEASE).await;
+    let revision = acquired(&one, "jobs", "a", LEASE).await;
     assert_eq!(other.read("jobs").await.unwrap().revision(), Some(revision));
     let first_life = one.inspect().await.unwrap().incarnation;
     drop((one, other));
@@ -125,7 +125,7 @@ async fn a_store_without_a_name_is_shared_with_its_clones_only() {
     let clock = manual();
     let one = Memory::open(&MemorySettings::private(), &clock).unwrap();
     let other = Memory::open(&MemorySettings::private(), &clock).unwrap();
-    let revision = take(&one, "jobs", "a", LEASE).await;
+    let revision = acquired(&one, "jobs", "a", LEASE).await;
     assert_eq!(one.clone().read("jobs").await.unwrap().revision(), Some(revision));
     assert_eq!(other.read("jobs").await.unwrap(), Entry::Vacant);
 }
@@ -142,7 +142,7 @@ async fn a_name_that_is_open_with_other_settings_is_refused() {
 #[tokio::test]
 async fn a_record_is_over_at_its_very_instant() {
     let Bare(store, clock) = Bare::start().await;
-    let revision = take(&store, "jobs", "a", LEASE).await;
+    let revision = acquired(&store, "jobs", "a", LEASE).await;
     clock.advance(LEASE - Duration::from_nanos(1));
     assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
     clock.advance(Duration::from_nanos(1));
@@ -155,7 +155,7 @@ async fn a_record_is_over_at_its_very_instant() {
 async fn markers_of_several_expiries_come_in_the_order_of_their_instants() {
     let Marked(Bare(store, clock)) = Marked::start().await;
     for (key, seconds) in [("late", 3), ("early", 1), ("middle", 2)] {
-        take(&store, key, "a", Duration::from_secs(seconds)).await;
+        acquired(&store, key, "a", Duration::from_secs(seconds)).await;
     }
     let mut watch = store.watch().await.unwrap();
     for _ in 0..3 {
@@ -163,15 +163,18 @@ async fn markers_of_several_expiries_come_in_the_order_of_their_instants() {
     }
     clock.advance(LEASE);
     for (key, revision) in [("early", 4), ("middle", 5), ("late", 6)] {
-        let told = next(&mut watch).await.unwrap();
-        assert_eq!((told.key.as_str(), told.entry), (key, Entry::Expired { revision: Revision(revision) }));
+        let delivered = next(&mut watch).await.unwrap();
+        assert_eq!(
+            (delivered.key.as_str(), delivered.entry),
+            (key, Entry::Expired { revision: Revision(revision) })
+        );
     }
 }
 
 #[tokio::test]
 async fn a_marker_is_acquired_by_its_revision() {
     let Marked(Bare(store, clock)) = Marked::start().await;
-    take(&store, "jobs", "a", LEASE).await;
+    acquired(&store, "jobs", "a", LEASE).await;
     clock.advance(LEASE);
     let absent = store.write("jobs", &acquire(2, Expect::Absent, "b", LEASE)).await;
     assert_eq!(absent, Outcome::Refused { current: Revision(2) });
@@ -179,7 +182,7 @@ async fn a_marker_is_acquired_by_its_revision() {
 }
 
 #[tokio::test]
-async fn a_foreign_record_under_a_key_that_held_none_lives_for_thirty_seconds() {
+async fn a_foreign_record_under_a_key_that_held_none_is_kept_for_thirty_seconds() {
     let Bare(store, clock) = Bare::start().await;
     let revision = store.put("jobs", b"go-1").await.unwrap();
     clock.advance(Duration::from_secs(30) - Duration::from_nanos(1));
@@ -189,7 +192,7 @@ async fn a_foreign_record_under_a_key_that_held_none_lives_for_thirty_seconds() 
 }
 
 #[tokio::test]
-async fn only_its_first_life_is_known_never_to_have_been_used() {
+async fn only_its_first_incarnation_is_known_never_to_have_been_used() {
     let store = Bare::start().await.0;
     assert!(store.inspect().await.unwrap().never_used);
     store.reset();
@@ -200,7 +203,7 @@ async fn only_its_first_life_is_known_never_to_have_been_used() {
 async fn a_watcher_that_falls_too_far_behind_is_cut_off() {
     let store = Bare::start().await.0;
     let mut watch = store.watch().await.unwrap();
-    let mut revision = take(&store, "jobs", "a", LEASE).await;
+    let mut revision = acquired(&store, "jobs", "a", LEASE).await;
     for attempt in 2..3000 {
         revision = applied(store.write("jobs", &renew(attempt, revision, "a", LEASE)).await);
     }
@@ -211,7 +214,7 @@ async fn a_watcher_that_falls_too_far_behind_is_cut_off() {
 async fn a_deletion_says_the_lease_of_the_last_live_record() {
     let fixture = Bare::start().await;
     let (store, operator) = (fixture.connect().await, fixture.operator().await);
-    take(&*store, "jobs", "a", LEASE * 3).await;
+    acquired(&*store, "jobs", "a", LEASE * 3).await;
     operator.delete("jobs").await.unwrap();
     // Over a tombstone, too: the leader before it may still not have learned of it.
     let revision = operator.delete("jobs").await.unwrap();

@@ -1,7 +1,7 @@
 //! Candidates whose handlers take their time, fail and hang, in a small world of their own.
 //!
 //! Each candidate runs a [`incumbent_core::reconcile::Reconciler`]. The election is an ideal one: a lease that is
-//! given to one of the candidates. Handlers, renewals, operators and the system fail; then a calm time comes
+//! given to one of the candidates. Handlers, renewals, operators and the system fail; then comes a quiet time
 //! without faults, and a candidate has to work.
 
 use std::fmt;
@@ -20,9 +20,9 @@ const LEASE: Duration = Duration::from_secs(10);
 const RENEW: Duration = Duration::from_secs(3);
 /// The longest time that a leader that leaves may keep the lease.
 const DRAIN: Duration = Duration::from_secs(10);
-const STORM: Duration = Duration::from_secs(600);
+const FAULTS: Duration = Duration::from_secs(600);
 /// The longest effect of the faults: a cool-down, an *end* and all of its retries.
-const CALM: Duration = Duration::from_secs(900);
+const QUIET: Duration = Duration::from_secs(900);
 
 /// The outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct Handled {
 /// Makes a run; the same seed gives the same run.
 pub fn run_handlers(seed: u64) -> Handled {
     let mut world = World::new(seed);
-    match world.play() {
+    match world.run() {
         Ok(()) => {}
         Err(violation) => {
             world.handled.violation = Some(format!("seed {seed}, at {:?}: {violation}", world.now));
@@ -61,21 +61,21 @@ pub fn run_handlers(seed: u64) -> Handled {
     world.handled
 }
 
-enum Happens {
+enum Scheduled {
     /// A tick for this candidate.
     Tick(usize),
     /// A handler returns.
-    Returns { who: usize, run: RunId, succeeded: bool },
+    Returns { index: usize, run: RunId, succeeded: bool },
     /// The holder renews its lease, or cannot.
-    Renews { who: usize, term: u64 },
+    Renews { index: usize, term: u64 },
     /// The lease of a term is over.
-    Expires { who: usize, term: u64 },
+    Expires { index: usize, term: u64 },
     /// The drain of a term is over.
-    Drained { who: usize, term: u64 },
+    Drained { index: usize, term: u64 },
     /// One of the candidates acquires the lease.
-    Seat,
+    Acquire,
     /// A fault happens.
-    Strikes,
+    Fault,
     /// A person has repaired the system of a candidate that gave up, and starts it again.
     Restarts(usize),
 }
@@ -83,7 +83,7 @@ enum Happens {
 struct Node {
     reconciler: Reconciler,
     /// It takes part in the election.
-    stands: bool,
+    in_race: bool,
     gave_up: bool,
     /// The running handler.
     running: Option<(RunId, Handler)>,
@@ -99,7 +99,7 @@ struct Node {
     wake: Option<Instant>,
 }
 
-struct Seat {
+struct Held {
     holder: usize,
     term: u64,
     leaves: bool,
@@ -111,12 +111,12 @@ struct Seat {
 struct World {
     dice: Dice,
     now: Instant,
-    calm: bool,
+    quiet: bool,
     settings: Settings,
     nodes: Vec<Node>,
-    seat: Option<Seat>,
+    held: Option<Held>,
     terms: u64,
-    queue: Queue<Happens>,
+    queue: Queue<Scheduled>,
     handled: Handled,
 }
 
@@ -134,123 +134,125 @@ impl World {
         let mut world = Self {
             dice,
             now,
-            calm: false,
+            quiet: false,
             settings,
             nodes,
-            seat: None,
+            held: None,
             terms: 0,
             queue: Queue::new(),
             handled: Handled::default(),
         };
-        world.after(Duration::ZERO, Happens::Seat);
-        world.after(Duration::from_secs(1), Happens::Strikes);
+        world.after(Duration::ZERO, Scheduled::Acquire);
+        world.after(Duration::from_secs(1), Scheduled::Fault);
         world
     }
 
-    fn play(&mut self) -> Result<(), String> {
-        let calm_at = self.now + STORM;
-        let end = calm_at + CALM;
-        while let Some((at, happens)) = self.queue.take() {
+    fn run(&mut self) -> Result<(), String> {
+        let quiet_at = self.now + FAULTS;
+        let end = quiet_at + QUIET;
+        while let Some((at, event)) = self.queue.take() {
             if at > end {
                 break;
             }
             self.now = at;
-            self.calm = at >= calm_at;
-            self.happens(happens)?;
-            self.judge()?;
+            self.quiet = at >= quiet_at;
+            self.carry_out_event(event)?;
+            self.check()?;
         }
         let workers = self.nodes.iter().filter(|node| node.works && !node.overdue).count();
-        must(workers == 1, || format!("{workers} candidates work after the calm"))
+        must(workers == 1, || format!("{workers} candidates work after the faults"))
     }
 
-    fn happens(&mut self, happens: Happens) -> Result<(), String> {
-        match happens {
-            Happens::Tick(who) => {
-                self.nodes[who].wake.take_if(|at| *at <= self.now);
-                self.give(who, Input::Tick)
+    fn carry_out_event(&mut self, event: Scheduled) -> Result<(), String> {
+        match event {
+            Scheduled::Tick(index) => {
+                self.nodes[index].wake.take_if(|at| *at <= self.now);
+                self.handle(index, Input::Tick)
             }
-            Happens::Returns { who, run, succeeded } => self.returns(who, run, succeeded),
-            Happens::Renews { who, term } if self.holds(who, term) => {
-                self.after(RENEW, Happens::Renews { who, term });
-                if self.seat.as_ref().is_some_and(|seat| seat.is_over || seat.cut_off && !self.calm) {
+            Scheduled::Returns { index, run, succeeded } => self.returns(index, run, succeeded),
+            Scheduled::Renews { index, term } if self.holds(index, term) => {
+                self.after(RENEW, Scheduled::Renews { index, term });
+                if self.held.as_ref().is_some_and(|held| held.is_over || held.cut_off && !self.quiet) {
                     return Ok(());
                 }
-                self.lease(who, term)
+                self.lease(index, term)
             }
-            Happens::Expires { who, term } if self.holds(who, term) && self.nodes[who].lease <= self.now => {
+            Scheduled::Expires { index, term }
+                if self.holds(index, term) && self.nodes[index].lease <= self.now =>
+            {
                 self.vacate();
-                self.say(who, Message::NotLeader)
+                self.send(index, Message::NotLeader)
             }
-            Happens::Drained { who, term } if self.holds(who, term) && self.nodes[who].works => {
+            Scheduled::Drained { index, term } if self.holds(index, term) && self.nodes[index].works => {
                 // Its term is lost; it releases nothing while it works, and renews nothing.
-                if let Some(seat) = &mut self.seat {
-                    seat.is_over = true;
+                if let Some(held) = &mut self.held {
+                    held.is_over = true;
                 }
                 Ok(())
             }
-            Happens::Drained { who, term } if self.holds(who, term) => {
+            Scheduled::Drained { index, term } if self.holds(index, term) => {
                 self.vacate();
-                self.give(who, Input::Lease { until: self.now })?;
-                self.nodes[who].lease = self.now;
+                self.handle(index, Input::Lease { until: self.now })?;
+                self.nodes[index].lease = self.now;
                 Ok(())
             }
-            Happens::Seat if self.seat.is_none() => self.take_seat(),
-            Happens::Strikes if !self.calm => self.strike(),
-            Happens::Restarts(who) => {
-                self.nodes[who] = Node::new(&self.settings, self.now);
-                self.after(Duration::ZERO, Happens::Seat);
+            Scheduled::Acquire if self.held.is_none() => self.acquire(),
+            Scheduled::Fault if !self.quiet => self.begin_fault(),
+            Scheduled::Restarts(index) => {
+                self.nodes[index] = Node::new(&self.settings, self.now);
+                self.after(Duration::ZERO, Scheduled::Acquire);
                 Ok(())
             }
             _ => Ok(()),
         }
     }
 
-    fn take_seat(&mut self) -> Result<(), String> {
-        let standing: Vec<usize> = (0..CANDIDATES).filter(|who| self.nodes[*who].stands).collect();
-        if standing.is_empty() {
-            self.after(Duration::from_secs(1), Happens::Seat);
+    fn acquire(&mut self) -> Result<(), String> {
+        let candidates: Vec<usize> = (0..CANDIDATES).filter(|index| self.nodes[*index].in_race).collect();
+        if candidates.is_empty() {
+            self.after(Duration::from_secs(1), Scheduled::Acquire);
             return Ok(());
         }
-        let holder = self.dice.pick(&standing);
+        let holder = self.dice.pick(&candidates);
         self.terms += 1;
         let term = self.terms;
-        self.seat = Some(Seat { holder, term, leaves: false, cut_off: false, is_over: false });
-        self.after(RENEW, Happens::Renews { who: holder, term });
+        self.held = Some(Held { holder, term, leaves: false, cut_off: false, is_over: false });
+        self.after(RENEW, Scheduled::Renews { index: holder, term });
         self.lease(holder, term)?;
-        self.say(holder, Message::Leader)
+        self.send(holder, Message::Leader)
     }
 
-    fn lease(&mut self, who: usize, term: u64) -> Result<(), String> {
+    fn lease(&mut self, index: usize, term: u64) -> Result<(), String> {
         let until = self.now + LEASE;
-        self.nodes[who].lease = until;
-        self.after(LEASE, Happens::Expires { who, term });
-        self.give(who, Input::Lease { until })
+        self.nodes[index].lease = until;
+        self.after(LEASE, Scheduled::Expires { index, term });
+        self.handle(index, Input::Lease { until })
     }
 
-    fn strike(&mut self) -> Result<(), String> {
+    fn begin_fault(&mut self) -> Result<(), String> {
         let wait = self.dice.millis(200, 20_000);
-        self.after(wait, Happens::Strikes);
-        let who = self.dice.below(CANDIDATES as u64) as usize;
+        self.after(wait, Scheduled::Fault);
+        let index = self.dice.below(CANDIDATES as u64) as usize;
         match self.dice.below(6) {
-            0 => self.say(who, Message::Error),
+            0 => self.send(index, Message::Error),
             // A message that changes nothing.
             1 => {
-                let leads = self.seat.as_ref().is_some_and(|seat| seat.holder == who && !seat.leaves);
-                self.say(who, if leads { Message::Leader } else { Message::NotLeader })
+                let leads = self.held.as_ref().is_some_and(|held| held.holder == index && !held.leaves);
+                self.send(index, if leads { Message::Leader } else { Message::NotLeader })
             }
             2 => {
-                if let Some(seat) = &mut self.seat {
-                    seat.cut_off = !seat.cut_off;
+                if let Some(held) = &mut self.held {
+                    held.cut_off = !held.cut_off;
                 }
                 Ok(())
             }
             3 => self.leave(),
             // An operator deletes the key: the next candidate may lead at once.
             4 => {
-                let Some(seat) = self.vacate() else { return Ok(()) };
-                self.nodes[seat.holder].lease = self.now;
-                self.give(seat.holder, Input::Lease { until: self.now })?;
-                self.say(seat.holder, Message::NotLeader)
+                let Some(held) = self.vacate() else { return Ok(()) };
+                self.nodes[held.holder].lease = self.now;
+                self.handle(held.holder, Input::Lease { until: self.now })?;
+                self.send(held.holder, Message::NotLeader)
             }
             _ => Ok(()),
         }
@@ -258,33 +260,33 @@ impl World {
 
     /// The holder leaves voluntarily.
     fn leave(&mut self) -> Result<(), String> {
-        let Some(seat) = self.seat.as_mut().filter(|seat| !seat.leaves) else { return Ok(()) };
-        seat.leaves = true;
-        let (who, term) = (seat.holder, seat.term);
-        self.after(DRAIN, Happens::Drained { who, term });
-        self.say(who, Message::NotLeader)
+        let Some(held) = self.held.as_mut().filter(|held| !held.leaves) else { return Ok(()) };
+        held.leaves = true;
+        let (index, term) = (held.holder, held.term);
+        self.after(DRAIN, Scheduled::Drained { index, term });
+        self.send(index, Message::NotLeader)
     }
 
-    fn vacate(&mut self) -> Option<Seat> {
+    fn vacate(&mut self) -> Option<Held> {
         let wait = self.dice.millis(1, 500);
-        self.after(wait, Happens::Seat);
-        self.seat.take()
+        self.after(wait, Scheduled::Acquire);
+        self.held.take()
     }
 
-    fn holds(&self, who: usize, term: u64) -> bool {
-        self.seat.as_ref().is_some_and(|seat| seat.holder == who && seat.term == term)
+    fn holds(&self, index: usize, term: u64) -> bool {
+        self.held.as_ref().is_some_and(|held| held.holder == index && held.term == term)
     }
 
-    fn say(&mut self, who: usize, message: Message) -> Result<(), String> {
-        let node = &mut self.nodes[who];
+    fn send(&mut self, index: usize, message: Message) -> Result<(), String> {
+        let node = &mut self.nodes[index];
         if node.reconciler.state() == State::Error {
             node.sent_in_error += 1;
         }
-        self.give(who, Input::Message(message))
+        self.handle(index, Input::Message(message))
     }
 
-    fn returns(&mut self, who: usize, run: RunId, succeeded: bool) -> Result<(), String> {
-        let node = &mut self.nodes[who];
+    fn returns(&mut self, index: usize, run: RunId, succeeded: bool) -> Result<(), String> {
+        let node = &mut self.nodes[index];
         // A stopped handler has returned already; so has one of a former process.
         let Some((_, handler)) = node.running.take_if(|running| running.0 == run) else {
             return Ok(());
@@ -301,117 +303,117 @@ impl World {
             Handler::End => node.failed_ends += 1,
             Handler::Error => {}
         }
-        self.give(who, Input::Returned { run, succeeded })
+        self.handle(index, Input::Returned { run, succeeded })
     }
 
-    fn give(&mut self, who: usize, input: Input) -> Result<(), String> {
-        let node = &mut self.nodes[who];
+    fn handle(&mut self, index: usize, input: Input) -> Result<(), String> {
+        let node = &mut self.nodes[index];
         if node.gave_up {
             return Ok(());
         }
         node.reconciler.handle(self.now, input).map_err(|misuse| misuse.to_string())?;
         loop {
-            let output = self.nodes[who].reconciler.poll();
-            self.note(who, &output);
+            let output = self.nodes[index].reconciler.poll();
+            self.note(index, &output);
             match output {
                 Output::WakeAt(Some(wake)) => {
-                    let asked = self.nodes[who].wake.replace(wake.at);
+                    let asked = self.nodes[index].wake.replace(wake.at);
                     if asked != Some(wake.at) {
-                        self.at(wake.at, Happens::Tick(who));
+                        self.at(wake.at, Scheduled::Tick(index));
                     }
                     return Ok(());
                 }
                 Output::WakeAt(None) => return Ok(()),
-                output => self.carry_out(who, output)?,
+                output => self.carry_out(index, output)?,
             }
         }
     }
 
-    fn carry_out(&mut self, who: usize, output: Output) -> Result<(), String> {
+    fn carry_out(&mut self, index: usize, output: Output) -> Result<(), String> {
         match output {
-            Output::Run { run, handler } => self.start(who, run, handler),
+            Output::Run { run, handler } => self.start(index, run, handler),
             Output::Stop(run) => {
                 self.handled.stopped += 1;
-                let (running, handler) = self.nodes[who].running.ok_or("nothing to stop")?;
+                let (running, handler) = self.nodes[index].running.ok_or("nothing to stop")?;
                 must(running == run && handler == Handler::Begin, || format!("stop of {handler}"))?;
                 // Some handlers cannot be stopped.
                 if self.dice.percent(80) {
                     let (wait, succeeded) = (self.dice.millis(0, 500), self.dice.percent(30));
-                    self.after(wait, Happens::Returns { who, run, succeeded });
+                    self.after(wait, Scheduled::Returns { index, run, succeeded });
                 }
                 Ok(())
             }
             Output::StandDown => {
-                must(self.nodes[who].stands, || "stands down twice".into())?;
-                self.nodes[who].stands = false;
-                if let Some(seat) = self.seat.as_mut().filter(|seat| seat.holder == who && !seat.leaves) {
-                    seat.leaves = true;
-                    let term = seat.term;
+                must(self.nodes[index].in_race, || "stands down twice".into())?;
+                self.nodes[index].in_race = false;
+                if let Some(held) = self.held.as_mut().filter(|held| held.holder == index && !held.leaves) {
+                    held.leaves = true;
+                    let term = held.term;
                     // Without begun work there is nothing to wait for.
-                    let wait = if self.nodes[who].works { DRAIN } else { Duration::ZERO };
-                    self.after(wait, Happens::Drained { who, term });
+                    let wait = if self.nodes[index].works { DRAIN } else { Duration::ZERO };
+                    self.after(wait, Scheduled::Drained { index, term });
                 }
                 Ok(())
             }
             Output::StandUp => {
-                must(!self.nodes[who].stands, || "stands up twice".into())?;
-                self.nodes[who].stands = true;
+                must(!self.nodes[index].in_race, || "stands up twice".into())?;
+                self.nodes[index].in_race = true;
                 Ok(())
             }
             Output::Relinquish => {
-                must(!self.nodes[who].works, || "relinquishes the seat while it works".into())?;
-                if self.seat.as_ref().is_some_and(|seat| seat.holder == who && seat.leaves) {
+                must(!self.nodes[index].works, || "relinquishes the lease while it works".into())?;
+                if self.held.as_ref().is_some_and(|held| held.holder == index && held.leaves) {
                     self.vacate();
                 }
                 Ok(())
             }
-            Output::Event(event) => self.told(who, event),
+            Output::Event(event) => self.report(index, event),
             Output::GiveUp(gave_up) => {
-                let node = &mut self.nodes[who];
+                let node = &mut self.nodes[index];
                 node.gave_up = true;
-                node.stands = false;
+                node.in_race = false;
                 self.handled.gave_up += 1;
                 // The run that was itself the error is not counted in it.
                 let runs =
                     if node.failed_by_end { self.settings.retries + 1 } else { self.settings.retries.max(1) };
                 must(gave_up.failed == runs && node.failed_ends == runs, || gave_up.to_string())?;
-                self.after(Duration::from_secs(60), Happens::Restarts(who));
+                self.after(Duration::from_secs(60), Scheduled::Restarts(index));
                 Ok(())
             }
             Output::WakeAt(_) => Ok(()),
         }
     }
 
-    fn start(&mut self, who: usize, run: RunId, handler: Handler) -> Result<(), String> {
-        let calm = self.calm;
-        let node = &mut self.nodes[who];
+    fn start(&mut self, index: usize, run: RunId, handler: Handler) -> Result<(), String> {
+        let quiet = self.quiet;
+        let node = &mut self.nodes[index];
         if let Some((_, other)) = &node.running {
             return Err(format!("{handler} runs beside {other}"));
         }
         match handler {
             Handler::Begin => {
                 must(!node.works, || "begins again before it has ended".into())?;
-                must(node.stands, || "begins while it stays out of the race".into())?;
+                must(node.in_race, || "begins while it stays out of the race".into())?;
                 node.works = true;
             }
             Handler::End => must(node.works, || "ends what was never begun".into())?,
             Handler::Error => must(!node.works, || "handles an error while it works".into())?,
         }
         node.running = Some((run, handler));
-        let (hangs, fails) = if calm { (0, 0) } else { (10, 20) };
+        let (hangs, fails) = if quiet { (0, 0) } else { (10, 20) };
         let takes = if self.dice.percent(hangs) {
             self.dice.millis(5_000, 60_000)
         } else {
             self.dice.millis(0, 3_000)
         };
         let succeeded = !self.dice.percent(fails);
-        self.after(takes, Happens::Returns { who, run, succeeded });
+        self.after(takes, Scheduled::Returns { index, run, succeeded });
         Ok(())
     }
 
-    fn told(&mut self, who: usize, event: Event) -> Result<(), String> {
+    fn report(&mut self, index: usize, event: Event) -> Result<(), String> {
         let now = self.now;
-        let node = &mut self.nodes[who];
+        let node = &mut self.nodes[index];
         match event {
             Event::Overdue { since } => {
                 self.handled.overdue += 1;
@@ -438,10 +440,10 @@ impl World {
     }
 
     /// Checks the rules that hold at every moment.
-    fn judge(&mut self) -> Result<(), String> {
-        for (who, node) in self.nodes.iter().enumerate().filter(|(_, node)| !node.gave_up) {
+    fn check(&mut self) -> Result<(), String> {
+        for (index, node) in self.nodes.iter().enumerate().filter(|(_, node)| !node.gave_up) {
             let over = node.works && node.lease <= self.now;
-            must(!over || node.overdue, || format!("{who} works without a lease, and nobody is told"))?;
+            must(!over || node.overdue, || format!("{index} works without a lease, and it is not reported"))?;
         }
         let working: Vec<&Node> = self.nodes.iter().filter(|node| node.works && !node.gave_up).collect();
         self.handled.together += u64::from(working.len() > 1);
@@ -450,18 +452,18 @@ impl World {
     }
 
     /// Adds an event to the digest.
-    fn note(&mut self, who: usize, output: &dyn fmt::Debug) {
-        for byte in format!("{:?} {who} {output:?}\n", self.now).bytes() {
+    fn note(&mut self, index: usize, output: &dyn fmt::Debug) {
+        for byte in format!("{:?} {index} {output:?}\n", self.now).bytes() {
             self.handled.digest = (self.handled.digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
 
-    fn after(&mut self, span: Duration, happens: Happens) {
-        self.at(self.now + span, happens);
+    fn after(&mut self, span: Duration, event: Scheduled) {
+        self.at(self.now + span, event);
     }
 
-    fn at(&mut self, at: Instant, happens: Happens) {
-        self.queue.put(at.max(self.now), happens);
+    fn at(&mut self, at: Instant, event: Scheduled) {
+        self.queue.put(at.max(self.now), event);
     }
 }
 
@@ -469,7 +471,7 @@ impl Node {
     fn new(settings: &Settings, now: Instant) -> Self {
         Self {
             reconciler: Reconciler::new(settings.clone(), now),
-            stands: true,
+            in_race: true,
             gave_up: false,
             running: None,
             works: false,

@@ -1,36 +1,35 @@
 //! Runs the real rules of an election, with many candidates, on a simulated store, network and clocks, under
 //! faults drawn from a seed, and checks the promises after every step.
 //!
-//! It has no rules of its own: it runs [`incumbent_core::campaign::Campaign`]. Everything that happens
+//! It has no rules of its own: it runs [`incumbent_core::session::Session`]. Everything that happens
 //! follows from a [`Choice`], so the same choice gives the same run, byte for byte, on every machine; a run that
 //! fails is replayed from its seed and [shrunk](shrink()) to the faults that matter. `incumbent sim` on the
 //! command line is this crate.
 //!
-//! A run has a stormy phase, in which faults of the seed's kinds come and go, and a calm one without faults, in
+//! A run has a phase with faults of the seed's kinds, which come and go, and a quiet one without faults, in
 //! which a candidate has to lead before long. The invariants are in `oracle`, one a file.
 //!
 //! # What it does not do
 //!
-//! No real servers, sockets or threads, and no code of the runtime: its part between campaign and store is
-//! modelled in `world`. The simulated store is one key of one bucket.
+//! No real servers, sockets or threads, and no code of the runtime: `world` carries out what a
+//! session asks, as the runtime's driver does. The simulated store is one key of one bucket.
 
 mod clock;
 mod dice;
 mod handlers;
 mod kind;
 mod many;
-mod moment;
+mod observation;
 mod oracle;
 mod plan;
 mod promise;
 mod queue;
+mod recording;
 mod report;
 mod scenario;
 mod script;
 mod setting;
-mod shrink;
 mod store;
-mod tape;
 mod timeline;
 mod world;
 
@@ -39,11 +38,10 @@ pub use kind::{Kind, Promise};
 pub use many::{Seeds, Summary, run_seeds};
 pub use oracle::Violation;
 pub use plan::Choice;
+pub use recording::{Recorded, record};
 pub use report::Tally;
 pub use scenario::{Candidate, PlannedFault, Scenario};
-pub use script::{Script, ScriptedFault};
-pub use shrink::shrink;
-pub use tape::Recorded;
+pub use script::{Script, ScriptedFault, shrink};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -61,23 +59,12 @@ pub struct Outcome {
 
 /// Makes a run.
 pub fn run(choice: &Choice) -> Outcome {
-    look(choice, false, false).outcome
-}
-
-/// Makes a run, and records its campaigns' inputs and outputs.
-pub fn record(choice: &Choice) -> (Outcome, Vec<Recorded>) {
-    let mut world = World::new(Plan::new(choice), false, false);
-    world.tape = Some(Vec::new());
-    run_to_the_end(&mut world);
-    (
-        Outcome { tally: world.audience.tally, violation: world.audience.violation },
-        world.tape.unwrap_or_default(),
-    )
+    run_traced(choice, false, false).outcome
 }
 
 /// A run with its trace and picture.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct TracedRun {
     /// The outcome of the run.
     pub outcome: Outcome,
     /// All events, a line each; empty where it was not asked for.
@@ -87,12 +74,12 @@ pub struct Seen {
 }
 
 /// Makes a run and writes down, or draws, its events.
-pub fn look(choice: &Choice, trace: bool, picture: bool) -> Seen {
+pub fn run_traced(choice: &Choice, trace: bool, picture: bool) -> TracedRun {
     let mut world = World::new(Plan::new(choice), trace, picture);
     run_to_the_end(&mut world);
-    let picture = world.audience.timeline.take().map(|timeline| timeline.draw(world.now));
-    Seen {
-        outcome: Outcome { tally: world.audience.tally, violation: world.audience.violation },
+    let picture = world.observers.timeline.take().map(|timeline| timeline.draw(world.now));
+    TracedRun {
+        outcome: Outcome { tally: world.observers.tally, violation: world.observers.violation },
         trace: world.trace.unwrap_or_default(),
         picture: picture.unwrap_or_default(),
     }
@@ -101,6 +88,6 @@ pub fn look(choice: &Choice, trace: bool, picture: bool) -> Seen {
 fn run_to_the_end(world: &mut World) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| world.run())) {
         // After a panic the world is only read.
-        world.audience.violation = Some(Violation::of_panic(world.now, panic.as_ref()));
+        world.observers.violation = Some(Violation::of_panic(world.now, panic.as_ref()));
     }
 }

@@ -56,25 +56,25 @@ fn run_each(
     run: impl Fn(&Choice) -> Outcome + Sync,
     mut ran: impl FnMut(&Tally),
 ) -> Summary {
-    let line = Line::new(seeds);
+    let queue = SeedQueue::new(seeds);
     let mut summary = Summary { tally: Tally::default(), failed: None };
     thread::scope(|scope| {
-        let (give, outcomes) = mpsc::channel();
+        let (sender, outcomes) = mpsc::channel();
         for _ in 0..jobs.get() {
-            let (give, line, run) = (give.clone(), &line, &run);
+            let (sender, queue, run) = (sender.clone(), &queue, &run);
             scope.spawn(move || {
-                while let Some(seed) = line.next() {
+                while let Some(seed) = queue.next() {
                     let outcome = run(&Choice { seed, ..like.clone() });
                     if outcome.violation.is_some() {
-                        line.stop_after(seed);
+                        queue.stop_after(seed);
                     }
-                    if give.send((seed, outcome)).is_err() {
+                    if sender.send((seed, outcome)).is_err() {
                         return;
                     }
                 }
             });
         }
-        drop(give);
+        drop(sender);
         // They end in any order and count in that of the seeds.
         let mut early: BTreeMap<u64, Outcome> = BTreeMap::new();
         let mut next = Some(seeds.first);
@@ -96,13 +96,13 @@ fn run_each(
 }
 
 /// The seeds that wait for their run.
-struct Line {
+struct SeedQueue {
     first: u64,
     taken: AtomicU64,
     last: AtomicU64,
 }
 
-impl Line {
+impl SeedQueue {
     fn new(seeds: Seeds) -> Self {
         Self { first: seeds.first, taken: AtomicU64::new(0), last: AtomicU64::new(seeds.last) }
     }
@@ -124,7 +124,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::store::cluster::START;
+    use crate::store::START;
 
     fn jobs(count: usize) -> NonZeroUsize {
         NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN)
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_seed_that_fails_is_the_one_told_whichever_fails_first() {
+    fn the_smallest_seed_that_fails_is_reported_whichever_fails_first() {
         let seeds = Seeds { first: 0, last: 99 };
         for count in [1, 2, 8] {
             let slow = Barrier::new(count);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn who_watches_sees_every_sum_in_the_order_of_the_seeds() {
+    fn every_sum_is_reported_in_the_order_of_the_seeds() {
         let mut seen = Vec::new();
         let seeds = Seeds { first: 3, last: 8 };
         run_seeds(seeds, &Choice::of_seed(0), jobs(3), |tally| seen.push(tally.clone()));

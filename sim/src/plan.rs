@@ -8,10 +8,10 @@ use incumbent_core::store::{Capabilities, StoreInfo};
 
 use crate::dice::Dice;
 use crate::kind::{Kind, Promise};
-use crate::oracle::SomebodyLeads;
+use crate::oracle::ACandidateLeads;
 use crate::scenario::Scenario;
 use crate::setting::Setting;
-use crate::store::cluster::START;
+use crate::store::START;
 
 /// Parts per million that a clock may drift by the default settings.
 pub(crate) const DRIFT: i64 = 5_000;
@@ -92,7 +92,7 @@ pub(crate) struct Plan {
     pub(crate) kinds: Vec<Kind>,
     pub(crate) script: Vec<Fault>,
     /// The length of the phase with faults.
-    pub(crate) stormy: Duration,
+    pub(crate) faulty: Duration,
 }
 
 impl Plan {
@@ -139,8 +139,8 @@ impl Plan {
             true => dice.pick(&[-DRIFT, 0, DRIFT]),
             false => 0,
         };
-        let stormy = lease * if long { 12 } else { 60 };
-        let script = script(&mut dice, &kinds, lease, stormy, choice);
+        let faulty = lease * if long { 12 } else { 60 };
+        let script = script(&mut dice, &kinds, lease, faulty, choice);
         let setting = |place| match choice.plain {
             // A store keeps whole seconds where a lease is not its own maximum age.
             true if own_lease && lease != max_age => Setting::plain(Duration::from_secs(lease.as_secs())),
@@ -168,16 +168,16 @@ impl Plan {
             begins: None,
             kinds,
             script,
-            stormy,
+            faulty,
         }
     }
 
     /// The length of the phase without faults at the end: until a candidate leads, then for an orderly change of
     /// leaders, then for one that is not.
-    pub(crate) fn calm(&self) -> Duration {
+    pub(crate) fn quiet(&self) -> Duration {
         let orders =
             self.drain() + self.delay() * 3 + self.max_age + self.longest_age() + Duration::from_secs(30);
-        SomebodyLeads::worst(self) * 2 + orders
+        ACandidateLeads::worst(self) * 2 + orders
     }
 
     /// The plan of a scenario.
@@ -213,7 +213,7 @@ impl Plan {
             begins: Some(scenario.candidates.iter().map(|candidate| candidate.begins).collect()),
             kinds,
             script: script.collect(),
-            stormy: scenario.lasts,
+            faulty: scenario.lasts,
         }
     }
 
@@ -311,19 +311,19 @@ impl Plan {
     }
 }
 
-fn script(dice: &mut Dice, kinds: &[Kind], lease: Duration, stormy: Duration, choice: &Choice) -> Vec<Fault> {
+fn script(dice: &mut Dice, kinds: &[Kind], lease: Duration, faulty: Duration, choice: &Choice) -> Vec<Fault> {
     let mut script = Vec::new();
     if kinds.is_empty() {
         return script;
     }
     let lease_millis = lease.as_millis() as u64;
-    // A gap is sometimes a storm, sometimes one fault after the other.
+    // A gap is sometimes so short that faults overlap, sometimes one fault after the other.
     let gap = lease_millis * dice.pick(&[1, 4, 8]) / 4;
     let mut from = dice.millis(0, lease_millis);
-    while from < stormy {
+    while from < faulty {
         let kind = dice.pick(kinds);
         let longest = dice.pick(&[lease_millis / 4, lease_millis, lease_millis * 5 / 2]);
-        let lasts = dice.millis(1, longest).min(stormy - from);
+        let lasts = dice.millis(1, longest).min(faulty - from);
         let fault = Fault { place: script.len(), kind, from, lasts, roll: dice.number(), victim: None };
         script.push(fault);
         from += dice.millis(1, 2 * gap);

@@ -29,7 +29,7 @@ pub(crate) struct Promises {
     /// A candidate that begins before this was not watching.
     fragile: Instant,
     /// The store went back, and gives revisions for the second time.
-    doubt: Option<Doubt>,
+    regression: Option<Regression>,
     /// The store went back in this run: tokens are in order as long as all candidates remember.
     tokens_fragile: bool,
     tokens_waived: bool,
@@ -40,8 +40,8 @@ pub(crate) struct Promises {
 
 /// The last doubtful revision, and its incarnation of the store.
 #[derive(Clone, Copy, Debug)]
-struct Doubt {
-    life: Incarnation,
+struct Regression {
+    incarnation: Incarnation,
     highest: u64,
 }
 
@@ -59,7 +59,7 @@ impl Promises {
             excused: vec![Instant::ZERO; count],
             passed_on: Instant::ZERO,
             fragile: Instant::ZERO,
-            doubt: None,
+            regression: None,
             tokens_fragile: false,
             tokens_waived: false,
             newcomers: true,
@@ -118,7 +118,7 @@ impl Promises {
     pub(crate) fn vanished(&mut self, now: Instant, unaware: impl Iterator<Item = usize>) {
         let until = now + self.span;
         // After the store went back, observations may be of the time that is undone.
-        if self.doubt.is_some() {
+        if self.regression.is_some() {
             self.waived = self.waived.max(until);
         }
         for node in unaware {
@@ -129,10 +129,13 @@ impl Promises {
 
     /// The store went back, and gives the revisions up to `highest` again. A candidate that saw only one of two entries
     /// with the same revision cannot distinguish them: it may write over the present one, as its own or as a tombstone.
-    /// So the doubt lasts until the key is beyond it.
-    pub(crate) fn went_back(&mut self, life: Incarnation, highest: u64, all_saw_it: bool) {
-        let before = self.doubt.filter(|doubt| doubt.life == life);
-        self.doubt = Some(Doubt { life, highest: highest.max(before.map_or(0, |doubt| doubt.highest)) });
+    /// So this lasts until the key is beyond it.
+    pub(crate) fn went_back(&mut self, incarnation: Incarnation, highest: u64, all_saw_it: bool) {
+        let before = self.regression.filter(|regression| regression.incarnation == incarnation);
+        self.regression = Some(Regression {
+            incarnation,
+            highest: highest.max(before.map_or(0, |regression| regression.highest)),
+        });
         self.tokens_fragile = true;
         self.tokens_waived |= !all_saw_it || self.newcomers;
         self.waived = Instant::NEVER;
@@ -146,11 +149,17 @@ impl Promises {
     }
 
     /// Notes the present entry of the key, and the present sequence.
-    pub(crate) fn holds(&mut self, now: Instant, life: Incarnation, sequence: u64, revision: Revision) {
-        let Some(doubt) = self.doubt else { return };
-        let beyond = revision.0 == 0 || revision.0 > doubt.highest;
-        if life != doubt.life || sequence >= doubt.highest && beyond {
-            self.doubt = None;
+    pub(crate) fn holds(
+        &mut self,
+        now: Instant,
+        incarnation: Incarnation,
+        sequence: u64,
+        revision: Revision,
+    ) {
+        let Some(regression) = self.regression else { return };
+        let beyond = revision.0 == 0 || revision.0 > regression.highest;
+        if incarnation != regression.incarnation || sequence >= regression.highest && beyond {
+            self.regression = None;
             let until = now + self.echo;
             self.waived = self.waived.min(until);
             self.fragile = self.fragile.min(until);
@@ -173,7 +182,7 @@ impl Promises {
     }
 
     /// Notes that a term was reported.
-    pub(crate) fn told(&mut self, token: Token) {
+    pub(crate) fn term_reported(&mut self, token: Token) {
         self.largest = self.largest.max(Some(token));
         self.newcomers = false;
     }

@@ -7,8 +7,8 @@ use incumbent_core::Instant;
 use incumbent_core::campaign::{Event, Output};
 
 use crate::kind::Kind;
-use crate::moment::{Moment, View};
-use crate::store::cluster::START;
+use crate::observation::{Observation, View};
+use crate::store::START;
 
 /// Counts over one run or many.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,30 +53,30 @@ struct Led {
     until: Vec<Option<Instant>>,
     /// The latest time at which a candidate led.
     last: Option<Instant>,
-    calm: bool,
+    quiet: bool,
 }
 
 impl Tally {
-    pub(crate) fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) {
-        match moment {
-            Moment::Fault { kind, begins: true, .. } => self.faults[*kind as usize] += 1,
-            Moment::Applied { .. } => self.writes += 1,
-            Moment::Says { output: Output::Event(Event::Won(_)), .. } => self.terms += 1,
-            Moment::Peer { peer, leads } => {
+    pub(crate) fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) {
+        match observation {
+            Observation::Fault { kind, begins: true, .. } => self.faults[*kind as usize] += 1,
+            Observation::Applied { .. } => self.writes += 1,
+            Observation::Output { output: Output::Event(Event::Won(_)), .. } => self.terms += 1,
+            Observation::Peer { peer, leads } => {
                 self.peer_terms += u64::from(*leads);
                 let place = view.plan.choice.candidates + peer;
                 self.leads(view, place, leads.then_some(Instant::NEVER));
             }
-            Moment::Stands { node, until, .. } | Moment::Clock { node, until } => {
+            Observation::Handled { node, until, .. } | Observation::Clock { node, until } => {
                 self.leads(view, *node, *until)
             }
-            Moment::Ends { node } => self.leads(view, *node, None),
-            Moment::Calm => {
+            Observation::Ends { node } => self.leads(view, *node, None),
+            Observation::Quiet => {
                 self.vacancy(view.now);
-                self.led.calm = true;
+                self.led.quiet = true;
                 self.led.last = Some(view.now);
             }
-            Moment::Over => self.vacancy(view.now),
+            Observation::Over => self.vacancy(view.now),
             _ => {}
         }
     }
@@ -107,7 +107,7 @@ impl Tally {
     /// A candidate begins to lead, or the time is over: it was vacant since the last one stopped.
     fn vacancy(&mut self, now: Instant) {
         let vacant = now.since(self.led.last.unwrap_or(START));
-        let longest = if self.led.calm { &mut self.longest_vacancy.1 } else { &mut self.longest_vacancy.0 };
+        let longest = if self.led.quiet { &mut self.longest_vacancy.1 } else { &mut self.longest_vacancy.0 };
         *longest = vacant.max(*longest);
     }
 
@@ -141,12 +141,12 @@ impl fmt::Display for Tally {
         if self.peer_terms > 0 {
             writeln!(f, "{} terms of candidates of the Go library", self.peer_terms)?;
         }
-        let (stormy, calm) = self.longest_vacancy;
+        let (faulty, quiet) = self.longest_vacancy;
         writeln!(
             f,
             "longest vacancy: {:.1} s under faults, {:.1} s after the last one",
-            stormy.as_secs_f64(),
-            calm.as_secs_f64()
+            faulty.as_secs_f64(),
+            quiet.as_secs_f64()
         )?;
         for (kind, count) in Kind::ALL.iter().zip(self.faults) {
             writeln!(f, "  {count:>8}  {:<14} {}", kind.name(), kind.says())?;

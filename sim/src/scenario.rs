@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::kind::Kind;
 use crate::plan::Plan;
 use crate::world::World;
-use crate::{Outcome, Seen, run_to_the_end};
+use crate::{Outcome, TracedRun, run_to_the_end};
 
 /// A run that is written down. Its bucket is new, has one server, and keeps a lease for each record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,15 +50,15 @@ pub struct PlannedFault {
 impl Scenario {
     /// Makes the run.
     pub fn run(&self) -> Outcome {
-        self.look().outcome
+        self.run_traced().outcome
     }
 
     /// Makes the run and writes down its events.
-    pub fn look(&self) -> Seen {
+    pub fn run_traced(&self) -> TracedRun {
         let mut world = World::new(Plan::of(self), true, false);
         run_to_the_end(&mut world);
-        Seen {
-            outcome: Outcome { tally: world.audience.tally, violation: world.audience.violation },
+        TracedRun {
+            outcome: Outcome { tally: world.observers.tally, violation: world.observers.violation },
             trace: world.trace.unwrap_or_default(),
             picture: String::new(),
         }

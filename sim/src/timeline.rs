@@ -8,9 +8,9 @@ use incumbent_core::campaign::{Event, Output, State};
 use incumbent_core::record::Entry;
 
 use crate::kind::Kind;
-use crate::moment::{Moment, View};
+use crate::observation::{Observation, View};
 use crate::plan::Plan;
-use crate::store::cluster::START;
+use crate::store::START;
 
 const WIDTH: f64 = 1600.0;
 const LEFT: f64 = 70.0;
@@ -20,23 +20,23 @@ const TOP: f64 = 96.0;
 
 /// The state of a candidate in the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Doing {
+enum Activity {
     Gone,
     Racing,
     Holding,
     Leading,
     /// It leads, and no longer renews: it is draining, or cut off with a lease that is still proved.
-    Doubt,
+    Leaving,
 }
 
-impl Doing {
+impl Activity {
     const fn class(self) -> Option<&'static str> {
         match self {
             Self::Gone => None,
             Self::Racing => Some("racing"),
             Self::Holding => Some("holding"),
             Self::Leading => Some("leading"),
-            Self::Doubt => Some("doubt"),
+            Activity::Leaving => Some("leaving"),
         }
     }
 }
@@ -60,13 +60,13 @@ struct Span<T> {
 pub(crate) struct Timeline {
     title: String,
     lease: Duration,
-    rows: Vec<Vec<Span<Doing>>>,
+    rows: Vec<Vec<Span<Activity>>>,
     leads: Vec<Vec<Span<()>>>,
     tokens: Vec<(usize, Instant, String)>,
     stops: Vec<Vec<Span<()>>>,
     record: Vec<Span<Option<usize>>>,
     faults: Vec<Span<Fault>>,
-    calm: Option<Instant>,
+    quiet: Option<Instant>,
 }
 
 impl Timeline {
@@ -82,36 +82,36 @@ impl Timeline {
             stops: list(),
             record: Vec::new(),
             faults: Vec::new(),
-            calm: None,
+            quiet: None,
         }
     }
 
-    pub(crate) fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) {
+    pub(crate) fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) {
         let now = view.now;
-        match moment {
-            Moment::Begins { node, .. } => follow(&mut self.rows[*node], now, Doing::Racing),
-            Moment::Ends { node } => {
-                follow(&mut self.rows[*node], now, Doing::Gone);
+        match observation {
+            Observation::Begins { node, .. } => follow(&mut self.rows[*node], now, Activity::Racing),
+            Observation::Ends { node } => {
+                follow(&mut self.rows[*node], now, Activity::Gone);
                 self.lead(*node, now, None);
             }
-            Moment::Stands { node, until, .. } | Moment::Clock { node, until } => {
+            Observation::Handled { node, until, .. } | Observation::Clock { node, until } => {
                 self.lead(*node, now, *until)
             }
-            Moment::Says { node, output: Output::Event(event), .. } => match event {
+            Observation::Output { node, output: Output::Event(event), .. } => match event {
                 Event::Won(term) => self.tokens.push((*node, now, term.token.sequence.0.to_string())),
                 Event::StateChanged(state) => {
-                    let doing = match state {
-                        State::Idle | State::Closed => Doing::Gone,
-                        State::Holding => Doing::Holding,
-                        State::Leading => Doing::Leading,
-                        State::Draining | State::Releasing => Doing::Doubt,
-                        State::Splaying | State::Waiting | State::Acquiring => Doing::Racing,
+                    let activity = match state {
+                        State::Idle | State::Closed => Activity::Gone,
+                        State::Holding => Activity::Holding,
+                        State::Leading => Activity::Leading,
+                        State::Draining | State::Releasing => Activity::Leaving,
+                        State::Splaying | State::Waiting | State::Acquiring => Activity::Racing,
                     };
-                    follow(&mut self.rows[*node], now, doing);
+                    follow(&mut self.rows[*node], now, activity);
                 }
                 _ => {}
             },
-            Moment::Key { entry } => {
+            Observation::Key { entry } => {
                 let owner = match entry {
                     Entry::Live(record) => {
                         Some(record.candidate.strip_prefix('c').and_then(|name| name.parse().ok()))
@@ -122,23 +122,23 @@ impl Timeline {
                 let owner = owner.map(|owner: Option<usize>| owner.unwrap_or(usize::MAX));
                 follow(&mut self.record, now, owner);
             }
-            Moment::Stopped { node, stopped: true } => {
+            Observation::Stopped { node, stopped: true } => {
                 self.stops[*node].push(Span { from: now, until: None, what: () })
             }
-            Moment::Stopped { node, stopped: false } => {
+            Observation::Stopped { node, stopped: false } => {
                 let open = self.stops[*node].iter_mut().filter(|span| span.until.is_none());
                 open.for_each(|span| span.until = Some(now));
             }
-            Moment::Fault { kind, node, place, begins: true } => {
+            Observation::Fault { kind, node, place, begins: true } => {
                 let what = Fault { place: *place, kind: *kind, node: *node };
                 self.faults.push(Span { from: now, until: None, what });
             }
-            Moment::Fault { place, begins: false, .. } => {
+            Observation::Fault { place, begins: false, .. } => {
                 if let Some(span) = self.faults.iter_mut().find(|span| span.what.place == *place) {
                     span.until = Some(now);
                 }
             }
-            Moment::Calm => self.calm = Some(now),
+            Observation::Quiet => self.quiet = Some(now),
             _ => {}
         }
     }
@@ -182,12 +182,12 @@ struct Picture {
 const STYLE: &str = "
 svg{font:13px system-ui,sans-serif}.paper{fill:#fff}text{fill:#1c2330}.soft{fill:#667085}
 .title{font-size:16px;font-weight:600}.grid{stroke:#e4e7ec}.racing{fill:#d0d7e2}.holding{fill:#f2b544}
-.leading{fill:#1f7a5c}.doubt{fill:#8ecfb5}.fault{fill:#e5484d;fill-opacity:.13}.mark{fill:#c62a2f;font-size:10px}
+.leading{fill:#1f7a5c}.leaving{fill:#8ecfb5}.fault{fill:#e5484d;fill-opacity:.13}.mark{fill:#c62a2f;font-size:10px}
 .stop{fill:url(#hatch)}.hatch{stroke:#1c2330;stroke-width:2;stroke-opacity:.55}.token{font-size:11px;font-weight:600;fill:#fff}
-.foreign{fill:#e5484d}.calm{stroke:#667085;stroke-dasharray:4 4}
+.foreign{fill:#e5484d}.quiet{stroke:#667085;stroke-dasharray:4 4}
 .r0{fill:#4c78d8}.r1{fill:#c2579b}.r2{fill:#d98032}.r3{fill:#3a9fb0}.r4{fill:#8d68cf}
 @media(prefers-color-scheme:dark){.paper{fill:#12161d}text{fill:#e6e9ef}.soft{fill:#98a2b3}.grid{stroke:#29303b}
-.racing{fill:#3a4453}.holding{fill:#c98a1b}.leading{fill:#2a9d76}.doubt{fill:#1f6b52}.mark{fill:#ff8589}
+.racing{fill:#3a4453}.holding{fill:#c98a1b}.leading{fill:#2a9d76}.leaving{fill:#1f6b52}.mark{fill:#ff8589}
 .fault{fill-opacity:.22}.hatch{stroke:#e6e9ef}.token{fill:#fff}}";
 
 impl Picture {
@@ -228,8 +228,8 @@ impl Picture {
     fn legend(&mut self) -> std::fmt::Result {
         let entries = [
             ("leading", "leads"),
-            ("doubt", "is leaving"),
-            ("holding", "holds, waits to be told"),
+            ("leaving", "is leaving"),
+            ("holding", "holds, not reported yet"),
             ("racing", "candidate"),
             ("stop", "stopped"),
             ("fault", "fault"),
@@ -281,11 +281,11 @@ impl Picture {
                 height - 26.0
             )?;
         }
-        if let Some(calm) = timeline.calm {
-            let x = self.x(calm);
+        if let Some(quiet) = timeline.quiet {
+            let x = self.x(quiet);
             writeln!(
                 self.svg,
-                r#"<path d="M{x:.1} 36V{}" class="calm"/><text x="{:.1}" y="43" class="soft">no more faults</text>"#,
+                r#"<path d="M{x:.1} 36V{}" class="quiet"/><text x="{:.1}" y="43" class="soft">no more faults</text>"#,
                 height - 44.0,
                 x + 6.0
             )?;
@@ -319,9 +319,9 @@ impl Picture {
                 y + 16.0
             )?;
             for span in &timeline.rows[row] {
-                let slim = matches!(span.what, Doing::Racing);
+                let slim = matches!(span.what, Activity::Racing);
                 let (y, height) = if slim { (y + 8.0, 6.0) } else { (y, BAR) };
-                if let Some(class) = span.what.class().filter(|_| span.what != Doing::Leading) {
+                if let Some(class) = span.what.class().filter(|_| span.what != Activity::Leading) {
                     self.bar(span, y, height, class, class)?;
                 }
             }
@@ -335,8 +335,8 @@ impl Picture {
         for (row, at, token) in &timeline.tokens {
             let (x, y) = (self.x(*at), Self::y(*row));
             let span = timeline.leads[*row].iter().find(|span| span.from == *at);
-            let room = span.map_or(0.0, |span| self.x(span.until.unwrap_or(self.end)) - x);
-            if room > 7.0 * token.len() as f64 + 6.0 {
+            let width = span.map_or(0.0, |span| self.x(span.until.unwrap_or(self.end)) - x);
+            if width > 7.0 * token.len() as f64 + 6.0 {
                 writeln!(
                     self.svg,
                     r#"<text x="{:.1}" y="{:.1}" class="token">{token}</text>"#,

@@ -3,7 +3,7 @@
 //! Where the rules, the model or the drawing were changed on purpose, the test prints the new file; otherwise a
 //! difference is a bug.
 
-use incumbent_sim::{Choice, Kind, look};
+use incumbent_sim::{Choice, Kind, run_traced};
 
 /// FNV-1a, so that no update of a library changes it.
 fn digest(text: &str) -> u64 {
@@ -15,7 +15,7 @@ fn digest(text: &str) -> u64 {
 /// A line for each run: its seed, the number of candidates, whether they have the default settings, and the length
 /// and the digest of the trace.
 fn line(choice: &Choice) -> String {
-    let trace = look(choice, true, false).trace;
+    let trace = run_traced(choice, true, false).trace;
     let settings = if choice.plain { "plain" } else { "drawn" };
     format!(
         "{:>3} {:>3} {settings} {:>9} {:016x}\n",

@@ -18,11 +18,11 @@ const fn fault(kind: Kind, candidate: Option<usize>, from: u64, until: u64) -> P
 
 /// Runs a scenario and returns its trace.
 fn holds(scenario: &Scenario) -> String {
-    let seen = scenario.look();
-    if let Some(violation) = seen.outcome.violation {
-        panic!("{violation}\n{}", seen.trace);
+    let traced = scenario.run_traced();
+    if let Some(violation) = traced.outcome.violation {
+        panic!("{violation}\n{}", traced.trace);
     }
-    seen.trace
+    traced.trace
 }
 
 /// The position of the first occurrence, which must exist.
@@ -92,5 +92,5 @@ fn a_candidate_that_knew_a_leader_does_not_believe_that_the_name_was_never_used(
         ],
         lasts: Duration::from_secs(120),
     });
-    assert!(first(&trace, "made anew") < first(&trace, "live c1"), "{trace}");
+    assert!(first(&trace, "made again") < first(&trace, "live c1"), "{trace}");
 }

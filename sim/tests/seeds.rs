@@ -2,7 +2,7 @@
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 
-use incumbent_sim::{Choice, Kind, Script, Tally, look, run, shrink};
+use incumbent_sim::{Choice, Handled, Kind, Script, Tally, run, run_handlers, run_traced, shrink};
 
 /// Runs a choice; a failure prints the command that shows it again.
 fn holds(choice: &Choice) {
@@ -44,7 +44,7 @@ fn with_many_candidates_what_is_promised_holds() {
 
 #[test]
 fn a_network_that_loses_and_delays_and_doubles_never_makes_two_leaders() {
-    all_hold(1_000..1_040, Some(&[Kind::Loss, Kind::Delay, Kind::Duplication, Kind::DeafWatch]));
+    all_hold(1_000..1_040, Some(&[Kind::Loss, Kind::Delay, Kind::Duplication, Kind::SilentWatch]));
 }
 
 #[test]
@@ -71,17 +71,17 @@ fn servers_that_fail_over_and_lag_never_make_two_leaders() {
 }
 
 #[test]
-fn an_operator_that_deletes_and_overwrites_and_makes_the_store_anew_never_makes_two_leaders() {
+fn an_operator_that_deletes_and_overwrites_and_makes_the_store_again_never_makes_two_leaders() {
     all_hold(1_000..1_040, Some(&[Kind::Delete, Kind::Overwrite, Kind::Recreate, Kind::Loss, Kind::Erase]));
 }
 
 #[test]
-fn what_vanishes_before_its_time_is_survived_by_those_who_were_watching() {
+fn what_vanishes_before_its_time_is_survived_by_the_candidates_that_were_watching() {
     all_hold(1_000..1_040, Some(&[Kind::Purge, Kind::LowerAge, Kind::ClockStep]));
 }
 
 #[test]
-fn a_store_that_goes_back_is_noticed_by_those_who_remember() {
+fn a_store_that_goes_back_is_noticed_by_the_candidates_that_remember() {
     all_hold(1_000..1_040, Some(&[Kind::LostWrites, Kind::Restore]));
 }
 
@@ -97,18 +97,18 @@ fn a_late_acknowledgement_makes_no_leader_of_a_record_that_was_released() {
 }
 
 #[test]
-fn an_acquire_long_under_way_waits_for_whoever_was_seen_meanwhile() {
+fn an_acquire_long_under_way_waits_for_a_holder_observed_meanwhile() {
     use Kind::{Delay, Full, LostWrites, Overwrite, Purge};
     still_holds(94, Some(&[Delay, Purge, LostWrites, Full, Overwrite]));
 }
 
 #[test]
-fn a_lowered_maximum_age_makes_no_new_life_of_the_store_look_old() {
+fn a_lowered_maximum_age_makes_no_new_incarnation_look_old() {
     still_holds(32_528, None);
 }
 
 #[test]
-fn a_leader_that_was_never_seen_may_have_a_longer_lease_than_ours() {
+fn a_leader_that_was_never_observed_may_have_a_longer_lease_than_ours() {
     use Kind::{Close, Crash, Cut, Loss, Recreate};
     all_hold(1_824..1_825, Some(&[Recreate, Loss, Cut, Close, Crash]));
     holds(&Choice {
@@ -122,7 +122,7 @@ fn a_leader_that_was_never_seen_may_have_a_longer_lease_than_ours() {
 fn the_same_seed_gives_the_same_trace() {
     for seed in [3, 8] {
         let choice = Choice::of_seed(seed);
-        let (first, again) = (look(&choice, true, false).trace, look(&choice, true, false).trace);
+        let (first, again) = (run_traced(&choice, true, false).trace, run_traced(&choice, true, false).trace);
         assert!(first.len() > 10_000, "the trace says what happens");
         assert!(first == again, "seed {seed}");
     }
@@ -147,4 +147,31 @@ fn with_candidates_of_the_go_library_at_most_one_leads_and_both_kinds_win() {
         total.add(&run(&choice).tally);
     }
     assert!(total.terms > 1_000 && total.peer_terms > 100, "{total}");
+}
+
+#[test]
+fn whatever_handlers_do_what_is_promised_holds() {
+    let mut all = Handled::default();
+    for seed in 0..3000 {
+        let handled = run_handlers(seed);
+        assert_eq!(handled.violation, None);
+        all.begun += handled.begun;
+        all.failed += handled.failed;
+        all.stopped += handled.stopped;
+        all.overdue += handled.overdue;
+        all.together += handled.together;
+        all.gave_up += handled.gave_up;
+        all.dropped += handled.dropped;
+    }
+    // The runs are not empty: all of these happen.
+    let counts = [all.begun, all.failed, all.stopped, all.overdue, all.together, all.gave_up, all.dropped];
+    assert!(counts.iter().all(|count| *count > 500), "{all:?}");
+}
+
+#[test]
+fn a_seed_gives_handlers_the_same_run_again() {
+    for seed in 0..20 {
+        assert_eq!(run_handlers(seed), run_handlers(seed));
+    }
+    assert_ne!(run_handlers(1).digest, run_handlers(2).digest);
 }

@@ -1,16 +1,16 @@
 //! A thousand candidates in one election: the cost for the store.
 
-use incumbent_sim::{Choice, Kind, look};
+use incumbent_sim::{Choice, Kind, run_traced};
 
 /// The trace of a seed's run with a thousand candidates.
 fn trace(seed: u64, faults: &[Kind]) -> String {
     let choice =
         Choice { candidates: 1_000, faults: Some(faults.to_vec()), plain: true, ..Choice::of_seed(seed) };
-    let seen = look(&choice, true, false);
-    assert_eq!(seen.outcome.violation, None);
-    // Once the faults are over, leaders are asked to leave, and others succeed.
-    let before = seen.trace.split(" calm\n").next().unwrap_or_default();
-    assert_ne!(before, seen.trace, "the trace says where the faults end");
+    let traced = run_traced(&choice, true, false);
+    assert_eq!(traced.outcome.violation, None);
+    // Once the faults are over, leaders are asked to leave, and their successors lead.
+    let before = traced.trace.split(" no more faults\n").next().unwrap_or_default();
+    assert_ne!(before, traced.trace, "the trace says where the faults end");
     before.to_owned()
 }
 
@@ -19,13 +19,13 @@ fn is_write(line: &str) -> bool {
 }
 
 #[test]
-fn nobody_writes_but_a_few_at_first_and_then_the_leader() {
+fn a_few_candidates_write_at_first_and_then_only_the_leader() {
     for seed in 0..2 {
         let trace = trace(seed, &[]);
         let (before, after) = trace.split_once("> Event(Won(").unwrap();
         // The splay is a second long, and the first write reaches all candidates within some milliseconds.
         let at_first = before.lines().filter(|line| is_write(line)).count();
-        assert!(at_first <= 10, "{at_first} writes before somebody led");
+        assert!(at_first <= 10, "{at_first} writes before a candidate led");
         let leader = before.lines().last().unwrap().split_whitespace().nth(1).unwrap();
         let writers: Vec<_> = after.lines().filter(|line| is_write(line)).collect();
         assert!(
@@ -54,7 +54,7 @@ fn rushes(trace: &str) -> Vec<usize> {
 fn a_release_makes_no_stampede_of_those_who_have_met_before() {
     let rushes = rushes(&trace(21, &[Kind::Resign]));
     assert!(rushes.len() > 40, "{rushes:?}");
-    // No candidate knows of the others before the first release; every race lost doubles the span that is waited.
+    // No candidate knows of another before the first release; every race lost doubles the span that is waited.
     for (met, most) in [(0, 999), (1, 500), (4, 300), (10, 210), (20, 130)] {
         assert!(rushes[met..].iter().all(|rush| *rush <= most), "after {met} races: {rushes:?}");
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// change: a difference begins a new life, which only makes candidates wait.
 /// And it is mixed into a campaign's nonce, in case random numbers repeat.
 const ALLOWED: [&str; 4] = [
-    "runtime/src/hub/slot.rs",
+    "runtime/src/driver/candidates.rs",
     "runtime/src/store/incarnation.rs",
     "runtime/src/store/nats/admin/survey.rs",
     "runtime/src/store/sqlite/identity.rs",

@@ -50,7 +50,7 @@ fn each_component_is_of_its_world_in_the_wit_as_it_is_now() {
 }
 
 #[test]
-fn a_component_of_another_world_is_told_apart() {
+fn a_component_of_another_world_is_recognised() {
     let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");
     for (name, world) in [("incumbent-engine", "campaigner"), ("incumbent-campaigner", "engine")] {
         assert!(is_of_world(&built(name), &wit, world).is_err(), "{name} is not of world {world}");

@@ -83,7 +83,7 @@ fn every_item_says_since_when_it_is_there() {
 }
 
 #[test]
-fn every_error_has_a_case_for_what_nobody_thought_of() {
+fn every_error_has_a_case_for_what_is_not_foreseen() {
     let (resolve, package) = parsed();
     let mut with_other = Vec::new();
     for (name, interface) in &resolve.packages[package].interfaces {

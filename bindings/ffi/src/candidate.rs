@@ -1,33 +1,36 @@
 //! A participant of an election.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
-use incumbent::{LeaveRequest, State};
+use futures_util::Stream;
+use incumbent::{CampaignOptions, ErrorKind, Event, Leader, LeaveRequest, State};
+use tokio::sync::{mpsc, oneshot};
 
-use crate::engine::Engine;
-use crate::event::Holding;
-use crate::health::Questions;
-use crate::here::Here;
-use crate::{Code, Error, Event, Feed, Hold, Leader, Operation, Question, Result, Term};
+use crate::engine::{Engine, ProcessBound};
+use crate::feed::Source;
+use crate::{Error, Feed, Hold, Operation, Result, Term};
 
 /// A participant of an election; it campaigns until it is closed or dropped.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    inner: Arc<Here<incumbent::Candidate>>,
-    questions: Arc<Here<Mutex<Option<Questions>>>>,
+    inner: Arc<ProcessBound<incumbent::Candidate>>,
+    questions: Arc<ProcessBound<Mutex<Option<Questions>>>>,
 }
 
 impl Candidate {
     pub(crate) fn new(candidate: incumbent::Candidate) -> Result<Self> {
-        let inner = Arc::new(Here::new(candidate));
+        let inner = Arc::new(ProcessBound::new(candidate));
         Engine::get()?.open().add_candidate(&inner);
-        Ok(Self { inner, questions: Arc::new(Here::new(Mutex::new(None))) })
+        Ok(Self { inner, questions: Arc::new(ProcessBound::new(Mutex::new(None))) })
     }
 
     /// Creates a candidate that has a health check.
     pub(crate) fn asked(candidate: incumbent::Candidate, questions: Option<Questions>) -> Result<Self> {
         let new = Self::new(candidate)?;
-        Ok(Self { questions: Arc::new(Here::new(Mutex::new(questions))), ..new })
+        Ok(Self { questions: Arc::new(ProcessBound::new(Mutex::new(questions))), ..new })
     }
 
     /// Whether this candidate leads now, by the clock. Takes a few dozen nanoseconds; always false in a forked child.
@@ -52,30 +55,36 @@ impl Candidate {
 
     /// The leader of the election, as far as this candidate has seen.
     pub fn leader(&self) -> Option<Leader> {
-        self.inner.get("candidate").ok()?.leader().map(Leader::from)
+        self.inner.get("candidate").ok()?.leader()
     }
 
     /// The current term; `None` while this candidate does not lead.
     pub fn term(&self) -> Option<Term> {
-        let term = self.inner.get("candidate").ok()?.term()?;
-        Some(Term { view: term.view() })
+        self.inner.get("candidate").ok()?.term().map(Term::from)
     }
 
-    /// Returns the events from now on, beginning with the current state.
+    /// Returns the events from now on, beginning with the current state, each as what `convert` makes of it. Where a
+    /// [`Term`] is made of the event's, the event does not hold it.
     ///
     /// # Errors
     /// `Forked` in a forked child.
-    pub fn events(&self) -> Result<Feed<Event>> {
-        Feed::new(self.inner.get("candidate")?.events())
+    pub fn events<T: 'static>(
+        &self,
+        mut convert: impl FnMut(Event) -> T + Send + 'static,
+    ) -> Result<Feed<T>> {
+        Feed::new(self.inner.get("candidate")?.events(), move |_, event| convert(event))
     }
 
-    /// Returns the same events, and holds each term from the moment it is won: `Won` comes with a hold, for the code
-    /// that finishes the work when the term drains.
+    /// Returns the same events, and holds each term from the moment it is won, for the code that finishes the work when
+    /// the term drains: `convert` may make a [`Hold`] of the term of `Won`.
     ///
     /// # Errors
     /// `Forked` in a forked child.
-    pub fn holding_events(&self) -> Result<Feed<(Event, Option<Hold>)>> {
-        Feed::new(Holding(self.inner.get("candidate")?.holding_events()))
+    pub fn holding_events<T: 'static>(
+        &self,
+        mut convert: impl FnMut(Event) -> T + Send + 'static,
+    ) -> Result<Feed<T>> {
+        Feed::new(self.inner.get("candidate")?.holding_events(), move |_, event| convert(event))
     }
 
     /// Returns the health questions of a candidate that is to be [asked](crate::settings::Campaign::ask_health); the
@@ -83,10 +92,13 @@ impl Candidate {
     ///
     /// # Errors
     /// `Forked` in a forked child.
-    pub fn questions(&self) -> Result<Option<Feed<Question>>> {
-        let place = self.questions.get("candidate")?;
-        let questions = place.lock().unwrap_or_else(PoisonError::into_inner).take();
-        questions.map(Feed::new).transpose()
+    pub fn questions<T: 'static>(
+        &self,
+        mut convert: impl FnMut(Question) -> T + Send + 'static,
+    ) -> Result<Option<Feed<T>>> {
+        let questions = self.questions.get("candidate")?;
+        let questions = questions.lock().unwrap_or_else(PoisonError::into_inner).take();
+        questions.map(|questions| Feed::new(questions, move |_, question| convert(question))).transpose()
     }
 
     /// Answers with the current or the next term, held; with the one after `after` where that is given. `None` once the
@@ -94,34 +106,33 @@ impl Candidate {
     pub fn next_term(&self, after: Option<Term>) -> Operation<Option<Hold>> {
         let candidate = match self.inner.get("candidate") {
             Ok(candidate) => candidate.clone(),
-            Err(error) => return Operation::ready(Err(error)),
+            Err(error) => return Operation::answered(Err(error)),
         };
         Operation::start(async move {
             if let Some(term) = after {
-                term.view.ended().await;
+                term.view().ended().await;
             }
             match candidate.next_term().await {
-                Ok(term) => Ok(Some(Hold::of(term))),
-                Err(error) if error.kind() == incumbent::ErrorKind::Closed => Ok(None),
+                Ok(term) => Ok(Some(Hold::from(term))),
+                Err(error) if error.kind() == ErrorKind::Closed => Ok(None),
                 Err(error) => Err(error.into()),
             }
         })
     }
 
-    /// Gives up leadership, if this candidate leads, and campaigns on behind the other candidates. Answers once the key
-    /// is released. With `inside`, from code that the drain waits for, answers once the drain has begun.
-    pub fn resign(&self, inside: bool) -> Operation<()> {
-        self.leave(inside, incumbent::Candidate::request_resign)
-    }
-
-    /// Hands leadership over to the candidate named `to`; answers as [`resign`](Self::resign) does.
-    pub fn hand_over(&self, to: &str, inside: bool) -> Operation<()> {
-        self.leave(inside, |candidate| candidate.request_hand_over(to))
-    }
-
-    /// Gives up leadership and ends the campaign; answers as [`resign`](Self::resign) does. Closing twice is no error.
-    pub fn close(&self, inside: bool) -> Operation<()> {
-        self.leave(inside, incumbent::Candidate::request_close)
+    /// Leaves in that way. The request is sent now, on the caller's thread, before anything that the language does next.
+    /// Answers once the key is released; with `inside`, from code that the drain waits for, once the drain has begun.
+    pub fn leave(&self, how: Leave<'_>, inside: bool) -> Operation<()> {
+        let candidate = match self.inner.get("candidate") {
+            Ok(candidate) => candidate,
+            Err(error) => return Operation::answered(Err(error)),
+        };
+        let request = match how {
+            Leave::Resign => candidate.request_resign(),
+            Leave::HandOver(to) => candidate.request_hand_over(to),
+            Leave::Close => candidate.request_close(),
+        };
+        leaving(request, inside)
     }
 
     /// Answers when the campaign is over, for any cause. Does not keep the candidate alive.
@@ -134,7 +145,7 @@ impl Candidate {
                     Ok(())
                 })
             }
-            Err(error) => Operation::ready(Err(error)),
+            Err(error) => Operation::answered(Err(error)),
         }
     }
 
@@ -155,23 +166,75 @@ impl Candidate {
         self.inner.get("candidate")?.accept_reset();
         Ok(())
     }
+}
 
-    fn leave(&self, inside: bool, ask: impl FnOnce(&incumbent::Candidate) -> LeaveRequest) -> Operation<()> {
-        match self.inner.get("candidate") {
-            // Sent now, on the caller's thread, before anything that the language does next.
-            Ok(candidate) => leaving(ask(candidate), inside),
-            Err(error) => Operation::ready(Err(error)),
-        }
-    }
+/// A way to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leave<'a> {
+    /// To give up leadership, if this candidate leads, and campaign on behind the other candidates.
+    Resign,
+    /// To hand leadership over to the candidate of this name.
+    HandOver(&'a str),
+    /// To give up leadership and end the campaign. Closing twice is no error.
+    Close,
 }
 
 /// Turns a request to leave into an operation.
 pub(crate) fn leaving(leaving: LeaveRequest, inside: bool) -> Operation<()> {
     let leaving = if inside { leaving.inside() } else { leaving };
     Operation::start(async move {
-        leaving.await.map_err(|error| match Code::from(error.kind()) {
-            Code::Closed => Error::closed("candidate"),
+        leaving.await.map_err(|error| match error.kind() {
+            ErrorKind::Closed => Error::closed("candidate"),
             _ => error.into(),
         })
     })
 }
+
+/// The question "Are you healthy?", asked at each interval. Dropping it counts as a no, and so does an answer after the
+/// next one is due.
+#[derive(Debug)]
+pub struct Question {
+    reply: oneshot::Sender<bool>,
+}
+
+impl Question {
+    /// Answers the question.
+    pub fn answer(self, is_well: bool) {
+        // A late answer is of no use.
+        let _ = self.reply.send(is_well);
+    }
+}
+
+/// The questions to one candidate, in order.
+#[derive(Debug)]
+pub(crate) struct Questions {
+    asked: mpsc::Receiver<Question>,
+}
+
+/// Asks the candidate at each `interval` whether it is healthy.
+pub(crate) fn asked(options: CampaignOptions, interval: Duration) -> (CampaignOptions, Questions) {
+    // One slot: a question that is not taken counts as unanswered.
+    let (ask, asked) = mpsc::channel(1);
+    let options = options.health_check(interval, move || {
+        let (reply, answer) = oneshot::channel();
+        let is_asked = ask.try_send(Question { reply }).is_ok();
+        async move { is_asked && answer.await.unwrap_or(false) }
+    });
+    (options, Questions { asked })
+}
+
+impl Stream for Questions {
+    type Item = Question;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Question>> {
+        loop {
+            match self.asked.poll_recv(cx) {
+                // The candidate waits no more for its answer.
+                Poll::Ready(Some(question)) if question.reply.is_closed() => {}
+                other => return other,
+            }
+        }
+    }
+}
+
+impl Source for Questions {}

@@ -1,25 +1,26 @@
-//! The embedded tokio runtime and the threads that notify a language. Created by the first call that needs them, once
-//! in each process.
+//! The embedded tokio runtime and the threads that notify a language: created by the first call that needs them, once
+//! in each process; a clean shutdown; and values that belong to one process.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use incumbent::ErrorKind;
 use incumbent::fork::ForkGuard;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::here::Here;
+use crate::candidate::leaving;
 use crate::log::Records;
-use crate::teller::Teller;
-use crate::{Code, Error, Result};
+use crate::wake_thread::WakeThread;
+use crate::{Error, Result};
 
 /// The runtime and the threads that one process needs to run elections for another language.
 pub(crate) struct Engine {
-    birth: ForkGuard,
+    fork_guard: ForkGuard,
     runtime: Runtime,
-    pub(crate) teller: Teller,
+    pub(crate) wakes: WakeThread,
     /// A thread of its own: slow logging must not delay an event loop.
-    logs: OnceLock<Option<Teller>>,
+    logs: OnceLock<Option<WakeThread>>,
     /// Records that are not taken yet, where a language takes them.
     pub(crate) records: Records,
     /// Open stores and candidates, which are closed before the process ends.
@@ -28,8 +29,8 @@ pub(crate) struct Engine {
 
 #[derive(Default)]
 pub(crate) struct Open {
-    pub(crate) stores: Vec<Weak<Here<incumbent::Store>>>,
-    pub(crate) candidates: Vec<Weak<Here<incumbent::Candidate>>>,
+    pub(crate) stores: Vec<Weak<ProcessBound<incumbent::Store>>>,
+    pub(crate) candidates: Vec<Weak<ProcessBound<incumbent::Candidate>>>,
 }
 
 /// The engine of this process, or of its parent. Never freed: a forked child cannot know what the parent's threads were
@@ -58,25 +59,28 @@ impl Engine {
         Self::in_this_process(ENGINE.load(Ordering::Acquire))
     }
 
-    #[allow(unsafe_code, reason = "what is stored is never freed, so it can be borrowed for ever")]
+    #[allow(unsafe_code, reason = "what is stored is never freed, so it can be borrowed for any time")]
     fn in_this_process(present: *mut Self) -> Option<&'static Self> {
         // SAFETY: null, or made by `get` from a leaked box, and never freed once it is stored.
         let engine = unsafe { present.as_ref() }?;
-        (!engine.birth.is_forked()).then_some(engine)
+        (!engine.fork_guard.is_forked()).then_some(engine)
     }
 
     fn start() -> Result<Self> {
         let refused = |error: std::io::Error| Error {
             causes: vec![error.to_string()],
-            ..Error::new(Code::Broken, "the operating system refuses a thread; raise the limit of threads")
+            ..Error::new(
+                ErrorKind::Broken,
+                "the operating system refuses a thread; raise the limit of threads",
+            )
         };
         // One thread: stores have their own, and nothing blocks here.
         let mut builder = Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).thread_name("incumbent-ffi").enable_time();
         Ok(Self {
-            birth: ForkGuard::new(),
+            fork_guard: ForkGuard::new(),
             runtime: runtime.build().map_err(refused)?,
-            teller: Teller::start("incumbent-tell").map_err(refused)?,
+            wakes: WakeThread::start("incumbent-wake").map_err(refused)?,
             logs: OnceLock::new(),
             records: Records::default(),
             open: Mutex::default(),
@@ -88,13 +92,13 @@ impl Engine {
     }
 
     /// Returns the thread that hands on log records; `None` where the operating system refuses a thread.
-    pub(crate) fn logs(&self) -> Option<&Teller> {
-        self.logs.get_or_init(|| Teller::start("incumbent-log").ok()).as_ref()
+    pub(crate) fn logs(&self) -> Option<&WakeThread> {
+        self.logs.get_or_init(|| WakeThread::start("incumbent-log").ok()).as_ref()
     }
 
     /// Stops the calling of wakes. After it returns no wake is called, unless one is still running after `limit`.
     pub(crate) fn stop(&self, limit: Duration) {
-        self.teller.stop(limit);
+        self.wakes.stop(limit);
         if let Some(logs) = self.logs.get().and_then(Option::as_ref) {
             logs.stop(limit);
         }
@@ -103,7 +107,7 @@ impl Engine {
 
     /// Whether this process was forked from the engine's.
     pub(crate) fn is_forked(&self) -> bool {
-        self.birth.is_forked()
+        self.fork_guard.is_forked()
     }
 
     pub(crate) fn open(&self) -> MutexGuard<'_, Open> {
@@ -112,11 +116,11 @@ impl Engine {
 }
 
 impl Open {
-    pub(crate) fn add_store(&mut self, store: &Arc<Here<incumbent::Store>>) {
+    pub(crate) fn add_store(&mut self, store: &Arc<ProcessBound<incumbent::Store>>) {
         add(&mut self.stores, store);
     }
 
-    pub(crate) fn add_candidate(&mut self, candidate: &Arc<Here<incumbent::Candidate>>) {
+    pub(crate) fn add_candidate(&mut self, candidate: &Arc<ProcessBound<incumbent::Candidate>>) {
         add(&mut self.candidates, candidate);
     }
 }
@@ -139,4 +143,76 @@ fn discard(made: *mut Engine) {
 /// Whether this process has an engine; it has one once it has opened a store.
 pub fn is_running() -> bool {
     Engine::running().is_some()
+}
+
+/// Releases every key that this process holds, and stops calling wakes. The last call of a language before it exits.
+///
+/// Does not wait for drains, since the code that would finish the work no longer runs. Returns once the keys are
+/// released, or after `limit`; at once where nothing was ever opened, and in a forked child.
+pub fn shut_down(limit: Duration) {
+    let Some(engine) = Engine::running() else { return };
+    let until = Instant::now() + limit;
+    let (stores, candidates) = {
+        let open = engine.open();
+        (alive(&open.stores), alive(&open.candidates))
+    };
+    let mut leave = Vec::new();
+    for candidate in candidates.iter().filter_map(|candidate| candidate.get("candidate").ok()) {
+        leave.push(leaving(candidate.request_close(), false));
+        if let Some(term) = candidate.term() {
+            // Handled after the close, which has started the drain.
+            term.drained();
+        }
+    }
+    leave.extend(
+        stores.iter().filter_map(|store| Some(leaving(store.get("store").ok()?.request_close(), false))),
+    );
+    for operation in leave {
+        operation.ready().wait(Some(until.saturating_duration_since(Instant::now())));
+    }
+    engine.stop(until.saturating_duration_since(Instant::now()).max(Duration::from_millis(100)));
+}
+
+fn alive<T>(list: &[Weak<ProcessBound<T>>]) -> Vec<Arc<ProcessBound<T>>> {
+    list.iter().filter_map(Weak::upgrade).collect()
+}
+
+/// A value that a forked child may neither use nor drop. Threads that the child lacks may hold its locks, and its
+/// messages are the parent's to send.
+#[derive(Debug)]
+pub(crate) struct ProcessBound<T> {
+    fork_guard: ForkGuard,
+    inner: Option<T>,
+}
+
+impl<T> ProcessBound<T> {
+    pub(crate) fn new(inner: T) -> Self {
+        Self { fork_guard: ForkGuard::new(), inner: Some(inner) }
+    }
+
+    /// Returns the value, in its own process and until it is [released](Self::release).
+    pub(crate) fn get(&self, what: &str) -> Result<&T> {
+        if self.fork_guard.is_forked() {
+            return Err(Error::forked());
+        }
+        self.inner.as_ref().ok_or_else(|| Error::closed(what))
+    }
+
+    /// Returns the value in any process, for code that checks the process itself.
+    pub(crate) fn peek(&self) -> Option<&T> {
+        self.inner.as_ref()
+    }
+
+    /// Takes the value out, in its own process.
+    pub(crate) fn release(&mut self) -> Option<T> {
+        if self.fork_guard.is_forked() { None } else { self.inner.take() }
+    }
+}
+
+impl<T> Drop for ProcessBound<T> {
+    fn drop(&mut self) {
+        if self.fork_guard.is_forked() {
+            std::mem::forget(self.inner.take());
+        }
+    }
 }

@@ -1,32 +1,56 @@
-//! A stream of items, in order.
+//! A stream of items, in order: the events of a candidate, the observations of an election.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
-use crate::bell::Bell;
-use crate::engine::Engine;
-use crate::here::Here;
-use crate::mailbox::Mailbox;
-use crate::teller::Wake;
+use futures_util::Stream;
+
+use crate::engine::{Engine, ProcessBound};
+use crate::ready::Ready;
 use crate::{Error, Result};
 
 /// The source of a feed: a bounded queue. The driver writes to it without waiting.
-pub(crate) trait Source<T>: Send {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>>;
-
+pub(crate) trait Source: Stream + Send + Unpin + 'static {
     /// The number of items that were dropped because they were not read in time.
+    fn missed(&self) -> u64 {
+        0
+    }
+}
+
+impl Source for incumbent::Events {
+    fn missed(&self) -> u64 {
+        Self::missed(self)
+    }
+}
+
+impl Source for incumbent::Observer {}
+
+/// A source whose items are converted for a language.
+trait Converted<T>: Send {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>>;
     fn missed(&self) -> u64;
+}
+
+impl<S: Source, T, F: FnMut(&S, S::Item) -> T + Send> Converted<T> for (S, F) {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let (source, convert) = self;
+        Pin::new(&mut *source).poll_next(cx).map(|item| item.map(|item| convert(source, item)))
+    }
+
+    fn missed(&self) -> u64 {
+        self.0.missed()
+    }
 }
 
 /// A stream of items, in order; each item goes to one taker.
 ///
-/// The protocol is that of an [`Operation`](crate::Operation): take; where nothing is there, wait or register a wake
-/// for an event loop; then repeat.
+/// The protocol is that of an [`Operation`](crate::Operation): take; where nothing is there, wait until it is
+/// [ready](Self::ready), or register a wake there; then repeat.
 pub struct Feed<T> {
-    source: Here<Mutex<Option<Box<dyn Source<T>>>>>,
-    bell: Arc<Bell>,
+    source: ProcessBound<Mutex<Option<Box<dyn Converted<T>>>>>,
+    ready: Arc<Ready>,
 }
 
 /// The outcome of taking from a feed.
@@ -40,12 +64,16 @@ pub enum Taken<T> {
     Over,
 }
 
-impl<T> Feed<T> {
-    pub(crate) fn new(source: impl Source<T> + 'static) -> Result<Self> {
-        // Rung from the start: the source notifies nothing before the first `take` has polled it.
-        let bell = Bell::new(Engine::get()?);
-        bell.ring();
-        Ok(Self { source: Here::new(Mutex::new(Some(Box::new(source)))), bell })
+impl<T: 'static> Feed<T> {
+    /// `convert` makes the language's value of an item when it is taken.
+    pub(crate) fn new<S: Source>(
+        source: S,
+        convert: impl FnMut(&S, S::Item) -> T + Send + 'static,
+    ) -> Result<Self> {
+        // Ready from the start: the source notifies nothing before the first `take` has polled it.
+        let ready = Ready::new(Engine::get()?);
+        ready.set();
+        Ok(Self { source: ProcessBound::new(Mutex::new(Some(Box::new((source, convert))))), ready })
     }
 
     /// Takes the next item, if it is there. Never waits.
@@ -53,60 +81,41 @@ impl<T> Feed<T> {
     /// # Errors
     /// `Forked` in a forked child.
     pub fn take(&self) -> Result<Taken<T>> {
-        let mut place = self.lock()?;
-        let Some(source) = place.as_mut() else { return Ok(Taken::Over) };
+        let mut source = self.lock()?;
+        let Some(source) = source.as_mut() else { return Ok(Taken::Over) };
         // Cleared before the poll, so that an item that arrives in between is noticed.
-        self.bell.reset();
-        let waker = Waker::from(Arc::clone(&self.bell));
+        self.ready.reset();
+        let waker = Waker::from(Arc::clone(&self.ready));
         let taken = match source.poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(Some(item)) => Taken::Item(item),
             Poll::Ready(None) => Taken::Over,
             Poll::Pending => return Ok(Taken::Nothing),
         };
         // Wakes other waiters, since there may be more: an item that was there already wakes no one else.
-        self.bell.ring();
+        self.ready.set();
         Ok(taken)
     }
 
-    /// Waits on this thread until there may be something to take, up to `limit`. Returns whether there may.
-    pub fn wait(&self, limit: Option<Duration>) -> bool {
-        self.bell.wait(limit)
-    }
-
-    /// Calls `wake`, on the wake thread, when there may be something to take. Where there may be already, drops `wake`
-    /// and returns false: the caller takes.
-    pub fn tell(&self, wake: Wake) -> bool {
-        self.bell.tell(wake)
-    }
-
-    /// Like [`tell`](Self::tell), and sooner by a change of threads: calls `wake` on the notifying thread, possibly the
-    /// one that renews leases. `wake` must not wait for anything, nor run application code.
-    pub fn tell_here(&self, wake: Wake) -> bool {
-        self.bell.tell_here(wake)
-    }
-
-    /// Puts `letter` into `mailbox` when there may be something to take, from the notifying thread; otherwise like
-    /// [`tell`](Self::tell). For event loops that can watch a file descriptor: involves no other thread and no lock of
-    /// the language.
-    pub fn write(&self, mailbox: &Arc<Mailbox>, letter: u64) -> bool {
-        self.bell.write(mailbox, letter)
+    /// Whether there may be something to take, and the ways to wait for it.
+    pub fn ready(&self) -> &Ready {
+        &self.ready
     }
 
     /// The number of items that were dropped because they were not taken in time.
     pub fn missed(&self) -> u64 {
-        self.lock().ok().and_then(|place| place.as_ref().map(|source| source.missed())).unwrap_or(0)
+        self.lock().ok().and_then(|source| source.as_ref().map(|source| source.missed())).unwrap_or(0)
     }
 
     /// Ends the feed: nothing more is taken, and waiters are notified.
     pub fn close(&self) {
-        let Ok(mut place) = self.lock() else { return };
-        let source = place.take();
-        drop(place);
+        let Ok(mut locked) = self.lock() else { return };
+        let source = locked.take();
+        drop(locked);
         drop(source);
-        self.bell.ring();
+        self.ready.set();
     }
 
-    fn lock(&self) -> Result<MutexGuard<'_, Option<Box<dyn Source<T>>>>> {
+    fn lock(&self) -> Result<MutexGuard<'_, Option<Box<dyn Converted<T>>>>> {
         let source = self.source.get("feed").map_err(|_| Error::forked())?;
         Ok(source.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -121,43 +130,34 @@ impl<T> fmt::Debug for Feed<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures_util::StreamExt;
+    use futures_util::stream::BoxStream;
     use std::sync::mpsc;
+    use std::time::Duration;
 
     /// Reads numbers as from a tokio channel.
-    struct Numbers(futures_util::stream::BoxStream<'static, u32>);
-
-    impl Source<u32> for Numbers {
-        fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<u32>> {
-            self.0.poll_next_unpin(cx)
-        }
-
-        fn missed(&self) -> u64 {
-            0
-        }
-    }
+    impl Source for BoxStream<'static, u32> {}
 
     fn feed() -> (tokio::sync::mpsc::UnboundedSender<u32>, Feed<u32>) {
         let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
-        let stream = futures_util::stream::poll_fn(move |cx| receiver.poll_recv(cx)).boxed();
-        (sender, Feed::new(Numbers(stream)).unwrap())
+        let stream = futures_util::stream::poll_fn(move |cx| receiver.poll_recv(cx));
+        (sender, Feed::new(Box::pin(stream) as BoxStream<'static, u32>, |_, number| number).unwrap())
     }
 
     #[test]
-    fn what_comes_wakes_who_waits_and_is_taken_in_order() {
+    fn an_item_wakes_the_waiters_and_is_taken_in_order() {
         let (sender, feed) = feed();
         assert_eq!(feed.take(), Ok(Taken::Nothing));
-        let (told, heard) = mpsc::channel();
-        assert!(feed.tell(Box::new(move || told.send(()).unwrap())));
+        let (woke, woken) = mpsc::channel();
+        assert!(feed.ready().wake(Box::new(move || woke.send(()).unwrap())));
         sender.send(1).unwrap();
         sender.send(2).unwrap();
-        heard.recv().unwrap();
+        woken.recv().unwrap();
         assert_eq!(
             [feed.take(), feed.take(), feed.take()],
             [Ok(Taken::Item(1)), Ok(Taken::Item(2)), Ok(Taken::Nothing)]
         );
         drop(sender);
-        assert!(feed.wait(None));
+        assert!(feed.ready().wait(None));
         assert_eq!(feed.take(), Ok(Taken::Over));
     }
 
@@ -165,33 +165,33 @@ mod tests {
     fn a_wake_that_asks_for_it_is_called_where_the_news_is_and_one_that_panics_harms_nothing() {
         let (sender, feed) = feed();
         assert_eq!(feed.take(), Ok(Taken::Nothing));
-        let (told, heard) = mpsc::channel();
-        assert!(feed.tell_here(Box::new(|| panic!("on purpose"))));
-        assert!(feed.tell_here(Box::new(move || told.send(std::thread::current().id()).unwrap())));
+        let (woke, woken) = mpsc::channel();
+        assert!(feed.ready().wake_inline(Box::new(|| panic!("on purpose"))));
+        assert!(feed.ready().wake_inline(Box::new(move || woke.send(std::thread::current().id()).unwrap())));
         sender.send(1).unwrap();
         // Already there, so called on this very thread.
-        assert_eq!(heard.try_recv(), Ok(std::thread::current().id()));
-        assert!(!feed.tell_here(Box::new(|| ())), "it is there already");
+        assert_eq!(woken.try_recv(), Ok(std::thread::current().id()));
+        assert!(!feed.ready().wake_inline(Box::new(|| ())), "it is there already");
     }
 
     #[test]
-    fn a_second_waiter_hears_of_what_the_first_left() {
+    fn a_second_waiter_is_notified_of_what_the_first_left() {
         let (sender, feed) = feed();
         assert_eq!(feed.take(), Ok(Taken::Nothing));
         sender.send(1).unwrap();
         sender.send(2).unwrap();
         assert_eq!(feed.take(), Ok(Taken::Item(1)));
-        assert!(feed.wait(Some(Duration::ZERO)), "a second one is there");
+        assert!(feed.ready().wait(Some(Duration::ZERO)), "a second one is there");
     }
 
     #[test]
-    fn a_feed_that_is_closed_is_over_for_who_waits() {
+    fn a_feed_that_is_closed_is_over_for_its_waiters() {
         let (_sender, feed) = feed();
         assert_eq!(feed.take(), Ok(Taken::Nothing));
-        let (told, heard) = mpsc::channel();
-        assert!(feed.tell(Box::new(move || told.send(()).unwrap())));
+        let (woke, woken) = mpsc::channel();
+        assert!(feed.ready().wake(Box::new(move || woke.send(()).unwrap())));
         feed.close();
-        heard.recv().unwrap();
+        woken.recv().unwrap();
         assert_eq!(feed.take(), Ok(Taken::Over));
     }
 
@@ -199,6 +199,6 @@ mod tests {
     fn waiting_ends_at_its_limit() {
         let (_sender, feed) = feed();
         assert_eq!(feed.take(), Ok(Taken::Nothing));
-        assert!(!feed.wait(Some(Duration::from_millis(1))));
+        assert!(!feed.ready().wait(Some(Duration::from_millis(1))));
     }
 }

@@ -4,7 +4,7 @@
 //! of Rust, and depends on no other language.
 //!
 //! ```text
-//!   Python, Node, Swift          take(), wait(), tell(wake)
+//!   Python, Node, Swift          take(), ready().wait(), ready().wake(…)
 //! ──────▲───────────────────────────────────────────────────
 //!       │ wakes: on the wake thread, or on the notifying thread if they only leave a message; or messages in
 //!       │ the [Mailbox] of an event loop
@@ -17,46 +17,43 @@
 //!
 //! - The [engine] is created by the first call that needs it, once in each process. A forked child that opens a store
 //!   gets an engine of its own.
-//! - A handle that was made before a fork reports that it does not lead, and fails with [`Code::Forked`]. Dropping it
+//! - A handle that was made before a fork reports that it does not lead, and fails with [`ErrorKind::Forked`]. Dropping it
 //!   touches nothing of the parent's.
 //! - Whatever takes time is an [`Operation`], and a stream of items a [`Feed`]. A caller polls them without waiting
-//!   ([`take`](Operation::take)), waits on its own thread ([`wait`](Operation::wait)), or is notified by a [`Wake`] or
-//!   a message in a [`Mailbox`].
+//!   ([`take`](Operation::take)), waits on its own thread ([`Ready::wait`]), or is notified by a [`Wake`] or a message
+//!   in a [`Mailbox`].
+//! - Values are the runtime's own, such as [`Event`] and [`Leader`]; a binding translates them, and nothing does so
+//!   before it.
 //! - Wakes are called on one thread, the wake thread.
 //! - Every error has a [`Code`], from one list for all languages.
 //! - Settings are plain [maps](settings). An error about one gives the field's name and what the field accepts.
 
 #![deny(unsafe_code)]
 
-mod bell;
 mod candidate;
 pub mod engine;
 mod error;
-mod event;
-mod exit;
 mod feed;
-mod health;
-mod here;
 pub mod log;
 mod mailbox;
-mod observer;
 mod operation;
+mod ready;
 pub mod settings;
 mod store;
-mod teller;
 mod term;
 pub mod testing;
+mod wake_thread;
 
-pub use candidate::Candidate;
+pub use candidate::{Candidate, Leave, Question};
+pub use engine::shut_down;
 pub use error::{Code, Error, Result};
-pub use event::{Event, EventKind, Leader, Warning};
-pub use exit::shut_down;
 pub use feed::{Feed, Taken};
-pub use health::Question;
-pub use incumbent::{Pulse, Reason, State, Token};
+pub use incumbent::{
+    ElectionInfo, ErrorKind, Event, Leader, Observation, Pulse, Reason, State, Token, Warning,
+};
 pub use mailbox::Mailbox;
-pub use observer::Observed;
 pub use operation::Operation;
-pub use store::{ElectionInfo, Store};
-pub use teller::{Wake, pulse};
+pub use ready::Ready;
+pub use store::Store;
 pub use term::{Hold, Term};
+pub use wake_thread::{Wake, pulse};

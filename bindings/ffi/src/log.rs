@@ -191,14 +191,14 @@ impl Subscriber for Forwarder {
 
 /// Calls `sink` with the record, on the thread for logs.
 fn call(engine: &'static Engine, sink: &'static Sink, record: Record) {
-    let Some(teller) = engine.logs() else { return };
+    let Some(wakes) = engine.logs() else { return };
     if WAITING.fetch_add(1, Ordering::Relaxed) >= BACKLOG {
         WAITING.fetch_sub(1, Ordering::Relaxed);
         DROPPED.fetch_add(1, Ordering::Relaxed);
         return;
     }
     let counted = Counted;
-    teller.tell(Box::new(move || {
+    wakes.call(Box::new(move || {
         let _counted = counted;
         sink(record);
     }));

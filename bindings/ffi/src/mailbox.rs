@@ -11,17 +11,17 @@ use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use incumbent::Pulse;
 use incumbent::fork::ForkGuard;
+use incumbent::{ErrorKind, Pulse};
 
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
 /// The message that checks whether the loop runs; taking it is the answer.
-const ASKED: u64 = u64::MAX;
+const PROBE: u64 = u64::MAX;
 
 /// A mailbox for one event loop. A message is a number below `u64::MAX`; the language gives it a meaning.
 pub struct Mailbox {
-    letters: Mutex<Vec<u64>>,
+    messages: Mutex<Vec<u64>>,
     line: Line,
     birth: ForkGuard,
     pulse: OnceLock<Pulse>,
@@ -36,13 +36,13 @@ impl Mailbox {
         let refused = |error: io::Error| Error {
             causes: vec![error.to_string()],
             ..Error::new(
-                Code::Broken,
+                ErrorKind::Broken,
                 "the operating system refuses a file descriptor; raise the limit of open files",
             )
         };
         let line = Line::open().map_err(refused)?;
         Ok(Arc::new(Self {
-            letters: Mutex::default(),
+            messages: Mutex::default(),
             line,
             birth: ForkGuard::new(),
             pulse: OnceLock::new(),
@@ -62,22 +62,22 @@ impl Mailbox {
         }
         // Read first: a later message is either taken below, or wakes the loop again.
         self.line.silence();
-        let mut letters = std::mem::take(&mut *self.lock());
-        let before = letters.len();
-        letters.retain(|letter| *letter != ASKED);
-        if let Some(pulse) = self.pulse.get().filter(|_| letters.len() < before) {
+        let mut messages = std::mem::take(&mut *self.lock());
+        let before = messages.len();
+        messages.retain(|message| *message != PROBE);
+        if let Some(pulse) = self.pulse.get().filter(|_| messages.len() < before) {
             pulse.beat();
         }
-        letters
+        messages
     }
 
     /// Returns a pulse that shows whether the loop [takes](Self::take) its messages.
     pub fn pulse(self: &Arc<Self>) -> Pulse {
-        let ask = || {
+        let new = || {
             let mailbox = Arc::downgrade(self);
-            Pulse::new(move || mailbox.upgrade().map(|mailbox| mailbox.put(ASKED)).is_some())
+            Pulse::new(move || mailbox.upgrade().map(|mailbox| mailbox.put(PROBE)).is_some())
         };
-        self.pulse.get_or_init(ask).clone()
+        self.pulse.get_or_init(new).clone()
     }
 
     /// Whether the mailbox was made before a fork, and is not to be used in this process.
@@ -86,18 +86,18 @@ impl Mailbox {
     }
 
     /// Adds a message and wakes the loop. Never waits.
-    pub(crate) fn put(&self, letter: u64) {
-        let mut letters = self.lock();
-        letters.push(letter);
-        let is_first = letters.len() == 1;
-        drop(letters);
+    pub(crate) fn put(&self, message: u64) {
+        let mut messages = self.lock();
+        messages.push(message);
+        let is_first = messages.len() == 1;
+        drop(messages);
         if is_first {
             self.line.signal();
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -185,8 +185,8 @@ mod tests {
     fn what_was_put_in_wakes_the_loop_once_and_is_taken_in_order() {
         let mailbox = Mailbox::new().unwrap();
         assert!(!is_readable(&mailbox));
-        for letter in [3, 1, 2] {
-            mailbox.put(letter);
+        for message in [3, 1, 2] {
+            mailbox.put(message);
         }
         assert!(is_readable(&mailbox));
         assert_eq!(mailbox.take(), [3, 1, 2]);
@@ -205,7 +205,7 @@ mod tests {
         mailbox.put(1);
         assert_eq!(mailbox.take(), [1]);
         assert!(beats(0), "it was not asked: {pulse:?}");
-        mailbox.put(ASKED);
+        mailbox.put(PROBE);
         assert!(is_readable(&mailbox) && beats(0));
         mailbox.put(2);
         assert_eq!(mailbox.take(), [2]);
@@ -213,10 +213,10 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_takes_nothing_holds_nobody_up() {
+    fn a_loop_that_takes_nothing_delays_no_sender() {
         let mailbox = Mailbox::new().unwrap();
-        for letter in 0..100_000 {
-            mailbox.put(letter);
+        for message in 0..100_000 {
+            mailbox.put(message);
         }
         assert_eq!(mailbox.take().len(), 100_000);
     }
@@ -226,10 +226,10 @@ mod tests {
         const COUNT: u64 = 20_000;
         let mailbox = Mailbox::new().unwrap();
         let putting = Arc::clone(&mailbox);
-        let thread = std::thread::spawn(move || (0..COUNT).for_each(|letter| putting.put(letter)));
+        let thread = std::thread::spawn(move || (0..COUNT).for_each(|message| putting.put(message)));
         let mut taken = Vec::new();
         while taken.len() < COUNT as usize {
-            assert!(wakes_within(&mailbox, 60_000), "a letter waits and nobody was woken");
+            assert!(wakes_within(&mailbox, 60_000), "a message waits and the loop was not woken");
             taken.extend(mailbox.take());
         }
         thread.join().unwrap();

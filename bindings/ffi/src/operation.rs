@@ -3,25 +3,22 @@
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::task::AbortHandle;
 
-use crate::bell::Bell;
 use crate::engine::Engine;
-use crate::mailbox::Mailbox;
-use crate::teller::Wake;
+use crate::ready::Ready;
 use crate::{Code, Error, Result};
 
 /// A call that takes time and has one answer. It runs on the engine from its creation.
 ///
-/// The protocol for a language: [`take`](Self::take); where there is no answer yet, [`wait`](Self::wait) on a thread or
-/// [`tell`](Self::tell) an event loop; then repeat. Dropping it cancels the call as far as possible: a request that was
-/// sent stays sent.
+/// The protocol for a language: [`take`](Self::take); where there is no answer yet, wait on a thread until it is
+/// [ready](Self::ready), or register a wake there; then repeat. Dropping it cancels the call as far as possible: a
+/// request that was sent stays sent.
 pub struct Operation<T> {
-    answer: Arc<Mutex<Answer<T>>>,
-    bell: Arc<Bell>,
+    answer: Arc<dyn Take<T>>,
+    ready: Arc<Ready>,
     task: Option<AbortHandle>,
 }
 
@@ -33,22 +30,55 @@ enum Answer<T> {
     Unwanted,
 }
 
+/// The answer of an operation, perhaps converted.
+trait Take<T>: Send + Sync {
+    fn take(&self) -> Option<Result<T>>;
+
+    /// Drops the answer, now or when it comes.
+    fn discard(&self);
+}
+
 impl<T> Answer<T> {
     fn come(&mut self, outcome: Result<T>) {
         if matches!(self, Self::Awaited) {
             *self = Self::There(outcome);
         }
     }
+}
 
-    fn take(&mut self) -> Option<Result<T>> {
-        match std::mem::replace(self, Self::Unwanted) {
-            Self::There(outcome) => Some(outcome),
-            Self::Awaited => {
-                *self = Self::Awaited;
+impl<T: Send> Take<T> for Mutex<Answer<T>> {
+    fn take(&self) -> Option<Result<T>> {
+        let mut answer = self.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(&mut *answer, Answer::Unwanted) {
+            Answer::There(outcome) => Some(outcome),
+            Answer::Awaited => {
+                *answer = Answer::Awaited;
                 None
             }
-            Self::Unwanted => None,
+            Answer::Unwanted => None,
         }
+    }
+
+    fn discard(&self) {
+        let mut answer = self.lock().unwrap_or_else(PoisonError::into_inner);
+        let discarded = std::mem::replace(&mut *answer, Answer::Unwanted);
+        drop(answer);
+        drop(discarded);
+    }
+}
+
+struct Mapped<T, F> {
+    answer: Arc<dyn Take<T>>,
+    convert: F,
+}
+
+impl<T, U, F: Fn(T) -> U + Send + Sync> Take<U> for Mapped<T, F> {
+    fn take(&self) -> Option<Result<U>> {
+        self.answer.take().map(|outcome| outcome.map(&self.convert))
+    }
+
+    fn discard(&self) {
+        self.answer.discard();
     }
 }
 
@@ -57,80 +87,63 @@ impl<T: Send + 'static> Operation<T> {
     pub(crate) fn start(work: impl Future<Output = Result<T>> + Send + 'static) -> Self {
         let engine = match Engine::get() {
             Ok(engine) => engine,
-            Err(error) => return Self::ready(Err(error)),
+            Err(error) => return Self::answered(Err(error)),
         };
-        let bell = Bell::new(engine);
+        let ready = Ready::new(engine);
         let answer = Arc::new(Mutex::new(Answer::Awaited));
-        let (slot, ringer) = (Arc::clone(&answer), Arc::clone(&bell));
+        let (place, notify) = (Arc::clone(&answer), Arc::clone(&ready));
         let task = engine.runtime().spawn(async move {
             let outcome = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
                 Err(Error::new(Code::Internal, "incumbent panicked; please report what was logged"))
             });
-            slot.lock().unwrap_or_else(PoisonError::into_inner).come(outcome);
-            ringer.ring();
+            place.lock().unwrap_or_else(PoisonError::into_inner).come(outcome);
+            notify.set();
         });
-        Self { answer, bell, task: Some(task.abort_handle()) }
+        Self { answer, ready, task: Some(task.abort_handle()) }
     }
 
     /// Returns an operation that is answered already.
-    pub(crate) fn ready(outcome: Result<T>) -> Self {
-        Self { answer: Arc::new(Mutex::new(Answer::There(outcome))), bell: Bell::rung(), task: None }
+    pub(crate) fn answered(outcome: Result<T>) -> Self {
+        Self { answer: Arc::new(Mutex::new(Answer::There(outcome))), ready: Ready::already(), task: None }
+    }
+
+    /// The same operation, with its answer converted by `convert` when it is taken.
+    pub fn map<U: 'static>(mut self, convert: impl Fn(T) -> U + Send + Sync + 'static) -> Operation<U> {
+        let answer = Arc::new(Mapped { answer: Arc::clone(&self.answer), convert });
+        Operation { answer, ready: Arc::clone(&self.ready), task: self.task.take() }
     }
 
     /// Takes the answer, if it is there and was not taken before. Never waits.
     ///
     /// `Forked` in a forked child.
     pub fn take(&self) -> Option<Result<T>> {
-        if self.bell.is_forked() {
+        if self.ready.is_forked() {
             return Some(Err(Error::forked()));
         }
-        self.answer.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.answer.take()
     }
 
     /// Cancels the call, as dropping it does: drops the answer, now or when it comes, and every wake.
     pub fn cancel(&self) {
-        if self.bell.is_forked() {
+        if self.ready.is_forked() {
             return;
         }
         if let Some(task) = &self.task {
             task.abort();
         }
-        let answer = std::mem::replace(
-            &mut *self.answer.lock().unwrap_or_else(PoisonError::into_inner),
-            Answer::Unwanted,
-        );
-        drop(answer);
-        self.bell.forget();
+        self.answer.discard();
+        self.ready.forget();
     }
 
-    /// Waits on this thread for the answer, up to `limit`. Returns whether it is there.
-    pub fn wait(&self, limit: Option<Duration>) -> bool {
-        self.bell.wait(limit)
-    }
-
-    /// Calls `wake`, on the wake thread, when the answer is there. Where it is there already, drops `wake` and returns
-    /// false: the caller takes it.
-    pub fn tell(&self, wake: Wake) -> bool {
-        self.bell.tell(wake)
-    }
-
-    /// Like [`tell`](Self::tell), and sooner by a change of threads: calls `wake` on the notifying thread, possibly the
-    /// one that renews leases. `wake` must not wait for anything, nor run application code.
-    pub fn tell_here(&self, wake: Wake) -> bool {
-        self.bell.tell_here(wake)
-    }
-
-    /// Puts `letter` into `mailbox` when the answer is there, from the notifying thread; otherwise like
-    /// [`tell`](Self::tell). For event loops that can watch a file descriptor: involves no other thread and no lock of
-    /// the language.
-    pub fn write(&self, mailbox: &Arc<Mailbox>, letter: u64) -> bool {
-        self.bell.write(mailbox, letter)
+    /// Whether the answer is there, and the ways to wait for it.
+    pub fn ready(&self) -> &Ready {
+        &self.ready
     }
 }
 
 impl<T> Drop for Operation<T> {
     fn drop(&mut self) {
-        if self.bell.is_forked() {
+        if self.ready.is_forked() {
             // Aborting takes locks that the parent's threads may have held, and dropping the answer may too.
             std::mem::forget(self.task.take());
             std::mem::forget(Arc::clone(&self.answer));
@@ -149,6 +162,7 @@ impl<T> fmt::Debug for Operation<T> {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
+    use std::time::Duration;
 
     use super::*;
 

@@ -1,30 +1,21 @@
 //! A store that is open for elections.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use incumbent::store::StoreSettings;
+use incumbent::{ElectionInfo, Leader, Observation};
 
-use crate::candidate::leaving;
-use crate::engine::Engine;
-use crate::health;
-use crate::here::Here;
+use crate::candidate::{asked, leaving};
+use crate::engine::{Engine, ProcessBound};
 use crate::settings::{Campaign, Opening};
-use crate::{Candidate, Error, Feed, Leader, Observed, Operation, Result};
+use crate::{Candidate, Error, Feed, Operation, Result};
 
 /// A store that is open for elections. It stays open until it is closed or every handle to it, its candidates and its
 /// observers is dropped.
 #[derive(Clone, Debug)]
 pub struct Store {
-    inner: Arc<Here<incumbent::Store>>,
-}
-
-/// An election of a store, and its leader.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ElectionInfo {
-    /// The election's key.
-    pub election: String,
-    /// The leader; `None` where the key is free.
-    pub leader: Option<Leader>,
+    inner: Arc<ProcessBound<incumbent::Store>>,
 }
 
 impl Store {
@@ -41,7 +32,7 @@ impl Store {
     }
 
     pub(crate) fn new(store: incumbent::Store) -> Result<Self> {
-        let inner = Arc::new(Here::new(store));
+        let inner = Arc::new(ProcessBound::new(store));
         Engine::get()?.open().add_store(&inner);
         Ok(Self { inner })
     }
@@ -52,7 +43,7 @@ impl Store {
         self.ask(|store| async move {
             let (options, questions) = match health_interval {
                 Some(interval) => {
-                    let (options, questions) = health::asked(options, interval);
+                    let (options, questions) = asked(options, interval);
                     (options, Some(questions))
                 }
                 None => (options, None),
@@ -61,31 +52,36 @@ impl Store {
         })
     }
 
-    /// Observes the election of that key without taking part.
-    pub fn observe(&self, election: String) -> Operation<Feed<Observed>> {
-        self.ask(|store| async move { Feed::new(store.observe(&election).await?) })
+    /// Observes the election of that key without taking part. `convert` gets each observation and the time for which it
+    /// has held when it is taken.
+    pub fn observe<T: 'static>(
+        &self,
+        election: String,
+        mut convert: impl FnMut(Observation, Duration) -> T + Send + 'static,
+    ) -> Operation<Feed<T>> {
+        self.ask(|store| async move {
+            Feed::new(store.observe(&election).await?, move |observer, seen| {
+                let age = observer.age(&seen);
+                convert(seen, age)
+            })
+        })
     }
 
     /// Answers with the leader of that election now, read from the leader of the store.
     pub fn leader(&self, election: String) -> Operation<Option<Leader>> {
-        self.ask(|store| async move { Ok(store.leader(&election).await?.map(Leader::from)) })
+        self.ask(|store| async move { Ok(store.leader(&election).await?) })
     }
 
     /// Answers with all elections of the store, by key.
     pub fn list(&self) -> Operation<Vec<ElectionInfo>> {
-        self.ask(|store| async move {
-            let listed = store.list().await?.into_iter();
-            Ok(listed
-                .map(|one| ElectionInfo { election: one.election, leader: one.leader.map(Leader::from) })
-                .collect())
-        })
+        self.ask(|store| async move { Ok(store.list().await?) })
     }
 
     /// Closes every candidate cleanly, and then the store. Closing twice is no error.
     pub fn close(&self, inside: bool) -> Operation<()> {
         match self.inner.get("store") {
             Ok(store) => leaving(store.request_close(), inside),
-            Err(error) => Operation::ready(Err(error)),
+            Err(error) => Operation::answered(Err(error)),
         }
     }
 
@@ -104,7 +100,7 @@ impl Store {
     {
         match self.inner.get("store") {
             Ok(store) => Operation::start(question(store.clone())),
-            Err(error) => Operation::ready(Err(error)),
+            Err(error) => Operation::answered(Err(error)),
         }
     }
 }

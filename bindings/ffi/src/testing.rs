@@ -7,7 +7,7 @@ use incumbent::clock::Clock;
 use incumbent::store::StoreSettings;
 use incumbent::{Instant, Leader, Reason, Token, Warning};
 
-use crate::here::Here;
+use crate::engine::ProcessBound;
 use crate::settings::Opening;
 use crate::{Candidate, Operation, Result, Store};
 
@@ -38,7 +38,7 @@ impl Default for ManualClock {
 /// A scripted election; see [`incumbent::testing::ScriptedElection`].
 #[derive(Clone, Debug)]
 pub struct Script {
-    inner: Arc<Here<incumbent::testing::ScriptedElection>>,
+    inner: Arc<ProcessBound<incumbent::testing::ScriptedElection>>,
 }
 
 impl Script {
@@ -49,7 +49,7 @@ impl Script {
     pub fn new(election: &str, candidate: &str, clock: Option<&ManualClock>) -> Result<(Self, Candidate)> {
         let clock = clock.map_or_else(Clock::system, |manual| manual.clock.clone());
         let (script, candidate) = incumbent::testing::ScriptedElection::new(election, candidate, clock);
-        Ok((Self { inner: Arc::new(Here::new(script)) }, Candidate::new(candidate)?))
+        Ok((Self { inner: Arc::new(ProcessBound::new(script)) }, Candidate::new(candidate)?))
     }
 
     /// Lets the candidate win; with `lease`, or without an expiry.
@@ -128,7 +128,7 @@ impl Script {
 /// Injects faults into a store; see [`incumbent::testing::Faults`].
 #[derive(Clone, Debug)]
 pub struct Faults {
-    inner: Arc<Here<incumbent::testing::Faults>>,
+    inner: Arc<ProcessBound<incumbent::testing::Faults>>,
 }
 
 /// A fault of writes.
@@ -151,7 +151,7 @@ impl Faults {
             let (faulty, faults) = incumbent::testing::Faulty::new(adapter);
             let builder = incumbent::Store::builder().clock(clock).fail_fast(opening.fail_fast);
             let store = Store::new(builder.adapter(Box::new(faulty))?)?;
-            Ok((store, Self { inner: Arc::new(Here::new(faults)) }))
+            Ok((store, Self { inner: Arc::new(ProcessBound::new(faults)) }))
         })
     }
 

@@ -6,13 +6,13 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use incumbent_ffi::settings::{Dialect, Unit, Value, campaign, opening};
-use incumbent_ffi::{Candidate, Code, Error, Event, EventKind, Feed, Operation, Reason, Store, Taken};
+use incumbent_ffi::{Candidate, Error, ErrorKind, Event, Feed, Leave, Operation, Reason, Store, Taken, Term};
 
 const DIALECT: Dialect = Dialect { unit: Unit::Seconds, lengths: "a number of seconds" };
-const PATIENCE: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(30);
 
 fn answer<T: Send + 'static>(operation: &Operation<T>) -> Result<T, Error> {
-    assert!(operation.wait(Some(PATIENCE)), "it takes too long");
+    assert!(operation.ready().wait(Some(LIMIT)), "it takes too long");
     operation.take().unwrap()
 }
 
@@ -30,45 +30,47 @@ fn candidate(store: &Store, name: &str) -> Candidate {
 }
 
 /// Reads a feed up to the next event of that kind.
-fn next(feed: &Feed<Event>, kind: EventKind) -> Event {
+fn next(feed: &Feed<Event<Term>>, code: &str) -> Event<Term> {
     loop {
         match feed.take().unwrap() {
-            Taken::Item(event) if event.kind() == kind => return event,
+            Taken::Item(event) if event.code() == code => return event,
             Taken::Item(_) => {}
-            Taken::Nothing => assert!(feed.wait(Some(PATIENCE)), "no {kind:?} comes"),
+            Taken::Nothing => assert!(feed.ready().wait(Some(LIMIT)), "no {code} comes"),
             Taken::Over => panic!("the feed is over"),
         }
     }
 }
 
 #[test]
-fn a_candidate_wins_resigns_and_is_told() {
+fn a_candidate_wins_resigns_and_reports_it() {
     let store = store();
     let candidate = candidate(&store, "a");
-    let events = candidate.events().unwrap();
-    let Event::Won(term) = next(&events, EventKind::Won) else { unreachable!() };
+    let events = candidate.events(|event| event.map_term(Term::from)).unwrap();
+    let Event::Won(term) = next(&events, "WON") else { unreachable!() };
     assert!(candidate.is_leader() && term.is_current() && term.reason().is_none());
-    answer(&candidate.resign(false)).unwrap();
+    answer(&candidate.leave(Leave::Resign, false)).unwrap();
     assert!(!term.is_current());
     assert_eq!((term.reason(), answer(&term.ended())), (Some(Reason::Resigned), Ok(Reason::Resigned)));
-    assert!(matches!(next(&events, EventKind::Lost), Event::Lost(lost, Reason::Resigned) if lost == term));
-    answer(&candidate.close(false)).unwrap();
+    assert!(
+        matches!(next(&events, "LOST"), Event::Lost { term: lost, reason: Reason::Resigned } if lost == term)
+    );
+    answer(&candidate.leave(Leave::Close, false)).unwrap();
 }
 
 #[test]
-fn a_drain_waits_for_a_hold_and_not_for_who_looks_on() {
+fn a_drain_waits_for_a_hold_and_not_for_a_view() {
     let store = store();
     let candidate = candidate(&store, "a");
     let mut hold = answer(&candidate.next_term(None)).unwrap().unwrap();
     let term = hold.term().clone();
-    let resigning = candidate.resign(false);
+    let resigning = candidate.leave(Leave::Resign, false);
     answer(&term.draining()).unwrap();
     assert!(term.is_current() && term.drain_remaining().unwrap() > Duration::from_secs(1));
     assert!(resigning.take().is_none());
     hold.release();
     answer(&resigning).unwrap();
     assert!(!term.is_current());
-    assert_eq!(hold.check().unwrap_err().code, Code::Closed);
+    assert_eq!(hold.check().unwrap_err().code, ErrorKind::Closed);
 }
 
 #[test]
@@ -76,18 +78,18 @@ fn a_resignation_from_inside_of_the_work_answers_once_the_drain_has_begun() {
     let store = store();
     let candidate = candidate(&store, "a");
     let hold = answer(&candidate.next_term(None)).unwrap().unwrap();
-    answer(&candidate.resign(true)).unwrap();
+    answer(&candidate.leave(Leave::Resign, true)).unwrap();
     assert!(hold.term().is_current() && hold.term().drain_remaining().is_some());
 }
 
 #[test]
-fn a_closing_from_inside_of_the_work_answers_once_the_drain_was_told() {
+fn a_closing_from_inside_of_the_work_answers_once_the_drain_was_reported() {
     // Repeated, since the order of the two was a matter of chance.
     for _ in 0..50 {
         let store = store();
         let candidate = candidate(&store, "a");
         let hold = answer(&candidate.next_term(None)).unwrap().unwrap();
-        answer(&candidate.close(true)).unwrap();
+        answer(&candidate.leave(Leave::Close, true)).unwrap();
         assert!(hold.term().is_current() && hold.term().drain_remaining().is_some());
     }
 }
@@ -101,41 +103,41 @@ fn each_term_is_answered_once_and_after_the_last_comes_none() {
     assert!(next.take().is_none());
     let token = first.term().token();
     drop(first);
-    answer(&candidate.resign(false)).unwrap();
+    answer(&candidate.leave(Leave::Resign, false)).unwrap();
     let second = answer(&next).unwrap().unwrap();
     assert!(second.term().token() > token);
     let none = candidate.next_term(Some(second.term().clone()));
     drop(second);
-    answer(&candidate.close(false)).unwrap();
+    answer(&candidate.leave(Leave::Close, false)).unwrap();
     assert!(answer(&none).unwrap().is_none());
 }
 
 #[test]
-fn an_answer_wakes_who_asked_to_be_told() {
+fn an_answer_wakes_its_waiters() {
     let store = store();
-    let (told, heard) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let operation = store.leader("jobs".into());
-    if operation.tell(Box::new(move || told.send(()).unwrap())) {
-        heard.recv_timeout(PATIENCE).unwrap();
+    if operation.ready().wake(Box::new(move || sender.send(()).unwrap())) {
+        receiver.recv_timeout(LIMIT).unwrap();
     }
     assert_eq!(operation.take().unwrap(), Ok(None));
 }
 
 #[test]
-fn an_observer_is_told_who_leads() {
+fn an_observer_reads_the_leader() {
     let store = store();
-    let watching = answer(&store.observe("jobs".into())).unwrap();
+    let watching = answer(&store.observe("jobs".into(), |seen, _| seen)).unwrap();
     let _candidate = candidate(&store, "a");
     loop {
         match watching.take().unwrap() {
             Taken::Item(seen) if seen.leader.as_ref().is_some_and(|leader| leader.name == "a") => break,
-            Taken::Item(seen) => assert_eq!((seen.election.as_str(), seen.leader), ("jobs", None)),
-            Taken::Nothing => assert!(watching.wait(Some(PATIENCE))),
+            Taken::Item(seen) => assert_eq!((&*seen.election, seen.leader), ("jobs", None)),
+            Taken::Nothing => assert!(watching.ready().wait(Some(LIMIT))),
             Taken::Over => panic!("the store is open"),
         }
     }
     answer(&store.close(false)).unwrap();
-    assert_eq!(answer(&store.leader("jobs".into())).unwrap_err().code, Code::Closed);
+    assert_eq!(answer(&store.leader("jobs".into())).unwrap_err().code, ErrorKind::Closed);
 }
 
 #[test]
@@ -154,6 +156,6 @@ fn what_is_refused_below_has_its_code() {
     let settings = vec![("lease".to_owned(), Value::Number(0.01))];
     let asked = store().campaign("jobs".into(), campaign(settings, DIALECT).unwrap());
     let error = answer(&asked).unwrap_err();
-    assert_eq!(error.code, Code::InvalidSetting);
+    assert_eq!(error.code, ErrorKind::InvalidSetting);
     assert!(error.message.starts_with("lease is 10ms, and must be at least 5s"), "{}", error.message);
 }

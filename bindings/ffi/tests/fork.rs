@@ -6,13 +6,15 @@
 use std::time::Duration;
 
 use incumbent_ffi::settings::{Campaign, Dialect, Unit, Value, campaign, opening};
-use incumbent_ffi::{Candidate, Code, Event, Feed, Hold, Operation, Result, Store, shut_down};
+use incumbent_ffi::{
+    Candidate, ErrorKind, Event, Feed, Hold, Leave, Operation, Result, Store, Term, shut_down,
+};
 
 const DIALECT: Dialect = Dialect { unit: Unit::Seconds, lengths: "a number of seconds" };
-const PATIENCE: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(30);
 
 fn answer<T: Send + 'static>(operation: &Operation<T>) -> Result<T> {
-    assert!(operation.wait(Some(PATIENCE)), "it takes too long");
+    assert!(operation.ready().wait(Some(LIMIT)), "it takes too long");
     operation.take().unwrap()
 }
 
@@ -27,7 +29,7 @@ fn settings() -> Campaign {
 struct Parent {
     store: Store,
     candidate: Candidate,
-    events: Feed<Event>,
+    events: Feed<Event<Term>>,
     hold: Hold,
     /// A call whose answer the child does not get.
     pending: Operation<Option<Hold>>,
@@ -37,7 +39,7 @@ impl Parent {
     fn leading() -> Self {
         let store = open();
         let candidate = answer(&store.campaign("jobs".into(), settings())).unwrap();
-        let events = candidate.events().unwrap();
+        let events = candidate.events(|event| event.map_term(Term::from)).unwrap();
         let hold = answer(&candidate.next_term(None)).unwrap().unwrap();
         let pending = candidate.next_term(Some(hold.term().clone()));
         Self { store, candidate, events, hold, pending }
@@ -46,10 +48,10 @@ impl Parent {
     /// Returns the number of the first wrong answer in a child, or 0.
     fn wrong_answer(&self) -> i32 {
         fn forked<T>(outcome: Result<T>) -> bool {
-            outcome.is_err_and(|error| error.code == Code::Forked)
+            outcome.is_err_and(|error| error.code == ErrorKind::Forked)
         }
         fn refused<T: Send + 'static>(operation: &Operation<T>) -> bool {
-            operation.wait(Some(PATIENCE)) && operation.take().is_some_and(forked)
+            operation.ready().wait(Some(LIMIT)) && operation.take().is_some_and(forked)
         }
         let checks = [
             !self.candidate.is_leader(),
@@ -57,14 +59,14 @@ impl Parent {
             self.hold.term().remaining() == Duration::ZERO,
             self.candidate.term().is_none(),
             forked(self.events.take()),
-            self.events.wait(None),
-            !self.events.tell(Box::new(|| ())),
-            forked(self.candidate.events()),
+            self.events.ready().wait(None),
+            !self.events.ready().wake(Box::new(|| ())),
+            forked(self.candidate.events(|event| event)),
             forked(self.candidate.set_healthy(false)),
             forked(self.hold.check()),
             refused(&self.pending),
-            refused(&self.candidate.resign(false)),
-            refused(&self.candidate.close(false)),
+            refused(&self.candidate.leave(Leave::Resign, false)),
+            refused(&self.candidate.leave(Leave::Close, false)),
             refused(&self.candidate.next_term(None)),
             refused(&self.store.leader("jobs".into())),
             refused(&self.store.campaign("jobs".into(), settings())),
@@ -108,14 +110,14 @@ fn a_child_may_drop_what_is_its_parents_and_shut_down_and_the_parent_leads_on() 
     let code = in_a_child(|| {
         // SAFETY: dropped once in this process, which leaves by `_exit`.
         drop(unsafe { std::ptr::read(&raw const parent) });
-        shut_down(PATIENCE);
+        shut_down(LIMIT);
         0
     });
     assert_eq!(code, 0);
     // Later than a renewal after the fork.
     answer(&parent.store.leader("jobs".into())).unwrap();
     assert!(parent.candidate.is_leader());
-    answer(&parent.candidate.resign(true)).unwrap();
+    answer(&parent.candidate.leave(Leave::Resign, true)).unwrap();
 }
 
 #[test]
@@ -126,7 +128,7 @@ fn a_child_can_open_a_store_of_its_own_and_lead_there() {
         let candidate = answer(&store.campaign("jobs".into(), settings())).unwrap();
         let hold = answer(&candidate.next_term(None)).unwrap().unwrap();
         let leads = candidate.is_leader() && hold.term().is_current();
-        shut_down(PATIENCE);
+        shut_down(LIMIT);
         i32::from(!leads || candidate.is_leader())
     });
     assert_eq!(code, 0);
@@ -139,7 +141,7 @@ fn a_file_that_was_open_when_the_process_forked_is_refused_in_the_child() {
     let url = format!("sqlite:{}", path.display());
     let open = || answer(&Store::open(opening(&url, Vec::new(), DIALECT).unwrap()));
     let store = open().unwrap();
-    let refused = in_a_child(|| i32::from(open().unwrap_err().code != Code::Forked));
+    let refused = in_a_child(|| i32::from(open().unwrap_err().code != ErrorKind::Forked));
     answer(&store.close(false)).unwrap();
     let allowed = in_a_child(|| open().map_or(1, |store| i32::from(answer(&store.close(false)).is_err())));
     for end in ["", "-journal"] {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use incumbent_ffi::settings::{
     CAMPAIGN, Campaign, Dialect, LoopWatch, Unit, Value, campaign, loop_watch, opening, parameters,
 };
-use incumbent_ffi::{Code, Result};
+use incumbent_ffi::{ErrorKind, Result};
 
 const PYTHON: Dialect = Dialect { unit: Unit::Seconds, lengths: "a number of seconds or a timedelta" };
 
@@ -17,7 +17,7 @@ fn read(settings: &[(&str, Value)]) -> Result<Campaign> {
 
 fn refused(name: &str, value: Value) -> String {
     let error = read(&[(name, value)]).unwrap_err();
-    assert_eq!(error.code, Code::InvalidSetting);
+    assert_eq!(error.code, ErrorKind::InvalidSetting);
     error.message
 }
 
@@ -126,7 +126,7 @@ fn an_event_loop_may_stand_still_for_a_lease_for_so_long_or_for_ever() {
     let limit = LoopWatch::Limit(Duration::from_millis(100));
     assert_eq!([Value::Number(0.1), text("100ms")].map(read), [limit; 2]);
     let error = loop_watch(Value::Number(0.05), PYTHON).unwrap_err();
-    assert_eq!(error.code, Code::InvalidSetting);
+    assert_eq!(error.code, ErrorKind::InvalidSetting);
     assert_eq!(
         error.message,
         "watch_loop is 0.05, and must be true for the lease, false for off, or at least 100 ms: a number of \

@@ -8,21 +8,21 @@ use incumbent_ffi::settings::{Dialect, Unit, Value, campaign, opening};
 use incumbent_ffi::{Reason, Store, engine, shut_down};
 
 #[test]
-fn a_process_that_ends_gives_its_seats_up_at_once_though_terms_are_held() {
+fn a_process_that_ends_releases_its_keys_at_once_though_terms_are_held() {
     assert!(!engine::is_running());
     shut_down(Duration::from_secs(10));
     assert!(!engine::is_running(), "nothing was opened, so there was nothing to make");
 
     let dialect = Dialect { unit: Unit::Seconds, lengths: "a number of seconds" };
     let opened = Store::open(opening("memory:", Vec::new(), dialect).unwrap());
-    assert!(opened.wait(Some(Duration::from_secs(30))));
+    assert!(opened.ready().wait(Some(Duration::from_secs(30))));
     let store = opened.take().unwrap().unwrap();
     let settings = vec![("splay".to_owned(), Value::Number(0.0)), ("drain".to_owned(), Value::Number(60.0))];
     let campaigned = store.campaign("jobs".into(), campaign(settings, dialect).unwrap());
-    assert!(campaigned.wait(Some(Duration::from_secs(30))));
+    assert!(campaigned.ready().wait(Some(Duration::from_secs(30))));
     let candidate = campaigned.take().unwrap().unwrap();
     let won = candidate.next_term(None);
-    assert!(won.wait(Some(Duration::from_secs(30))));
+    assert!(won.ready().wait(Some(Duration::from_secs(30))));
     let hold = won.take().unwrap().unwrap().unwrap();
 
     let begun = Instant::now();

@@ -3,14 +3,15 @@
 //! One module for each world, behind a feature of the same name, so that a component has exactly one world:
 //!
 //! - `engine`: [`incumbent_core::campaign::Campaign`] itself. It imports nothing.
-//! - `campaigner`: the same, driven on a store, a clock and random numbers that the host provides.
+//! - `campaigner`: [`incumbent_core::session::Session`] with one campaign, driven on a store, a clock and random numbers
+//!   that the host provides.
 //!
-//! No rule of an election is here. `map`, which both worlds share, converts between the types of `wit/` and the core's;
-//! `campaigner` is the loop around the core.
+//! No rule of an election is here. `convert`, which both worlds share with the host's crate, converts between the types
+//! of `wit/` and the core's.
 //!
 //! `cargo xtask package component` builds both and writes them to `target/components`.
 
-#![allow(clippy::duplicate_mod, reason = "`map` once for each world, whose types are its own")]
+#![allow(clippy::duplicate_mod, reason = "`convert` once for each world, whose types are its own")]
 
 #[cfg(feature = "campaigner")]
 mod campaigner;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent::Clock;
-use incumbent::incumbent_core::record::{Attempt, Headers, LONGEST};
-use incumbent::incumbent_core::store::{Action, Expect, Fault, FaultKind, Outcome, Put, Write};
+use incumbent::incumbent_core::record::{Attempt, Entry, Headers, LONGEST};
+use incumbent::incumbent_core::store::{Action, Expect, Fault, FaultKind, Outcome, Put, StoreInfo, Write};
 use incumbent::incumbent_core::{Instant, Revision};
 use incumbent::store::Adapter;
 use tokio::sync::{Mutex, Notify};
@@ -34,12 +34,12 @@ pub struct Bucket {
     /// The longest time that a call may wait.
     longest: Duration,
     /// The time of the guest's last request.
-    asked: Instant,
+    requested: Instant,
 }
 
 impl Bucket {
     pub(crate) fn new(shared: Arc<Shared>, longest: Duration) -> Self {
-        Self { shared, longest, asked: Instant::ZERO }
+        Self { shared, longest, requested: Instant::ZERO }
     }
 
     pub(crate) fn adapter(&self) -> &dyn Adapter {
@@ -48,25 +48,18 @@ impl Bucket {
 
     /// Begins a call whose guest allows `nanos`; returns its time limit.
     fn begin(&mut self, nanos: u64) -> Duration {
-        self.asked = self.shared.clock.now();
+        self.requested = self.shared.clock.now();
         Duration::from_nanos(nanos).min(self.longest)
     }
 
-    pub(crate) async fn inspect(
-        &mut self,
-        limit: u64,
-    ) -> Result<incumbent::incumbent_core::store::StoreInfo, Fault> {
+    pub(crate) async fn inspect(&mut self, limit: u64) -> Result<StoreInfo, Fault> {
         let limit = self.begin(limit);
         let info = self.answer(limit, "an inspection", self.shared.adapter.inspect()).await?;
-        self.shared.feed.shown(info.incarnation);
+        self.shared.feed.inspected(info.incarnation);
         Ok(info)
     }
 
-    pub(crate) async fn read(
-        &mut self,
-        key: &str,
-        limit: u64,
-    ) -> Result<incumbent::incumbent_core::record::Entry, Fault> {
+    pub(crate) async fn read(&mut self, key: &str, limit: u64) -> Result<Entry, Fault> {
         let limit = self.begin(limit);
         self.answer(limit, "a read", self.shared.adapter.read(key)).await
     }
@@ -92,11 +85,11 @@ impl Bucket {
     /// Reconnects, unless a new connection was made since this guest's last request: another guest may have asked for
     /// it.
     pub(crate) async fn reconnect(&mut self, limit: u64) -> Result<(), Fault> {
-        let asked = self.asked;
+        let requested = self.requested;
         let limit = Duration::from_nanos(limit).min(self.longest);
         let connect = async {
             let mut connected = self.shared.connected.lock().await;
-            if connected.is_none_or(|at| at <= asked) {
+            if connected.is_none_or(|at| at <= requested) {
                 self.shared.adapter.reconnect().await;
                 *connected = Some(self.shared.clock.now());
             }
@@ -161,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_guest_that_writes_more_than_a_record_is_told_so_and_nothing_is_written() {
+    async fn a_guest_that_writes_more_than_a_record_gets_an_error_and_nothing_is_written() {
         let clock = Clock::system();
         let store = incumbent::store::open("memory:", &clock).await.unwrap();
         let mut bucket = Bucket::new(Arc::new(Shared::new(store, clock)), Duration::from_secs(5));

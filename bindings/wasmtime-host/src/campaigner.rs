@@ -1,6 +1,7 @@
 //! The campaigner, compiled and ready to campaign.
 
 use incumbent::incumbent_core::campaign::Settings;
+use incumbent::incumbent_core::store::Fault;
 use wasmtime::component::{Component, Linker};
 
 use crate::bindings::CampaignerPre;
@@ -11,7 +12,7 @@ use crate::guest::{Bounded, interruptible};
 use crate::host::Host;
 use crate::limits::Limits;
 use crate::provide::{Provides, Provision, Stores, add_to_linker};
-use crate::translate;
+use crate::wit::types;
 
 /// The component `incumbent-campaigner.wasm`, compiled.
 ///
@@ -73,25 +74,28 @@ impl Campaigner {
         key: &str,
         settings: Settings,
     ) -> Result<Candidate> {
-        let settings = translate::campaign_settings(settings)?;
+        let settings = settings.try_into().map_err(|reason| Error::new(ErrorKind::Refused, reason))?;
         let provision = Provision::new(stores.clone(), self.limits);
         let (news, computed) = (provision.news(), provision.computed());
         let mut store = interruptible(self.host.engine(), provision);
         computed.begin();
-        let broke = |cause| Error::of(ErrorKind::Guest, "the component broke down", cause);
-        let instance = self.pre.instantiate_async(&mut store).await.map_err(broke)?;
+        let failed = |cause| Error::of(ErrorKind::Guest, "the component failed", cause);
+        let instance = self.pre.instantiate_async(&mut store).await.map_err(failed)?;
         let exports = instance.incumbent_election_elections();
         let made = exports.candidate().call_campaign(&mut store, bucket, key, &settings).await;
-        let resource = made.map_err(broke)?.map_err(error)?;
+        let resource = made.map_err(failed)?.map_err(error)?;
         Ok(candidate::start(Guest { store, computed, instance, resource, news }, stores.clock().clone()))
     }
 }
 
 pub(crate) fn error(error: elections::Error) -> Error {
     match error {
-        elections::Error::Refused(refused) => translate::refusal(refused),
+        elections::Error::Refused(types::Refusal { setting, value, limit, remedy }) => {
+            let message = format!("{setting} is {value}, and must be {limit}: {remedy}");
+            Error::refused(setting, message)
+        }
         elections::Error::NotLeader => Error::new(ErrorKind::NotLeader, "only the leader can hand over"),
-        elections::Error::Store(fault) => Error::new(ErrorKind::Store, translate::own_fault(fault).detail),
+        elections::Error::Store(fault) => Error::new(ErrorKind::Store, Fault::from(fault).detail),
         elections::Error::Other(message) => Error::new(ErrorKind::Guest, message),
     }
 }

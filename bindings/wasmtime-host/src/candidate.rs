@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use incumbent::incumbent_core::Instant;
 use incumbent::incumbent_core::campaign::{Event, Leader, Lease, Reason, State, Term};
 use incumbent::{Clock, Token};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use wasmtime::Store;
 use wasmtime::component::ResourceAny;
 
@@ -14,7 +14,6 @@ use crate::campaigner;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guest::{Bounded, Computed};
 use crate::provide::Provision;
-use crate::translate;
 
 /// A candidate's campaign in one election, run by a component on a task of tokio.
 ///
@@ -24,19 +23,21 @@ pub struct Candidate {
     shared: Arc<Shared>,
     commands: mpsc::UnboundedSender<Command>,
     events: tokio::sync::Mutex<mpsc::UnboundedReceiver<Event>>,
+    /// Closed when the campaign is over.
+    over: watch::Receiver<()>,
     task: tokio::task::JoinHandle<()>,
 }
 
 struct Shared {
     clock: Clock,
     lease: Mutex<Option<Lease>>,
-    seen: Mutex<Seen>,
+    observed: Mutex<Observed>,
     /// The error that ended the campaign, where the component failed.
-    broken: Mutex<Option<Error>>,
+    failure: Mutex<Option<Error>>,
 }
 
 /// The latest state and leader that the guest reported.
-struct Seen {
+struct Observed {
     state: State,
     leader: Option<Leader>,
 }
@@ -72,12 +73,12 @@ impl Candidate {
 
     /// The state of the campaign.
     pub fn state(&self) -> State {
-        lock(&self.shared.seen).state
+        lock(&self.shared.observed).state
     }
 
-    /// The leader, as far as this candidate has seen; `None` where there is none, or none was seen yet.
+    /// The leader, as far as this candidate has observed; `None` where there is none, or none was observed yet.
     pub fn leader(&self) -> Option<Leader> {
-        lock(&self.shared.seen).leader.clone()
+        lock(&self.shared.observed).leader.clone()
     }
 
     /// Waits for the next event; `None` when the campaign is over. Where several callers wait, each event goes to one
@@ -92,7 +93,7 @@ impl Candidate {
     /// # Errors
     /// `Closed`.
     pub fn resign(&self) -> Result<()> {
-        self.ask(Command::Resign)
+        self.request(Command::Resign)
     }
 
     /// Hands leadership over to the candidate of this name. Returns when the request was accepted, and does not wait
@@ -102,7 +103,7 @@ impl Candidate {
     /// `Refused` for a name that no candidate can have; `NotLeader`; `Closed`.
     pub async fn hand_over(&self, successor: &str) -> Result<()> {
         let (reply, answer) = oneshot::channel();
-        self.ask(Command::HandOver(successor.into(), reply))?;
+        self.request(Command::HandOver(successor.into(), reply))?;
         answer.await.map_err(|_| closed())?
     }
 
@@ -133,16 +134,18 @@ impl Candidate {
         self.send(Command::Close);
     }
 
-    /// Waits until the campaign is over, and drops the remaining events.
+    /// Waits until the campaign is over. [`next`](Self::next) still returns the remaining events. Cancel-safe.
     ///
     /// # Errors
-    /// `Guest`: the component failed or was stopped.
-    pub async fn ended(self) -> Result<()> {
-        while self.next().await.is_some() {}
-        lock(&self.shared.broken).take().map_or(Ok(()), Err)
+    /// `Guest`: the component failed or was stopped. Returned once.
+    pub async fn ended(&self) -> Result<()> {
+        let mut over = self.over.clone();
+        // Nothing is ever sent: an error means that the task has ended.
+        while over.changed().await.is_ok() {}
+        lock(&self.shared.failure).take().map_or(Ok(()), Err)
     }
 
-    fn ask(&self, command: Command) -> Result<()> {
+    fn request(&self, command: Command) -> Result<()> {
         if self.state() == State::Closed {
             return Err(closed());
         }
@@ -171,49 +174,52 @@ pub(crate) struct Guest {
 }
 
 pub(crate) fn start(guest: Guest, clock: Clock) -> Candidate {
-    let (commands, asked) = mpsc::unbounded_channel();
-    let (told, events) = mpsc::unbounded_channel();
-    let seen = Mutex::new(Seen { state: State::Idle, leader: None });
-    let shared = Arc::new(Shared { clock, lease: Mutex::default(), seen, broken: Mutex::default() });
-    let events = tokio::sync::Mutex::new(events);
-    let task = tokio::spawn(Task { guest, shared: Arc::clone(&shared), told, term: None }.run(asked));
-    Candidate { shared, commands, events, task }
+    let (commands, received) = mpsc::unbounded_channel();
+    let (events, unread) = mpsc::unbounded_channel();
+    let observed = Mutex::new(Observed { state: State::Idle, leader: None });
+    let shared = Arc::new(Shared { clock, lease: Mutex::default(), observed, failure: Mutex::default() });
+    let (ends, over) = watch::channel(());
+    let task = Task { guest, shared: Arc::clone(&shared), events, term: None, _ends: ends };
+    let task = tokio::spawn(task.run(received));
+    Candidate { shared, commands, events: tokio::sync::Mutex::new(unread), over, task }
 }
 
 struct Task {
     guest: Guest,
     shared: Arc<Shared>,
-    told: mpsc::UnboundedSender<Event>,
+    events: mpsc::UnboundedSender<Event>,
     /// The term that was won and not yet lost.
     term: Option<Term>,
+    /// Dropped with the task.
+    _ends: watch::Sender<()>,
 }
 
 impl Task {
-    async fn run(mut self, mut asked: mpsc::UnboundedReceiver<Command>) {
-        if let Err(cause) = self.campaign(&mut asked).await {
-            let error = Error::of(ErrorKind::Guest, "the component broke down", cause);
+    async fn run(mut self, mut commands: mpsc::UnboundedReceiver<Command>) {
+        if let Err(cause) = self.campaign(&mut commands).await {
+            let error = Error::of(ErrorKind::Guest, "the component failed", cause);
             tracing::error!("the campaign is over: {error}");
-            *lock(&self.shared.broken) = Some(error);
+            *lock(&self.shared.failure) = Some(error);
         }
         *lock(&self.shared.lease) = None;
         if let Some(term) = self.term.take() {
-            self.tell(Event::Lost { term, reason: Reason::Closed });
+            self.report(Event::Lost { term, reason: Reason::Closed });
         }
-        lock(&self.shared.seen).state = State::Closed;
+        lock(&self.shared.observed).state = State::Closed;
     }
 
-    async fn campaign(&mut self, asked: &mut mpsc::UnboundedReceiver<Command>) -> wasmtime::Result<()> {
+    async fn campaign(&mut self, commands: &mut mpsc::UnboundedReceiver<Command>) -> wasmtime::Result<()> {
         loop {
-            let Some(wake) = self.step().await? else { return Ok(()) };
+            let Some(wake_at) = self.step().await? else { return Ok(()) };
             let news = Arc::clone(&self.guest.news);
             tokio::select! {
                 biased;
-                command = asked.recv() => match command {
-                    Some(command) => self.obey(command).await?,
+                command = commands.recv() => match command {
+                    Some(command) => self.carry_out(command).await?,
                     None => return Ok(()),
                 },
                 () = news.notified() => {}
-                () = self.shared.clock.sleep_until(wake) => {}
+                () = self.shared.clock.sleep_until(wake_at) => {}
             }
         }
     }
@@ -223,14 +229,19 @@ impl Task {
         let Guest { store, computed, instance, resource, .. } = &mut self.guest;
         let candidate = instance.incumbent_election_elections().candidate();
         computed.begin();
-        let turn = candidate.call_step(&mut *store, *resource, 0).await?;
+        let result = candidate.call_step(&mut *store, *resource, 0).await?;
         let lease = candidate.call_lease(&mut *store, *resource).await?;
-        *lock(&self.shared.lease) = lease.map(translate::lease);
-        turn.events.into_iter().filter_map(translate::event).for_each(|event| self.tell(event));
-        Ok(turn.wake_at.map(Instant::from_nanos))
+        *lock(&self.shared.lease) = lease.map(Into::into);
+        for event in result.events {
+            match event.try_into() {
+                Ok(event) => self.report(event),
+                Err(text) => tracing::warn!("the component reports a warning of an unknown kind: {text}"),
+            }
+        }
+        Ok(result.wake_at.map(Instant::from_nanos))
     }
 
-    async fn obey(&mut self, command: Command) -> wasmtime::Result<()> {
+    async fn carry_out(&mut self, command: Command) -> wasmtime::Result<()> {
         let Guest { store, computed, instance, resource, .. } = &mut self.guest;
         let candidate = instance.incumbent_election_elections().candidate();
         let resource = *resource;
@@ -244,23 +255,23 @@ impl Task {
                 Ok(())
             }
             Command::Drained => candidate.call_drained(store, resource).await,
-            Command::Health(well) => candidate.call_set_healthy(store, resource, well).await,
+            Command::Health(healthy) => candidate.call_set_healthy(store, resource, healthy).await,
             Command::HandlerFailed => candidate.call_handler_failed(store, resource).await,
             Command::Accept => candidate.call_accept_reset(store, resource).await,
             Command::Close => candidate.call_close(store, resource).await,
         }
     }
 
-    fn tell(&mut self, event: Event) {
+    fn report(&mut self, event: Event) {
         match &event {
             Event::Won(term) => self.term = Some(*term),
             Event::Lost { .. } => self.term = None,
-            Event::LeaderChanged(leader) => lock(&self.shared.seen).leader.clone_from(leader),
-            Event::StateChanged(state) => lock(&self.shared.seen).state = *state,
+            Event::LeaderChanged(leader) => lock(&self.shared.observed).leader.clone_from(leader),
+            Event::StateChanged(state) => lock(&self.shared.observed).state = *state,
             Event::Draining { .. } | Event::Warning(_) => {}
         }
         // A handle that was dropped needs no event.
-        let _ = self.told.send(event);
+        let _ = self.events.send(event);
     }
 }
 

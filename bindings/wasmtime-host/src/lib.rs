@@ -16,13 +16,20 @@ mod bindings;
 mod bucket;
 mod campaigner;
 mod candidate;
+mod convert;
 mod error;
 mod guest;
 mod host;
 mod limits;
 mod provide;
-mod translate;
 mod watch;
+
+use incumbent::incumbent_core;
+
+/// The types of `wit/`, under the names that `convert` expects.
+mod wit {
+    pub(crate) use crate::bindings::incumbent::election::{events, records, settings, stores, types};
+}
 
 pub use campaigner::Campaigner;
 pub use candidate::Candidate;

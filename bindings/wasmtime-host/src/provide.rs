@@ -13,9 +13,9 @@ use wasmtime::component::{HasSelf, Linker, Resource, ResourceTable};
 
 use crate::bindings::incumbent::election::{clock, events, kv, random, records, settings, stores, types};
 use crate::bucket::{Bucket, Shared};
+use crate::convert::message;
 use crate::guest::Computed;
 use crate::limits::Limits;
-use crate::translate;
 use crate::watch::Watch;
 
 type Trap<T> = wasmtime::Result<T>;
@@ -76,7 +76,7 @@ impl Provision {
     }
 
     /// Returns the bucket of a request, and starts the count of the guest's computing time again.
-    fn asked(&mut self, bucket: &Resource<Bucket>) -> Trap<&mut Bucket> {
+    fn bucket(&mut self, bucket: &Resource<Bucket>) -> Trap<&mut Bucket> {
         self.computed.begin();
         Ok(self.table.get_mut(bucket)?)
     }
@@ -147,7 +147,7 @@ impl kv::Host for Provision {
 
 impl kv::HostBucket for Provision {
     async fn capabilities(&mut self, bucket: Resource<Bucket>) -> Trap<stores::Capabilities> {
-        Ok(translate::capabilities(self.table.get(&bucket)?.adapter().capabilities()))
+        Ok(self.table.get(&bucket)?.adapter().capabilities().into())
     }
 
     async fn check(
@@ -166,8 +166,8 @@ impl kv::HostBucket for Provision {
         bucket: Resource<Bucket>,
         limit: u64,
     ) -> Trap<Result<stores::StoreInfo, types::Fault>> {
-        let answer = self.asked(&bucket)?.inspect(limit).await;
-        Ok(answer.map(translate::store_info).map_err(translate::fault))
+        let answer = self.bucket(&bucket)?.inspect(limit).await;
+        Ok(answer.map(Into::into).map_err(Into::into))
     }
 
     async fn read(
@@ -176,8 +176,8 @@ impl kv::HostBucket for Provision {
         key: String,
         limit: u64,
     ) -> Trap<Result<Option<records::Message>, types::Fault>> {
-        let answer = self.asked(&bucket)?.read(&key, limit).await;
-        Ok(answer.map(|entry| translate::message(&entry)).map_err(translate::fault))
+        let answer = self.bucket(&bucket)?.read(&key, limit).await;
+        Ok(answer.map(|entry| message(&entry)).map_err(Into::into))
     }
 
     async fn create(
@@ -187,8 +187,8 @@ impl kv::HostBucket for Provision {
         put: records::Put,
         limit: u64,
     ) -> Trap<stores::Outcome> {
-        let bucket = self.asked(&bucket)?;
-        Ok(translate::outcome(bucket.put(&key, Expect::Absent, translate::put(put), limit).await))
+        let bucket = self.bucket(&bucket)?;
+        Ok(bucket.put(&key, Expect::Absent, put.into(), limit).await.into())
     }
 
     async fn update(
@@ -199,9 +199,9 @@ impl kv::HostBucket for Provision {
         put: records::Put,
         limit: u64,
     ) -> Trap<stores::Outcome> {
-        let bucket = self.asked(&bucket)?;
+        let bucket = self.bucket(&bucket)?;
         let expect = Expect::Revision(Revision(expect));
-        Ok(translate::outcome(bucket.put(&key, expect, translate::put(put), limit).await))
+        Ok(bucket.put(&key, expect, put.into(), limit).await.into())
     }
 
     async fn delete(
@@ -212,12 +212,12 @@ impl kv::HostBucket for Provision {
         headers: types::Headers,
         limit: u64,
     ) -> Trap<stores::Outcome> {
-        let bucket = self.asked(&bucket)?;
-        Ok(translate::outcome(bucket.delete(&key, expect, headers, limit).await))
+        let bucket = self.bucket(&bucket)?;
+        Ok(bucket.delete(&key, expect, headers, limit).await.into())
     }
 
     async fn reconnect(&mut self, bucket: Resource<Bucket>, limit: u64) -> Trap<Result<(), types::Fault>> {
-        Ok(self.asked(&bucket)?.reconnect(limit).await.map_err(translate::fault))
+        Ok(self.bucket(&bucket)?.reconnect(limit).await.map_err(Into::into))
     }
 
     async fn watch(
@@ -227,9 +227,9 @@ impl kv::HostBucket for Provision {
         limit: u64,
     ) -> Trap<Result<Option<Resource<Watch>>, types::Fault>> {
         let news = Arc::clone(&self.news);
-        match self.asked(&bucket)?.watch(key, limit, news).await {
+        match self.bucket(&bucket)?.watch(key, limit, news).await {
             Ok(watch) => Ok(Ok(Some(self.table.push(watch)?))),
-            Err(fault) => Ok(Err(translate::fault(fault))),
+            Err(fault) => Ok(Err(fault.into())),
         }
     }
 
@@ -247,9 +247,9 @@ impl kv::HostWatch for Provision {
     ) -> Trap<Result<Vec<Option<records::Message>>, types::Fault>> {
         let limit = Duration::from_nanos(limit).min(self.limits.call);
         self.computed.begin();
-        let told = self.table.get(&watch)?.poll(limit).await;
-        let listed = |entry: Option<_>| entry.iter().map(translate::message).collect();
-        Ok(told.map(listed).map_err(translate::fault))
+        let shown = self.table.get(&watch)?.poll(limit).await;
+        let listed = |entry: Option<_>| entry.iter().map(message).collect();
+        Ok(shown.map(listed).map_err(Into::into))
     }
 
     async fn drop(&mut self, watch: Resource<Watch>) -> Trap<()> {

@@ -26,7 +26,7 @@ pub(crate) struct Feed {
 #[derive(Default)]
 struct Present {
     /// The incarnation of the store at its latest inspection.
-    life: Option<Incarnation>,
+    incarnation: Option<Incarnation>,
     /// Counts the watches; an outdated number marks one of an old incarnation, whose entries are ignored.
     number: u64,
     stream: Option<Stream>,
@@ -35,22 +35,22 @@ struct Present {
 struct Stream {
     /// The newest entry of every key, for later followers.
     newest: HashMap<String, Entry>,
-    followers: Vec<(String, Weak<Slot>)>,
+    followers: Vec<(String, Weak<Unread>)>,
     reader: JoinHandle<()>,
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
         self.reader.abort();
-        self.followers.iter().filter_map(|(_, slot)| slot.upgrade()).for_each(|slot| slot.end());
+        self.followers.iter().filter_map(|(_, unread)| unread.upgrade()).for_each(|unread| unread.end());
     }
 }
 
 impl Feed {
     /// Records the incarnation from an inspection. Ends a watch of another one.
-    pub(crate) fn shown(&self, life: Incarnation) {
+    pub(crate) fn inspected(&self, incarnation: Incarnation) {
         let mut present = lock(&self.present);
-        if present.life.replace(life).is_some_and(|known| known != life) {
+        if present.incarnation.replace(incarnation).is_some_and(|known| known != incarnation) {
             present.number += 1;
             present.stream = None;
         }
@@ -65,8 +65,8 @@ impl Feed {
         news: Arc<Notify>,
     ) -> Result<Watch, Fault> {
         let _one_at_a_time = self.beginning.lock().await;
-        let slot = Arc::new(Slot { told: Mutex::default(), news });
-        if !lock(&self.present).join(&key, &slot) {
+        let unread = Arc::new(Unread { state: Mutex::default(), news });
+        if !lock(&self.present).join(&key, &unread) {
             let number = {
                 let mut present = lock(&self.present);
                 present.number += 1;
@@ -75,26 +75,26 @@ impl Feed {
             let stream = adapter.watch().await?;
             let mut present = lock(&self.present);
             if present.number != number {
-                let detail = "the store was made anew while the watch began".into();
+                let detail = "the store was replaced while the watch began".into();
                 return Err(Fault { kind: FaultKind::Unreachable, detail });
             }
             let reader = tokio::spawn(read(stream, Arc::downgrade(&self.present), number));
             present.stream = Some(Stream { newest: HashMap::new(), followers: Vec::new(), reader });
-            present.join(&key, &slot);
+            present.join(&key, &unread);
         }
-        Ok(Watch { slot, clock })
+        Ok(Watch { unread, clock })
     }
 }
 
 impl Present {
     /// Adds a follower and passes it the known entry at once. Returns whether there is a watch to follow.
-    fn join(&mut self, key: &str, slot: &Arc<Slot>) -> bool {
+    fn join(&mut self, key: &str, unread: &Arc<Unread>) -> bool {
         let Some(stream) = &mut self.stream else { return false };
         if let Some(entry) = stream.newest.get(key) {
-            slot.tell(entry.clone());
+            unread.show(entry.clone());
         }
-        stream.followers.retain(|(_, slot)| slot.strong_count() > 0);
-        stream.followers.push((key.to_owned(), Arc::downgrade(slot)));
+        stream.followers.retain(|(_, unread)| unread.strong_count() > 0);
+        stream.followers.push((key.to_owned(), Arc::downgrade(unread)));
         true
     }
 }
@@ -114,7 +114,7 @@ async fn read(mut stream: BoxStream<'static, WatchEvent>, present: Weak<Mutex<Pr
             return;
         };
         let followers = stream.followers.iter().filter(|(followed, _)| *followed == key);
-        followers.filter_map(|(_, slot)| slot.upgrade()).for_each(|slot| slot.tell(entry.clone()));
+        followers.filter_map(|(_, unread)| unread.upgrade()).for_each(|unread| unread.show(entry.clone()));
         stream.newest.insert(key, entry);
     }
 }
@@ -122,40 +122,40 @@ async fn read(mut stream: BoxStream<'static, WatchEvent>, present: Weak<Mutex<Pr
 /// A watch of one key that a guest holds.
 #[allow(unreachable_pub, reason = "named by the generated bindings")]
 pub struct Watch {
-    slot: Arc<Slot>,
+    unread: Arc<Unread>,
     clock: Clock,
 }
 
 /// The entry that one guest has not read yet; only the newest is kept.
-struct Slot {
-    told: Mutex<Told>,
+struct Unread {
+    state: Mutex<State>,
     news: Arc<Notify>,
 }
 
 #[derive(Default)]
-struct Told {
+struct State {
     entry: Option<Entry>,
-    over: bool,
+    ended: bool,
 }
 
-impl Slot {
-    fn tell(&self, entry: Entry) {
-        lock(&self.told).entry = Some(entry);
+impl Unread {
+    fn show(&self, entry: Entry) {
+        lock(&self.state).entry = Some(entry);
         self.news.notify_one();
     }
 
     fn end(&self) {
-        lock(&self.told).over = true;
+        lock(&self.state).ended = true;
         self.news.notify_one();
     }
 
     /// Takes an entry, or the end of the watch; `None` where there is nothing new.
     fn take(&self) -> Option<Result<Entry, Fault>> {
-        let mut told = lock(&self.told);
-        match told.entry.take() {
+        let mut state = lock(&self.state);
+        match state.entry.take() {
             Some(entry) => Some(Ok(entry)),
-            None if told.over => {
-                let detail = "the watch is over; begin another one".into();
+            None if state.ended => {
+                let detail = "the watch ended; begin another one".into();
                 Some(Err(Fault { kind: FaultKind::Unreachable, detail }))
             }
             None => None,
@@ -168,14 +168,14 @@ impl Watch {
     pub(crate) async fn poll(&self, limit: Duration) -> Result<Option<Entry>, Fault> {
         let until = self.clock.now() + limit;
         loop {
-            if let Some(told) = self.slot.take() {
-                return told.map(Some);
+            if let Some(result) = self.unread.take() {
+                return result.map(Some);
             }
             if self.clock.now() >= until {
                 return Ok(None);
             }
             tokio::select! {
-                () = self.slot.news.notified() => {}
+                () = self.unread.news.notified() => {}
                 () = self.clock.sleep_until(until) => {}
             }
         }

@@ -9,12 +9,12 @@ use crate::store::StoreArgs;
 /// Watch candidates elect, lose and re-elect a leader
 ///
 /// Ten candidates, each a process of its own, campaign in one election, by default in an SQLite file in a
-/// temporary folder. While you watch, the leader is killed, stopped for longer than its lease,
-/// restarted, asked to hand over, and has its key deleted and overwritten; the demo says what happened
-/// and for how long nobody led.
+/// temporary folder. Meanwhile the leader is killed, stopped for longer than its lease, restarted, asked to
+/// hand over, and has its key deleted and overwritten; the demo prints what happened and how long each vacancy
+/// lasted.
 ///
 /// It also proves that there never were two leaders: every candidate asks itself a thousand times a
-/// second whether it leads, and notes the machine's clock before and after. If two candidates can
+/// second whether it leads, and records the machine's clock before and after. If two candidates can
 /// be shown to have led at the same instant, the exit code is 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// How many candidates
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(2..=50))]
     pub(super) workers: u16,
-    /// The election's key; by default one that nobody else uses
+    /// The election's key; by default one that no other program uses
     #[arg(long)]
     pub(super) key: Option<String>,
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     pub(super) no_splay: bool,
     /// End after this time, such as 30s or 5m; by default at Ctrl-C where a terminal shows the table, and
     /// after 30 s elsewhere
-    #[arg(long = "for", value_name = "TIME", value_parser = crate::args::time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = crate::time::time)]
     pub(super) duration: Option<Duration>,
     /// Which faults to make, separated by commas
     #[arg(long, value_enum, value_name = "FAULT", value_delimiter = ',', default_value = "all")]
@@ -53,7 +53,7 @@ Examples:
       Ten processes on an SQLite file, until Ctrl-C.
   incumbent demo --for 60s --faults kill,stop --json
       Only these two faults for a minute, as lines of JSON. The last line is a
-      summary: terms, overlaps, faults by kind, and for how long nobody led
+      summary: terms, overlaps, faults by kind, and the length of vacancies
       (p50, p90, p99, max).
   incumbent demo --store nats://127.0.0.1:4222/ELECTIONS
       On a NATS server, with the lease that the bucket says. A bucket that is
@@ -62,5 +62,5 @@ Examples:
       Three tasks of one process.
 
 The lease is 2 s (preset fast) on an embedded store and what the bucket says on
-NATS, unless --lease says otherwise. Ctrl-C ends the demo in good order:
-everybody resigns. A second Ctrl-C kills.";
+NATS, unless --lease says otherwise. Ctrl-C ends the demo in good order: every
+candidate resigns. A second Ctrl-C kills.";

@@ -1,19 +1,24 @@
 //! One candidate of the demo, in a process of its own or on a task.
 
 use std::io::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use incumbent::{CampaignOptions, Candidate, Event, Store, Term};
+use incumbent_rig::probe::Probe;
+use incumbent_rig::record::Record;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc;
 
-use super::protocol::{Order, Part, Report};
-use super::witness::Witness;
+use super::protocol::{Order, Report, Setup};
 use crate::failure::Failure;
 use crate::process;
 
 /// The time that a leader of the demo takes to finish its work when it leaves voluntarily.
 const WIND_UP: Duration = Duration::from_millis(50);
+
+/// The pause between two questions of the probe; events cut it short.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The hidden command of a candidate's process.
 #[derive(Debug, clap::Args)]
@@ -27,8 +32,8 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args) -> Result<(), Failure> {
     process::die_with_parent(args.parent)?;
     let mut input = BufReader::new(tokio::io::stdin()).lines();
-    let Some(part) = input.next_line().await? else { return Ok(()) };
-    let part: Part = serde_json::from_str(&part)?;
+    let Some(setup) = input.next_line().await? else { return Ok(()) };
+    let setup: Setup = serde_json::from_str(&setup)?;
     let (give, orders) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         while let Ok(Some(line)) = input.next_line().await {
@@ -44,7 +49,7 @@ pub(crate) async fn run(args: &Args) -> Result<(), Failure> {
             }
         }
     });
-    play(part, orders, print).await;
+    take_part(setup, orders, print).await;
     Ok(())
 }
 
@@ -55,35 +60,41 @@ fn print(report: Report) {
 }
 
 /// Takes part until ordered to close, and reports where it cannot.
-pub(super) async fn play(
-    part: Part,
+pub(super) async fn take_part(
+    setup: Setup,
     orders: mpsc::UnboundedReceiver<Order>,
-    tell: impl Fn(Report) + Clone + Send + 'static,
+    report: impl Fn(Report) + Clone + Send + 'static,
 ) {
-    if let Err(error) = campaign(part, orders, tell.clone()).await {
-        tell(Report::Failed { failure: error });
+    if let Err(error) = campaign(setup, orders, report.clone()).await {
+        report(Report::Failed { failure: error });
     }
 }
 
 async fn campaign(
-    part: Part,
+    setup: Setup,
     mut orders: mpsc::UnboundedReceiver<Order>,
-    tell: impl Fn(Report) + Clone + Send + 'static,
+    report: impl Fn(Report) + Clone + Send + 'static,
 ) -> Result<(), Failure> {
-    let store = Store::builder().expected_lease(part.lease).open(&part.store).await?;
-    let candidate = store.campaign(&part.key, options(&part)).await?;
-    let witness = Witness::start(candidate.clone(), store.clock().clone(), &part.record)?;
+    let store = Store::builder().expected_lease(setup.lease).open(&setup.store).await?;
+    let candidate = store.campaign(&setup.key, options(&setup)).await?;
+    let record = Arc::new(Mutex::new(Record::create(&setup.record)?));
+    let noted = Arc::clone(&record);
+    let note = move |_, reading| locked(&noted).note(reading);
+    let probe = Probe::start(vec![candidate.clone()], store.clock().clone(), PAUSE, note)?;
     let mut events = candidate.events();
     let mut work = None;
     let mut listening = true;
     loop {
         tokio::select! {
             event = events.next() => match event {
-                Some(event) => take(event, &witness, &mut work, &tell),
+                Some(event) => {
+                    probe.ask_now();
+                    take(event, &record, &mut work, &report);
+                }
                 None => break,
             },
             order = orders.recv(), if listening => match order {
-                Some(Order::HandOver { to }) => hand_over(&candidate, to, tell.clone()),
+                Some(Order::HandOver { to }) => hand_over(&candidate, to, report.clone()),
                 Some(Order::Close) => drop(candidate.request_close()),
                 None => {
                     listening = false;
@@ -96,17 +107,16 @@ async fn campaign(
     Ok(())
 }
 
-fn options(part: &Part) -> CampaignOptions {
-    let options = CampaignOptions::new().name(&part.name).preset(part.preset.into()).lease(part.lease);
-    if part.splay { options } else { options.splay(Duration::ZERO) }
+fn options(setup: &Setup) -> CampaignOptions {
+    let options = CampaignOptions::new().name(&setup.name).preset(setup.preset.into()).lease(setup.lease);
+    if setup.splay { options } else { options.splay(Duration::ZERO) }
 }
 
 /// `work` is the term while the candidate works in it; it holds up a drain until it is dropped.
-fn take(event: Event, witness: &Witness, work: &mut Option<Term>, tell: &impl Fn(Report)) {
-    witness.look();
+fn take(event: Event, record: &Mutex<Record>, work: &mut Option<Term>, report: &impl Fn(Report)) {
     match event {
         Event::Won(term) => {
-            tell(Report::Won { token: term.token().to_string(), at: term.started().as_nanos() });
+            report(Report::Won { token: term.token().to_string(), at: term.started().as_nanos() });
             *work = Some(term);
         }
         Event::Draining { .. } => {
@@ -118,21 +128,25 @@ fn take(event: Event, witness: &Witness, work: &mut Option<Term>, tell: &impl Fn
         }
         Event::Lost { term, reason } => {
             *work = None;
-            witness.ended(term.token(), reason);
-            tell(Report::Lost { token: term.token().to_string(), reason: reason.code().into() });
+            locked(record).ended(term.token(), reason);
+            report(Report::Lost { token: term.token().to_string(), reason: reason.code().into() });
         }
-        Event::StateChanged(state) => tell(Report::State { state: state.code().into() }),
-        Event::Warning(warning) => tell(Report::Warning { message: warning.to_string() }),
+        Event::StateChanged(state) => report(Report::State { state: state.code().into() }),
+        Event::Warning(warning) => report(Report::Warning { message: warning.to_string() }),
         Event::LeaderChanged(_) => {}
     }
 }
 
+fn locked(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
+    record.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Not awaited here: a hand-over waits for the drain, and the events report that.
-fn hand_over(candidate: &Candidate, to: String, tell: impl Fn(Report) + Send + 'static) {
+fn hand_over(candidate: &Candidate, to: String, report: impl Fn(Report) + Send + 'static) {
     let leaving = candidate.request_hand_over(to);
     tokio::spawn(async move {
         if let Err(error) = leaving.await {
-            tell(Report::Refused { message: error.to_string() });
+            report(Report::Refused { message: error.to_string() });
         }
     });
 }

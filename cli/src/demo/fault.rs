@@ -29,8 +29,8 @@ impl Fault {
         }
     }
 
-    /// Whether the successor hears of it at once; after the other faults a lease passes first.
-    pub(super) const fn is_swift(self) -> bool {
+    /// Whether the successor observes it at once; after the other faults a lease passes first.
+    pub(super) const fn is_quick(self) -> bool {
         matches!(self, Self::Restart | Self::HandOver)
     }
 

@@ -2,32 +2,27 @@
 //!
 //! ```text
 //!   plan ── what the command line comes to
-//!   show ── the loop: takes reports, does what the director says, draws
-//!     ├── director ── which fault comes when
-//!     ├── fleet ── actors: a process or a task each, which play a candidate
-//!     │     candidate ── campaigns; its witness writes down when it led
-//!     ├── history ── what the witnesses prove: overlaps, tokens, vacancies
-//!     └── audience ── what is seen of it: story, table, summary
+//!   run ── the loop: takes reports, injects faults, draws
+//!     ├── schedule ── which fault comes when
+//!     ├── fleet ── members: a process or a task each, which run a candidate
+//!     │     candidate ── campaigns; a probe of the rig records when it led
+//!     └── renderer ── the output: events, table, summary
 //! ```
 
-mod actor;
 mod args;
-mod audience;
 mod candidate;
-mod cast;
-mod director;
+mod event;
 mod fault;
 mod fleet;
-mod history;
+mod member;
 mod plan;
 mod protocol;
-mod record;
-mod show;
-mod story;
+mod renderer;
+mod run;
+mod schedule;
 mod summary;
 mod table;
-mod witness;
 
 pub(crate) use args::Args;
 pub(crate) use candidate::{Args as CandidateArgs, run as candidate};
-pub(crate) use show::run;
+pub(crate) use run::run;

@@ -10,9 +10,8 @@ use incumbent::{CampaignOptions, Clock, Error, ErrorKind, Store};
 use tempfile::TempDir;
 
 use super::args::Args;
-use super::cast;
 use super::fault::{Choice, Fault};
-use super::protocol::Part;
+use super::protocol::Setup;
 use crate::failure::Failure;
 use crate::lease::Pace;
 use crate::store::{StoreArgs, shown};
@@ -44,7 +43,7 @@ pub(super) struct Plan {
     pub(super) notes: Vec<String>,
     /// Makes writes that no candidate would make.
     pub(super) operator: Arc<dyn StoreAdmin>,
-    /// Holds the witnesses' files, and the store where the user named none.
+    /// Holds the probes' files, and the store where the user named none.
     pub(super) folder: TempDir,
     /// Keeps a store in memory open while no candidate runs. Other stores are closed, because their
     /// connection messages would overwrite the table.
@@ -75,7 +74,7 @@ impl Plan {
             None if is_own => "demo".into(),
             None => format!("incumbent-demo-{:06x}", fastrand::u32(..0x0100_0000)),
         };
-        let names = cast::names(args.workers.into());
+        let names = names(args.workers.into());
         check(&store, &key, &names[0], preset, lease).await?;
         let operator = url.parse::<StoreSettings>()?.operate(&Clock::system()).await?.into();
         let kept = if args.in_process {
@@ -104,13 +103,13 @@ impl Plan {
         })
     }
 
-    /// The part of a candidate in the run of that number.
-    pub(super) fn part(&self, name: &str, life: u32) -> Part {
-        Part {
+    /// The setup of a candidate in the run of that number.
+    pub(super) fn setup(&self, name: &str, run: u32) -> Setup {
+        Setup {
             store: self.url.clone(),
             key: self.key.clone(),
             name: name.to_owned(),
-            record: self.folder.path().join(format!("{name}.{life}")),
+            record: self.folder.path().join(format!("{name}.{run}")),
             lease: self.lease,
             preset: self.preset,
             splay: self.splay,
@@ -212,5 +211,33 @@ fn lease_of(store: &Store, info: &StoreInfo, preset: Option<Pace>) -> Duration {
             };
             age.map_or(usual, |age| age.min(usual))
         }
+    }
+}
+
+/// The first names of candidates.
+const NAMES: [&str; 26] = [
+    "ada", "ben", "cleo", "dara", "emil", "fay", "gus", "hana", "ivo", "june", "karl", "lena", "milo",
+    "nora", "otto", "pia", "quinn", "rosa", "sven", "tess", "umar", "vera", "walt", "xenia", "yuri", "zoe",
+];
+
+/// Returns this many candidates' names, all different.
+fn names(count: usize) -> Vec<String> {
+    let name = |index: usize| match (NAMES[index % NAMES.len()], index / NAMES.len()) {
+        (name, 0) => name.to_owned(),
+        (name, round) => format!("{name}-{}", round + 1),
+    };
+    (0..count).map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn no_two_candidates_share_a_name() {
+        let names = names(60);
+        assert_eq!(names.iter().collect::<HashSet<_>>().len(), 60);
+        assert_eq!((names[0].as_str(), names[26].as_str()), ("ada", "ada-2"));
     }
 }

@@ -11,11 +11,11 @@ use crate::lease::Pace;
 /// The candidate's name and its election; the first line that it reads. It is not on the command line,
 /// because the URL may hold credentials and every user of the machine can read a command line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Part {
+pub(super) struct Setup {
     pub(super) store: String,
     pub(super) key: String,
     pub(super) name: String,
-    /// The file that its witness writes.
+    /// The file that its probe records to.
     pub(super) record: PathBuf,
     pub(super) lease: Duration,
     pub(super) preset: Pace,

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use incumbent_rig::history::History;
 use serde_json::{Value, json};
 
 use super::fault::Fault;
-use super::history::History;
 use crate::exit::Exit;
 use crate::output::{millis, span};
 
@@ -75,10 +75,10 @@ impl Summary {
             percentile(&self.vacancies, 1.0),
         ) {
             let [p50, p99, max] = [p50, p99, max].map(span);
-            lines.push(format!("nobody led for {p50} (p50), {p99} (p99), {max} (longest) between two terms"));
+            lines.push(format!("vacant between two terms for {p50} (p50), {p99} (p99), {max} (longest)"));
         }
         lines.push(match (self.terms, self.overlaps) {
-            (0, _) => "nobody ever led".into(),
+            (0, _) => "no candidate ever led".into(),
             (_, 0) => "at no time were there two leaders".into(),
             (_, 1) => "THERE WERE TWO LEADERS AT ONCE, once".into(),
             (_, n) => format!("THERE WERE TWO LEADERS AT ONCE, {n} times"),
@@ -99,10 +99,10 @@ pub(super) fn percentile(sorted: &[Duration], part: f64) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::demo::history::Stretch;
-    use crate::demo::record::Line;
     use incumbent::incumbent_core::{Incarnation, Revision};
     use incumbent::{Instant, Token};
+    use incumbent_rig::history::Proven;
+    use incumbent_rig::record::Evidence;
 
     fn summary() -> Summary {
         Summary {
@@ -138,12 +138,12 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_told_the_same() {
+    fn the_text_has_the_same_numbers() {
         assert_eq!(
             summary().text(),
             [
                 "12 terms in 30.00 s; 2 kill, 1 hand-over (seed 7)",
-                "nobody led for 50 ms (p50), 99 ms (p99), 100 ms (longest) between two terms",
+                "vacant between two terms for 50 ms (p50), 99 ms (p99), 100 ms (longest)",
                 "at no time were there two leaders",
             ]
         );
@@ -151,9 +151,9 @@ mod tests {
 
     #[test]
     fn the_verdict_is_that_of_the_history() {
-        let led = |sequence, since, seen| Stretch {
+        let led = |sequence, since, seen| Proven {
             candidate: "ada".into(),
-            line: Line {
+            evidence: Evidence {
                 token: Token { incarnation: Incarnation(1), sequence: Revision(sequence) },
                 since: Instant::from_nanos(since),
                 seen: Instant::from_nanos(seen),

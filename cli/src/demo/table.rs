@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::story::Mood;
+use super::event::Severity;
 use crate::output::span;
 use crate::screen::{Line, Tone, bar, shortened};
 
@@ -19,7 +19,7 @@ pub(super) struct View {
     /// The median and the longest.
     pub(super) vacancy: Option<(Duration, Duration)>,
     /// Oldest first: time, tone, text.
-    pub(super) log: Vec<(Duration, Mood, String)>,
+    pub(super) log: Vec<(Duration, Severity, String)>,
     pub(super) is_closing: bool,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Row {
     /// The remaining lease; none where it does not lead.
     pub(super) left: Option<Duration>,
     pub(super) terms: u32,
-    pub(super) suffers: Option<String>,
+    pub(super) fault: Option<String>,
 }
 
 /// The cells of the bar that shows the remaining lease.
@@ -50,14 +50,14 @@ const SHORTEST_LOG: usize = 5;
 impl View {
     /// The lines of a terminal of that size.
     pub(super) fn lines(&self, width: usize, height: usize) -> Vec<Line> {
-        let room = height.saturating_sub(FRAME);
-        let rows = self.rows.len().min(room.saturating_sub(SHORTEST_LOG).max(1));
+        let space = height.saturating_sub(FRAME);
+        let rows = self.rows.len().min(space.saturating_sub(SHORTEST_LOG).max(1));
         let mut lines = vec![self.title(width), Line::default(), self.headings()];
         lines.extend(self.chosen(rows).map(|row| row.line(self.lease)));
         lines.push(Line::default());
         lines.push(self.totals());
         lines.push(Line::default());
-        let log = room.saturating_sub(rows);
+        let log = space.saturating_sub(rows);
         let skipped = self.log.len().saturating_sub(log);
         lines.extend(self.log[skipped..].iter().map(entry));
         lines.resize(height.saturating_sub(1), Line::default());
@@ -69,9 +69,9 @@ impl View {
         let clock = format!("{:02}:{:02}", self.lasted.as_secs() / 60, self.lasted.as_secs() % 60);
         let name = " incumbent demo";
         let place = format!("  {:?} in {}", self.key, self.store);
-        let room = width.saturating_sub(name.len() + clock.len() + 2);
-        let place = shortened(&place, room);
-        let gap = " ".repeat(room - place.chars().count() + 1);
+        let space = width.saturating_sub(name.len() + clock.len() + 2);
+        let place = shortened(&place, space);
+        let gap = " ".repeat(space - place.chars().count() + 1);
         Line(vec![(Tone::Strong, name.into()), (Tone::Dim, place), (Tone::Strong, gap + &clock)])
     }
 
@@ -79,7 +79,7 @@ impl View {
         let left = format!("left of {}", span(self.lease));
         let text = format!(
             " {:<10} {:>7}  {:<10} {:>6}  {left:<21} {:>5}  {}",
-            "candidate", "pid", "state", "token", "terms", "suffers"
+            "candidate", "pid", "state", "token", "terms", "fault"
         );
         Line(vec![(Tone::Dim, text)])
     }
@@ -98,7 +98,7 @@ impl View {
         let terms = if self.terms == 1 { "term" } else { "terms" };
         let mut pieces = vec![(Tone::Plain, format!(" {} {terms}", self.terms))];
         if let Some((median, longest)) = self.vacancy {
-            let text = format!("   nobody led for {} (p50), {} (longest)", span(median), span(longest));
+            let text = format!("   vacant for {} (p50), {} (longest)", span(median), span(longest));
             pieces.push((Tone::Plain, text));
         }
         pieces.push(match self.overlaps {
@@ -127,7 +127,7 @@ impl Row {
         let left = self.left.map(|left| (bar(left, lease, BAR), format!("{:>5.2} s", left.as_secs_f64())));
         let (bar, left) = left.unwrap_or_default();
         let name: String = self.name.chars().take(10).collect();
-        let suffers = self.suffers.clone().unwrap_or_default();
+        let fault = self.fault.clone().unwrap_or_default();
         let name_tone = if self.token.is_some() { Tone::Strong } else { Tone::Plain };
         Line(vec![
             (name_tone, format!(" {name:<10}")),
@@ -137,7 +137,7 @@ impl Row {
             (tone, format!("{bar:<BAR$}")),
             (Tone::Plain, format!(" {left:<8}")),
             (Tone::Plain, format!(" {:>5}  ", self.terms)),
-            (Tone::Warn, suffers),
+            (Tone::Warn, fault),
         ])
     }
 
@@ -158,12 +158,12 @@ impl Row {
     }
 }
 
-fn entry((at, mood, text): &(Duration, Mood, String)) -> Line {
-    let tone = match mood {
-        Mood::Plain => Tone::Plain,
-        Mood::Good => Tone::Good,
-        Mood::Fault => Tone::Warn,
-        Mood::Bad => Tone::Bad,
+fn entry((at, severity, text): &(Duration, Severity, String)) -> Line {
+    let tone = match severity {
+        Severity::Plain => Tone::Plain,
+        Severity::Good => Tone::Good,
+        Severity::Fault => Tone::Warn,
+        Severity::Bad => Tone::Bad,
     };
     Line(vec![(Tone::Dim, format!(" {}  ", stamp(*at))), (tone, text.clone())])
 }
@@ -189,7 +189,7 @@ mod tests {
             terms: 3,
             ..row("ben", "LEADING")
         };
-        let dead = Row { is_present: false, pid: None, suffers: Some("killed".into()), ..row("cleo", "") };
+        let dead = Row { is_present: false, pid: None, fault: Some("killed".into()), ..row("cleo", "") };
         View {
             store: "sqlite:elections.db".into(),
             key: "demo".into(),
@@ -201,7 +201,7 @@ mod tests {
             vacancy: Some((Duration::from_millis(41), Duration::from_millis(2_100))),
             log: vec![(
                 Duration::from_millis(61_240),
-                Mood::Fault,
+                Severity::Fault,
                 "killed cleo, the leader (SIGKILL)".into(),
             )],
             is_closing: false,
@@ -218,7 +218,7 @@ mod tests {
         let mut view = view();
         view.store = format!("sqlite:/tmp/{}/elections.db", "x".repeat(90));
         view.rows = (0..10).map(|_| view.rows[1].clone()).collect();
-        view.log = (0..30).map(|_| (Duration::ZERO, Mood::Plain, "x".repeat(200))).collect();
+        view.log = (0..30).map(|_| (Duration::ZERO, Severity::Plain, "x".repeat(200))).collect();
         let lines = view.lines(80, 24);
         assert_eq!(lines.len(), 24);
         for line in &lines {
@@ -234,12 +234,12 @@ mod tests {
             [
                 " incumbent demo  \"demo\" in sqlite:elections.db                            01:14",
                 "",
-                " candidate      pid  state       token  left of 2.00 s        terms  suffers",
+                " candidate      pid  state       token  left of 2.00 s        terms  fault",
                 " ada           4711  waiting                                      0",
                 " ben           4711  leading        42  █████████     1.50 s      3",
                 " cleo             -  dead                                         0  killed",
                 "",
-                " 12 terms   nobody led for 41 ms (p50), 2.10 s (longest)   two leaders: never",
+                " 12 terms   vacant for 41 ms (p50), 2.10 s (longest)   two leaders: never",
                 "",
                 " 01:01.2  killed cleo, the leader (SIGKILL)",
                 "",
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_leads_is_shown_where_not_all_can_be() {
+    fn the_leader_is_shown_where_not_all_candidates_can_be() {
         let mut view = view();
         view.rows = (0..40).map(|index| row(&format!("c{index}"), "WAITING")).collect();
         view.rows[39].token = Some(1);

@@ -31,7 +31,7 @@ pub(super) async fn examine(
         report.find(Finding::broken(flaw.what.clone(), flaw.remedy.clone()));
     }
     if survey.flaws.is_empty() {
-        report.foretell(options, survey.capabilities, &survey.info);
+        report.forecast_with(options, survey.capabilities, &survey.info);
         let store = args.open(Store::builder(), StoreSettings::Nats(Box::new(settings))).await?;
         let elections = Elections::of(&store).await?;
         store.close().await?;
@@ -71,7 +71,7 @@ fn describe(report: &mut Report, survey: &Survey) {
     report.set("ttl", max_age, json!({ "ms": survey.max_age.map(millis) }));
     report.set("leases_of_their_own", yes_or_no(survey.own_leases), survey.own_leases);
     let markers = survey.markers.map_or("no: candidates look when a lease should be over".into(), |ttl| {
-        format!("yes, for {}: an expiry is told at once", span(ttl))
+        format!("yes, for {}: an expiry is reported at once", span(ttl))
     });
     report.set("markers", markers, survey.markers.is_some());
     report.set("denies_purges", yes_or_no(survey.denies_purges), survey.denies_purges);
@@ -92,7 +92,7 @@ fn describe(report: &mut Report, survey: &Survey) {
 fn judge(report: &mut Report, survey: &Survey) {
     if survey.replicas == 1 {
         report.find(Finding::note(
-            "the bucket is on one server: while that is away nobody leads, and what its disk loses is lost",
+            "the bucket is on one server: while that is away no candidate leads, and what its disk loses is lost",
             "with three servers, `incumbent init --replicas 3 --update`",
         ));
     }
@@ -142,7 +142,7 @@ fn judge(report: &mut Report, survey: &Survey) {
     let young = survey.info.age.zip(survey.max_age).and_then(|(age, lease)| lease.checked_sub(age));
     if let Some(left) = young.filter(|_| !survey.info.never_used) {
         report.find(Finding::note(
-            format!("the bucket is younger than a lease: nobody is told that it leads for {}", span(left)),
+            format!("the bucket is younger than a lease: no candidate leads for another {}", span(left)),
             "wait; where no election was ever held under this name and nothing was written yet, `incumbent init \
              --new --update` lifts it",
         ));

@@ -58,7 +58,7 @@ async fn examine(
     let store = args.open(Store::builder(), settings).await?;
     let info = store.store_info().await?;
     report.judge_this_machine();
-    report.foretell(options, store.capabilities(), &info);
+    report.forecast_with(options, store.capabilities(), &info);
     report.has(Elections::of(&store).await?);
     Ok(store.close().await?)
 }

@@ -14,15 +14,14 @@ use crate::lease::LeaseArgs;
 use crate::output::line;
 use crate::store::{StoreArgs, shown};
 
-/// Say what a store's settings come to, and what would break the promise
+/// Check a store's settings, and print what they mean for its elections
 ///
-/// It reads what the store is really set to, not what somebody believes, and changes nothing. Then it says in
-/// numbers what candidates with these settings can count on: how long nobody leads after a crash at worst, how
-/// long before the end of its lease a leader stops, whether a term outlasts the failure of one of the
-/// store's servers, how many writes it all costs a day.
+/// Reads the store's effective settings and changes nothing. Then it prints what candidates with these settings can
+/// count on, in numbers: the longest vacancy after a crash, how long before the end of its lease a leader stops,
+/// whether a term outlasts the failure of one of the store's servers, how many writes an election costs a day.
 ///
-/// What would let two leaders be is told as `broken`, with what to change. What costs time or reserve is told
-/// as `weak`, what is merely good to know as `note`.
+/// A setting that would allow two leaders is reported as `broken`, with the remedy; one that costs time or reserve
+/// as `weak`; anything else worth knowing as `note`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

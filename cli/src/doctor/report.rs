@@ -39,7 +39,7 @@ impl Report {
     }
 
     /// Computes the guarantees that candidates with these options have.
-    pub(super) fn foretell(&mut self, options: &CampaignOptions, store: Capabilities, info: &StoreInfo) {
+    pub(super) fn forecast_with(&mut self, options: &CampaignOptions, store: Capabilities, info: &StoreInfo) {
         match options.forecast(store, info) {
             Err(error) => {
                 self.find(Finding::broken(error.message(), "no candidate with these settings is let in"))

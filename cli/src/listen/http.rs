@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// The longest time that a client may take for request and answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LIMIT: Duration = Duration::from_secs(5);
 /// The longest head of a request, in bytes.
 const LONGEST: usize = 8 * 1024;
 
@@ -80,5 +80,5 @@ pub(super) async fn serve(mut stream: TcpStream, answer: impl Fn(&str) -> Answer
             }
         }
     };
-    let _ = timeout(PATIENCE, exchange).await;
+    let _ = timeout(LIMIT, exchange).await;
 }

@@ -117,11 +117,7 @@ impl Metrics {
             let label = format!("reason=\"{}\"", reason.code().to_ascii_lowercase());
             page.sample("incumbent_terms_ended_total", &label, count);
         }
-        page.head(
-            "incumbent_warnings",
-            "counter",
-            "Times that something was told that a person should look at.",
-        );
+        page.head("incumbent_warnings", "counter", "Warnings: problems that a person should look at.");
         page.sample("incumbent_warnings_total", "", counts.warnings);
         page.head(
             "incumbent_writes",

@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::failure::Failure;
-use crate::stderr::tell;
+use crate::stderr::report;
 use answer::answer;
 use metrics::Metrics;
 
@@ -50,9 +50,9 @@ impl Listener {
         };
         if let Some(address) = socket.as_ref().and_then(|socket| socket.local_addr().ok()) {
             if as_json {
-                tell(json!({ "event": "listening", "address": address.to_string() }));
+                report(json!({ "event": "listening", "address": address.to_string() }));
             } else {
-                tell(format_args!("incumbent: listening on {address}"));
+                report(format_args!("incumbent: listening on {address}"));
             }
         }
         Ok(Self { socket, metrics: Arc::default(), tasks: JoinSet::new() })

@@ -26,7 +26,8 @@ use crate::store::StoreArgs;
 /// than all before, and the candidates wait for one lease by themselves.
 ///
 /// The request lies beside the election's key. Candidates honour it once, for the store as it is now, and for no
-/// larger token. It waits until someone holds the seat.
+/// larger token. The command waits until a
+/// candidate leads.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -36,8 +37,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TOKEN")]
     seen: Token,
     /// How long to wait for a leader
-    #[arg(long, value_name = "TIME", value_parser = crate::args::time, default_value = "30s")]
-    patience: Duration,
+    #[arg(long, value_name = "TIME", value_parser = crate::time::time, default_value = "30s")]
+    timeout: Duration,
     /// Do not ask for a confirmation
     #[arg(short, long)]
     yes: bool,
@@ -82,11 +83,11 @@ async fn accept(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure
     let request = AcceptReset { seen: *seen, incarnation: info.incarnation };
     request.ask(&*bench.operator, key).await?;
     let asked = Instant::now();
-    let Ok(Some(leader)) = timeout(args.patience, holder(&mut observer)).await else {
+    let Ok(Some(leader)) = timeout(args.timeout, holder(&mut observer)).await else {
         return Err(Failure::failed(format!(
             "{key} is still vacant after {}: the candidates may have seen a larger token than {seen}, which their newest \
-             warning names, or are of a version that honours no such request, or none is there",
-            span(args.patience)
+             warning names, or are of a version that honours no such request, or there is no candidate",
+            span(args.timeout)
         )));
     };
     let took = asked.elapsed();
@@ -100,11 +101,7 @@ async fn accept(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure
             "took_ms": millis(took),
         }))?;
     } else {
-        line(format_args!(
-            "{key}: tokens start again; {} holds the seat, after {}",
-            leader.name,
-            span(took)
-        ))?;
+        line(format_args!("{key}: tokens start again; {} leads, after {}", leader.name, span(took)))?;
     }
     Ok(())
 }

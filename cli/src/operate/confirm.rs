@@ -15,7 +15,7 @@ pub(super) async fn confirm(question: String, yes: bool) -> Result<(), Failure> 
     }
     if !io::stdin().is_terminal() {
         return Err(Failure::usage(format!(
-            "{question} Nobody is here to say so: the standard input is no terminal. Say it with --yes"
+            "{question} The standard input is no terminal to answer at: confirm with --yes"
         )));
     }
     let _ = write!(io::stderr(), "{question} [y/N] ");

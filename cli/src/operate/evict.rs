@@ -12,14 +12,14 @@ use crate::failure::Failure;
 use crate::output::{line, millis, span};
 use crate::store::StoreArgs;
 
-/// Take the seat of an election from whoever holds it
+/// End the term of an election's leader, against its will
 ///
-/// The record is deleted, by a tombstone that says nothing of who gave the seat up. The leader loses its term
-/// as soon as it hears of it. One that is stopped or cut off does not hear, and leads until its deadline: so
-/// the next leader waits until the lease of the one before is certainly over. It says how long that is.
+/// Deletes the leader's record. The leader loses its term as soon as it observes the deletion. A leader that is
+/// stopped or cut off does not observe it, and leads until its deadline, so the next leader waits until the old
+/// lease is certainly over. The command prints how long that takes.
 ///
-/// `incumbent hand-over` is kinder: the leader finishes its work, and nobody has to wait. Evict where the
-/// leader does not answer, and its lease is so long that you cannot wait for it.
+/// `incumbent hand-over` is gentler: the leader finishes its work, and the successor leads without a wait. Evict a
+/// leader that does not answer, and whose lease is too long to wait for.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -13,27 +13,26 @@ use crate::failure::Failure;
 use crate::output::{line, millis, span};
 use crate::store::StoreArgs;
 
-/// Ask the leader of an election to hand the seat over to a candidate
+/// Ask the leader of an election to hand over to a named candidate
 ///
-/// The request lies beside the election's key, where the leader's watch finds it at once. The leader finishes
-/// its work, for as long as its drain allows, and gives the seat up in favour of the successor; the other
+/// The request is written beside the election's key, where the leader's watch finds it at once. The leader finishes
+/// its work, for as long as its drain allows, and releases its lease in favour of the successor; the other
 /// candidates hold back for a moment. Nothing is written to the election's own key, so nothing is at risk: a
-/// leader that does not understand the request, or has lost the seat by then, ignores it.
+/// leader that does not understand the request, or has lost its term by then, ignores it.
 ///
-/// It waits until the successor holds the seat. Candidates of this project honour the request, in every
-/// language; candidates of the Go library know no such thing, and WebAssembly components do not look for
-/// it.
+/// The command waits until the successor leads. Candidates of this project honour the request in every
+/// language, except WebAssembly components; candidates of the Go library do not.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The election's key
     key: String,
-    /// The candidate that is to follow, by its name
+    /// The name of the candidate that takes over
     #[arg(long, value_name = "NAME")]
     to: String,
-    /// How long to wait for the successor; the request is taken back then
-    #[arg(long, value_name = "TIME", value_parser = crate::args::time, default_value = "30s")]
-    patience: Duration,
+    /// How long to wait for the successor; the request is withdrawn then
+    #[arg(long, value_name = "TIME", value_parser = crate::time::time, default_value = "30s")]
+    timeout: Duration,
     /// Do not ask for a confirmation
     #[arg(short, long)]
     yes: bool,
@@ -45,7 +44,7 @@ const EXAMPLES: &str = "\
 Examples:
   export INCUMBENT_STORE=nats://127.0.0.1:4222/ELECTIONS
   incumbent hand-over nightly-report --to worker-8
-  incumbent hand-over nightly-report --to worker-8 --yes --patience 2m";
+  incumbent hand-over nightly-report --to worker-8 --yes --timeout 2m";
 
 /// `incumbent hand-over`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
@@ -61,7 +60,7 @@ async fn hand_over(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Fail
         return Err(Failure::failed(format!("{key} is vacant: there is no leader who could hand over")));
     };
     if leader.name == *to {
-        return tell(args, as_json, &leader, Duration::ZERO);
+        return report(args, as_json, &leader, Duration::ZERO);
     }
     let Some(nonce) = leader.nonce else {
         return Err(Failure::failed(format!(
@@ -76,7 +75,7 @@ async fn hand_over(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Fail
     let request = HandOver { leader: nonce, to: to.clone() };
     request.ask(&*bench.operator, key).await?;
     let asked = Instant::now();
-    let next = match timeout(args.patience, successor(&mut observer, &leader)).await {
+    let next = match timeout(args.timeout, successor(&mut observer, &leader)).await {
         Ok(next) => next,
         Err(_) => {
             HandOver::withdraw(&*bench.operator, key).await?;
@@ -84,13 +83,13 @@ async fn hand_over(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Fail
         }
     };
     match next {
-        Some(next) if next.name == *to => tell(args, as_json, &leader, asked.elapsed()),
+        Some(next) if next.name == *to => report(args, as_json, &leader, asked.elapsed()),
         Some(next) if is_same(&next, &leader) => Err(Failure::failed(format!(
-            "{0} gave {key} up, and took it again when nobody else did: is {to} a candidate?",
+            "{0} gave {key} up, and took it again when no other candidate did: is {to} a candidate?",
             leader.name
         ))),
         Some(next) => Err(Failure::failed(format!(
-            "{} gave {key} up, and {} holds it now: is {to} a candidate?",
+            "{} gave {key} up, and {} leads now: is {to} a candidate?",
             leader.name, next.name
         ))),
         None => Err(Failure::failed("the store was closed")),
@@ -110,26 +109,29 @@ async fn successor(observer: &mut Observer, before: &Leader) -> Option<Leader> {
 }
 
 async fn overdue(bench: &Bench, args: &Args, leader: &Leader) -> Result<Failure, Failure> {
-    let Args { key, to, patience, .. } = args;
-    let waited = span(*patience);
+    let Args { key, to, timeout, .. } = args;
+    let waited = span(*timeout);
     Ok(Failure::failed(match bench.leader(key).await? {
         Some(now) if is_same(&now, leader) => format!(
-            "{} still holds {key} after {waited}, and the request was taken back: it is still draining, or is \
+            "{} still holds {key} after {waited}, and the request was withdrawn: it is still draining, or is \
              of a version that honours no requests",
             leader.name
         ),
         Some(now) => format!("{} holds {key} now, after {waited}", now.name),
-        None => format!("{} gave {key} up, and nobody has taken it since: is {to} a candidate?", leader.name),
+        None => format!(
+            "{} gave {key} up, and no candidate has taken it since: is {to} a candidate?",
+            leader.name
+        ),
     }))
 }
 
-fn tell(args: &Args, as_json: bool, before: &Leader, took: Duration) -> Result<(), Failure> {
+fn report(args: &Args, as_json: bool, before: &Leader, took: Duration) -> Result<(), Failure> {
     let Args { key, to, .. } = args;
     if as_json {
         let from = &before.name;
         line(json!({ "election": key, "from": from, "to": to, "took_ms": millis(took) }))?;
     } else if before.name == *to {
-        line(format_args!("{key}: {to} holds the seat already"))?;
+        line(format_args!("{key}: {to} leads already"))?;
     } else {
         line(format_args!("{key}: {} handed over to {to}, in {}", before.name, span(took)))?;
     }

@@ -9,7 +9,7 @@ use incumbent::store::{StoreAdmin, StoreSettings};
 use incumbent::{Leader, Store};
 
 use crate::failure::Failure;
-use crate::store::{StoreArgs, Teller};
+use crate::store::{ConnectionReports, StoreArgs};
 
 /// The store, for reads and for an operator's writes.
 pub(crate) struct Bench {
@@ -19,16 +19,19 @@ pub(crate) struct Bench {
 
 impl Bench {
     async fn open(args: &StoreArgs) -> Result<Self, Failure> {
-        Self::open_telling(args, &Teller::default()).await
+        Self::open_reporting(args, &ConnectionReports::default()).await
     }
 
     /// Opens the store so that connection messages can be kept off the screen.
-    pub(crate) async fn open_telling(args: &StoreArgs, teller: &Teller) -> Result<Self, Failure> {
+    pub(crate) async fn open_reporting(
+        args: &StoreArgs,
+        reports: &ConnectionReports,
+    ) -> Result<Self, Failure> {
         let settings = args.settings_to_look()?;
         if matches!(settings, StoreSettings::Memory(_)) {
             return Err(Failure::usage("a store in memory has no other process that could lead there"));
         }
-        let store = args.open_telling(Store::builder(), settings.clone(), teller).await?;
+        let store = args.open_reporting(Store::builder(), settings.clone(), reports).await?;
         let operator = settings.operate(store.clock()).await?;
         Ok(Self { store, operator })
     }

@@ -8,20 +8,21 @@ use clap::ValueEnum;
 use incumbent::CampaignOptions;
 use serde::{Deserialize, Serialize};
 
+use super::source::CONSOLE;
 use crate::lease::LeaseArgs;
 use crate::store::StoreArgs;
 
 /// Run a command only while leading, or handlers when leading begins and ends
 ///
-/// Campaigns in an election until it is asked to end. In the first form the command runs while this
-/// candidate leads, and only then: the command and its process group are dead before anybody else can lead.
-/// When the lease cannot be renewed they get a SIGTERM in good time and a SIGKILL before the lease is over,
-/// even if this process is stopped; when it is killed they die with it. Where somebody else has taken the
-/// seat they are killed at once. Where control groups (version 2) can be used, that holds for whatever the
-/// command has started, in its process group or not.
+/// Campaigns in an election until it is asked to end. In the first form the command runs only while this
+/// candidate leads: the command and its process group are dead before another candidate can lead. When the lease
+/// cannot be renewed they get a SIGTERM in good time and a SIGKILL before the lease is over, even if this process
+/// is stopped; if this process is killed, so are they. When the term is lost to another candidate they are killed
+/// at once. Where control groups (version 2) can be used, that holds for every process that the command has
+/// started, in its process group or not.
 ///
-/// In the second form one command runs when leading begins and another when it ends; what goes on between
-/// the two is not a process of ours, and cannot be killed in time. Where there is a choice, use the first.
+/// In the second form one command runs when the term begins and another when it ends. The work between the two is
+/// not a child of this process, and cannot be killed in time: prefer the first form.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "incumbent run --store <URL> --key <KEY> [OPTIONS] -- <CMD> [ARGS]...\n       \
@@ -32,7 +33,7 @@ pub(crate) struct Args {
     /// The election's key
     #[arg(long)]
     pub(super) key: Option<String>,
-    /// This candidate's name, which others see; HOST-PID by default
+    /// This candidate's name, which other candidates and observers see; HOST-PID by default
     #[arg(long)]
     pub(super) name: Option<String>,
     #[command(flatten)]
@@ -40,24 +41,24 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(super) lease: LeaseArgs,
     /// The longest of the random waits before the first campaign; by default a tenth of the lease, 1s at most
-    #[arg(long, help_heading = "Lease", value_name = "TIME", value_parser = crate::args::time)]
+    #[arg(long, help_heading = "Lease", value_name = "TIME", value_parser = crate::time::time)]
     pub(super) splay: Option<Duration>,
-    /// How long a leader that leaves may take: the command from SIGTERM to SIGKILL, --on-lost until the seat is
-    /// given up. Where the lease does not allow as much it is less
-    #[arg(long, visible_alias = "grace", value_name = "TIME", value_parser = crate::args::time, default_value = "10s")]
+    /// How long a leader that leaves may take: the command from SIGTERM to SIGKILL, --on-lost until the lease is
+    /// released. Less where the lease does not allow as much
+    #[arg(long, visible_alias = "grace", value_name = "TIME", value_parser = crate::time::time, default_value = "10s")]
     pub(super) drain: Duration,
     /// End after one term; with exit code 1 where it was lost
     #[arg(long)]
     pub(super) once: bool,
     /// End with exit code 8 where this candidate does not lead within this time
-    #[arg(long, value_name = "TIME", value_parser = crate::args::time)]
+    #[arg(long, value_name = "TIME", value_parser = crate::time::time)]
     pub(super) wait: Option<Duration>,
-    /// A command that says by its exit code whether this candidate is well. One that fails, or takes longer
-    /// than its interval, keeps the candidate from campaigning; a leader drains and leaves
+    /// A command whose exit code says whether this candidate is healthy. While it fails, or takes longer than its
+    /// interval, the candidate does not campaign; a leader drains and resigns
     #[arg(long, value_name = "CMD", help_heading = "Health")]
     pub(super) health: Option<String>,
-    /// How often to ask
-    #[arg(long, value_name = "TIME", help_heading = "Health", value_parser = crate::args::some_time, default_value = "5s")]
+    /// The interval between two health checks
+    #[arg(long, value_name = "TIME", help_heading = "Health", value_parser = crate::time::interval, default_value = "5s")]
     pub(super) health_interval: Duration,
     /// Serve /leader, /healthz and /metrics there over HTTP, such as 127.0.0.1:9090
     #[arg(long, value_name = "ADDRESS", help_heading = "Health")]
@@ -79,23 +80,23 @@ pub(crate) struct HandlerArgs {
     /// Runs when this candidate begins to lead: a line for the shell, or a JSON list of words
     #[arg(long, value_name = "CMD", conflicts_with_all = ["command", "on_exit"])]
     pub(super) on_won: Option<String>,
-    /// Runs when it leads no more. While it runs the seat is held, where the lease allows
+    /// Runs when this candidate no longer leads. The lease is held while it runs, where that is possible
     #[arg(long, value_name = "CMD", conflicts_with_all = ["command", "on_exit"])]
     pub(super) on_lost: Option<String>,
     /// Runs after an error, once nothing of the work is left
     #[arg(long, value_name = "CMD", conflicts_with_all = ["command", "on_exit"])]
     pub(super) on_error: Option<String>,
     /// How long to stay out of the election after an error; 30s by default
-    #[arg(long, value_name = "TIME", value_parser = crate::args::time)]
+    #[arg(long, value_name = "TIME", value_parser = crate::time::time)]
     pub(super) error_timeout: Option<Duration>,
     /// How often --on-lost is run in an error before this process gives up: at once, and again where it fails
     #[arg(long, value_name = "TIMES", default_value_t = 12)]
     pub(super) retries: u32,
     /// How long after it failed in an error --on-lost is run again
-    #[arg(long, value_name = "TIME", value_parser = crate::args::time, default_value = "5s")]
+    #[arg(long, value_name = "TIME", value_parser = crate::time::time, default_value = "5s")]
     pub(super) retry_every: Duration,
     /// Kill a handler that takes longer, which counts as a failure; never by default
-    #[arg(long, value_name = "TIME", value_parser = crate::args::time)]
+    #[arg(long, value_name = "TIME", value_parser = crate::time::time)]
     pub(super) handler_timeout: Option<Duration>,
 }
 
@@ -103,15 +104,20 @@ pub(crate) struct HandlerArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OnExit {
-    /// Give the seat up and end, with the command's exit code
+    /// Resign and end, with the command's exit code
     Exit,
-    /// Give the seat up and stay in the race, behind the others
+    /// Resign and stay a candidate, behind the other candidates
     Resign,
-    /// Start it again, and keep the seat; after 1s, and longer where it keeps exiting
+    /// Start it again and keep leading; after 1s, and longer where it keeps exiting
     Restart,
 }
 
 impl Args {
+    /// Whether messages are typed by a person, and there is no election.
+    pub(super) fn is_console(&self) -> bool {
+        self.store.url().as_deref() == Some(CONSOLE)
+    }
+
     /// Options for a candidate that drains for this long when it leaves.
     pub(super) fn options(&self, drain: Duration) -> CampaignOptions {
         let mut options = self.lease.options().drain(drain);
@@ -139,8 +145,8 @@ Examples:
 
   incumbent run --key api --on-exit restart --health 'curl -fs localhost/ok' \\
       -- api
-      A server is started again when it exits, and leaves its seat when it is
-      not well.
+      A server is started again when it exits, and resigns when it is not
+      well.
 
   incumbent run --key vip \\
       --on-won 'ip addr add 10.0.0.7/24 dev eth0' \\
@@ -150,7 +156,7 @@ Examples:
   incumbent run --store console: --on-won 'echo begins' --on-lost 'echo ends'
       Handlers are tried out by hand: type LEADER, NOTLEADER or ERROR.
 
-What a command is told, in its environment:
+The environment of the command:
   INCUMBENT_KEY            the election
   INCUMBENT_NAME           this candidate
   INCUMBENT_TOKEN          the fencing token as text, which sorts
@@ -167,10 +173,10 @@ than it has seen.
 
 Signals:
   SIGTERM, SIGINT and SIGQUIT end the candidacy: the command gets the same
-  signal, or --on-lost is run, and the seat is held until that is done. A second
-  one kills it; the same signal within a second is no second one. SIGHUP,
-  SIGUSR1 and SIGUSR2 are passed on. The command has a process group of its own,
-  and no terminal to read from.
+  signal, or --on-lost is run, and the lease is held until that is done. A
+  second signal kills it; the same signal within a second does not count.
+  SIGHUP, SIGUSR1 and SIGUSR2 are passed on. The command has a process group of
+  its own, and no terminal to read from.
 
 The exit code is the command's own with --on-exit exit: 128 and the number of
 the signal that ended it, 127 where there is no such command, 126 where it
@@ -194,9 +200,9 @@ pub(crate) struct ExecArgs {
 /// The hidden command of the guard.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GuardArgs {
-    /// What it knows from its beginning: words as it reads them
-    #[arg(long = "word")]
-    pub(super) words: Vec<String>,
+    /// The orders that it has from its beginning, as it reads them
+    #[arg(long = "order")]
+    pub(super) orders: Vec<String>,
     /// A folder to remove when the supervisor is gone
     #[arg(long)]
     pub(super) folder: Option<std::path::PathBuf>,

@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_ran_for_a_minute_begins_anew() {
+    fn a_command_that_ran_for_a_minute_starts_from_the_first_wait_again() {
         let mut backoff = Backoff::default();
         assert_eq!(backoff.after(Duration::ZERO), Duration::from_secs(1));
         assert_eq!(backoff.after(Duration::ZERO), Duration::from_secs(2));

@@ -18,7 +18,7 @@ use super::args::ExecArgs;
 use super::cgroup::{self, Cgroup};
 use crate::failure::Failure;
 use crate::process;
-use crate::stderr::tell;
+use crate::stderr::report;
 
 /// The interval between two scans of all processes for members of a group (20 ms).
 const LOOKING: Duration = Duration::from_millis(20);
@@ -26,8 +26,8 @@ const LOOKING: Duration = Duration::from_millis(20);
 /// The interval between two checks that a command's process exists (1 ms).
 const STARTING: Duration = Duration::from_millis(1);
 
-/// The command's environment variables.
-pub(super) struct Told<'a> {
+/// The environment variables of a command or a handler.
+pub(super) struct Environment<'a> {
     pub(super) key: &'a str,
     pub(super) name: &'a str,
     /// The term's token; none where there was no term.
@@ -35,8 +35,8 @@ pub(super) struct Told<'a> {
     pub(super) deadline_file: PathBuf,
 }
 
-impl Told<'_> {
-    pub(super) fn tell(&self, command: &mut Command) {
+impl Environment<'_> {
+    pub(super) fn set(&self, command: &mut Command) {
         command
             .env("INCUMBENT_KEY", self.key)
             .env("INCUMBENT_NAME", self.name)
@@ -64,7 +64,11 @@ impl Group {
     /// Makes the command's process for a term. It begins as this program, asks the kernel to be killed with its
     /// parent, enters the control group where there is one, and stops itself. It becomes the command at the call of
     /// [`go_on`](Self::go_on).
-    pub(super) fn start(command: &[OsString], told: &Told<'_>, within: Option<&Cgroup>) -> io::Result<Self> {
+    pub(super) fn start(
+        command: &[OsString],
+        environment: &Environment<'_>,
+        within: Option<&Cgroup>,
+    ) -> io::Result<Self> {
         let mut exec = Command::new(std::env::current_exe()?);
         exec.arg("run-exec").arg("--parent").arg(std::process::id().to_string());
         if let Some(within) = within {
@@ -76,7 +80,7 @@ impl Group {
             // A process outside the terminal's foreground group would be stopped at its first read.
             exec.stdin(Stdio::null());
         }
-        told.tell(&mut exec);
+        environment.set(&mut exec);
         let child = exec.spawn()?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let pid = pid.ok_or_else(|| io::Error::other("the operating system gave no process number"))?;
@@ -218,7 +222,7 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
         return Err(Failure::usage("no command is given"));
     };
     let error = Command::new(program).args(arguments).exec();
-    tell(format_args!("incumbent: {} cannot be run: {error}", program.to_string_lossy()));
+    report(format_args!("incumbent: {} cannot be run: {error}", program.to_string_lossy()));
     Ok(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
 }
 

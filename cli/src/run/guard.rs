@@ -6,22 +6,16 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use incumbent::{Clock, Instant};
 use rustix::process::{Pid, Signal, kill_process_group, setpriority_process};
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, Command};
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
 
 use super::args::GuardArgs;
 use super::cgroup;
-use super::signals::Signals;
-use crate::process;
-use crate::stderr::tell;
+use super::helper::{self, Helper, Orders};
+use crate::stderr::report;
 
 /// The longest sleep between two looks at the clock: timers stand still while the machine is suspended,
 /// and the lease does not.
@@ -33,7 +27,7 @@ const PRIORITY: i32 = -10;
 /// A message to the guard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Word {
+pub(super) enum Order {
     /// Kill all processes in this control group too, from now on.
     Within(PathBuf),
     /// End this process group in time.
@@ -42,13 +36,6 @@ pub(super) enum Word {
     Terminate,
     /// There is nothing left to end.
     Rest,
-}
-
-impl Word {
-    fn line(&self) -> String {
-        // A path that is not UTF-8 cannot be sent; without it there is still the process group.
-        serde_json::to_string(self).unwrap_or_default()
-    }
 }
 
 /// The process group to end, and when. Instants are nanoseconds of the machine's clock.
@@ -116,16 +103,16 @@ struct Duty {
 }
 
 impl Duty {
-    fn take(&mut self, word: Word) {
-        match word {
-            Word::Within(_) => {}
-            Word::Rest => *self = Self::default(),
-            Word::Terminate => self.is_wanted = true,
+    fn take(&mut self, order: Order) {
+        match order {
+            Order::Within(_) => {}
+            Order::Rest => *self = Self::default(),
+            Order::Terminate => self.is_wanted = true,
             // A later deadline does not take a SIGTERM back.
-            Word::Watch(watch) if self.watch.is_some_and(|before| before.group == watch.group) => {
+            Order::Watch(watch) if self.watch.is_some_and(|before| before.group == watch.group) => {
                 self.watch = Some(watch);
             }
-            Word::Watch(watch) => *self = Self { watch: Some(watch), ..Self::default() },
+            Order::Watch(watch) => *self = Self { watch: Some(watch), ..Self::default() },
         }
     }
 
@@ -157,37 +144,32 @@ impl Duty {
 /// # Errors
 /// The signals that the guard must ignore cannot be caught.
 pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
-    // First of all: signals to every process of a service, and those that the kernel sends to a stopped group
-    // whose supervisor has died, must not end the last process that keeps the promise.
-    let mut signals = Signals::new()?;
-    process::go_by(c"run-guard");
+    // First of all, because it catches signals: the guard is the last process that keeps the promise.
+    let mut orders = Orders::new(c"run-guard")?;
     // Where permitted, it runs before the work that it must end in time.
     let _ = setpriority_process(None, PRIORITY);
     let clock = Clock::system();
-    let mut words = BufReader::new(tokio::io::stdin()).lines();
     let mut duty = Duty::default();
     let mut within: Option<PathBuf> = None;
-    for line in &args.words {
-        // A word that could not be serialized is empty, and is ignored.
-        let _ = hear(line, &mut within, &mut duty);
+    for line in &args.orders {
+        // An order that could not be written as text is empty.
+        if let Ok(order) = serde_json::from_str(line) {
+            take(order, &mut within, &mut duty);
+        }
     }
     loop {
-        let word = tokio::select! {
-            word = words.next_line() => word,
-            _ = signals.next() => continue,
-            () = tokio::time::sleep(duty.next(clock.now())), if duty.watch.is_some() => Ok(Some(String::new())),
-        };
-        match word {
-            Ok(Some(line)) if line.is_empty() => {}
-            Ok(Some(line)) if hear(&line, &mut within, &mut duty).is_ok() => {}
-            // An incomplete word: the supervisor died while it wrote.
-            Ok(Some(_) | None) | Err(_) => break,
+        tokio::select! {
+            order = orders.next() => match order {
+                Some(order) => take(order, &mut within, &mut duty),
+                None => break,
+            },
+            () = tokio::time::sleep(duty.next(clock.now())), if duty.watch.is_some() => {}
         }
         if let Some((watch, signal)) = duty.due(clock.now()) {
             watch.signal(signal, within.as_deref());
             let late = clock.now().since(Instant::from_nanos(watch.deadline));
             if signal == Signal::KILL && !late.is_zero() {
-                tell(format_args!(
+                report(format_args!(
                     "incumbent: the command was killed {late:?} after its lease was over: this machine was stopped, or \
                      is too busy for such a lease"
                 ));
@@ -202,97 +184,23 @@ pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
         cgroup::remove(&within);
     }
     if let Some(folder) = args.folder {
-        let _ = std::fs::remove_dir_all(folder);
+        helper::remove(&folder);
     }
     Ok(())
 }
 
-/// Takes in one word.
-fn hear(line: &str, within: &mut Option<PathBuf>, duty: &mut Duty) -> serde_json::Result<()> {
-    match serde_json::from_str(line)? {
-        Word::Within(path) => *within = Some(path),
-        word => duty.take(word),
+fn take(order: Order, within: &mut Option<PathBuf>, duty: &mut Duty) {
+    match order {
+        Order::Within(path) => *within = Some(path),
+        order => duty.take(order),
     }
-    Ok(())
 }
 
-/// The longest time that a live guard may take to confirm a message (2 s).
-const HEARING: Duration = Duration::from_secs(2);
-
-/// A message on its way to the guard.
-enum Message {
-    Word(Word),
-    /// All earlier messages are in the guard's pipe: it will read them even if the supervisor dies.
-    Heard(oneshot::Sender<()>),
-}
-
-/// The guard as its supervisor sees it.
-pub(super) struct Guard {
-    messages: mpsc::UnboundedSender<Message>,
-    process: Child,
-}
-
-impl Guard {
-    /// Starts a guard. It removes `folder` when the supervisor is gone, and has these words from its beginning: a
-    /// supervisor that is killed at this moment can send no others.
-    pub(super) fn start(folder: &Path, words: &[Word]) -> io::Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
-        // Another process name than ours, so that killing by our name does not kill both.
-        command.arg0("run-guard");
-        // In a process group of its own: signals to the terminal's group do not reach it.
-        command
-            .arg("run-guard")
-            .arg("--folder")
-            .arg(folder)
-            .args(words.iter().flat_map(|word| ["--word".to_owned(), word.line()]))
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null());
-        let mut process = command.spawn()?;
-        let (messages, mut to_send) = mpsc::unbounded_channel::<Message>();
-        if let Some(mut stdin) = process.stdin.take() {
-            tokio::spawn(async move {
-                while let Some(message) = to_send.recv().await {
-                    let word = match message {
-                        Message::Word(word) => word,
-                        Message::Heard(heard) => {
-                            // The waiting caller may have given up.
-                            let _ = heard.send(());
-                            continue;
-                        }
-                    };
-                    if stdin.write_all(format!("{}\n", word.line()).as_bytes()).await.is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        Ok(Self { messages, process })
-    }
-
-    /// Sends a word to the guard. [`gone`](Self::gone) notices a guard that is gone.
-    pub(super) fn tell(&self, word: Word) {
-        let _ = self.messages.send(Message::Word(word));
-    }
-
-    /// Whether the guard has every message sent to it. One that takes too long is killed, and so
-    /// [gone](Self::gone).
-    pub(super) async fn has_heard(&mut self) -> bool {
-        let (heard, hears) = oneshot::channel();
-        // Where it cannot be sent, no answer comes either.
-        let _ = self.messages.send(Message::Heard(heard));
-        if timeout(HEARING, hears).await.is_ok_and(|heard| heard.is_ok()) {
-            return true;
-        }
-        // A guard that has ended by itself need not be killed.
-        let _ = self.process.start_kill();
-        false
-    }
-
-    /// Returns when the guard has ended, which it should not. Cancel-safe.
-    pub(super) async fn gone(&mut self) {
-        let _ = self.process.wait().await;
-    }
+/// Starts a guard that has these orders from its beginning: a supervisor that is killed at this moment can send no
+/// others.
+pub(super) fn start(folder: &Path, orders: &[Order]) -> io::Result<Helper<Order>> {
+    let orders = orders.iter().flat_map(|order| ["--order".to_owned(), helper::line(order)]);
+    Helper::start("run-guard", folder, orders)
 }
 
 #[cfg(test)]
@@ -315,7 +223,7 @@ mod tests {
     #[test]
     fn the_command_is_terminated_in_good_time_and_killed_before_the_deadline() {
         let mut duty = Duty::default();
-        duty.take(Word::Watch(watch(10_000)));
+        duty.take(Order::Watch(watch(10_000)));
         // An eight-second lease: a twentieth before the deadline, and a quarter before that.
         assert_eq!(signals(&mut duty, 7_599), None);
         assert_eq!(signals(&mut duty, 7_600), Some(Signal::TERM));
@@ -327,8 +235,8 @@ mod tests {
     #[test]
     fn a_renewal_puts_it_off() {
         let mut duty = Duty::default();
-        duty.take(Word::Watch(watch(10_000)));
-        duty.take(Word::Watch(watch(15_000)));
+        duty.take(Order::Watch(watch(10_000)));
+        duty.take(Order::Watch(watch(15_000)));
         assert_eq!(signals(&mut duty, 12_000), None);
         assert_eq!(signals(&mut duty, 12_600), Some(Signal::TERM));
     }
@@ -336,25 +244,25 @@ mod tests {
     #[test]
     fn a_renewal_after_the_signal_puts_the_kill_off_and_repeats_nothing() {
         let mut duty = Duty::default();
-        duty.take(Word::Watch(watch(10_000)));
+        duty.take(Order::Watch(watch(10_000)));
         assert_eq!(signals(&mut duty, 7_600), Some(Signal::TERM));
-        duty.take(Word::Watch(watch(15_000)));
+        duty.take(Order::Watch(watch(15_000)));
         assert_eq!(signals(&mut duty, 13_000), None);
         assert_eq!(signals(&mut duty, 14_600), Some(Signal::KILL));
     }
 
     #[test]
-    fn the_signal_is_sent_once_whoever_thinks_of_it_first() {
+    fn the_signal_is_sent_once_whichever_process_finds_it_due_first() {
         let mut duty = Duty::default();
-        duty.take(Word::Watch(watch(10_000)));
+        duty.take(Order::Watch(watch(10_000)));
         assert_eq!(signals(&mut duty, 7_600), Some(Signal::TERM));
-        duty.take(Word::Terminate);
+        duty.take(Order::Terminate);
         assert_eq!(signals(&mut duty, 7_601), None);
         // Another command: a renewal that came just then does not spare it.
-        duty.take(Word::Rest);
-        duty.take(Word::Watch(watch(20_000)));
-        duty.take(Word::Terminate);
-        duty.take(Word::Watch(watch(30_000)));
+        duty.take(Order::Rest);
+        duty.take(Order::Watch(watch(20_000)));
+        duty.take(Order::Terminate);
+        duty.take(Order::Watch(watch(30_000)));
         assert_eq!(signals(&mut duty, 17_600), Some(Signal::TERM));
         assert_eq!(signals(&mut duty, 27_600), None);
     }
@@ -362,29 +270,29 @@ mod tests {
     #[test]
     fn a_command_that_was_asked_to_end_is_killed_at_its_time_and_gets_no_other_signal() {
         let mut duty = Duty::default();
-        duty.take(Word::Watch(watch(10_000)));
-        duty.take(Word::Watch(watch(12_000).ending(at(9_000))));
+        duty.take(Order::Watch(watch(10_000)));
+        duty.take(Order::Watch(watch(12_000).ending(at(9_000))));
         assert_eq!(duty.next(at(8_990)), Duration::from_millis(10));
         assert_eq!(signals(&mut duty, 8_999), None);
         assert_eq!(signals(&mut duty, 9_000), Some(Signal::KILL));
         // The lease still comes first.
-        duty.take(Word::Watch(watch(10_000).ending(at(60_000))));
+        duty.take(Order::Watch(watch(10_000).ending(at(60_000))));
         assert_eq!(signals(&mut duty, 9_599), None);
         assert_eq!(signals(&mut duty, 9_600), Some(Signal::KILL));
     }
 
     #[test]
-    fn a_guard_at_rest_signals_nobody() {
+    fn a_guard_at_rest_sends_no_signal() {
         let mut duty = Duty::default();
-        duty.take(Word::Watch(watch(10_000)));
-        duty.take(Word::Rest);
+        duty.take(Order::Watch(watch(10_000)));
+        duty.take(Order::Rest);
         assert_eq!(signals(&mut duty, 20_000), None);
     }
 
     #[test]
-    fn a_supervisor_that_was_away_too_long_costs_the_command_its_life_at_once() {
+    fn a_supervisor_that_was_away_too_long_has_its_command_killed_at_once() {
         let mut duty = Duty::default();
-        duty.take(Word::Watch(watch(10_000)));
+        duty.take(Order::Watch(watch(10_000)));
         assert_eq!(signals(&mut duty, 60_000), Some(Signal::KILL));
     }
 
@@ -398,7 +306,7 @@ mod tests {
     #[test]
     fn the_guard_never_sleeps_past_what_is_due() {
         let mut duty = Duty::default();
-        duty.take(Word::Watch(watch(10_000)));
+        duty.take(Order::Watch(watch(10_000)));
         assert_eq!(duty.next(at(0)), NAP);
         assert_eq!(duty.next(at(7_590)), Duration::from_millis(10));
         assert_eq!(duty.next(at(8_000)), Duration::ZERO);

@@ -10,32 +10,32 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::sync::watch;
 
 use super::args::Args;
-use crate::stderr::tell;
+use crate::stderr::report;
 
 /// Whether the candidate may take part: its check succeeds, and nothing else keeps it out.
 pub(super) struct Health {
     checked: watch::Receiver<bool>,
     /// Keeps it out of the election whatever the check's result.
     pub(super) stays_out: bool,
-    told: bool,
+    applied: bool,
 }
 
 impl Health {
     /// Starts the check, where there is one.
     pub(super) fn start(args: &Args) -> Self {
-        let (say, checked) = watch::channel(true);
+        let (sender, checked) = watch::channel(true);
         if let Some(command) = args.health.clone() {
             let interval = args.health_interval;
             tokio::spawn(async move {
-                while !say.is_closed() {
+                while !sender.is_closed() {
                     let is_well = ask(&command, interval).await;
-                    say.send_if_modified(|before| {
+                    sender.send_if_modified(|before| {
                         if *before && !is_well {
-                            tell(format_args!(
-                                "incumbent: the health check fails, and this candidate stays out of the race"
+                            report(format_args!(
+                                "incumbent: the health check fails, and this candidate stays out of the election"
                             ));
                         } else if !*before && is_well {
-                            tell(format_args!("incumbent: the health check succeeds again"));
+                            report(format_args!("incumbent: the health check succeeds again"));
                         }
                         std::mem::replace(before, is_well) != is_well
                     });
@@ -43,7 +43,7 @@ impl Health {
                 }
             });
         }
-        Self { checked, stays_out: false, told: true }
+        Self { checked, stays_out: false, applied: true }
     }
 
     /// Returns when the check's result changes. Cancel-safe.
@@ -54,10 +54,10 @@ impl Health {
     }
 
     /// Passes a changed result to the candidate.
-    pub(super) fn tell(&mut self, candidate: &Candidate) {
+    pub(super) fn apply(&mut self, candidate: &Candidate) {
         let is_well = *self.checked.borrow() && !self.stays_out;
-        if self.told != is_well {
-            self.told = is_well;
+        if self.applied != is_well {
+            self.applied = is_well;
             candidate.set_healthy(is_well);
         }
     }
@@ -72,7 +72,7 @@ async fn ask(command: &str, limit: Duration) -> bool {
     let mut child = match started {
         Ok(child) => child,
         Err(error) => {
-            tell(format_args!("incumbent: the health check cannot be started: {error}"));
+            report(format_args!("incumbent: the health check cannot be started: {error}"));
             return false;
         }
     };

@@ -1,10 +1,13 @@
 //! `incumbent run`: a command that lives only while we lead, or [handlers](elector) for the beginning and the end.
 //!
 //! ```text
-//!   supervisor ── campaigns; starts the command, tells the guard every deadline
+//!   supervisor ── campaigns; starts the command, sends the guard every deadline
 //!     ├── guard ── a process: ends the command's group by the clock, and with the supervisor
 //!     └── command ── a process group, killed by the kernel with the supervisor
 //! ```
+//!
+//! Both forms are driven by one [loop](runner), which opens the store, campaigns and waits. The guard, and the process
+//! that cleans up after handlers, are [helpers](helper): processes of this program that act when this one is gone.
 //!
 //! The ways in which the command ends:
 //!
@@ -20,20 +23,22 @@ mod args;
 mod backoff;
 mod cgroup;
 mod command;
+mod console;
 mod deadline;
 mod elector;
 mod first;
 mod guard;
 mod health;
-mod patience;
+mod helper;
+mod runner;
 mod signals;
+mod source;
 mod stale;
 mod supervisor;
-mod tell;
 
 pub(crate) use args::{Args, ExecArgs, GuardArgs};
 pub(crate) use command::exec;
-pub(crate) use elector::{HeirArgs, heir};
+pub(crate) use elector::{CleanupArgs, cleanup};
 pub(crate) use first::supervise as supervise_as_first;
 pub(crate) use guard::guard;
 
@@ -45,15 +50,10 @@ pub(crate) async fn run(mut args: Args, as_json: bool) -> Result<u8, Failure> {
         elector::take_defaults(&mut args, |variable| std::env::var(variable).ok())?;
         return elector::run(args, as_json).await;
     }
-    if args.store.url().as_deref() == Some(elector::CONSOLE) {
+    if args.is_console() {
         return Err(Failure::usage(
             "console: is for handlers: give --on-won and --on-lost, or another store for a command",
         ));
     }
-    let key = args.key.clone().ok_or_else(no_key)?;
-    supervisor::run(args, &key, as_json).await
-}
-
-fn no_key() -> Failure {
-    Failure::usage("no election is named: give --key KEY")
+    supervisor::run(args, as_json).await
 }

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ctrl_c_is_no_letter() {
+    fn ctrl_c_is_an_interrupt_and_not_a_character() {
         assert_eq!(of_code(KeyCode::Char('c'), KeyModifiers::CONTROL), Some(Key::Interrupt));
         assert_eq!(of_code(KeyCode::Char('c'), KeyModifiers::NONE), Some(Key::Char('c')));
         assert_eq!(of_code(KeyCode::Char('Q'), KeyModifiers::SHIFT), Some(Key::Char('Q')));

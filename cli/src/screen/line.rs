@@ -39,9 +39,9 @@ impl Line {
 pub(crate) fn fitting(text: &str, width: usize) -> String {
     let mut left = width;
     let fits = |c: &char| {
-        let room = left.checked_sub(c.width().unwrap_or(0));
-        left = room.unwrap_or(0);
-        room.is_some()
+        let space = left.checked_sub(c.width().unwrap_or(0));
+        left = space.unwrap_or(0);
+        space.is_some()
     };
     text.chars().filter(|c| !c.is_control()).take_while(fits).collect()
 }
@@ -65,13 +65,13 @@ pub(crate) fn bar(left: Duration, lease: Duration, cells: usize) -> String {
 }
 
 /// The text, or the longest suffix that fits: the end of a path says more than its beginning.
-pub(crate) fn shortened(text: &str, room: usize) -> String {
+pub(crate) fn shortened(text: &str, space: usize) -> String {
     let length = text.chars().count();
-    if length <= room {
+    if length <= space {
         return text.to_owned();
     }
-    let kept: String = text.chars().skip(length - room.saturating_sub(3)).collect();
-    format!("  …{kept}").chars().take(room).collect()
+    let kept: String = text.chars().skip(length - space.saturating_sub(3)).collect();
+    format!("  …{kept}").chars().take(space).collect()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod source;
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches as _};
+use clap::{Arg, ArgAction, Command, FromArgMatches as _};
 
 use crate::args::Cli;
 use crate::failure::Failure;
@@ -84,9 +84,4 @@ fn settled(arg: Arg, command: Option<&str>, config: Option<&Config>) -> Arg {
             if takes_value { arg.hide_default_value(true) } else { arg }
         }
     }
-}
-
-/// The matches of the command that was given.
-fn of_command(matches: &ArgMatches) -> (Option<&str>, &ArgMatches) {
-    matches.subcommand().map_or((None, matches), |(name, matches)| (Some(name), matches))
 }

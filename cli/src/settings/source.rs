@@ -9,7 +9,6 @@ use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 
 use super::file::Config;
-use super::of_command;
 use crate::failure::Failure;
 
 /// The variable of an option: `INCUMBENT_FAIL_FAST` for `--fail-fast`.
@@ -25,7 +24,8 @@ pub(crate) struct Sources {
 
 impl Sources {
     pub(super) fn of(matches: &ArgMatches, config: Option<&Config>) -> Self {
-        let (command, matches) = of_command(matches);
+        let (command, matches) =
+            matches.subcommand().map_or((None, matches), |(name, matches)| (Some(name), matches));
         let mut places = BTreeMap::new();
         for id in matches.ids() {
             let long = id.as_str().replace('_', "-");

@@ -6,10 +6,10 @@ use super::lists::{Faults, Keep};
 
 /// Run simulated elections through faults, and check that there never are two leaders
 ///
-/// The real rules, with many candidates, on a simulated store, network and clocks. Which faults come when
-/// follows from a seed, and after every step it is checked that what is promised holds. A seed that fails
-/// is told first, with as few faults as it takes and with the command that shows it again: the same seed
-/// gives the same run, byte for byte, on every machine.
+/// Runs the real rules, with many candidates, on a simulated store, network and clocks. A seed decides which faults
+/// are injected and when; every invariant is checked after every step. A seed that fails is printed first, with as
+/// few faults as reproduce it and with the command that does: the same seed gives the same run, byte for byte, on
+/// every machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

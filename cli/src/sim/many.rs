@@ -6,7 +6,7 @@ use std::thread;
 use incumbent_sim::{Choice, Script, Summary, run_seeds, shrink};
 
 use super::progress::Progress;
-use super::{Args, seeds, tell};
+use super::{Args, output, seeds};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::line;
@@ -21,23 +21,23 @@ pub(super) fn run(args: &Args, first: &Choice, as_json: bool) -> Result<Exit, Fa
     progress.clear();
     let exit = if failed.is_some() { Exit::Failure } else { Exit::Done };
     if let Some((choice, violation)) = failed {
-        let more = if as_json { true } else { line(tell::failure_text(&choice, &violation))? };
+        let more = if as_json { true } else { line(output::failure_text(&choice, &violation))? };
         let (shrunk, shorter) = shrink(&choice, &violation);
         let script = Script::of(&shrunk);
         let more = more
             && if as_json {
-                line(tell::failure_json(&choice, &violation, &shorter, &script))?
+                line(output::failure_json(&choice, &violation, &shorter, &script))?
             } else {
-                line(tell::shrunk_text(&shorter, &script))?
+                line(output::shrunk_text(&shorter, &script))?
             };
         if !more {
             return Ok(exit);
         }
     }
     if as_json {
-        line(tell::summary_json(seeds, jobs, &tally, took))?;
+        line(output::summary_json(seeds, jobs, &tally, took))?;
     } else {
-        line(tell::summary_text(jobs, &tally, took))?;
+        line(output::summary_text(jobs, &tally, took))?;
     }
     Ok(exit)
 }

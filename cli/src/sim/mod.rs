@@ -5,15 +5,15 @@
 //!   mod ── what it comes to, and which of two things is done
 //!     ├── many ── seeds by the thousand; progress ── how far that is
 //!     └── one ── a run written down, or drawn
-//!   tell ── what came of it, for people and for machines
+//!   output ── the results, for people and for machines
 //! ```
 
 mod args;
 mod lists;
 mod many;
 mod one;
+mod output;
 mod progress;
-mod tell;
 
 use incumbent_sim::{Choice, Kind, Script, Seeds};
 
@@ -90,7 +90,7 @@ fn seeds(args: &Args) -> Result<Seeds, Failure> {
 
 fn list_faults(as_json: bool) -> Result<(), Failure> {
     for kind in Kind::ALL {
-        let more = if as_json { line(tell::kind_json(*kind))? } else { line(tell::kind_text(*kind))? };
+        let more = if as_json { line(output::kind_json(*kind))? } else { line(output::kind_text(*kind))? };
         if !more {
             break;
         }

@@ -2,30 +2,30 @@
 
 use std::path::Path;
 
-use incumbent_sim::{Choice, Script, look};
+use incumbent_sim::{Choice, Script, run_traced};
 
-use super::{Args, tell};
+use super::{Args, output};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::line;
 
 pub(super) fn run(args: &Args, choice: &Choice, as_json: bool) -> Result<Exit, Failure> {
-    let seen = look(choice, args.trace, args.timeline.is_some());
-    let exit = if seen.outcome.violation.is_some() { Exit::Failure } else { Exit::Done };
+    let traced = run_traced(choice, args.trace, args.timeline.is_some());
+    let exit = if traced.outcome.violation.is_some() { Exit::Failure } else { Exit::Done };
     if let Some(file) = &args.timeline {
-        write(file, &seen.picture)?;
+        write(file, &traced.picture)?;
     }
     let script = Script::of(choice);
     let mut more = as_json || line(script.to_string().trim_end())?;
-    for told in seen.trace.lines() {
-        more = more && if as_json { line(tell::trace_json(told))? } else { line(told)? };
+    for event in traced.trace.lines() {
+        more = more && if as_json { line(output::trace_json(event))? } else { line(event)? };
         if !more {
             return Ok(exit);
         }
     }
     if as_json {
-        line(tell::run_json(&script, &seen.outcome, args.timeline.as_deref()))?;
-    } else if let Some(violation) = seen.outcome.violation.filter(|_| more) {
+        line(output::run_json(&script, &traced.outcome, args.timeline.as_deref()))?;
+    } else if let Some(violation) = traced.outcome.violation.filter(|_| more) {
         line(violation)?;
     }
     Ok(exit)

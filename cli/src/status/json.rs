@@ -6,7 +6,7 @@ use incumbent::store::CandidateInfo;
 use serde_json::{Value, json};
 
 use super::seen::{Led, Seen};
-use super::text::seat;
+use super::text::state;
 use crate::output::millis;
 
 /// A leader in the JSON form of all commands.
@@ -40,7 +40,7 @@ pub(super) fn json_of(seen: &Seen) -> Value {
     };
     json!({
         "election": seen.key,
-        "seat": seat(&seen.entry),
+        "state": state(&seen.entry),
         "leader": seen.entry.live().map(|record| leader_json(&Leader::of(record))),
         "token": seen.token().map(|token| token.to_string()),
         "sequence": seen.token().map(|token| token.sequence.0),

@@ -17,22 +17,22 @@ use json::json_of;
 pub(crate) use json::leader_json;
 use seen::Seen;
 pub(crate) use seen::is_of;
-pub(crate) use text::seat;
+pub(crate) use text::state;
 use text::{HEADINGS, aligned, row, text_of};
 
-/// Say who holds the seat of an election, or of all elections of a store
+/// Show who leads an election, or all elections of a store
 ///
-/// It asks whoever leads the store and changes nothing. It says what the store holds: a leader that crashed is
-/// there until its lease is over.
+/// Reads what the store holds, from the server that leads it, and changes nothing. A leader that crashed is shown
+/// until its lease is over.
 ///
-/// Of the holder it says since when it leads, with which fencing token, when it last renewed its lease and what is
-/// left of it; the leader itself stops a little earlier, by the margin. Its token and its age are what the holder
-/// wrote; of one that is other software neither is known. Then come the candidates that answered: who holds the seat
-/// and who waits, and for how long each has been standing. Other software does not answer, nor does one that is cut
-/// off.
+/// For the holder of the lease it shows how long it has led, its fencing token, when it last renewed the lease and
+/// what is left of it; the leader itself stops a little earlier, by the margin. Token and age are what the holder
+/// wrote; for other software neither is known. Then come the candidates that answered: which one holds the lease,
+/// which ones wait, and for how long each has been a candidate. Other software does not answer, nor does a candidate
+/// that is cut off.
 ///
-/// A seat is `held`, or vacant: `released` by its holder, `deleted` by somebody, `expired`, or `vacant` where
-/// nothing is left of any holder.
+/// The state of an election is `held`, or one of four kinds of vacancy: `released` by its holder, `deleted` by an
+/// operator, `expired`, or `vacant` where nothing is left of any holder.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -63,12 +63,12 @@ const AT_ONCE: usize = 16;
 /// `incumbent status`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let store = args.store.open_to_look().await?;
-    let told = match &args.which.key {
+    let result = match &args.which.key {
         Some(key) => one(&store, key, as_json).await,
         None => all(&store, as_json).await,
     };
     store.close().await?;
-    told
+    result
 }
 
 async fn one(store: &Store, key: &str, as_json: bool) -> Result<(), Failure> {
@@ -87,10 +87,10 @@ async fn one(store: &Store, key: &str, as_json: bool) -> Result<(), Failure> {
 }
 
 async fn all(store: &Store, as_json: bool) -> Result<(), Failure> {
-    let roll = store.all_candidates().await?;
+    let candidates = store.all_candidates().await?;
     let entries = store.entries().await?;
     let standing_in = |key: &str| {
-        let all = roll.as_ref()?.iter().filter(|candidate| *candidate.election == *key);
+        let all = candidates.as_ref()?.iter().filter(|candidate| *candidate.election == *key);
         Some(all.cloned().collect::<Vec<CandidateInfo>>())
     };
     let asked = entries.into_iter().map(|watched| async move {

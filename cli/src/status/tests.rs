@@ -58,7 +58,7 @@ fn released() -> Entry {
 }
 
 #[test]
-fn a_seat_that_is_held_is_told_with_its_holder_and_who_waits() {
+fn an_election_that_is_held_is_shown_with_its_holder_and_the_waiting_candidates() {
     assert_eq!(
         text_of(&leading()),
         [
@@ -71,13 +71,13 @@ fn a_seat_that_is_held_is_told_with_its_holder_and_who_waits() {
             "renewed     1.25 s ago",
             "metadata    address = 10.0.0.7:8080",
             "revision    42",
-            "candidates  worker-7   holds the seat, here for 1 min 30 s",
+            "candidates  worker-7   holds the lease, here for 1 min 30 s",
             "            worker-08  waits, here for 1 min 1 s",
         ]
     );
     let expected = json!({
         "election": "jobs",
-        "seat": "held",
+        "state": "held",
         "leader": {
             "name": "worker-7",
             "nonce": "00000000000000000000000000000007",
@@ -112,25 +112,25 @@ fn a_seat_that_is_held_is_told_with_its_holder_and_who_waits() {
 }
 
 #[test]
-fn how_long_somebody_has_led_is_told_as_well_as_it_is_known() {
+fn how_long_a_leader_has_led_is_shown_as_exactly_as_it_is_known() {
     let since = |record| text_of(&seen("jobs", Entry::Live(record)))[2].clone();
     assert_eq!(since(held(Some(SECOND * 5))), "since       5.00 s ago, or a little more");
-    assert_eq!(since(held(None)), "since       not yet: it waits until nobody else can lead");
+    assert_eq!(since(held(None)), "since       not yet: it waits until no other candidate can lead");
     let won = Record { revision: Revision(12), ..held(None) };
-    assert_eq!(since(won.clone()), "since       it took the seat");
+    assert_eq!(since(won.clone()), "since       it won, and has not renewed its lease yet");
     let won = Seen { ago: Some(SECOND * 3), ..seen("jobs", Entry::Live(won)) };
-    assert_eq!(text_of(&won)[2], "since       it took the seat 3.00 s ago");
+    assert_eq!(text_of(&won)[2], "since       it won 3.00 s ago");
     assert_eq!(row(&won)[3], "3.00 s");
     let other = Record { claim: None, ..held(None) };
     assert_eq!(since(other), "since       (written by other software, which does not say)");
 }
 
 #[test]
-fn a_seat_that_was_given_up_is_told_with_the_successor() {
+fn an_election_that_was_released_is_shown_with_the_successor() {
     let text = text_of(&seen("jobs", released()));
     assert_eq!(text[1], "leader      (vacant: given up, handed over to worker-8)");
     let json = json_of(&seen("jobs", released()));
-    assert_eq!((json["seat"].as_str(), json["successor"].as_str()), (Some("released"), Some("worker-8")));
+    assert_eq!((json["state"].as_str(), json["successor"].as_str()), (Some("released"), Some("worker-8")));
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn all_elections_make_a_table() {
     assert_eq!(
         aligned(&rows.collect::<Vec<_>>()),
         [
-            "election        seat      leader    since      lease    left     candidates  token",
+            "election        state     leader    since      lease    left     candidates  token",
             "jobs            held      worker-7  1 min 1 s  15.00 s  13.75 s  2           \
              0000000000000018-000000000000000c",
             "nightly-report  released  -         -          -        -        -           -",
@@ -163,7 +163,7 @@ fn of_many_candidates_the_first_ten_are_named() {
 fn every_vacancy_says_why() {
     let revision = Revision(9);
     let why = |entry: Entry| text_of(&seen("jobs", entry))[1].clone();
-    assert!(why(Entry::Vacant).contains("nobody has held it"));
+    assert!(why(Entry::Vacant).contains("never been held"));
     assert!(why(Entry::Deleted { revision, lease: None }).contains("deleted"));
     assert!(why(Entry::Expired { revision }).contains("the lease is over"));
 }

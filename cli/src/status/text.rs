@@ -9,7 +9,7 @@ use crate::output::span;
 const NAMED: usize = 10;
 
 /// The state of an election's key, in a word.
-pub(crate) fn seat(entry: &Entry) -> &'static str {
+pub(crate) fn state(entry: &Entry) -> &'static str {
     match entry {
         Entry::Vacant => "vacant",
         Entry::Live(_) => "held",
@@ -24,23 +24,25 @@ pub(super) fn text_of(seen: &Seen) -> Vec<String> {
     let mut lines = vec![format!("election    {}", seen.key)];
     let mut say = |what: &str, value: String| lines.push(format!("{what:<10}  {value}"));
     match &seen.entry {
-        Entry::Vacant => say("leader", "(vacant: nobody has held it, or its record is gone)".into()),
+        Entry::Vacant => say("leader", "(vacant: it has never been held, or its record is gone)".into()),
         Entry::Released(release) => {
             let next = release.successor.as_ref().map(|to| format!(", handed over to {to}"));
             say("leader", format!("(vacant: given up{})", next.unwrap_or_default()));
         }
-        Entry::Deleted { .. } => say("leader", "(vacant: somebody deleted the record)".into()),
+        Entry::Deleted { .. } => say("leader", "(vacant: the record was deleted)".into()),
         Entry::Expired { .. } => say("leader", "(vacant: the lease is over)".into()),
         Entry::Live(record) => {
             say("leader", record.candidate.clone());
             match seen.led() {
                 Some(Led::For(led)) => say("since", format!("{} ago", span(led))),
                 Some(Led::AtLeast(led)) => say("since", format!("{} ago, or a little more", span(led))),
-                Some(Led::SinceItsWin(Some(ago))) => {
-                    say("since", format!("it took the seat {} ago", span(ago)))
+                Some(Led::SinceItsWin(Some(ago))) => say("since", format!("it won {} ago", span(ago))),
+                Some(Led::SinceItsWin(None)) => {
+                    say("since", "it won, and has not renewed its lease yet".into())
                 }
-                Some(Led::SinceItsWin(None)) => say("since", "it took the seat".into()),
-                Some(Led::NotYet) => say("since", "not yet: it waits until nobody else can lead".into()),
+                Some(Led::NotYet) => {
+                    say("since", "not yet: it waits until no other candidate can lead".into())
+                }
                 None => say("since", "(written by other software, which does not say)".into()),
             }
             if let Some(token) = seen.token() {
@@ -79,7 +81,7 @@ fn candidates(seen: &Seen) -> Vec<String> {
     let mut lines = Vec::new();
     for (index, one) in all.iter().take(NAMED).enumerate() {
         let what = if index == 0 { "candidates" } else { "" };
-        let does = if seen.holds(one) { "holds the seat" } else { "waits" };
+        let does = if seen.holds(one) { "holds the lease" } else { "waits" };
         lines.push(say(what, format!("{:<width$}  {does}, here for {}", one.name, span(one.standing_for))));
     }
     if let Some(more) = all.len().checked_sub(NAMED).filter(|more| *more > 0) {
@@ -89,7 +91,7 @@ fn candidates(seen: &Seen) -> Vec<String> {
 }
 
 pub(super) const HEADINGS: [&str; 8] =
-    ["election", "seat", "leader", "since", "lease", "left", "candidates", "token"];
+    ["election", "state", "leader", "since", "lease", "left", "candidates", "token"];
 
 /// A line of the table of all elections.
 pub(super) fn row(seen: &Seen) -> [String; 8] {
@@ -102,7 +104,7 @@ pub(super) fn row(seen: &Seen) -> [String; 8] {
     });
     [
         seen.key.clone(),
-        seat(&seen.entry).into(),
+        state(&seen.entry).into(),
         or_nothing(seen.entry.live().map(|record| record.candidate.clone())),
         or_nothing(since),
         or_nothing(seen.lease().map(span)),

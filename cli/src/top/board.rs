@@ -74,10 +74,10 @@ impl Row {
     }
 
     /// The state of the key, in a word.
-    pub(super) fn seat(&self, now: Instant) -> &'static str {
+    pub(super) fn state(&self, now: Instant) -> &'static str {
         match self.left(now) {
             Some(left) if left.left.is_zero() => "overdue",
-            _ => crate::status::seat(&self.entry),
+            _ => crate::status::state(&self.entry),
         }
     }
 
@@ -258,7 +258,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn who_waits_is_whoever_stands_there_and_does_not_hold_the_seat() {
+    fn every_candidate_that_does_not_hold_the_lease_waits() {
         let mut board = Board::new(at(0));
         board.take(at(1), vec![held("jobs", "ada", 5), deleted("off", 1)], None);
         let waiting = |board: &Board, key: &str| {
@@ -309,12 +309,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_lease_that_nobody_renews_is_overdue() {
+    fn a_lease_that_is_not_renewed_is_overdue() {
         let mut board = Board::new(at(0));
         board.take(at(1), vec![held("jobs", "ada", 5), deleted("off", 1)], None);
-        assert_eq!(board.rows["jobs"].seat(at(15)), "held");
-        assert_eq!(board.rows["jobs"].seat(at(16)), "overdue");
-        assert_eq!(board.rows["off"].seat(at(16)), "deleted");
+        assert_eq!(board.rows["jobs"].state(at(15)), "held");
+        assert_eq!(board.rows["jobs"].state(at(16)), "overdue");
+        assert_eq!(board.rows["off"].state(at(16)), "deleted");
     }
 
     #[test]
@@ -323,7 +323,7 @@ pub(super) mod tests {
         board.take(at(1), vec![held("jobs", "ada", 5)], None);
         board.take(at(2), Vec::new(), None);
         board.take(at(3), Vec::new(), None);
-        assert_eq!((board.rows["jobs"].seat(at(3)), board.rows["jobs"].leader()), ("vacant", None));
+        assert_eq!((board.rows["jobs"].state(at(3)), board.rows["jobs"].leader()), ("vacant", None));
     }
 
     #[test]

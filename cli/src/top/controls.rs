@@ -187,7 +187,7 @@ impl Controls {
                 self.chosen = Some((*key).to_owned());
                 self.mode = Mode::Confirm { key: (*key).to_owned(), leader, question };
             }
-            None => self.say(format!("{key} is vacant: there is nobody to evict")),
+            None => self.say(format!("{key} is vacant: there is no leader to evict")),
         }
     }
 }
@@ -282,11 +282,11 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_evicted_from_a_vacant_seat() {
+    fn a_vacant_election_has_no_leader_to_evict() {
         let mut controls = Controls::default();
         assert_eq!(pressed(&mut controls, &[Key::End, Key::Char('e'), Key::Char('y')]), None);
         typed(&mut controls, "e");
-        assert_eq!(controls.said.as_deref(), Some("gamma is vacant: there is nobody to evict"));
+        assert_eq!(controls.said.as_deref(), Some("gamma is vacant: there is no leader to evict"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `incumbent top`: all elections of a store on a screen, live.
 //!
 //! ```text
-//!   looker ── asks the store again and again; an observer of each election tells it when there is something new
+//!   looker ── asks the store again and again; an observer of each election wakes it on a change
 //!   board ── what was seen of each election, and since when
 //!   controls ── what the keys have chosen: order, filter, an election, a question
 //!   view ── the lines of the screen
@@ -26,22 +26,22 @@ use crate::failure::Failure;
 use crate::operate::{Bench, evict};
 use crate::screen::{Key, Keys, Screen, can_draw};
 use crate::signals::Signals;
-use crate::store::{StoreArgs, Teller, shown};
+use crate::store::{ConnectionReports, StoreArgs, shown};
 use board::Board;
 use controls::{Act, Controls};
 use view::View;
 
 /// Show all elections of a store on the screen, live
 ///
-/// A line for each election: who holds the seat and for how long, what is left of the lease, how many leaders
-/// have come, how many wait; those who wait for the chosen one are named below. It takes no part in any election.
+/// A line for each election: who leads and for how long, what is left of the lease, how many leaders there have
+/// been, how many candidates wait; those that wait for the chosen election are named below. It takes no part in any
+/// election.
 ///
-/// It shows what it sees. How long somebody has led is what the leader says with each renewal; until it has been
-/// seen renewing, its age is a lower bound, written as `>`, and what is left of its lease an upper one, drawn dimly.
-/// Leaders that come are counted from its own start; one that was evicted and takes the seat again within
-/// milliseconds may not be seen to. A lease that has run out with nobody renewing it is `overdue`: the
-/// leader has crashed or is cut off, and the next one waits until that is certain. Those who wait are those that
-/// answer; other software does not.
+/// A leader reports how long it has led with each renewal. Until a renewal has been observed, its age is a lower
+/// bound, written as `>`, and what is left of its lease an upper bound, drawn dimly. Leaders are counted from the
+/// start of this command; a leader that is evicted and wins again within milliseconds may be missed. A lease that
+/// has run out without a renewal is `overdue`: the leader has crashed or is cut off, and the next one waits until
+/// that is certain. Only candidates that answer are counted as waiting; other software does not answer.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -88,13 +88,13 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
         ));
     }
     let mut signals = Signals::new()?;
-    let teller = Teller::default();
+    let reports = ConnectionReports::default();
     let bench = tokio::select! {
-        bench = Bench::open_telling(&args.store, &teller) => bench?,
+        bench = Bench::open_reporting(&args.store, &reports) => bench?,
         () = signals.next() => return Ok(()),
     };
     let store = bench.store.clone();
-    teller.hush();
+    reports.stop();
     let (screen, keys) = Screen::open_with_keys()?;
     let place = shown(&args.store.url().unwrap_or_default());
     let mut top = Top::new(bench, place, args.every.max(SHORTEST), screen, keys);
@@ -127,7 +127,7 @@ struct Top {
     controls: Controls,
     screen: Screen,
     keys: Keys,
-    tell: mpsc::UnboundedSender<News>,
+    sender: mpsc::UnboundedSender<News>,
     news: mpsc::UnboundedReceiver<News>,
     /// Asks for another read.
     look_again: Arc<Notify>,
@@ -139,14 +139,14 @@ struct Top {
 
 impl Top {
     fn new(bench: Bench, place: String, every: Duration, screen: Screen, keys: Keys) -> Self {
-        let (tell, news) = mpsc::unbounded_channel();
+        let (sender, news) = mpsc::unbounded_channel();
         let clock = bench.store.clock().clone();
         let board = Board::new(clock.now());
         let bench = Arc::new(bench);
         let look_again = Arc::new(Notify::new());
         let mut tasks = JoinSet::new();
-        tasks.spawn(look(Arc::clone(&bench), every, Arc::clone(&look_again), tell.clone()));
-        tasks.spawn(call(Arc::clone(&bench), every.max(CALL), tell.clone()));
+        tasks.spawn(look(Arc::clone(&bench), every, Arc::clone(&look_again), sender.clone()));
+        tasks.spawn(call(Arc::clone(&bench), every.max(CALL), sender.clone()));
         Self {
             bench,
             look_again,
@@ -157,7 +157,7 @@ impl Top {
             controls: Controls::default(),
             screen,
             keys,
-            tell,
+            sender,
             news,
             tasks,
         }
@@ -193,11 +193,11 @@ impl Top {
             None => false,
             Some(Act::Leave) => true,
             Some(Act::Evict { key, leader }) => {
-                let (bench, tell) = (Arc::clone(&self.bench), self.tell.clone());
+                let (bench, sender) = (Arc::clone(&self.bench), self.sender.clone());
                 self.tasks.spawn(async move {
                     let result = bench.evict(&key, &leader).await.map(|()| leader);
                     // Sending fails only when the program is about to end.
-                    let _ = tell.send(News::Evicted { key, result });
+                    let _ = sender.send(News::Evicted { key, result });
                 });
                 false
             }
@@ -210,12 +210,12 @@ impl Top {
             if !self.observed.insert(key.clone()) {
                 continue;
             }
-            let (bench, tell, key) = (Arc::clone(&self.bench), self.tell.clone(), key.clone());
+            let (bench, sender, key) = (Arc::clone(&self.bench), self.sender.clone(), key.clone());
             self.tasks.spawn(async move {
                 // A store that refuses observers is still read at intervals.
                 let Ok(mut observer) = bench.store.observe(&key).await else { return };
                 while let Some(seen) = observer.next().await {
-                    if tell.send(News::Observed(seen)).is_err() {
+                    if sender.send(News::Observed(seen)).is_err() {
                         return;
                     }
                 }
@@ -245,13 +245,13 @@ impl Top {
 }
 
 /// Reads the store at intervals.
-async fn look(bench: Arc<Bench>, every: Duration, again: Arc<Notify>, tell: mpsc::UnboundedSender<News>) {
+async fn look(bench: Arc<Bench>, every: Duration, again: Arc<Notify>, sender: mpsc::UnboundedSender<News>) {
     let once = async || {
         let elections = bench.store.entries().await?;
         let max_age = bench.store.store_info().await?.max_age;
         Ok(Look { elections, max_age })
     };
-    while tell.send(News::Looked(once().await)).is_ok() {
+    while sender.send(News::Looked(once().await)).is_ok() {
         sleep(SHORTEST).await;
         tokio::select! {
             () = sleep(every - SHORTEST) => {}
@@ -261,11 +261,11 @@ async fn look(bench: Arc<Bench>, every: Duration, again: Arc<Notify>, tell: mpsc
 }
 
 /// Calls for the candidates of all elections at intervals.
-async fn call(bench: Arc<Bench>, every: Duration, tell: mpsc::UnboundedSender<News>) {
+async fn call(bench: Arc<Bench>, every: Duration, sender: mpsc::UnboundedSender<News>) {
     loop {
         // The reads report a store that does not answer.
         if let Ok(roll) = bench.store.all_candidates().await
-            && tell.send(News::Called(roll)).is_err()
+            && sender.send(News::Called(roll)).is_err()
         {
             return;
         }

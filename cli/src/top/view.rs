@@ -39,11 +39,11 @@ const WAITING: usize = 8;
 impl Widths {
     /// The width left beside the other columns, and the two spaces between all of them.
     fn of(width: usize) -> Self {
-        let room = width.saturating_sub(1 + HELD + LEFT + CHANGES + WAITING + 2 * 5 + 1);
-        let bar = (room / 5).clamp(8, 20);
-        let room = room.saturating_sub(bar);
-        let leader = room * 2 / 5;
-        Self { election: room - leader, leader, bar }
+        let space = width.saturating_sub(1 + HELD + LEFT + CHANGES + WAITING + 2 * 5 + 1);
+        let bar = (space / 5).clamp(8, 20);
+        let space = space.saturating_sub(bar);
+        let leader = space * 2 / 5;
+        Self { election: space - leader, leader, bar }
     }
 }
 
@@ -52,18 +52,18 @@ impl View<'_> {
     pub(super) fn lines(&self, width: usize, height: usize) -> Vec<Line> {
         let shown = self.controls.shown(self.board, self.now);
         let widths = Widths::of(width);
-        let room = height.saturating_sub(FRAME);
+        let space = height.saturating_sub(FRAME);
         let chosen = self.controls.chosen(&shown);
-        let first = (chosen + 1).saturating_sub(room);
+        let first = (chosen + 1).saturating_sub(space);
         let mut lines = vec![self.title(shown.len(), width), Line::default(), self.headings(widths)];
-        for (index, (key, row)) in shown.iter().enumerate().skip(first).take(room) {
+        for (index, (key, row)) in shown.iter().enumerate().skip(first).take(space) {
             lines.push(self.row(key, row, widths, index == chosen));
         }
-        if shown.is_empty() && room > 0 {
+        if shown.is_empty() && space > 0 {
             lines.push(Line(vec![(Tone::Dim, format!(" {}", self.nothing()))]));
         }
         lines.resize(height.saturating_sub(3), Line::default());
-        lines.push(more(shown.len(), first, room));
+        lines.push(more(shown.len(), first, space));
         lines.push(self.word(shown.get(chosen).copied()));
         lines.push(self.footer());
         lines.truncate(height);
@@ -81,9 +81,9 @@ impl View<'_> {
         let elections = if count == "1" { "election" } else { "elections" };
         let count = format!("{count} {elections}, {held} held");
         let place = format!("  {}", self.place);
-        let room = width.saturating_sub(name.len() + count.len() + 2);
-        let place = shortened(&place, room);
-        let gap = " ".repeat(room.saturating_sub(place.chars().count()) + 1);
+        let space = width.saturating_sub(name.len() + count.len() + 2);
+        let place = shortened(&place, space);
+        let gap = " ".repeat(space.saturating_sub(place.chars().count()) + 1);
         Line(vec![(Tone::Strong, name.into()), (Tone::Dim, place), (Tone::Plain, gap + &count)])
     }
 
@@ -106,8 +106,8 @@ impl View<'_> {
     }
 
     fn row(&self, key: &str, row: &Row, widths: Widths, is_chosen: bool) -> Line {
-        let seat = row.seat(self.now);
-        let tone = match seat {
+        let state = row.state(self.now);
+        let tone = match state {
             "held" => Tone::Good,
             "overdue" => Tone::Bad,
             _ => Tone::Warn,
@@ -121,7 +121,7 @@ impl View<'_> {
                     (false, true) => Tone::Warn,
                     (false, false) => Tone::Good,
                 };
-                let text = if seat == "overdue" { seat.into() } else { short(left.left, left.is_bound) };
+                let text = if state == "overdue" { state.into() } else { short(left.left, left.is_bound) };
                 (tone, bar(left.left, left.lease, widths.bar), text)
             }
         };
@@ -129,10 +129,10 @@ impl View<'_> {
         let waiting = row.waiting.as_ref().map_or("-".into(), |waiting| waiting.len().to_string());
         Line(vec![
             (chosen, format!(" {}", cell(key, widths.election))),
-            (tone, format!("  {}", cell(&leader(row, seat), widths.leader))),
+            (tone, format!("  {}", cell(&leader(row, state), widths.leader))),
             (Tone::Plain, format!("  {}", cell(&age(row.held, self.now), HELD))),
             (bar_tone, format!("  {}", cell(&bar, widths.bar))),
-            (if seat == "overdue" { tone } else { Tone::Plain }, format!(" {left:>LEFT$}")),
+            (if state == "overdue" { tone } else { Tone::Plain }, format!(" {left:>LEFT$}")),
             (Tone::Plain, format!("  {:>CHANGES$}", row.changes)),
             (Tone::Plain, format!("  {waiting:>WAITING$}")),
         ])
@@ -183,13 +183,13 @@ impl View<'_> {
 }
 
 /// The leader, or the successor that was named, or the reason for the vacancy.
-fn leader(row: &Row, seat: &str) -> String {
+fn leader(row: &Row, state: &str) -> String {
     match (&row.entry, row.leader()) {
         (_, Some(leader)) => leader.to_owned(),
         (Entry::Released(release), _) if release.successor.is_some() => {
             format!("→ {}", release.successor.as_deref().unwrap_or_default())
         }
-        _ => format!("({seat})"),
+        _ => format!("({state})"),
     }
 }
 
@@ -199,14 +199,14 @@ fn waiting(key: &str, row: &Row) -> String {
     let names: Vec<_> =
         waiting.iter().map(|one| format!("{} {}", one.name, clock(one.standing_for))).collect();
     match names.as_slice() {
-        [] => format!("nobody answered that waits for {key}"),
+        [] => format!("no candidate answered that waits for {key}"),
         names => format!("waiting for {key}: {}", names.join(", ")),
     }
 }
 
 /// The numbers of lines above and below.
-fn more(shown: usize, first: usize, room: usize) -> Line {
-    let below = shown.saturating_sub(first + room);
+fn more(shown: usize, first: usize, space: usize) -> Line {
+    let below = shown.saturating_sub(first + space);
     let text = match (first, below) {
         (0, 0) => String::new(),
         (0, below) => format!(" {below} more below"),
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_does_not_answer_is_told_with_how_old_the_screen_is() {
+    fn a_store_that_does_not_answer_is_shown_with_the_age_of_the_screen() {
         let mut board = board();
         let word = |board: &Board| {
             let view = View { place: "", board, controls: &Controls::default(), now: at(79) };

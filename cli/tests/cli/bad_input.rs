@@ -85,15 +85,15 @@ fn a_server_that_does_not_answer_is_an_error_where_that_is_asked_for() {
 }
 
 #[test]
-fn a_server_that_does_not_answer_is_waited_for_and_that_is_told() {
+fn a_server_that_does_not_answer_is_waited_for_and_that_is_reported() {
     let mut server = NatsServer::start(Options::new());
     let url = format!("{}/ELECTIONS", server.url());
     assert_eq!(ended(&["init", "--store", &url]).code, Some(0));
     server.stop();
     let mut status = Running::start(incumbent(&["status", "jobs", "--store", &url]));
-    status.until_told("the warning", |line| line.starts_with("incumbent: waiting for the store: "));
+    status.until_reported("the warning", |line| line.starts_with("incumbent: waiting for the store: "));
     server.restart();
-    status.until_told("its end", |line| line == "incumbent: the store answers");
+    status.until_reported("its end", |line| line == "incumbent: the store answers");
     let status = status.wait();
     assert_eq!(status.code, Some(0), "{status:#?}");
     assert!(status.stdout.contains("vacant"), "{status:#?}");
@@ -192,7 +192,7 @@ fn a_file_of_another_program_is_refused() {
 }
 
 #[test]
-fn errors_are_told_as_json_where_that_is_asked_for() {
+fn errors_are_printed_as_json_where_that_is_asked_for() {
     let scratch = Scratch::new();
     let ended = refused(&["status", "jobs", "--store", &scratch.url, "--json"], 5, &[]);
     let error = &json(&ended.stderr)["error"];

@@ -19,7 +19,7 @@ fn typed(options: &[&str], text: &str) -> Ended {
 fn what_is_typed_runs_the_handlers_in_its_order() {
     let options = [&HANDLERS[..], &["--error-timeout", "0s"]].concat();
     let ended = typed(&options, "LEADER\nLEADER\nNOTLEADER\nERROR\nLEADER\nERROR\n");
-    let told: Vec<&str> = ended.stderr.lines().collect();
+    let reported: Vec<&str> = ended.stderr.lines().collect();
     let resumes = "incumbent: the candidacy resumes; messages dropped meanwhile: 0";
     let expected = [
         "on-won: begins",
@@ -31,16 +31,16 @@ fn what_is_typed_runs_the_handlers_in_its_order() {
         "on-error: minds",
         resumes,
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""));
 }
 
 #[test]
 fn a_mistake_says_what_is_understood() {
     let ended = typed(&HANDLERS, "LEDAER\nLEADER\n");
-    let told: Vec<&str> = ended.stderr.lines().collect();
+    let reported: Vec<&str> = ended.stderr.lines().collect();
     let mistake = "incumbent: \"LEDAER\" is not understood; type one of LEADER, NOTLEADER, ERROR";
-    assert_eq!(told, [mistake, "on-won: begins", "on-lost: ends"]);
+    assert_eq!(reported, [mistake, "on-won: begins", "on-lost: ends"]);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn what_is_typed_during_a_cool_down_is_dropped_and_counted() {
     command.stdin(reader);
     let mut run = Running::start(command);
     std::io::Write::write_all(&mut writer, b"ERROR\nLEADER\nNOTLEADER\n").unwrap();
-    run.until_told("the end of the cool-down", |line| line.ends_with("messages dropped meanwhile: 2"));
+    run.until_reported("the end of the cool-down", |line| line.ends_with("messages dropped meanwhile: 2"));
     drop(writer);
     assert_eq!(run.wait().code, Some(0));
 }
@@ -76,9 +76,9 @@ fn a_handler_reads_its_arguments_as_they_are_written() {
 #[test]
 fn a_handler_that_cannot_be_started_has_failed() {
     let ended = typed(&["--on-won", r#"["/no/such/command"]"#, "--on-error", "echo minds"], "LEADER\n");
-    let told: Vec<&str> = ended.stderr.lines().collect();
-    assert!(told[0].starts_with("incumbent: on-won failed: it cannot be started: "), "{told:?}");
-    assert_eq!(&told[1..], ["on-error: minds"]);
+    let reported: Vec<&str> = ended.stderr.lines().collect();
+    assert!(reported[0].starts_with("incumbent: on-won failed: it cannot be started: "), "{reported:?}");
+    assert_eq!(&reported[1..], ["on-error: minds"]);
 }
 
 #[test]
@@ -93,21 +93,33 @@ fn an_end_that_keeps_failing_gives_up_loudly() {
     let options = ["--on-won", "true", "--on-lost", "exit 1", "--retries", "2", "--retry-every", "10ms"];
     let ended = typed(&options, "LEADER\nNOTLEADER\n");
     assert_eq!(ended.code, Some(9), "{ended:?}");
-    let told: Vec<&str> = ended.stderr.lines().collect();
-    assert_eq!(told.len(), 4, "{told:?}");
-    assert!(told[..3].iter().all(|line| *line == "incumbent: on-lost failed: exit status: 1"), "{told:?}");
-    assert!(told[3].starts_with("incumbent: giving up: the end handler failed 3 times, "), "{told:?}");
+    let reported: Vec<&str> = ended.stderr.lines().collect();
+    assert_eq!(reported.len(), 4, "{reported:?}");
+    assert!(
+        reported[..3].iter().all(|line| *line == "incumbent: on-lost failed: exit status: 1"),
+        "{reported:?}"
+    );
+    assert!(
+        reported[3].starts_with("incumbent: giving up: the end handler failed 3 times, "),
+        "{reported:?}"
+    );
 }
 
 #[test]
-fn an_error_told_to_a_leader_runs_the_end_as_often_as_is_asked_for_in_all() {
+fn an_error_of_a_leader_runs_the_end_as_often_as_is_asked_for_in_all() {
     let options = ["--on-won", "true", "--on-lost", "exit 1", "--retries", "2", "--retry-every", "10ms"];
     let ended = typed(&options, "LEADER\nERROR\n");
     assert_eq!(ended.code, Some(9), "{ended:?}");
-    let told: Vec<&str> = ended.stderr.lines().collect();
-    assert_eq!(told.len(), 3, "{told:?}");
-    assert!(told[..2].iter().all(|line| *line == "incumbent: on-lost failed: exit status: 1"), "{told:?}");
-    assert!(told[2].starts_with("incumbent: giving up: the end handler failed 2 times, "), "{told:?}");
+    let reported: Vec<&str> = ended.stderr.lines().collect();
+    assert_eq!(reported.len(), 3, "{reported:?}");
+    assert!(
+        reported[..2].iter().all(|line| *line == "incumbent: on-lost failed: exit status: 1"),
+        "{reported:?}"
+    );
+    assert!(
+        reported[2].starts_with("incumbent: giving up: the end handler failed 2 times, "),
+        "{reported:?}"
+    );
 }
 
 #[test]
@@ -127,18 +139,21 @@ fn a_handler_that_takes_too_long_is_killed_where_that_is_asked_for() {
 #[test]
 fn with_json_output_and_states_are_lines_of_json() {
     let ended = typed(&["--on-won", "echo one; echo two >&2", "--json"], "LEADER\n");
-    let told: Vec<_> = ended.stderr.lines().map(crate::support::json).collect();
+    let reported: Vec<_> = ended.stderr.lines().map(crate::support::json).collect();
     let output = |stream: &str, line: &str| {
-        told.iter().any(|told| {
-            told["event"] == "output"
-                && told["handler"] == "on-won"
-                && told["stream"] == stream
-                && told["line"] == line
+        reported.iter().any(|reported| {
+            reported["event"] == "output"
+                && reported["handler"] == "on-won"
+                && reported["stream"] == stream
+                && reported["line"] == line
         })
     };
-    assert!(output("stdout", "one") && output("stderr", "two"), "{told:?}");
-    let states: Vec<_> =
-        told.iter().filter(|told| told["event"] == "state").map(|told| &told["state"]).collect();
+    assert!(output("stdout", "one") && output("stderr", "two"), "{reported:?}");
+    let states: Vec<_> = reported
+        .iter()
+        .filter(|reported| reported["event"] == "state")
+        .map(|reported| &reported["state"])
+        .collect();
     assert_eq!(states, ["LEADER", "NOTLEADER", "CLOSED"]);
 }
 

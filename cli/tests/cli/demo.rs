@@ -18,11 +18,11 @@ fn played(arguments: &[&str], faults: &[&str]) -> Ended {
     let mut demo = Running::start(incumbent(&arguments));
     let mut awaited: BTreeSet<&str> = faults.iter().copied().collect();
     demo.until("a leader after every fault", |line| {
-        let told = json(line);
-        if told["event"] == "fault" {
-            awaited.remove(told["fault"].as_str().unwrap());
+        let reported = json(line);
+        if reported["event"] == "fault" {
+            awaited.remove(reported["fault"].as_str().unwrap());
         }
-        (told["event"] == "won" && awaited.is_empty()).then_some(())
+        (reported["event"] == "won" && awaited.is_empty()).then_some(())
     });
     demo.signal(Signal::INT);
     demo.wait()
@@ -41,8 +41,8 @@ fn check(demo: &Ended, faults: &[&str]) {
     assert_eq!(demo.code, Some(0), "{demo:#?}");
     assert_eq!(summary["overlaps"], 0, "{demo:#?}");
     assert_eq!(summary["tokens_increase"], true, "{demo:#?}");
-    let told: Vec<Value> = demo.stdout.lines().map(json).collect();
-    let count = |event: &str| told.iter().filter(|line| line["event"] == event).count() as u64;
+    let reported: Vec<Value> = demo.stdout.lines().map(json).collect();
+    let count = |event: &str| reported.iter().filter(|line| line["event"] == event).count() as u64;
     assert_eq!(summary["terms"], count("won"));
     assert!(count("won") > faults.len() as u64, "{demo:#?}");
     let made: Vec<&String> = summary["faults"].as_object().unwrap().keys().collect();
@@ -72,8 +72,8 @@ fn processes_on_a_real_server_have_one_leader_at_a_time_and_a_missing_bucket_is_
     let faults = ["kill", "stop", "restart", "hand-over", "delete", "overwrite"];
     let demo = played(&["demo", "--store", &store, "--workers", "5"], &faults);
     check(&demo, &faults);
-    let told: Vec<Value> = demo.stdout.lines().map(json).collect();
-    let note = told.iter().find(|line| line["event"] == "note").unwrap();
+    let reported: Vec<Value> = demo.stdout.lines().map(json).collect();
+    let note = reported.iter().find(|line| line["event"] == "note").unwrap();
     assert!(note["message"].as_str().unwrap().starts_with("made the bucket DEMO"), "{note}");
     // A second demo finds the bucket there, and uses a key of its own.
     let again =
@@ -139,7 +139,7 @@ fn a_second_ctrl_c_kills_candidates_that_do_not_leave() {
         incumbent_testkit::process::pause(*candidate);
     }
     demo.signal(Signal::INT);
-    wait::until("somebody to leave", wait::GENEROUS, || {
+    wait::until("a candidate to leave", wait::GENEROUS, || {
         !is_running(candidates[0]) || !is_running(demo.pid())
     });
     demo.signal(Signal::INT);
@@ -149,7 +149,7 @@ fn a_second_ctrl_c_kills_candidates_that_do_not_leave() {
 }
 
 #[test]
-fn a_candidate_killed_by_somebody_else_is_told_and_started_again() {
+fn a_candidate_that_is_killed_from_outside_is_reported_and_started_again() {
     let mut demo = Running::start(incumbent(&["demo", "--for", "80s", "--faults", "none", "--json"]));
     demo.until("a leader", |line| (json(line)["event"] == "won").then_some(()));
     let victim = children(demo.pid())[0];

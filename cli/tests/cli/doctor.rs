@@ -79,17 +79,17 @@ fn a_bucket_on_server_2_10_is_examined_and_removes_what_expired_later() {
 }
 
 #[test]
-fn everything_that_would_break_the_promise_is_told_at_once() {
+fn everything_that_would_break_the_promise_is_reported_at_once() {
     let server = NatsServer::start(Options::new());
     let storage = jetstream::stream::StorageType::Memory;
     make_bucket(&server, kv::Config { bucket: "WILD".into(), history: 5, storage, ..Default::default() });
     let report = examined(&format!("{}/WILD", server.url()), &[], 4);
     let broken = found(&report, "broken");
     for what in ["kept in memory", "no TTL", "history is 5"] {
-        assert!(broken.iter().any(|told| told.contains(what)), "{what:?} in {broken:?}");
+        assert!(broken.iter().any(|reported| reported.contains(what)), "{what:?} in {broken:?}");
     }
     let weak = found(&report, "weak");
-    assert!(weak.iter().any(|told| told.contains("a purge of the bucket")), "{weak:?}");
+    assert!(weak.iter().any(|reported| reported.contains("a purge of the bucket")), "{weak:?}");
     assert_eq!((&report["safe"], &report["forecast"]), (&json!(false), &Value::Null));
 }
 
@@ -138,7 +138,7 @@ fn leaders_of_other_software_cannot_bear_markers() {
 }
 
 #[test]
-fn a_cluster_is_told_with_its_servers_and_one_that_is_away_is_weak() {
+fn a_cluster_is_shown_with_its_servers_and_one_that_is_away_is_weak() {
     let mut cluster = NatsCluster::start(3);
     let store = format!("nats://{}/ELECTIONS", cluster.addresses());
     let made = ended(&["init", "--store", &store, "--lease", "15s", "--replicas", "3", "--new"]);
@@ -155,11 +155,11 @@ fn a_cluster_is_told_with_its_servers_and_one_that_is_away_is_weak() {
     let away = (0..3).find(|n| cluster[*n].name() != leader).unwrap();
     let name = cluster[away].name().to_owned();
     cluster[away].kill();
-    let told = format!("the server {name:?} is away or behind");
-    incumbent_testkit::wait::until(&told, Duration::from_secs(60), || {
+    let reported = format!("the server {name:?} is away or behind");
+    incumbent_testkit::wait::until(&reported, Duration::from_secs(60), || {
         let doctor = ended(&["doctor", "--json", "--store", &store]);
         doctor.code == Some(0)
-            && found(&json(&doctor.stdout), "weak").iter().any(|what| what.starts_with(&told))
+            && found(&json(&doctor.stdout), "weak").iter().any(|what| what.starts_with(&reported))
     });
 }
 

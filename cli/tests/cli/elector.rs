@@ -8,8 +8,8 @@ use incumbent_testkit::process::{ChildGuard, is_running};
 use incumbent_testkit::wait;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::run::{delete, seat};
-use crate::support::{Ended, PATIENCE, Running, Scratch, children, ended, incumbent};
+use crate::run::{delete, state};
+use crate::support::{Ended, LIMIT, Running, Scratch, children, ended, incumbent};
 
 /// The arguments of a candidate whose lease does not end just because the machine is busy.
 fn arguments<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
@@ -24,8 +24,8 @@ fn started(scratch: &Scratch, name: &str, options: &[&str]) -> Running {
     Running::start(incumbent(&[&arguments(scratch, name)[..], options].concat()))
 }
 
-fn told(run: &mut Running, text: &str) -> String {
-    run.until_told(text, |line| line.contains(text))
+fn await_output(run: &mut Running, text: &str) -> String {
+    run.until_reported(text, |line| line.contains(text))
 }
 
 fn ends(mut run: Running) -> Ended {
@@ -38,20 +38,20 @@ fn file(scratch: &Scratch, name: &str) -> PathBuf {
 }
 
 #[test]
-fn begin_runs_on_winning_and_end_on_leaving_while_the_seat_is_held() {
+fn begin_runs_on_winning_and_end_on_leaving_while_the_lease_is_held() {
     let scratch = Scratch::made();
     let program = env!("CARGO_BIN_EXE_incumbent");
     let look = format!("{program} status jobs --store {} --json; echo why $INCUMBENT_REASON", scratch.url);
     let begin = "echo begins $INCUMBENT_KEY $INCUMBENT_NAME $INCUMBENT_SEQUENCE";
     let mut run = started(&scratch, "ada", &["--on-won", begin, "--on-lost", &look]);
-    let begun = told(&mut run, "on-won: begins jobs ada ");
+    let begun = await_output(&mut run, "on-won: begins jobs ada ");
     assert!(begun.rsplit(' ').next().unwrap().parse::<u64>().is_ok(), "{begun}");
     let ended = ends(run);
-    assert!(ended.stderr.contains("\"seat\":\"held\""), "{ended:?}");
+    assert!(ended.stderr.contains("\"state\":\"held\""), "{ended:?}");
     assert!(ended.stderr.contains("on-lost: why CLOSED"), "{ended:?}");
     assert!(!ended.stderr.contains("promise"), "{ended:?}");
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""));
-    assert_eq!(seat(&scratch), "released");
+    assert_eq!(state(&scratch), "released");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn what_begin_leaves_in_the_background_goes_on_until_end() {
     let begin = format!("sleep 1000 & echo $! > {0}.new; mv {0}.new {0}", pid.display());
     let end = format!("kill $(cat {})", pid.display());
     let mut run = started(&scratch, "ada", &["--on-won", &begin, "--on-lost", &end, "-v"]);
-    told(&mut run, "\"state\":\"LEADER\"");
+    await_output(&mut run, "\"state\":\"LEADER\"");
     let left: u32 = fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
     assert!(is_running(left));
     assert_eq!(ends(run).code, Some(0));
@@ -69,17 +69,17 @@ fn what_begin_leaves_in_the_background_goes_on_until_end() {
 }
 
 #[test]
-fn a_failing_begin_gives_the_seat_up_and_the_candidacy_resumes_after_the_error_timeout() {
+fn a_failing_begin_releases_the_lease_and_the_candidacy_resumes_after_the_error_timeout() {
     let scratch = Scratch::made();
     let first = file(&scratch, "first");
     let begin = format!("echo begins; test -e {0} || {{ touch {0}; exit 1; }}", first.display());
     let options = ["--on-won", &begin, "--on-error", "echo minds", "--error-timeout", "1s", "-v"];
     let mut run = started(&scratch, "ada", &options);
-    told(&mut run, "on-won failed: exit status: 1");
-    told(&mut run, "on-error: minds");
-    told(&mut run, "the candidacy resumes");
-    told(&mut run, "on-won: begins");
-    told(&mut run, "\"state\":\"LEADER\"");
+    await_output(&mut run, "on-won failed: exit status: 1");
+    await_output(&mut run, "on-error: minds");
+    await_output(&mut run, "the candidacy resumes");
+    await_output(&mut run, "on-won: begins");
+    await_output(&mut run, "\"state\":\"LEADER\"");
     assert_eq!(ends(run).code, Some(0));
 }
 
@@ -87,9 +87,9 @@ fn a_failing_begin_gives_the_seat_up_and_the_candidacy_resumes_after_the_error_t
 fn while_one_minds_its_error_another_leads() {
     let scratch = Scratch::made();
     let mut ada = started(&scratch, "ada", &["--on-won", "exit 1", "--error-timeout", "1h"]);
-    told(&mut ada, "on-won failed");
+    await_output(&mut ada, "on-won failed");
     let mut ben = started(&scratch, "ben", &["--on-won", "echo begins"]);
-    told(&mut ben, "on-won: begins");
+    await_output(&mut ben, "on-won: begins");
     assert_eq!(ends(ada).code, Some(0));
     assert_eq!(ends(ben).code, Some(0));
 }
@@ -101,10 +101,10 @@ fn a_failing_end_is_run_again_until_it_succeeds() {
     let end = format!("echo x >> {0}; test $(wc -l < {0}) -ge 3", count.display());
     let options = ["--on-won", "echo begins", "--on-lost", &end, "--retry-every", "10ms"];
     let mut run = started(&scratch, "ada", &options);
-    told(&mut run, "on-won: begins");
+    await_output(&mut run, "on-won: begins");
     assert_eq!(ends(run).code, Some(0));
     assert_eq!(fs::read_to_string(&count).unwrap(), "x\nx\nx\n");
-    assert_eq!(seat(&scratch), "released");
+    assert_eq!(state(&scratch), "released");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn an_end_that_keeps_failing_exits_loudly_and_says_who_leads() {
     let options =
         ["--on-won", "echo begins", "--on-lost", "exit 1", "--retries", "1", "--retry-every", "10ms"];
     let mut run = started(&scratch, "ada", &options);
-    told(&mut run, "on-won: begins");
+    await_output(&mut run, "on-won: begins");
     let ended = ends(run);
     assert_eq!(ended.code, Some(9), "{ended:?}");
     for part in ["giving up: the end handler failed 2 times", "The election is jobs", "before you start"] {
@@ -126,7 +126,7 @@ fn a_begin_that_hangs_is_stopped_and_ended() {
     let scratch = Scratch::made();
     let begin = "echo begins; exec sleep 1000";
     let mut run = started(&scratch, "ada", &["--on-won", begin, "--on-lost", "echo ends"]);
-    told(&mut run, "on-won: begins");
+    await_output(&mut run, "on-won: begins");
     let ended = ends(run);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stderr.contains("on-lost: ends"), "{ended:?}");
@@ -138,7 +138,7 @@ fn a_begin_that_hangs_and_ignores_the_signal_is_killed() {
     let begin = "trap '' TERM; echo begins; while :; do sleep 0.01; done";
     let options = ["--on-won", begin, "--on-lost", "echo ends", "--drain", "2s"];
     let mut run = started(&scratch, "ada", &options);
-    told(&mut run, "on-won: begins");
+    await_output(&mut run, "on-won: begins");
     let ended = ends(run);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stderr.contains("on-won failed: signal: 9 (SIGKILL)"), "{ended:?}");
@@ -146,14 +146,14 @@ fn a_begin_that_hangs_and_ignores_the_signal_is_killed() {
 }
 
 #[test]
-fn an_end_that_outlasts_the_lease_is_a_broken_promise_told_while_it_runs() {
+fn an_end_that_outlasts_the_lease_is_a_broken_promise_reported_while_it_runs() {
     let scratch = Scratch::made();
     let options = ["--on-won", "echo begins", "--on-lost", "echo ends; exec sleep 1000"];
     let mut run = Running::start(incumbent(&[&leased(&scratch, "ada", "5s")[..], &options].concat()));
-    told(&mut run, "on-won: begins");
+    await_output(&mut run, "on-won: begins");
     delete(&scratch);
-    told(&mut run, "on-lost: ends");
-    let broken = told(&mut run, "the promise of one leader is broken");
+    await_output(&mut run, "on-lost: ends");
+    let broken = await_output(&mut run, "the promise of one leader is broken");
     assert!(broken.contains("on-lost is still running"), "{broken}");
     // The handler would run for long; a second signal does not wait for it.
     run.signal(Signal::TERM);
@@ -173,12 +173,12 @@ fn an_end_that_outlasts_the_drain_keeps_the_election_until_it_has_ended() {
     let options = ["--on-won", "echo begins", "--on-lost", &end, "--drain", "200ms", "-v"];
     let health = ["--health", &check, "--health-interval", "100ms"];
     let mut run = started(&scratch, "ada", &[&options[..], &health].concat());
-    told(&mut run, "on-won: begins");
+    await_output(&mut run, "on-won: begins");
     fs::remove_file(&well).unwrap();
-    told(&mut run, "\"event\":\"lost\"");
-    assert_eq!(seat(&scratch), "held");
+    await_output(&mut run, "\"event\":\"lost\"");
+    assert_eq!(state(&scratch), "held");
     fs::write(&fifo, "go\n").unwrap();
-    wait::until("the election to be given up", wait::GENEROUS, || seat(&scratch) == "released");
+    wait::until("the election to be given up", wait::GENEROUS, || state(&scratch) == "released");
     let ended = ends(run);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(!ended.stderr.contains("promise"), "{ended:?}");
@@ -191,10 +191,10 @@ fn a_begin_that_fails_has_its_end_run_before_the_election_is_given_up() {
     let end = format!("{program} status jobs --store {} --json; echo why $INCUMBENT_REASON", scratch.url);
     let options = ["--on-won", "exit 1", "--on-lost", &end, "--error-timeout", "1h"];
     let mut run = started(&scratch, "ada", &options);
-    let said = run.told_until("the end", |line| line.contains("on-lost: why"));
+    let said = run.reported_until("the end", |line| line.contains("on-lost: why"));
     assert!(said.contains("on-lost: why HANDLER_FAILED"), "{said}");
-    assert!(said.contains("\"seat\":\"held\""), "{said}");
-    wait::until("the election to be given up", wait::GENEROUS, || seat(&scratch) == "released");
+    assert!(said.contains("\"state\":\"held\""), "{said}");
+    wait::until("the election to be given up", wait::GENEROUS, || state(&scratch) == "released");
     assert_eq!(ends(run).code, Some(0));
 }
 
@@ -203,13 +203,13 @@ fn a_begin_that_is_killed_for_its_time_has_its_end_run() {
     let scratch = Scratch::made();
     let options = ["--on-won", "exec sleep 1000", "--on-lost", "echo ends", "--handler-timeout", "5s"];
     let mut run = started(&scratch, "ada", &[&options[..], &["--error-timeout", "1h"]].concat());
-    told(&mut run, "on-won failed: signal: 9 (SIGKILL)");
-    told(&mut run, "on-lost: ends");
+    await_output(&mut run, "on-won failed: signal: 9 (SIGKILL)");
+    await_output(&mut run, "on-lost: ends");
     assert_eq!(ends(run).code, Some(0));
 }
 
 #[test]
-fn an_end_is_run_though_nobody_reads_what_the_begin_says() {
+fn an_end_is_run_though_the_output_of_the_begin_is_not_read() {
     let scratch = Scratch::made();
     let (full, ended) = (file(&scratch, "full"), file(&scratch, "ended"));
     // More bytes than the pipe and all buffers before it hold.
@@ -222,7 +222,7 @@ fn an_end_is_run_though_nobody_reads_what_the_begin_says() {
     wait::until("the end", wait::GENEROUS, || ended.exists());
     assert_eq!(fs::read_to_string(&ended).unwrap(), "DELETED\n");
     run.terminate();
-    assert_eq!(run.wait(PATIENCE).code(), Some(0));
+    assert_eq!(run.wait(LIMIT).code(), Some(0));
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn with_once_it_ends_after_a_term() {
     let scratch = Scratch::made();
     let options = ["--on-won", "echo begins", "--on-lost", "echo ends $INCUMBENT_REASON", "--once"];
     let mut run = started(&scratch, "ada", &options);
-    told(&mut run, "on-won: begins");
+    await_output(&mut run, "on-won: begins");
     delete(&scratch);
     let run = run.wait();
     assert_eq!(run.code, Some(1), "{run:?}");
@@ -241,7 +241,7 @@ fn with_once_it_ends_after_a_term() {
 fn a_candidate_that_is_not_elected_in_time_ends() {
     let scratch = Scratch::made();
     let mut ada = started(&scratch, "ada", &["--on-won", "echo begins"]);
-    told(&mut ada, "on-won: begins");
+    await_output(&mut ada, "on-won: begins");
     let words = [&arguments(&scratch, "ben")[..], &["--on-won", "echo never", "--wait", "1s"]].concat();
     let ben = ended(&words);
     assert_eq!(ben.code, Some(8), "{ben:?}");
@@ -257,12 +257,12 @@ fn an_unhealthy_leader_ends_its_work_and_leaves() {
     let check = format!("test -f {}", well.display());
     let options = ["--on-won", "echo begins", "--on-lost", "echo ends $INCUMBENT_REASON", "--health", &check];
     let mut run = started(&scratch, "ada", &[&options[..], &["--health-interval", "100ms"]].concat());
-    told(&mut run, "on-won: begins");
+    await_output(&mut run, "on-won: begins");
     fs::remove_file(&well).unwrap();
-    told(&mut run, "on-lost: ends UNHEALTHY");
-    wait::until("the seat to be given up", wait::GENEROUS, || seat(&scratch) == "released");
+    await_output(&mut run, "on-lost: ends UNHEALTHY");
+    wait::until("the lease to be released", wait::GENEROUS, || state(&scratch) == "released");
     fs::write(&well, "").unwrap();
-    told(&mut run, "on-won: begins");
+    await_output(&mut run, "on-won: begins");
     assert_eq!(ends(run).code, Some(0));
 }
 
@@ -276,16 +276,16 @@ fn the_work_is_ended_in_good_time_where_the_server_is_silent() {
                read -r up rest < /proc/uptime; echo $until $up $INCUMBENT_REASON";
     let words = ["run", "--store", &url, "--key", "jobs", "--on-won", "echo begins", "--on-lost", end];
     let mut run = Running::start(incumbent(&words));
-    told(&mut run, "on-won: begins");
+    await_output(&mut run, "on-won: begins");
     server.pause();
-    let line = told(&mut run, "on-lost: ");
+    let line = await_output(&mut run, "on-lost: ");
     let words: Vec<&str> = line.split(' ').skip(1).collect();
     let [deadline, now, reason] = words[..] else { panic!("{line}") };
     let (deadline, now) = (deadline.parse::<f64>().unwrap() / 1e9, now.parse::<f64>().unwrap());
     assert_eq!(reason, "EXPIRED");
     assert!(now < deadline, "ended at {now}, the lease was over at {deadline}");
     server.resume();
-    told(&mut run, "on-won: begins");
+    await_output(&mut run, "on-won: begins");
     assert_eq!(ends(run).code, Some(0));
     server.stop();
 }
@@ -296,13 +296,13 @@ fn a_supervisor_that_was_stopped_for_longer_ends_the_work_first_of_all() {
     let options = ["--on-won", "echo begins", "--on-lost", "echo ends $INCUMBENT_REASON."];
     let candidate = |name| Running::start(incumbent(&[&leased(&scratch, name, "5s")[..], &options].concat()));
     let mut ada = candidate("ada");
-    told(&mut ada, "on-won: begins");
+    await_output(&mut ada, "on-won: begins");
     incumbent_testkit::process::pause(ada.pid());
     let mut ben = candidate("ben");
-    told(&mut ben, "on-won: begins");
+    await_output(&mut ben, "on-won: begins");
     incumbent_testkit::process::resume(ada.pid());
-    told(&mut ada, "the promise of one leader is broken");
-    told(&mut ada, "on-lost: ends EXPIRED.");
+    await_output(&mut ada, "the promise of one leader is broken");
+    await_output(&mut ada, "on-lost: ends EXPIRED.");
     assert_eq!(ends(ben).code, Some(0));
     assert_eq!(ends(ada).code, Some(0));
 }
@@ -315,14 +315,14 @@ fn work_whose_supervisor_is_killed_is_ended_in_its_place() {
         format!("echo $INCUMBENT_REASON $INCUMBENT_SEQUENCE > {0}.new; mv {0}.new {0}", ended.display());
     let begin = "echo begins with $INCUMBENT_SEQUENCE";
     let mut run = started(&scratch, "ada", &["--on-won", begin, "--on-lost", &end, "-v"]);
-    let begun = told(&mut run, "on-won: begins with ");
-    told(&mut run, "\"state\":\"LEADER\"");
+    let begun = await_output(&mut run, "on-won: begins with ");
+    await_output(&mut run, "\"state\":\"LEADER\"");
     run.kill();
     wait::until("the end of the work", wait::GENEROUS, || ended.exists());
     let sequence = begun.rsplit(' ').next().unwrap();
     assert_eq!(fs::read_to_string(&ended).unwrap(), format!("KILLED {sequence}\n"));
     // No other candidate can lead yet: the lease of the killed one is not over.
-    assert_eq!(seat(&scratch), "held");
+    assert_eq!(state(&scratch), "held");
 }
 
 #[test]
@@ -344,16 +344,18 @@ fn a_begin_that_runs_when_the_supervisor_is_killed_is_killed_before_the_end() {
 }
 
 #[test]
-fn an_heir_that_is_killed_is_replaced_and_a_will_that_is_revoked_is_not_executed() {
+fn a_cleanup_process_that_is_killed_is_replaced_and_a_withdrawn_instruction_is_not_executed() {
     let scratch = Scratch::made();
     let count = file(&scratch, "count");
     let end = format!("echo x >> {}", count.display());
     let mut run = started(&scratch, "ada", &["--on-won", "echo begins", "--on-lost", &end, "-v"]);
-    told(&mut run, "\"state\":\"LEADER\"");
-    let heir = || children(run.pid());
-    let first = wait::until_some("the heir", wait::GENEROUS, || heir().first().copied());
+    await_output(&mut run, "\"state\":\"LEADER\"");
+    let cleanup = || children(run.pid());
+    let first = wait::until_some("the cleanup process", wait::GENEROUS, || cleanup().first().copied());
     kill_process(Pid::from_raw(first.try_into().unwrap()).unwrap(), Signal::KILL).unwrap();
-    wait::until("another heir", wait::GENEROUS, || heir().first().is_some_and(|heir| *heir != first));
+    wait::until("another cleanup process", wait::GENEROUS, || {
+        cleanup().first().is_some_and(|cleanup| *cleanup != first)
+    });
     assert_eq!(ends(run).code, Some(0));
     assert_eq!(fs::read_to_string(&count).unwrap(), "x\n");
 }

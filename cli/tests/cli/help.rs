@@ -109,7 +109,7 @@ fn shells_complete_the_commands_and_nothing_that_is_hidden() {
         for command in COMMANDS {
             assert!(script.stdout.contains(command), "{command} in {shell}");
         }
-        for hidden in ["run-guard", "run-exec", "run-heir", "demo-candidate"] {
+        for hidden in ["run-guard", "run-exec", "run-cleanup", "demo-candidate"] {
             assert!(!script.stdout.contains(hidden), "{hidden} in {shell}");
         }
     }

@@ -18,7 +18,7 @@ fn a_bucket_is_made_and_then_found_ready() {
 }
 
 #[test]
-fn a_bucket_that_differs_is_told_and_changed_only_when_asked_to() {
+fn a_bucket_that_differs_is_reported_and_changed_only_when_asked_to() {
     let server = NatsServer::start(Options::new());
     let store = format!("{}/ELECTIONS", server.url());
     assert_eq!(ended(&["init", "--store", &store, "--lease", "5s"]).code, Some(0));
@@ -32,7 +32,7 @@ fn a_bucket_that_differs_is_told_and_changed_only_when_asked_to() {
 }
 
 #[test]
-fn differences_are_told_as_json() {
+fn differences_are_printed_as_json() {
     let server = NatsServer::start(Options::new());
     let store = format!("{}/ELECTIONS", server.url());
     let made = ended(&["init", "--store", &store, "--lease", "5s", "--json"]);
@@ -71,8 +71,9 @@ fn what_only_a_bucket_can_have_is_refused_for_a_file() {
     ] {
         let refused = ended(&[&["init", "--store", &scratch.url], words].concat());
         assert_eq!(refused.code, Some(2), "{refused:?}");
-        let told = format!("incumbent: {option} is for a bucket of NATS, and this is a file: leave it out\n");
-        assert_eq!(refused.stderr, told);
+        let reported =
+            format!("incumbent: {option} is for a bucket of NATS, and this is a file: leave it out\n");
+        assert_eq!(refused.stderr, reported);
     }
     assert_eq!(std::fs::read_dir(scratch.folder.path()).unwrap().count(), 0);
 }

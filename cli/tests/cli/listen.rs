@@ -7,7 +7,7 @@ use incumbent_testkit::wait;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{PATIENCE, Running, Scratch, ended, incumbent, sequence};
+use crate::support::{LIMIT, Running, Scratch, ended, incumbent, sequence};
 
 /// A candidate that listens, and its address.
 fn listening(scratch: &Scratch, name: &str) -> (Running, String) {
@@ -16,8 +16,8 @@ fn listening(scratch: &Scratch, name: &str) -> (Running, String) {
     arguments.extend(["--lease", "5s", "--listen", "127.0.0.1:0"]);
     arguments.extend(["--", "sh", "-c", "echo leads with $INCUMBENT_SEQUENCE; exec sleep 1000"]);
     let mut run = Running::start(incumbent(&arguments));
-    let told = run.until_told("the address", |line| line.starts_with("incumbent: listening on "));
-    let address = told.rsplit(' ').next().unwrap().to_owned();
+    let reported = run.until_reported("the address", |line| line.starts_with("incumbent: listening on "));
+    let address = reported.rsplit(' ').next().unwrap().to_owned();
     (run, address)
 }
 
@@ -25,7 +25,7 @@ fn listening(scratch: &Scratch, name: &str) -> (Running, String) {
 #[track_caller]
 fn asked(address: &str, request: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -42,7 +42,7 @@ const OK: &str = "HTTP/1.1 200 OK";
 const UNAVAILABLE: &str = "HTTP/1.1 503 Service Unavailable";
 
 #[test]
-fn the_leader_is_told_with_its_token_and_the_others_with_who_leads() {
+fn a_leader_answers_with_its_token_and_other_candidates_with_who_leads() {
     let scratch = Scratch::made();
     let (mut ada, of_ada) = listening(&scratch, "ada");
     let first = sequence(&mut ada);
@@ -58,7 +58,7 @@ fn the_leader_is_told_with_its_token_and_the_others_with_who_leads() {
         let (status, body) = got(&of_ben, "/leader");
         status == UNAVAILABLE && serde_json::from_str::<Value>(&body).unwrap()["holder"] == "ada"
     };
-    wait::until("ben to follow ada", PATIENCE, follows);
+    wait::until("ben to follow ada", LIMIT, follows);
     assert_eq!(got(&of_ben, "/healthz"), (OK.into(), "ok\n".into()));
     ada.signal(Signal::TERM);
     assert_eq!(ada.wait().code, Some(0));
@@ -80,7 +80,7 @@ fn metric(page: &str, name: &str, labels: &str) -> f64 {
 /// Waits for the number: events are counted concurrently with their effects.
 #[track_caller]
 fn counts(address: &str, name: &str, labels: &str, count: f64) {
-    wait::until(&format!("{name} to be {count}"), PATIENCE, || {
+    wait::until(&format!("{name} to be {count}"), LIMIT, || {
         metric(&got(address, "/metrics").1, name, labels) == count
     });
 }
@@ -91,7 +91,7 @@ fn metrics_count_terms_their_ends_and_writes() {
     let (mut ada, address) = listening(&scratch, "ada");
     let first = sequence(&mut ada);
     let page = || got(&address, "/metrics").1;
-    wait::until("a renewal", PATIENCE, || {
+    wait::until("a renewal", LIMIT, || {
         metric(&page(), "incumbent_writes_total", "action=\"renew\",outcome=\"applied\"") > 0.0
     });
     counts(&address, "incumbent_terms_total", "", 1.0);
@@ -110,7 +110,7 @@ fn metrics_count_terms_their_ends_and_writes() {
 }
 
 #[test]
-fn what_is_no_request_of_ours_is_answered_and_hurts_nobody() {
+fn an_unknown_request_is_answered_and_does_no_harm() {
     let scratch = Scratch::made();
     let (_ada, address) = listening(&scratch, "ada");
     assert_eq!(got(&address, "/").0, "HTTP/1.1 404 Not Found");
@@ -143,10 +143,10 @@ fn a_candidate_with_handlers_listens_too() {
         ["run", "--store", &scratch.url, "--key", "jobs", "--name", "ada", "--lease", "30s", "--json"];
     let handlers = ["--listen", "127.0.0.1:0", "--on-won", "echo begins", "--on-lost", "true"];
     let mut run = Running::start(incumbent(&[&words[..], &handlers].concat()));
-    let told = run.until_told("the address", |line| line.contains("\"listening\""));
-    let told: Value = serde_json::from_str(&told).unwrap();
-    let address = told["address"].as_str().unwrap();
-    run.until_told("the beginning", |line| line.contains("begins"));
+    let reported = run.until_reported("the address", |line| line.contains("\"listening\""));
+    let reported: Value = serde_json::from_str(&reported).unwrap();
+    let address = reported["address"].as_str().unwrap();
+    run.until_reported("the beginning", |line| line.contains("begins"));
     let (status, body) = got(address, "/leader");
     assert_eq!(status, OK, "{body}");
     counts(address, "incumbent_terms_total", "", 1.0);
@@ -155,8 +155,8 @@ fn a_candidate_with_handlers_listens_too() {
 }
 
 #[test]
-fn a_console_has_nothing_to_tell() {
+fn a_console_has_nothing_to_report() {
     let refused = ended(&["run", "--store", "console:", "--on-won", "true", "--listen", "127.0.0.1:0"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.stderr.starts_with("incumbent: --listen tells of an election"), "{refused:?}");
+    assert!(refused.stderr.starts_with("incumbent: --listen reports on an election"), "{refused:?}");
 }

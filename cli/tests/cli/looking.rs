@@ -5,11 +5,11 @@ use incumbent_testkit::wait::until_some;
 use serde_json::json;
 
 use crate::support::{
-    PATIENCE, Running, Scratch, campaigning_for_long, ended, incumbent, json, leading, sequence,
+    LIMIT, Running, Scratch, campaigning_for_long, ended, incumbent, json, leading, sequence,
 };
 
 #[test]
-fn status_tells_the_holder_of_a_seat() {
+fn status_shows_the_holder_of_an_election() {
     let scratch = Scratch::made();
     let _ada = leading(&scratch.url, "jobs", "ada");
     let status = ended(&["status", "jobs", "--store", &scratch.url]);
@@ -17,20 +17,20 @@ fn status_tells_the_holder_of_a_seat() {
     let lines: Vec<&str> = status.stdout.lines().collect();
     assert_eq!(lines[..2], ["election    jobs", "leader      ada"]);
     let words = |line: &str| line.split_whitespace().next().unwrap_or_default().to_owned();
-    let told = ["since", "token", "lease", "margin", "renewed", "revision", "candidates"];
-    assert_eq!(lines[2..].iter().map(|line| words(line)).collect::<Vec<_>>(), told);
+    let reported = ["since", "token", "lease", "margin", "renewed", "revision", "candidates"];
+    assert_eq!(lines[2..].iter().map(|line| words(line)).collect::<Vec<_>>(), reported);
     assert!(lines[4].starts_with("lease       2.00 s, ") && lines[4].ends_with(" left"), "{lines:?}");
     assert_eq!(lines[5], "margin      220 ms before that the leader stops by itself");
     assert!(lines[6].starts_with("renewed     ") && lines[6].ends_with(" ago"), "{lines:?}");
-    assert!(lines[8].starts_with("candidates  ada  holds the seat, here for "), "{lines:?}");
+    assert!(lines[8].starts_with("candidates  ada  holds the lease, here for "), "{lines:?}");
     let status = json(&ended(&["status", "jobs", "--store", &scratch.url, "--json"]).stdout);
-    assert_eq!((&status["seat"], &status["leader"]["name"]), (&json!("held"), &json!("ada")));
+    assert_eq!((&status["state"], &status["leader"]["name"]), (&json!("held"), &json!("ada")));
     let (ago, left) = (status["renewed_ms_ago"].as_f64().unwrap(), status["left_ms"].as_f64().unwrap());
     assert!((ago + left - 2000.0).abs() < 0.01, "{status}");
 }
 
 #[test]
-fn status_tells_the_token_that_the_leader_has_and_how_long_it_leads() {
+fn status_shows_the_token_of_the_leader_and_how_long_it_has_led() {
     let scratch = Scratch::made();
     let words = ["run", "--store", &scratch.url, "--key", "jobs", "--name", "ada", "--lease", "6s"];
     let script = "echo leads with $INCUMBENT_TOKEN; exec sleep 1000";
@@ -39,16 +39,15 @@ fn status_tells_the_token_that_the_leader_has_and_how_long_it_leads() {
     let look = || json(&ended(&["status", "jobs", "--store", &scratch.url, "--json"]).stdout);
     assert_eq!(look()["token"], json!(token));
     let led = |status: &serde_json::Value| status["led_ms"].as_f64();
-    let renewed = until_some("a renewal", PATIENCE, || Some(look()).filter(|status| led(status).is_some()));
+    let renewed = until_some("a renewal", LIMIT, || Some(look()).filter(|status| led(status).is_some()));
     assert_eq!(renewed["token"], json!(token));
-    let later = until_some("more of the term", PATIENCE, || {
-        Some(look()).filter(|status| led(status) > led(&renewed))
-    });
+    let later =
+        until_some("more of the term", LIMIT, || Some(look()).filter(|status| led(status) > led(&renewed)));
     assert_eq!(later["token"], json!(token));
 }
 
 #[test]
-fn status_names_who_holds_the_seat_and_who_waits() {
+fn status_names_the_holder_and_the_waiting_candidates() {
     let mut server = NatsServer::start(Options::new());
     let bucket = format!("{}/ELECTIONS", server.url());
     assert_eq!(ended(&["init", "--store", &bucket, "--new", "--lease", "30s"]).code, Some(0));
@@ -57,7 +56,7 @@ fn status_names_who_holds_the_seat_and_who_waits() {
         let _ada = campaigning_for_long(store, "jobs", "ada");
         let stands = |names: &[&str]| {
             let wanted: Vec<_> = names.iter().map(|name| (json!(name), json!(*name == "ada"))).collect();
-            until_some("the candidates", PATIENCE, || {
+            until_some("the candidates", LIMIT, || {
                 let status = json(&ended(&["status", "jobs", "--store", store, "--json"]).stdout);
                 let all = status["candidates"].as_array()?;
                 let found: Vec<_> =
@@ -76,7 +75,7 @@ fn status_names_who_holds_the_seat_and_who_waits() {
 }
 
 #[test]
-fn status_tells_what_is_left_of_a_lease_by_the_servers_clock() {
+fn status_shows_what_is_left_of_a_lease_by_the_servers_clock() {
     let mut server = NatsServer::start(Options::new());
     let url = format!("{}/ELECTIONS", server.url());
     let made = ended(&["init", "--store", &url, "--new", "--lease", "30s"]);
@@ -91,16 +90,16 @@ fn status_tells_what_is_left_of_a_lease_by_the_servers_clock() {
     run.signal(rustix::process::Signal::TERM);
     assert_eq!(run.wait().code, Some(0));
     let status = json(&ended(&["status", "jobs", "--store", &url, "--json"]).stdout);
-    assert_eq!((&status["seat"], &status["left_ms"]), (&json!("released"), &json!(null)));
+    assert_eq!((&status["state"], &status["left_ms"]), (&json!("released"), &json!(null)));
     server.stop();
 }
 
 #[test]
-fn status_of_a_seat_nobody_ever_held_is_vacant_and_no_failure() {
+fn status_of_an_election_that_was_never_held_is_vacant_and_no_failure() {
     let scratch = Scratch::made();
     let status = ended(&["status", "jobs", "--store", &scratch.url]);
     assert_eq!(status.code, Some(0), "{status:?}");
-    assert!(status.stdout.contains("(vacant: nobody has held it"), "{status:?}");
+    assert!(status.stdout.contains("(vacant: it has never been held"), "{status:?}");
 }
 
 #[test]
@@ -116,14 +115,14 @@ fn status_lists_every_election_of_a_store() {
     let rows: Vec<Vec<&str>> = all.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(
         rows[0],
-        ["election", "seat", "leader", "since", "lease", "left", "candidates", "token"],
+        ["election", "state", "leader", "since", "lease", "left", "candidates", "token"],
         "{all:?}"
     );
     assert_eq!(rows[1], ["jobs", "released", "-", "-", "-", "-", "0", "-"], "{all:?}");
     assert_eq!(rows[2][..3], ["reports", "held", "ada"], "{all:?}");
     let all = ended(&["status", "--all", "--store", &scratch.url, "--json"]);
     let lines: Vec<_> = all.stdout.lines().map(json).collect();
-    assert_eq!((&lines[0]["election"], &lines[0]["seat"]), (&json!("jobs"), &json!("released")));
+    assert_eq!((&lines[0]["election"], &lines[0]["state"]), (&json!("jobs"), &json!("released")));
     assert_eq!(lines[0]["leader"], json!(null));
     assert_eq!((&lines[1]["election"], &lines[1]["leader"]["name"]), (&json!("reports"), &json!("ada")));
 }
@@ -137,7 +136,7 @@ fn the_store_may_be_named_by_the_environment() {
 }
 
 #[test]
-fn observe_tells_every_change_of_a_seat() {
+fn observe_prints_every_change_of_leader() {
     let scratch = Scratch::made();
     let mut observe =
         Running::start(incumbent(&["observe", "jobs", "--store", &scratch.url, "--count", "3"]));
@@ -150,10 +149,10 @@ fn observe_tells_every_change_of_a_seat() {
 }
 
 #[test]
-fn observe_tells_as_json_and_ends_after_its_time() {
+fn observe_prints_json_and_ends_after_its_time() {
     let scratch = Scratch::made();
     let observe = ended(&["observe", "jobs", "--store", &scratch.url, "--json", "--for", "1s"]);
     assert_eq!(observe.code, Some(0), "{observe:?}");
-    let told = json(observe.stdout.trim());
-    assert_eq!((&told["election"], &told["leader"]), (&json!("jobs"), &json!(null)));
+    let reported = json(observe.stdout.trim());
+    assert_eq!((&reported["election"], &reported["leader"]), (&json!("jobs"), &json!(null)));
 }

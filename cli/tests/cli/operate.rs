@@ -34,12 +34,12 @@ fn hands_over_in(store: &str) {
     sequence(&mut ada);
     let mut ben = candidate("ben");
     takes_part(&mut ben, "ada");
-    let handed = ended(&["hand-over", "jobs", "--to", "ben", "--yes", "--patience", "60s", "--store", store]);
+    let handed = ended(&["hand-over", "jobs", "--to", "ben", "--yes", "--timeout", "60s", "--store", store]);
     assert_eq!(handed.code, Some(0), "{handed:?}");
     assert!(handed.stdout.starts_with("jobs: ada handed over to ben, in "), "{handed:?}");
     sequence(&mut ben);
     let again = ended(&["hand-over", "jobs", "--to", "ben", "--yes", "--store", store]);
-    assert_eq!((again.code, again.stdout.as_str()), (Some(0), "jobs: ben holds the seat already\n"));
+    assert_eq!((again.code, again.stdout.as_str()), (Some(0), "jobs: ben leads already\n"));
     let all = ended(&["status", "--all", "--json", "--store", store]);
     assert_eq!(all.stdout.lines().count(), 1, "the request is no election: {all:?}");
 }
@@ -49,9 +49,9 @@ fn evicts_in(store: &str) {
     let mut ada = leading(store, "jobs", "ada");
     let evicted = ended(&["evict", "jobs", "--yes", "--store", store]);
     assert_eq!(evicted.code, Some(0), "{evicted:?}");
-    let told = "jobs: ada is evicted\n\
+    let reported = "jobs: ada is evicted\n\
                 the next leader waits 2.00 s, until the lease of ada is certainly over\n";
-    assert_eq!(evicted.stdout, told);
+    assert_eq!(evicted.stdout, reported);
     sequence(&mut ada);
 }
 
@@ -67,12 +67,12 @@ fn a_leader_on_a_server_hands_over_to_whom_the_operator_names() {
 }
 
 #[test]
-fn a_leader_in_a_file_is_evicted_and_it_is_told_how_long_the_next_one_waits() {
+fn a_leader_in_a_file_is_evicted_and_the_wait_of_the_next_one_is_printed() {
     evicts_in(&Scratch::made().url);
 }
 
 #[test]
-fn a_leader_on_a_server_is_evicted_and_it_is_told_how_long_the_next_one_waits() {
+fn a_leader_on_a_server_is_evicted_and_the_wait_of_the_next_one_is_printed() {
     let (_server, store) = server("2s");
     evicts_in(&store);
 }
@@ -103,11 +103,11 @@ fn a_candidate_that_stays_out_after_a_reset_leads_once_the_operator_accepts() {
     std::fs::remove_dir_all(&stored).unwrap();
     copy(&kept, &stored);
     server.restart();
-    let reset = ada.until_told("the reset", |line| line.contains("staying out"));
+    let reset = ada.until_reported("the reset", |line| line.contains("staying out"));
     let seen = reset.split("the largest token seen was ").nth(1).unwrap()[..33].to_owned();
 
     let asked = |seen: &str| {
-        let words = ["accept-reset", "jobs", "--seen", seen, "--yes", "--store", &store, "--patience", "4s"];
+        let words = ["accept-reset", "jobs", "--seen", seen, "--yes", "--store", &store, "--timeout", "4s"];
         ended(&[&words[..], &["--json"]].concat())
     };
     let zero = "0000000000000000-0000000000000001";
@@ -119,9 +119,9 @@ fn a_candidate_that_stays_out_after_a_reset_leads_once_the_operator_accepts() {
     assert!(refused.stderr.contains("jobs is still vacant after 4.00 s"), "{refused:?}");
     let accepted = asked(&seen);
     assert_eq!(accepted.code, Some(0), "{accepted:?}");
-    let told = json(&accepted.stdout);
+    let reported = json(&accepted.stdout);
     assert_eq!(
-        (&told["accepted"], &told["leader"], &told["seen"]),
+        (&reported["accepted"], &reported["leader"], &reported["seen"]),
         (&json!(true), &json!("ada"), &json!(seen))
     );
     sequence(&mut ada);
@@ -131,16 +131,15 @@ fn a_candidate_that_stays_out_after_a_reset_leads_once_the_operator_accepts() {
 fn a_successor_that_is_no_candidate_is_a_failure_that_says_so() {
     let scratch = Scratch::made();
     let _ada = leading(&scratch.url, "jobs", "ada");
-    let arguments = ["hand-over", "jobs", "--to", "nobody", "--yes", "--patience", "60s"];
+    let arguments = ["hand-over", "jobs", "--to", "nobody", "--yes", "--timeout", "60s"];
     let failed = ended(&[&arguments[..], &["--store", &scratch.url]].concat());
     assert_eq!(failed.code, Some(1), "{failed:?}");
-    let told =
-        "incumbent: ada gave jobs up, and took it again when nobody else did: is nobody a candidate?\n";
-    assert_eq!(failed.stderr, told);
+    let reported = "incumbent: ada gave jobs up, and took it again when no other candidate did: is nobody a candidate?\n";
+    assert_eq!(failed.stderr, reported);
 }
 
 #[test]
-fn a_vacant_seat_has_nobody_to_ask_and_nobody_to_evict() {
+fn a_vacant_election_has_no_leader_to_ask_or_evict() {
     let scratch = Scratch::made();
     let asked = ended(&["hand-over", "jobs", "--to", "ben", "--yes", "--store", &scratch.url]);
     assert_eq!(asked.code, Some(1), "{asked:?}");
@@ -174,7 +173,7 @@ fn without_a_terminal_nothing_is_done_that_was_not_confirmed() {
     for arguments in [&["evict", "jobs"][..], &["hand-over", "jobs", "--to", "ben"]] {
         let asked = ended(&[arguments, &["--store", &scratch.url]].concat());
         assert_eq!(asked.code, Some(2), "{asked:?}");
-        assert!(asked.stderr.contains("Say it with --yes"), "{asked:?}");
+        assert!(asked.stderr.contains("confirm with --yes"), "{asked:?}");
     }
     let status = ended(&["status", "jobs", "--store", &scratch.url, "--json"]);
     assert_eq!(json(&status.stdout)["leader"]["name"], "ada");

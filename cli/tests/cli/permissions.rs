@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::support::{Running, campaigning, ended, incumbent, json, leading, sequence, takes_part};
 
 /// Far longer than any step here takes, on however busy a machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// A user `name`, with the permissions that the program prints for it and an inbox of its own.
 fn user(name: &str, role: &str, keys: &[&str]) -> String {
@@ -61,7 +61,7 @@ fn every_role_can_do_what_it_must(version: NatsVersion) {
     assert_eq!(doctor.code, Some(0), "{doctor:?}");
     let mut ben = campaigning(&jobber, "jobs", "ben");
     takes_part(&mut ben, "ada");
-    let asked = ["hand-over", "jobs", "--to", "ben", "--yes", "--patience", "60s", "--store", &operator];
+    let asked = ["hand-over", "jobs", "--to", "ben", "--yes", "--timeout", "60s", "--store", &operator];
     assert_eq!(ended(&asked).code, Some(0));
     let first = sequence(&mut ben);
     assert_eq!(ended(&["evict", "jobs", "--yes", "--store", &operator]).code, Some(0));
@@ -96,7 +96,7 @@ fn a_candidate_of_one_election_cannot_touch_another() {
     assert_eq!(tokio::runtime::Runtime::new().unwrap().block_on(streams(&server)), ["KV_ELECTIONS 30s"]);
     // Neither would the program itself.
     let mut eve = campaigning(&store(&server, "jobber"), "notes", "eve");
-    eve.until_told("the denial", |line| line.contains("$KV.ELECTIONS.notes"));
+    eve.until_reported("the denial", |line| line.contains("$KV.ELECTIONS.notes"));
     eve.kill();
     let evicted = ended(&["evict", "reports", "--yes", "--fail-fast", "--store", &store(&server, "jobber")]);
     assert_eq!(evicted.code, Some(6), "{evicted:?}");
@@ -139,7 +139,7 @@ async fn hostile(server: &NatsServer, user: &str) {
 }
 
 /// The candidates that this user sees.
-fn told(server: &NatsServer, user: &str) -> Option<Vec<String>> {
+fn listed(server: &NatsServer, user: &str) -> Option<Vec<String>> {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let present = runtime.block_on(async {
         let store = incumbent::Store::open(&store(server, user)).await.unwrap();
@@ -153,25 +153,25 @@ fn told(server: &NatsServer, user: &str) -> Option<Vec<String>> {
 }
 
 #[track_caller]
-fn those_who_stand_are_told_to_those_who_may_ask(version: NatsVersion) {
+fn candidates_are_listed_for_users_that_may_ask(version: NatsVersion) {
     let server = server(version, "30s");
     let _jobs = leading(&store(&server, "jobber"), "jobs", "ada");
     let _reports = leading(&store(&server, "reporter"), "reports", "rita");
-    let everybody = Some(vec!["ada".to_owned(), "rita".to_owned()]);
+    let both = Some(vec!["ada".to_owned(), "rita".to_owned()]);
     for user in ["observer", "operator", "root"] {
-        wait::until("both to be told", PATIENCE, || told(&server, user) == everybody);
+        wait::until("both to be permitted", LIMIT, || listed(&server, user) == both);
     }
-    wait::until("the denial to be told in time", PATIENCE, || told(&server, "jobber").is_none());
+    wait::until("the denial to be reported in time", LIMIT, || listed(&server, "jobber").is_none());
 }
 
 #[test]
-fn those_who_stand_are_told_to_those_who_may_ask_on_the_newest_server() {
-    those_who_stand_are_told_to_those_who_may_ask(NatsVersion::default());
+fn candidates_are_listed_for_users_that_may_ask_on_the_newest_server() {
+    candidates_are_listed_for_users_that_may_ask(NatsVersion::default());
 }
 
 #[test]
-fn those_who_stand_are_told_to_those_who_may_ask_on_an_old_server() {
-    those_who_stand_are_told_to_those_who_may_ask(NatsVersion::V2_10);
+fn candidates_are_listed_for_users_that_may_ask_on_an_old_server() {
+    candidates_are_listed_for_users_that_may_ask(NatsVersion::V2_10);
 }
 
 /// The existing streams, and the age limit of each one's messages.
@@ -183,10 +183,10 @@ async fn streams(server: &NatsServer) -> Vec<String> {
 }
 
 #[test]
-fn the_permissions_are_told_as_a_server_reads_them() {
-    let told = ended(&["permissions", "jobs", "--role", "candidate", "--store", "nats://h/ELECTIONS"]);
+fn the_permissions_are_printed_as_a_server_reads_them() {
+    let reported = ended(&["permissions", "jobs", "--role", "candidate", "--store", "nats://h/ELECTIONS"]);
     assert_eq!(
-        told.stdout,
+        reported.stdout,
         "permissions: {\n  publish: { allow: [\n    \"$KV.ELECTIONS.jobs\"\n    \"$JS.API.INFO\"\n    \
          \"$JS.API.STREAM.INFO.KV_ELECTIONS\"\n    \"$JS.API.STREAM.MSG.GET.KV_ELECTIONS\"\n    \
          \"$JS.API.CONSUMER.CREATE.KV_ELECTIONS\"\n    \"$JS.FC.KV_ELECTIONS.>\"\n    \

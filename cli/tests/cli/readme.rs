@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use incumbent_testkit::process::ChildGuard;
 
-use crate::support::PATIENCE;
+use crate::support::LIMIT;
 
 /// The lines of the README's shell examples, in their order.
 fn commands() -> Vec<String> {
@@ -37,7 +37,7 @@ fn every_command_of_the_readme_does_what_it_says() {
         let mut shell = Command::new("sh");
         shell.args(["-c", &typed(line)]).current_dir(folder.path()).env("PATH", &path);
         shell.env_remove("INCUMBENT_STORE").stdin(Stdio::null()).stdout(Stdio::null());
-        let status = ChildGuard::spawn(shell).unwrap().wait(PATIENCE);
+        let status = ChildGuard::spawn(shell).unwrap().wait(LIMIT);
         assert!(status.success(), "{line}: {status}");
         ran += 1;
     }

@@ -19,7 +19,7 @@ fn bucket() -> (NatsServer, String) {
 }
 
 /// A program's output and exit code, after the command line.
-fn told(line: &str, ended: &Ended) -> String {
+fn transcript(line: &str, ended: &Ended) -> String {
     cleaned(line, ended, str::to_owned)
 }
 
@@ -88,7 +88,7 @@ fn doctor_examines_a_bucket_for_programs() {
 }
 
 #[test]
-fn doctor_tells_what_is_broken_and_what_to_change() {
+fn doctor_prints_what_is_broken_and_what_to_change() {
     let server = NatsServer::start(Options::new());
     let url = format!("{}/ELECTIONS", server.url());
     assert_eq!(ended(&["init", "--store", &url, "--lease", "2s", "--new"]).code, Some(0));
@@ -119,7 +119,7 @@ fn every_role_is_granted_what_it_needs_and_no_more() {
 }
 
 #[test]
-fn init_makes_a_bucket_tells_a_difference_and_changes_it_when_told() {
+fn init_makes_a_bucket_prints_a_difference_and_changes_it_when_asked() {
     let server = NatsServer::start(Options::new());
     let url = format!("{}/ELECTIONS", server.url());
     let lines = [
@@ -186,8 +186,9 @@ fn a_term(store: &str, option: &str) -> String {
 
 /// A log without timestamps, and without the library's messages about the same term.
 fn logged(text: &str) -> String {
-    let lines =
-        text.lines().filter(|line| !line.contains(" incumbent::hub") && !line.contains("the leader changed"));
+    let lines = text
+        .lines()
+        .filter(|line| !line.contains(" incumbent::driver") && !line.contains("the leader changed"));
     let plain = lines.map(|line| match line.find("  INFO ").or_else(|| line.find("  WARN ")) {
         Some(at) if line.starts_with("20") => line[at + 2..].to_owned(),
         _ => line.to_owned(),
@@ -217,7 +218,7 @@ fn a_term_of_handlers(store: &str, option: &str) -> String {
     run.env("FIRST", first.path().join("first"));
     let mut run = Running::start(run);
     let said =
-        run.told_until("the second term", |line| line.contains("LEADER") && !line.contains("NOTLEADER"));
+        run.reported_until("the second term", |line| line.contains("LEADER") && !line.contains("NOTLEADER"));
     run.signal(Signal::TERM);
     let mut ended = run.wait();
     ended.stderr = said + &ended.stderr;
@@ -255,7 +256,7 @@ fn handlers_are_tried_out_by_hand() {
 }
 
 #[test]
-fn a_seat_that_is_handed_over_is_told() {
+fn a_hand_over_is_printed() {
     let scratch = Scratch::made();
     let (_server, url) = bucket();
     let candidate = |store: &str, name: &str| {
@@ -272,7 +273,7 @@ fn a_seat_that_is_handed_over_is_told() {
             sequence(after);
             return said;
         }
-        assert!(said.contains("took it again when nobody else did"), "{said}");
+        assert!(said.contains("took it again when no other candidate did"), "{said}");
         sequence(before);
     };
     for store in [&scratch.url, &url] {
@@ -280,10 +281,9 @@ fn a_seat_that_is_handed_over_is_told() {
         sequence(&mut ada);
         let mut ben = candidate(store, "ben");
         takes_part(&mut ben, "ada");
-        let first = handed(store, &mut ada, &mut ben, "hand-over jobs --to ben --yes --patience 1min");
+        let first = handed(store, &mut ada, &mut ben, "hand-over jobs --to ben --yes --timeout 1min");
         takes_part(&mut ada, "ben");
-        let second =
-            handed(store, &mut ben, &mut ada, "hand-over jobs --to ada --yes --patience 1min --json");
+        let second = handed(store, &mut ben, &mut ada, "hand-over jobs --to ada --yes --timeout 1min --json");
         snapshot::assert("hand-over", &(first + &second));
     }
 }
@@ -294,7 +294,7 @@ fn what_cannot_be_is_refused_with_a_remedy() {
     let mut text = String::new();
     let no_store = ["status jobs", "run --key jobs -- true", "observe jobs", "doctor", "init", "top"];
     for line in no_store {
-        text += &told(line, &ended(&line.split(' ').collect::<Vec<_>>()));
+        text += &transcript(line, &ended(&line.split(' ').collect::<Vec<_>>()));
     }
     let lines = [
         "run --key jobs",

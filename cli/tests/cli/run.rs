@@ -46,9 +46,9 @@ pub(crate) fn pid(running: &mut Running) -> u32 {
 }
 
 #[track_caller]
-pub(crate) fn seat(scratch: &Scratch) -> String {
+pub(crate) fn state(scratch: &Scratch) -> String {
     let status = ended(&["status", "jobs", "--store", &scratch.url, "--json"]);
-    json(&status.stdout)["seat"].as_str().unwrap().to_owned()
+    json(&status.stdout)["state"].as_str().unwrap().to_owned()
 }
 
 /// Deletes the key as an operator would.
@@ -72,7 +72,7 @@ fn the_command_knows_its_term_and_its_exit_code_is_passed_on() {
     assert_eq!((key, name), ("jobs", "ada"));
     let token: incumbent::Token = token.parse().unwrap();
     assert_eq!(token.sequence.0.to_string(), sequence);
-    assert_eq!(seat(&scratch), "released");
+    assert_eq!(state(&scratch), "released");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn exit_codes_are_those_of_a_shell() {
 }
 
 #[test]
-fn a_signal_is_passed_on_and_the_seat_is_held_until_the_command_has_ended() {
+fn a_signal_is_passed_on_and_the_lease_is_held_until_the_command_has_ended() {
     let scratch = Scratch::made();
     let script =
         "trap 'echo ending; read line < \"$FIFO\"; exit 0' TERM; echo $$; while :; do sleep 0.01; done";
@@ -103,11 +103,11 @@ fn a_signal_is_passed_on_and_the_seat_is_held_until_the_command_has_ended() {
     pid(&mut run);
     run.signal(Signal::TERM);
     run.until("the command to take notice", |line| (line == "ending").then_some(()));
-    assert_eq!(seat(&scratch), "held");
+    assert_eq!(state(&scratch), "held");
     std::fs::write(&fifo, "go\n").unwrap();
     let run = run.wait();
     assert_eq!(run.code, Some(0), "{run:?}");
-    assert_eq!(seat(&scratch), "released");
+    assert_eq!(state(&scratch), "released");
 }
 
 fn rustix_mkfifo(path: &Path) {
@@ -148,7 +148,7 @@ fn a_command_that_ignores_the_signal_is_killed_when_the_grace_is_over() {
     run.signal(Signal::TERM);
     assert_eq!(run.wait().code, Some(137));
     assert!(!is_running(command));
-    assert_eq!(seat(&scratch), "released");
+    assert_eq!(state(&scratch), "released");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn the_command_of_a_stopped_supervisor_is_dead_before_another_leads() {
 }
 
 #[test]
-fn a_term_that_somebody_else_ends_ends_the_command_at_once_and_the_next_begins_it_again() {
+fn a_term_ended_from_outside_ends_the_command_at_once_and_the_next_term_begins_it_again() {
     let scratch = Scratch::made();
     let script = "trap '' TERM; echo $INCUMBENT_SEQUENCE; while :; do sleep 0.01; done";
     let mut run = started(&scratch, "ada", &[], script);
@@ -246,20 +246,20 @@ fn a_candidate_that_waits_leaves_at_once_when_asked() {
     let mut leader = started(&scratch, "ada", &[], "echo $$; exec sleep 1000");
     pid(&mut leader);
     let mut waiting = started(&scratch, "ben", &["-v"], "echo never");
-    waiting.until_told("who leads", |line| line.contains("leader=\"ada\""));
+    waiting.until_reported("who leads", |line| line.contains("leader=\"ada\""));
     waiting.signal(Signal::TERM);
     let waiting = waiting.wait();
     assert_eq!((waiting.code, waiting.stdout.as_str()), (Some(0), ""), "{waiting:?}");
-    assert_eq!(seat(&scratch), "held");
+    assert_eq!(state(&scratch), "held");
 }
 
 #[test]
-fn what_happens_is_told_as_json_on_the_standard_error() {
+fn events_are_printed_as_json_on_the_standard_error() {
     let scratch = Scratch::made();
     let ended = ran(&scratch, &["--json"], "exit 5");
-    let told: Vec<_> = ended.stderr.lines().map(json).collect();
-    let events: Vec<&str> = told.iter().map(|line| line["event"].as_str().unwrap()).collect();
+    let reported: Vec<_> = ended.stderr.lines().map(json).collect();
+    let events: Vec<&str> = reported.iter().map(|line| line["event"].as_str().unwrap()).collect();
     assert_eq!(events, ["won", "exited", "lost"], "{ended:?}");
-    assert_eq!(told[1]["code"], 5);
-    assert_eq!(told[2]["reason"], "CLOSED");
+    assert_eq!(reported[1]["code"], 5);
+    assert_eq!(reported[2]["reason"], "CLOSED");
 }

@@ -9,7 +9,7 @@ use incumbent_testkit::wait;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::run::{pid, started};
-use crate::support::{PATIENCE, Running, Scratch, children, ended, incumbent, json};
+use crate::support::{LIMIT, Running, Scratch, children, ended, incumbent, json};
 
 /// Leaves its process group and its session, prints its number, and stays.
 const AWAY: &str = "(setsid sh -c 'echo $$; exec sleep 1000' &)";
@@ -138,11 +138,12 @@ fn a_supervisor_that_was_stopped_with_its_guard_kills_the_command_before_anythin
     // No process was left to end it meanwhile.
     assert!(is_running(command));
     process::resume(ada.pid());
-    let told = ada.told_until("the end of the term", |line| line.contains("\"lost\""));
-    let events: Vec<_> = told.lines().map(json).filter(|told| told["event"] != "warning").collect();
-    let names: Vec<&str> = events.iter().map(|told| told["event"].as_str().unwrap()).collect();
-    assert_eq!(names, ["won", "exited", "lost"], "{told}");
-    assert_eq!(events[1]["code"], 137, "{told}");
+    let reported = ada.reported_until("the end of the term", |line| line.contains("\"lost\""));
+    let events: Vec<_> =
+        reported.lines().map(json).filter(|reported| reported["event"] != "warning").collect();
+    let names: Vec<&str> = events.iter().map(|reported| reported["event"].as_str().unwrap()).collect();
+    assert_eq!(names, ["won", "exited", "lost"], "{reported}");
+    assert_eq!(events[1]["code"], 137, "{reported}");
     assert!(!is_running(command));
     process::resume(guards[0]);
 }
@@ -180,21 +181,21 @@ fn a_command_that_ignores_sigterm_is_dead_with_its_group_before_the_deadline() {
 }
 
 #[test]
-fn a_command_that_fills_the_pipe_nobody_reads_costs_no_term() {
+fn a_command_that_fills_a_pipe_without_a_reader_costs_no_term() {
     let scratch = Scratch::made();
     let mut run = ChildGuard::spawn(incumbent(&command(&scratch, &["5s", "--json"], "exec yes"))).unwrap();
     let revision = || {
         let status = json(&ended(&["status", "jobs", "--store", &scratch.url, "--json"]).stdout);
-        (status["seat"] == "held").then(|| status["revision"].as_u64().unwrap())
+        (status["state"] == "held").then(|| status["revision"].as_u64().unwrap())
     };
     let first = wait::until_some("a leader", wait::GENEROUS, revision);
     // There are three renewals to a lease.
     wait::until("a lease and more", wait::GENEROUS, || revision().is_some_and(|now| now >= first + 4));
     kill_process(Pid::from_raw(run.pid().try_into().unwrap()).unwrap(), Signal::TERM).unwrap();
-    let mut told = run.take_stderr().unwrap();
-    assert_eq!(run.wait(PATIENCE).code(), Some(0));
+    let mut reported = run.take_stderr().unwrap();
+    assert_eq!(run.wait(LIMIT).code(), Some(0));
     let mut text = String::new();
-    told.read_to_string(&mut text).unwrap();
+    reported.read_to_string(&mut text).unwrap();
     let events: Vec<_> = text.lines().map(|line| json(line)["event"].clone()).collect();
     assert_eq!(events, ["won", "exited", "lost"], "{text}");
 }
@@ -208,10 +209,10 @@ fn the_deadline_file_moves_with_every_renewal() {
         echo $b $unix $token; echo $INCUMBENT_TOKEN";
     let ended = ended(&command(&scratch, &["5s"], script));
     let words: Vec<&str> = ended.stdout.split_whitespace().collect();
-    let [first, unix, token, second, later, same, told] = words[..] else { panic!("{ended:?}") };
+    let [first, unix, token, second, later, same, reported] = words[..] else { panic!("{ended:?}") };
     assert!(second.parse::<u64>().unwrap() > first.parse().unwrap(), "{ended:?}");
     assert!(later.parse::<f64>().unwrap() > unix.parse().unwrap(), "{ended:?}");
-    assert_eq!((token, same), (told, told));
+    assert_eq!((token, same), (reported, reported));
 }
 
 #[test]
@@ -244,7 +245,7 @@ fn a_command_is_ended_in_good_time_where_the_server_is_silent() {
 }
 
 #[test]
-fn a_command_does_not_begin_before_it_is_told_to() {
+fn a_command_does_not_begin_before_it_is_let_go() {
     let parent = std::process::id().to_string();
     let words = ["run-exec", "--parent", &parent, "--", "sh", "-c", "echo begun $$"];
     let mut exec = Running::start(incumbent(&words));
@@ -254,7 +255,7 @@ fn a_command_does_not_begin_before_it_is_told_to() {
         String::from_utf8(said.stdout).unwrap()
     };
     // A supervisor that is stopped before its guard knows of the process leaves it in this state.
-    wait::until("that it waits", PATIENCE, || state(exec.pid()).starts_with('T'));
+    wait::until("that it waits", LIMIT, || state(exec.pid()).starts_with('T'));
     exec.signal(Signal::CONT);
     let begun = format!("begun {}", exec.pid());
     exec.until("the command", |line| (line == begun).then_some(()));

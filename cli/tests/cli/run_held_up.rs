@@ -11,7 +11,7 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::run::pid;
-use crate::support::{PATIENCE, Running, Scratch, children, incumbent, takes_part};
+use crate::support::{LIMIT, Running, Scratch, children, incumbent, takes_part};
 
 /// Ignores every signal that can be ignored.
 const STUBBORN: &str = "trap '' TERM; echo $$; while :; do sleep 0.01; done";
@@ -29,7 +29,7 @@ fn hand_over(scratch: &Scratch, to: &str) -> Running {
 }
 
 fn gone(what: &str, pid: u32) {
-    wait::until(what, PATIENCE, || !is_running(pid));
+    wait::until(what, LIMIT, || !is_running(pid));
 }
 
 fn kill(pid: u32) {
@@ -40,7 +40,7 @@ fn kill(pid: u32) {
 fn guard(run: &Running) -> u32 {
     let is_guard =
         |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "run-guard\n");
-    wait::until_some("the guard", PATIENCE, || children(run.pid()).into_iter().find(is_guard))
+    wait::until_some("the guard", LIMIT, || children(run.pid()).into_iter().find(is_guard))
 }
 
 /// The first thread of a process, stopped until this is dropped; its other threads go on.
@@ -101,13 +101,13 @@ fn a_folder_that_hangs_holds_up_no_end_of_the_command() {
     // Opening it for writing blocks, because it has no reader.
     let next = Path::new(&folder).join("next");
     let is_made = || std::process::Command::new("mkfifo").arg(&next).status().unwrap().success();
-    wait::until("that it can be made between two renewals", PATIENCE, is_made);
+    wait::until("that it can be made between two renewals", LIMIT, is_made);
     let revision = || {
         let status = crate::support::ended(&["status", "jobs", "--store", &scratch.url, "--json"]);
         crate::support::json(&status.stdout)["revision"].as_u64()
     };
     let before = revision();
-    wait::until("a renewal or two", PATIENCE, || revision() > before.map(|revision| revision + 2));
+    wait::until("a renewal or two", LIMIT, || revision() > before.map(|revision| revision + 2));
     assert_eq!(
         fs::read_to_string(Path::new(&folder).join("deadline")).unwrap().lines().count(),
         1,
@@ -129,7 +129,7 @@ fn a_guard_that_is_stopped_when_its_supervisor_is_killed_ends_the_command_all_th
     process::pause(guard(&ada));
     ada.kill();
     gone("what the command has started", left);
-    wait::until("the folder to be removed", PATIENCE, || !fs::exists(&folder).unwrap());
+    wait::until("the folder to be removed", LIMIT, || !fs::exists(&folder).unwrap());
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn what_is_left_of_a_supervisor_that_was_killed_with_its_guard_is_ended_by_the_n
     let is_grouped = group.contains("/incumbent-");
     assert!(fs::exists(&folder).unwrap());
     let mut ben = candidate(&scratch, "ben", &["--lease", "5s"], "echo leads; exec sleep 1000");
-    wait::until("the folder to be removed", PATIENCE, || !fs::exists(&folder).unwrap());
+    wait::until("the folder to be removed", LIMIT, || !fs::exists(&folder).unwrap());
     if is_grouped {
         gone("what was left", left);
     } else {

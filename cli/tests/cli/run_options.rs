@@ -8,8 +8,8 @@ use incumbent_testkit::process::{ChildGuard, is_running};
 use incumbent_testkit::wait;
 use rustix::process::Signal;
 
-use crate::run::{delete, pid, seat};
-use crate::support::{PATIENCE, Running, Scratch, ended, incumbent};
+use crate::run::{delete, pid, state};
+use crate::support::{LIMIT, Running, Scratch, ended, incumbent};
 
 /// The arguments of a candidate whose lease does not end just because the machine is busy.
 fn arguments<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
@@ -31,8 +31,8 @@ fn a_candidate_that_is_not_elected_in_time_says_who_is_and_ends() {
     pid(&mut ada);
     let ben = ended(&command(&scratch, "ben", &["--wait", "1s"], "echo never"));
     assert_eq!((ben.code, ben.stdout.as_str()), (Some(8), ""), "{ben:?}");
-    assert!(ben.stderr.contains("not elected within 1s; the seat is held by "), "{ben:?}");
-    assert_eq!(seat(&scratch), "held");
+    assert!(ben.stderr.contains("not elected within 1s; ada leads"), "{ben:?}");
+    assert_eq!(state(&scratch), "held");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn without_a_place_for_its_folder_it_says_how_to_name_one() {
 }
 
 #[test]
-fn a_leader_whose_standard_error_nobody_reads_leads_on() {
+fn a_leader_whose_standard_error_is_not_read_leads_on() {
     let scratch = Scratch::made();
     for option in ["-v", "--json"] {
         let words = command(&scratch, "ada", &["--on-exit", "restart", option], "echo $INCUMBENT_SEQUENCE");
@@ -72,7 +72,7 @@ fn a_leader_whose_standard_error_nobody_reads_leads_on() {
         let [first, second] = [lines.next(), lines.next()].map(|line| line.unwrap().unwrap());
         assert_eq!(first, second, "in the same term");
         run.terminate();
-        assert_eq!(run.wait(PATIENCE).code(), Some(0));
+        assert_eq!(run.wait(LIMIT).code(), Some(0));
     }
 }
 
@@ -88,7 +88,7 @@ fn an_unhealthy_leader_drains_and_leaves_and_leads_again_when_it_is_well() {
     let first = pid(&mut run);
     fs::remove_file(&well).unwrap();
     run.until("the SIGTERM", |line| (line == "asked").then_some(()));
-    wait::until("the seat to be given up", wait::GENEROUS, || seat(&scratch) == "released");
+    wait::until("the lease to be released", wait::GENEROUS, || state(&scratch) == "released");
     fs::write(&well, "").unwrap();
     assert!(pid(&mut run) > first);
 }
@@ -99,7 +99,7 @@ fn a_health_check_that_hangs_counts_as_failed() {
     let options = ["--health", "sleep 1000", "--health-interval", "100ms"];
     let mut run =
         started(&scratch, "ada", &options, "trap 'exit 0' TERM; echo $$; while :; do sleep 0.01; done");
-    run.until_told("the check's failure", |line| line.contains("the health check fails"));
+    run.until_reported("the check's failure", |line| line.contains("the health check fails"));
     run.signal(Signal::TERM);
     assert_eq!(run.wait().code, Some(0));
 }
@@ -111,7 +111,7 @@ fn a_command_that_exits_is_started_again_in_the_same_term() {
     let mut run = started(&scratch, "ada", &["--on-exit", "restart"], script);
     let sequences: Vec<u32> = (0..3).map(|_| pid(&mut run)).collect();
     assert!(sequences.iter().all(|sequence| *sequence == sequences[0]), "{sequences:?}");
-    assert_eq!(seat(&scratch), "held");
+    assert_eq!(state(&scratch), "held");
     run.signal(Signal::TERM);
     let run = run.wait();
     assert!(run.stderr.contains("exited with code 7, and is started again in 1s"), "{run:?}");
@@ -120,7 +120,7 @@ fn a_command_that_exits_is_started_again_in_the_same_term() {
 }
 
 #[test]
-fn a_command_that_exits_can_give_the_seat_up_and_stay_in_the_race() {
+fn a_leader_whose_command_exits_can_resign_and_stay_a_candidate() {
     let scratch = Scratch::made();
     for code in ["0", "7"] {
         let script = format!("echo $INCUMBENT_SEQUENCE; exit {code}");
@@ -164,10 +164,10 @@ fn a_candidate_is_named_after_its_host_and_process_and_ttl_is_the_lease() {
 #[test]
 fn what_cannot_go_together_is_refused() {
     let scratch = Scratch::made();
-    let refused = |options: &[&str], told: &str| {
+    let refused = |options: &[&str], reported: &str| {
         let ended = ended(&[&arguments(&scratch, "ada")[..], options].concat());
         assert_eq!(ended.code, Some(2), "{options:?}: {ended:?}");
-        assert!(ended.stderr.contains(told), "{told:?} in {ended:?}");
+        assert!(ended.stderr.contains(reported), "{reported:?} in {ended:?}");
     };
     refused(&["--on-won", "true", "--", "true"], "--on-won");
     refused(&["--on-won", "true", "--on-exit", "restart"], "--on-exit");

@@ -11,7 +11,7 @@ use incumbent_testkit::process::ChildGuard;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
-use crate::support::{PATIENCE, Running, Scratch, incumbent, sequence};
+use crate::support::{LIMIT, Running, Scratch, incumbent, sequence};
 use crate::terminal::{pieces, terminal};
 
 /// The text on the terminal before the program; it must be there again afterwards.
@@ -100,7 +100,7 @@ impl Terminal {
                     return lines;
                 }
             }
-            match self.bytes.recv_timeout(PATIENCE.saturating_sub(started.elapsed())) {
+            match self.bytes.recv_timeout(LIMIT.saturating_sub(started.elapsed())) {
                 Ok(bytes) => self.unseen.extend(bytes),
                 Err(error) => panic!("{what} never came ({error}): {:#?}", self.lines()),
             }
@@ -110,7 +110,7 @@ impl Terminal {
     /// Waits for its end, and checks that the terminal is restored. Returns its last output.
     #[track_caller]
     fn ends(mut self, code: i32) -> Vec<String> {
-        assert_eq!(self.child.wait(PATIENCE).code(), Some(code), "{:#?}", self.lines());
+        assert_eq!(self.child.wait(LIMIT).code(), Some(code), "{:#?}", self.lines());
         let modes = tcgetattr(&self.program_side).unwrap();
         assert_eq!(
             (modes.local_modes, modes.input_modes, modes.output_modes),
@@ -119,7 +119,7 @@ impl Terminal {
         // The last open end of the program's side: closing it ends the reader.
         drop(self.program_side);
         self.emulator.process(&self.unseen);
-        while let Ok(bytes) = self.bytes.recv_timeout(PATIENCE) {
+        while let Ok(bytes) = self.bytes.recv_timeout(LIMIT) {
             self.emulator.process(&bytes);
         }
         let screen = self.emulator.screen();
@@ -243,7 +243,7 @@ fn shows_all_of_the_demo(terminal: &mut Terminal, columns: usize, rows: usize) {
     assert!(lines[0].starts_with(" incumbent demo  ") && lines[0].ends_with(char::is_numeric), "{lines:#?}");
     assert_eq!(
         lines[2].split_whitespace().collect::<Vec<_>>().join(" "),
-        "candidate pid state token left of 30.00 s terms suffers"
+        "candidate pid state token left of 30.00 s terms fault"
     );
     let names: Vec<&str> = lines[3..13].iter().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names, ["ada", "ben", "cleo", "dara", "emil", "fay", "gus", "hana", "ivo", "june"]);
@@ -255,7 +255,7 @@ fn shows_all_of_the_demo(terminal: &mut Terminal, columns: usize, rows: usize) {
 }
 
 #[track_caller]
-fn tells_what_it_came_to(said: &[String]) {
+fn has_a_summary(said: &[String]) {
     assert_eq!(said.len(), 2, "{said:#?}");
     assert!(said[0].starts_with("1 term in ") && said[0].contains("; no faults (seed "), "{said:#?}");
     assert_eq!(said[1], "at no time were there two leaders");
@@ -266,7 +266,7 @@ fn the_demo_fits_80_by_24_and_ctrl_c_leaves_the_terminal_as_it_was() {
     let mut demo = Terminal::start(&QUIET, 80, 24);
     shows_all_of_the_demo(&mut demo, 80, 24);
     demo.signal(Signal::INT);
-    tells_what_it_came_to(&demo.ends(0));
+    has_a_summary(&demo.ends(0));
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn the_demo_fits_120_by_40_and_any_size_it_is_given_and_sigterm_leaves_the_termi
         shows_all_of_the_demo(&mut demo, columns.into(), rows.into());
     }
     demo.signal(Signal::TERM);
-    tells_what_it_came_to(&demo.ends(0));
+    has_a_summary(&demo.ends(0));
 }
 
 #[test]
@@ -328,12 +328,12 @@ fn a_terminal_that_cannot_be_drawn_on_gets_plain_lines_from_the_demo_and_nothing
         let pieces = pieces(ours);
         let mut said = String::new();
         while signal_at.is_some_and(|at| !said.contains(at)) {
-            said += &pieces.recv_timeout(PATIENCE).unwrap();
+            said += &pieces.recv_timeout(LIMIT).unwrap();
         }
         if signal_at.is_some() {
             kill_process(Pid::from_raw(child.pid().try_into().unwrap()).unwrap(), Signal::INT).unwrap();
         }
-        assert_eq!(child.wait(PATIENCE).code(), Some(code), "{said}");
+        assert_eq!(child.wait(LIMIT).code(), Some(code), "{said}");
         said.extend(pieces.iter());
         assert!(!said.contains('\u{1b}'), "{said:?}");
         said

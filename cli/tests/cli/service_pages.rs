@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use incumbent_testkit::process::ChildGuard;
 
-use crate::support::PATIENCE;
+use crate::support::LIMIT;
 
 /// The examples of a page that are written in `language`.
 fn examples(page: &str, language: &str) -> Vec<String> {
@@ -48,8 +48,8 @@ fn the_unit_of_systemd_is_one_where_systemd_can_say_so() {
         }
     };
     let mut stderr = verify.take_stderr().unwrap();
-    let mut told = String::new();
-    std::io::Read::read_to_string(&mut stderr, &mut told).unwrap();
-    assert!(verify.wait(PATIENCE).success(), "{told}");
-    assert!(!told.contains("mailer.service"), "{told}");
+    let mut reported = String::new();
+    std::io::Read::read_to_string(&mut stderr, &mut reported).unwrap();
+    assert!(verify.wait(LIMIT).success(), "{reported}");
+    assert!(!reported.contains("mailer.service"), "{reported}");
 }

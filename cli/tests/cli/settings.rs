@@ -67,7 +67,7 @@ fn the_file_may_be_named_by_a_flag_or_the_environment() {
 }
 
 #[test]
-fn what_a_command_must_be_told_may_come_from_the_file() {
+fn a_required_setting_may_come_from_the_file() {
     let place = Place::with(
         "store = \"sqlite:elections.db\"\n[run]\nkey = \"jobs\"\nname = \"ada\"\npreset = \"fast\"",
     );
@@ -78,29 +78,30 @@ fn what_a_command_must_be_told_may_come_from_the_file() {
 #[test]
 fn errors_name_the_source_of_the_setting() {
     let place = Place::with("store = \"sqlite:elections.db\"\n\npreset = \"hasty\"\n");
-    let told = |arguments: &[&str], environment: &[(&str, &str)]| {
+    let refusal = |arguments: &[&str], environment: &[(&str, &str)]| {
         let ended = place.ended(arguments, environment);
         assert!(matches!(ended.code, Some(2 | 4)), "{ended:?}");
         ended.stderr
     };
-    let said = told(&["doctor"], &[]);
+    let said = refusal(&["doctor"], &[]);
     assert!(
         said.starts_with("incumbent: incumbent.toml line 3: invalid value 'hasty' for '--preset"),
         "{said}"
     );
     let fine = ("INCUMBENT_PRESET", "fast");
-    let said = told(&["doctor"], &[fine, ("INCUMBENT_LEASE", "soon")]);
+    let said = refusal(&["doctor"], &[fine, ("INCUMBENT_LEASE", "soon")]);
     assert!(said.starts_with("incumbent: INCUMBENT_LEASE: invalid value 'soon' for '--lease"), "{said}");
     let run = ["run", "--key", "jobs", "--", "true"];
-    let said = told(&run, &[fine, ("INCUMBENT_LEASE", "200ms")]);
+    let said = refusal(&run, &[fine, ("INCUMBENT_LEASE", "200ms")]);
     assert!(
         said.starts_with("incumbent: INCUMBENT_LEASE: lease is 200ms, and must be at least 1s"),
         "{said}"
     );
-    let said = told(&["status", "jobs"], &[("INCUMBENT_PRESET", "fast"), ("INCUMBENT_STORE", "redis://x")]);
+    let said =
+        refusal(&["status", "jobs"], &[("INCUMBENT_PRESET", "fast"), ("INCUMBENT_STORE", "redis://x")]);
     assert!(said.starts_with("incumbent: INCUMBENT_STORE: no store has the scheme \"redis\""), "{said}");
     // A flag has just been typed; clap reports it in its own words.
-    let said = told(&["doctor", "--lease", "soon"], &[fine]);
+    let said = refusal(&["doctor", "--lease", "soon"], &[fine]);
     assert!(said.starts_with("error: invalid value 'soon' for '--lease"), "{said}");
 }
 

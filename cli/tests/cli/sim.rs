@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use incumbent_testkit::process::ChildGuard;
 use serde_json::Value;
 
-use crate::support::{Ended, PATIENCE, ended, incumbent, json};
+use crate::support::{Ended, LIMIT, ended, incumbent, json};
 use crate::terminal::{pieces, terminal};
 
 #[track_caller]
@@ -64,8 +64,11 @@ fn a_seed_has_one_trace() {
 fn a_trace_is_lines_of_json_where_that_is_asked_for() {
     let said = well(&["--seed", "5", "--trace", "--json", "--keep", "0"]).stdout;
     let lines: Vec<_> = said.lines().map(json).collect();
-    let (last, told) = lines.split_last().unwrap();
-    assert!(told.len() > 100 && told.iter().all(|line| line["at_s"].is_number() && line["told"].is_string()));
+    let (last, reported) = lines.split_last().unwrap();
+    assert!(
+        reported.len() > 100
+            && reported.iter().all(|line| line["at_s"].is_number() && line["event"].is_string())
+    );
     assert_eq!(last["run"]["script"]["faults"].as_array().unwrap().len(), 1);
     assert_eq!(last["run"]["script"]["violation"], Value::Null);
 }
@@ -77,9 +80,9 @@ fn a_reader_that_goes_away_ends_the_trace_and_is_no_failure() {
     let mut first = String::new();
     out.read_line(&mut first).unwrap();
     drop(out);
-    assert_eq!(sim.wait(PATIENCE).code(), Some(0));
-    let told = std::io::read_to_string(sim.take_stderr().unwrap()).unwrap();
-    assert_eq!((first.starts_with("seed 0: "), told.as_str()), (true, ""));
+    assert_eq!(sim.wait(LIMIT).code(), Some(0));
+    let reported = std::io::read_to_string(sim.take_stderr().unwrap()).unwrap();
+    assert_eq!((first.starts_with("seed 0: "), reported.as_str()), (true, ""));
 }
 
 #[test]
@@ -156,7 +159,7 @@ fn a_terminal_shows_how_far_it_is_and_is_left_clean() {
     let mut sim = ChildGuard::spawn(command).unwrap();
     let pieces = pieces(ours);
     let said = std::io::read_to_string(sim.take_stdout().unwrap()).unwrap();
-    assert_eq!(sim.wait(PATIENCE).code(), Some(0));
+    assert_eq!(sim.wait(LIMIT).code(), Some(0));
     assert!(said.starts_with("400 runs, "), "{said}");
     let shown: String = pieces.iter().collect();
     assert!(shown.contains(" of 400 seeds, ") && shown.contains(" left"), "{shown:?}");

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// The longest time that a step of a demo may take, with other tests beside it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const LIMIT: Duration = Duration::from_secs(90);
 
 /// The program with these arguments, and without environment variables that would change its behaviour.
 pub(crate) fn incumbent(arguments: &[&str]) -> Command {
@@ -88,7 +88,7 @@ impl Running {
     pub(crate) fn until<T>(&mut self, what: &str, mut found: impl FnMut(&str) -> Option<T>) -> T {
         let started = Instant::now();
         loop {
-            let left = PATIENCE.saturating_sub(started.elapsed());
+            let left = LIMIT.saturating_sub(started.elapsed());
             match self.lines.recv_timeout(left) {
                 Ok(line) => {
                     self.read.push(line);
@@ -97,8 +97,8 @@ impl Running {
                     }
                 }
                 Err(error) => {
-                    let told: Vec<String> = self.stderr.try_iter().collect();
-                    panic!("{what} never came ({error}): {:#?}\n{told:#?}", self.read);
+                    let reported: Vec<String> = self.stderr.try_iter().collect();
+                    panic!("{what} never came ({error}): {:#?}\n{reported:#?}", self.read);
                 }
             }
         }
@@ -106,26 +106,26 @@ impl Running {
 
     /// The next line of the standard error that `found` accepts.
     #[track_caller]
-    pub(crate) fn until_told(&mut self, what: &str, found: impl Fn(&str) -> bool) -> String {
-        self.told_until(what, found).lines().last().unwrap().to_owned()
+    pub(crate) fn until_reported(&mut self, what: &str, found: impl Fn(&str) -> bool) -> String {
+        self.reported_until(what, found).lines().last().unwrap().to_owned()
     }
 
     /// Everything on the standard error up to the next line that `found` accepts.
     #[track_caller]
-    pub(crate) fn told_until(&mut self, what: &str, found: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn reported_until(&mut self, what: &str, found: impl Fn(&str) -> bool) -> String {
         let started = Instant::now();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         loop {
-            match self.stderr.recv_timeout(PATIENCE.saturating_sub(started.elapsed())) {
+            match self.stderr.recv_timeout(LIMIT.saturating_sub(started.elapsed())) {
                 Ok(line) => {
                     let is_it = found(&line);
-                    told.push(line + "\n");
+                    reported.push(line + "\n");
                     if is_it {
-                        return told.concat();
+                        return reported.concat();
                     }
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    panic!("{what} was never told: {told:#?}")
+                    panic!("{what} was never reported: {reported:#?}")
                 }
             }
         }
@@ -134,7 +134,7 @@ impl Running {
     /// Waits for its end; the output includes what was read before.
     #[track_caller]
     pub(crate) fn wait(&mut self) -> Ended {
-        let status = self.child.wait(PATIENCE);
+        let status = self.child.wait(LIMIT);
         let whole = |lines: Vec<String>| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
         let mut read = std::mem::take(&mut self.read);
         read.extend(self.lines.iter());
@@ -163,8 +163,8 @@ pub(crate) fn campaigning(store: &str, key: &str, name: &str) -> Running {
 /// Waits until a candidate follows in an election that another candidate leads. It must have been started with `-v`.
 #[track_caller]
 pub(crate) fn takes_part(run: &mut Running, leader: &str) {
-    let told = |line: &str| line.contains("the leader changed") && line.contains(leader);
-    run.until_told("that it takes part", told);
+    let reported = |line: &str| line.contains("the leader changed") && line.contains(leader);
+    run.until_reported("that it takes part", reported);
 }
 
 /// A candidate that leads.

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::support::{PATIENCE, incumbent};
+use crate::support::{LIMIT, incumbent};
 
 /// The two ends of a pseudo-terminal of 80 columns and 24 rows.
 pub(crate) fn terminal() -> (OwnedFd, File) {
@@ -49,7 +49,7 @@ fn a_terminal_shows_a_live_table_and_is_restored_at_ctrl_c() {
     let started = Instant::now();
     let until = |shown: &mut String, what: &str| {
         while !shown.contains(what) {
-            let piece = pieces.recv_timeout(PATIENCE.saturating_sub(started.elapsed()));
+            let piece = pieces.recv_timeout(LIMIT.saturating_sub(started.elapsed()));
             shown.push_str(&piece.unwrap_or_else(|error| panic!("{what:?} never came ({error}): {shown}")));
         }
     };
@@ -66,5 +66,5 @@ fn a_terminal_shows_a_live_table_and_is_restored_at_ctrl_c() {
     let cursor = shown.find("\u{1b}[?25h").unwrap();
     let said = shown.find("1 term in ").unwrap();
     assert!(restored < said && cursor < said, "{shown:?}");
-    assert_eq!(demo.wait(PATIENCE).code(), Some(0));
+    assert_eq!(demo.wait(LIMIT).code(), Some(0));
 }

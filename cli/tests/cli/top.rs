@@ -11,7 +11,7 @@ use incumbent_testkit::process::{self, ChildGuard};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
-use crate::support::{PATIENCE, Scratch, campaigning_for_long, ended, incumbent, settled};
+use crate::support::{LIMIT, Scratch, campaigning_for_long, ended, incumbent, settled};
 use crate::terminal::{pieces, terminal};
 
 /// The program on a terminal of its own.
@@ -50,7 +50,7 @@ impl Top {
             if found(&lines) {
                 return lines;
             }
-            let piece = self.pieces.recv_timeout(PATIENCE.saturating_sub(started.elapsed()));
+            let piece = self.pieces.recv_timeout(LIMIT.saturating_sub(started.elapsed()));
             let piece = piece.unwrap_or_else(|error| panic!("{what} never came ({error}): {lines:#?}"));
             self.shown.push_str(&piece);
         }
@@ -64,13 +64,13 @@ impl Top {
     /// Waits for its end, and checks that the terminal is restored.
     #[track_caller]
     fn ends(mut self) {
-        assert_eq!(self.child.wait(PATIENCE).code(), Some(0));
+        assert_eq!(self.child.wait(LIMIT).code(), Some(0));
         let now = tcgetattr(&self.terminal).unwrap();
         assert_eq!(now.local_modes, self.before.local_modes);
         assert_eq!(now.output_modes, self.before.output_modes);
         let started = Instant::now();
         while !self.shown.contains("\u{1b}[?1049l") || !self.shown.contains("\u{1b}[?25h") {
-            let piece = self.pieces.recv_timeout(PATIENCE.saturating_sub(started.elapsed()));
+            let piece = self.pieces.recv_timeout(LIMIT.saturating_sub(started.elapsed()));
             self.shown
                 .push_str(&piece.unwrap_or_else(|error| panic!("not restored ({error}): {}", self.shown)));
         }
@@ -178,7 +178,7 @@ fn who_waits_for_the_chosen_election_is_named() {
     let _cleo = settled(&scratch.url, "mailer", "cleo");
     let _ben = campaigning_for_long(&scratch.url, "mailer", "ben");
     let mut top = Top::start(&scratch.url, 80, 24);
-    top.until_line("nobody answered that waits for jobs");
+    top.until_line("no candidate answered that waits for jobs");
     top.press("j");
     let lines = top.until_line("waiting for mailer: ben 0:");
     assert!(lines[4].contains("cleo") && lines[4].ends_with(" 1"), "{lines:#?}");
@@ -187,7 +187,7 @@ fn who_waits_for_the_chosen_election_is_named() {
 }
 
 #[test]
-fn a_bucket_on_a_server_is_watched_and_its_silence_is_told() {
+fn a_bucket_on_a_server_is_watched_and_its_silence_is_shown() {
     let mut server = NatsServer::start(Options::new());
     let url = format!("{}/ELECTIONS", server.url());
     let made = ended(&["init", "--store", &url, "--new", "--lease", "30s"]);

@@ -116,8 +116,8 @@ impl Contender {
 impl Drop for Contender {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let told: String = self.program.lines().iter().map(|line| format!("{line}\n")).collect();
-            eprintln!("--- {}\n{told}---", self.name);
+            let reported: String = self.program.lines().iter().map(|line| format!("{line}\n")).collect();
+            eprintln!("--- {}\n{reported}---", self.name);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent::Token;
-use incumbent_testkit::history as testkit;
+use incumbent_rig::check;
 use serde_json::Value;
 
 /// The side of a candidate.
@@ -79,15 +79,15 @@ fn revision(line: &Value) -> u64 {
 #[track_caller]
 pub(crate) fn one_at_a_time(mut history: Vec<Leadership>) -> Vec<Leadership> {
     history.sort_by_key(|leadership| leadership.from);
-    let led = |one: &Leadership| testkit::Leadership {
+    let led = |one: &Leadership| check::Leadership {
         who: one.name.clone(),
         from: one.from,
         until: one.to,
         token: one.revision,
     };
     let all: Vec<_> = history.iter().map(led).collect();
-    assert_eq!(testkit::overlaps(&all), [], "two leaders in {history:#?}");
-    assert_eq!(testkit::disorder(&all), [], "a revision does not grow in {history:#?}");
+    assert_eq!(check::overlaps(&all), [], "two leaders in {history:#?}");
+    assert_eq!(check::disorder(&all), [], "a revision does not grow in {history:#?}");
     history
 }
 
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_never_told_is_none() {
+    fn a_term_that_was_never_reported_is_none() {
         assert_eq!(read(&[go("leading", 2, 7), go("lost", 9, 0)], 99), []);
     }
 

@@ -211,7 +211,7 @@ async fn win_after_go(bench: &Bench, options: CampaignOptions, lease: Duration) 
             Event::Warning(warning) => warnings.push(warning),
             Event::Won(term) => {
                 let waited = term.started().since(before);
-                assert!(waited >= lease, "told after {waited:?}");
+                assert!(waited >= lease, "reported after {waited:?}");
                 return warnings;
             }
             _ => {}
@@ -241,7 +241,7 @@ async fn the_lease_of_a_bare_record_is_the_buckets_where_ours_is_shorter() {
 }
 
 #[tokio::test]
-async fn where_go_takes_part_and_the_server_writes_markers_the_warning_is_told() {
+async fn where_go_takes_part_and_the_server_writes_markers_a_warning_is_reported() {
     for version in versions_since_2_11() {
         let bench = Bench::with(version, InitOptions::new(LEASE).markers(true)).await;
         let warnings = win_after_go(&bench, named("ada"), LEASE).await;

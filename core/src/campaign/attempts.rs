@@ -9,8 +9,8 @@ use crate::store::{Expect, Outcome};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision};
 
-/// How many attempts are remembered. An older one that turns out to have been applied counts as a record of ours of an
-/// unknown attempt, which is safe and only slower.
+/// The number of attempts that are remembered. An older one that turns out to have been applied counts as a record of ours of
+/// an unknown attempt, which is safe and only slower.
 const REMEMBERED: usize = 128;
 
 /// The purpose of a write.
@@ -31,7 +31,8 @@ pub(super) struct Sent {
     pub(super) at: Instant,
     /// The win delay that goes with a record of this attempt.
     pub(super) wait: Wait,
-    /// How long other candidates wait from their first observation of its record, and how long the store keeps it at least.
+    /// The time for which other candidates wait from their first observation of its record, and the store keeps
+    /// it at least.
     pub(super) stated_lease: Duration,
     /// The highest revision known when it was sent; an acknowledgement must be above it.
     pub(super) mark: Revision,
@@ -41,11 +42,11 @@ pub(super) struct Sent {
     pub(super) incarnation: Incarnation,
     /// Whether its outcome is still open, awaited or not.
     pub(super) open: bool,
-    /// What the store answered to this very write.
+    /// The store's answer to this very write.
     pub(super) answered: Answered,
 }
 
-/// What the store answered to a write.
+/// The store's answer to a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(super) enum Answered {
     /// Nothing that says whether it was applied.
@@ -159,12 +160,12 @@ impl Attempts {
         present: Incarnation,
     ) -> bool {
         let Some(sent) = self.find(attempt) else { return self.was_sent(attempt) };
-        let stands = match sent.answered {
+        let may_be_present = match sent.answered {
             Answered::Open => true,
             Answered::At(acknowledged) => acknowledged == revision || sent.incarnation != present,
             Answered::Never => false,
         };
-        stands && sent.purpose != Purpose::Release
+        may_be_present && sent.purpose != Purpose::Release
     }
 
     pub(super) fn find(&self, attempt: Attempt) -> Option<Sent> {
@@ -185,8 +186,8 @@ impl Attempts {
         self.sent.iter().rev().find(|sent| sent.open && sent.purpose != Purpose::Release).copied()
     }
 
-    /// Closes every write that expected an older revision than `revision`, which is now known to stand: its compare can
-    /// never hold again.
+    /// Closes every write that expected an older revision than `revision`, which is now known to be there: its
+    /// compare can never hold again.
     pub(super) fn close_outdated(&mut self, revision: Revision) {
         for sent in &mut self.sent {
             let outdated = match sent.expect {
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_awaited_answer_is_told_from_a_late_one() {
+    fn the_awaited_answer_is_distinguished_from_a_late_one() {
         let mut attempts = Attempts::new(Nonce(1));
         let first = send(&mut attempts, Purpose::Acquire, Expect::Absent);
         attempts.stop_waiting();
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_expected_an_older_revision_than_stands_is_closed() {
+    fn a_write_that_expected_an_older_revision_than_the_present_is_closed() {
         let mut attempts = Attempts::new(Nonce(1));
         send(&mut attempts, Purpose::Acquire, Expect::Absent);
         attempts.stop_waiting();

@@ -1,4 +1,4 @@
-//! How long to wait before trying again.
+//! The wait before another try.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -12,10 +12,10 @@ use crate::time::nanos;
 pub(super) const FIRST: Duration = Duration::from_millis(100);
 /// The longest wait of the default back-off.
 pub(super) const LONGEST: Duration = Duration::from_secs(1);
-/// How far a wait strays from its mean, in percent, so that retries of many do not fall together.
+/// The deviation of a wait from its mean, in percent, so that retries of many do not fall together.
 pub(super) const STRAY_PERCENT: u32 = 20;
 
-/// How long a *candidate* waits after its n-th failure in a row, counting from one.
+/// The wait of a *candidate* after its n-th failure in a row, counting from one.
 ///
 /// A leader does not ask it: it repeats a failed renewal as fast as its deadline demands.
 #[derive(Clone)]

@@ -12,7 +12,7 @@ use super::event::Warning;
 use crate::record::Record;
 use crate::token::Token;
 
-/// How many numbers are used up, and by how many acquires at most: what an election writes in the two minutes for which a
+/// The largest number of acquires that use up a gap: as many as an election writes in the two minutes for which a
 /// NATS server leaves its writes unsynced by default, at a renewal every third of a second. More is no power cut.
 const SMALL_GAP: u64 = 2 * 60 * 3;
 

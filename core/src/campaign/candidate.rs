@@ -30,7 +30,7 @@ pub(super) struct Candidacy {
     handler_failures: u32,
     /// Acquires in a row that led to no term because their tokens were too small.
     tokens_used_up: u64,
-    /// How many more races were lost than won.
+    /// The number of races lost in excess of those won.
     races_lost: u32,
     /// The vacancy for which the jitter was drawn, and the jitter.
     jitter: Option<(Instant, Duration)>,

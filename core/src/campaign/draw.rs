@@ -19,7 +19,7 @@ pub struct Identity<'a> {
     pub key: &'a str,
     /// A reading of the clock.
     pub now: Instant,
-    /// What else there is: the process number, the time of day.
+    /// Further sources: the process number, the time of day.
     pub process: &'a [u64],
 }
 

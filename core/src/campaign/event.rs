@@ -11,15 +11,17 @@ use crate::time::{Instant, rounded};
 use crate::token::{Revision, Token};
 
 /// A report to the user of a campaign.
+///
+/// `T` is the term: its plain numbers here, a handle of it where a runtime passes the event on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum Event<T = Term> {
     /// This candidate leads, from now until `Lost`.
-    Won(Term),
+    Won(T),
     /// This leader leaves of its own will. It still leads, its lease is renewed, and it has until
     /// `until` to finish its work.
     Draining {
         /// The term that is ending.
-        term: Term,
+        term: T,
         /// When it ends at the latest.
         until: Instant,
         /// Why.
@@ -28,7 +30,7 @@ pub enum Event {
     /// This candidate leads no more. Reported exactly once for every `Won`.
     Lost {
         /// The term that ended.
-        term: Term,
+        term: T,
         /// Why.
         reason: Reason,
     },
@@ -38,6 +40,32 @@ pub enum Event {
     StateChanged(State),
     /// A problem that a person should know.
     Warning(Warning),
+}
+
+impl<T> Event<T> {
+    /// The same event, with its term converted.
+    pub fn map_term<U>(self, convert: impl FnOnce(T) -> U) -> Event<U> {
+        match self {
+            Self::Won(term) => Event::Won(convert(term)),
+            Self::Draining { term, until, reason } => Event::Draining { term: convert(term), until, reason },
+            Self::Lost { term, reason } => Event::Lost { term: convert(term), reason },
+            Self::LeaderChanged(leader) => Event::LeaderChanged(leader),
+            Self::StateChanged(state) => Event::StateChanged(state),
+            Self::Warning(warning) => Event::Warning(warning),
+        }
+    }
+
+    /// A stable, machine-readable name of its kind, the same in every language.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Won(_) => "WON",
+            Self::Draining { .. } => "DRAINING",
+            Self::Lost { .. } => "LOST",
+            Self::LeaderChanged(_) => "LEADER_CHANGED",
+            Self::StateChanged(_) => "STATE_CHANGED",
+            Self::Warning(_) => "WARNING",
+        }
+    }
 }
 
 /// One uninterrupted leadership.
@@ -129,8 +157,8 @@ impl fmt::Display for Reason {
         f.write_str(match self {
             Self::Resigned => "resigned",
             Self::HandedOver => "handed over",
-            Self::Usurped => "usurped: the key is somebody else's",
-            Self::Deleted => "deleted: somebody removed the key",
+            Self::Usurped => "usurped: the key is held by another writer",
+            Self::Deleted => "deleted: the key was removed",
             Self::Expired => "expired: the lease could not be proven in time",
             Self::Revoked => "revoked by the consumer group",
             Self::Unhealthy => "unhealthy",
@@ -252,7 +280,7 @@ pub enum Warning {
     NotARecord {
         /// Its revision.
         revision: Revision,
-        /// How many bytes it has, with its headers.
+        /// Its size in bytes, with its headers.
         bytes: u64,
     },
     /// Another process campaigns under this candidate's name.
@@ -260,23 +288,23 @@ pub enum Warning {
         /// Its nonce.
         nonce: Nonce,
     },
-    /// A record bears this candidate's nonce, and this candidate did not write it: random numbers repeat.
+    /// A record has this candidate's nonce, and this candidate did not write it: random numbers repeat.
     SameNonce {
         /// The name in that record.
         name: String,
     },
     /// The lease is too short to survive the failure of one of the store's servers.
     ShortLease {
-        /// How long the store may be silent before a leader loses its term.
+        /// The longest silence of the store that a leader survives.
         survives: Duration,
-        /// How long the failure of one server may take.
+        /// The longest time that the failure of one server may take.
         fail_over: Duration,
     },
     /// The store's maximum age was changed while the campaign was running.
     MaxAgeChanged {
-        /// What it was.
+        /// The former value.
         from: Option<Duration>,
-        /// What it is; `None`: records never expire, and no candidate succeeds a leader that crashes.
+        /// The present value; `None`: records never expire, and no candidate succeeds a leader that crashes.
         to: Option<Duration>,
     },
     /// Software that takes expiry markers for live records shares an election in a store that writes them.
@@ -335,18 +363,18 @@ impl fmt::Display for Warning {
             ),
             Self::NotARecord { revision, bytes } => write!(
                 f,
-                "under the election's key lie {bytes} bytes (revision {}), and a candidate's record has {LONGEST} at most, \
-                 {LONGEST_VALUE} of them its value: other software writes there, and nobody leads before it has gone; \
-                 delete it (incumbent evict), and give the election a key of its own",
+                "the election's key holds {bytes} bytes (revision {}), and a candidate's record has {LONGEST} at most, \
+                 {LONGEST_VALUE} of them its value: other software writes there, and no candidate leads before it is gone; \
+                 delete it (incumbent evict), and give the election its own key",
                 revision.0
             ),
             Self::SameName { nonce } => write!(
                 f,
-                "another process (nonce {nonce}) campaigns under the same name; give every candidate a name of its own"
+                "another process (nonce {nonce}) campaigns under the same name; give every candidate its own name"
             ),
             Self::SameNonce { name } => write!(
                 f,
-                "a record of {name:?} bears this candidate's nonce, and this candidate did not write it: the random \
+                "a record of {name:?} has this candidate's nonce, and this candidate did not write it: the random \
                  numbers of two processes repeat (a cloned machine, a stub, a fixed seed), or the store applied a \
                  write that it had refused; restart one of the two with random numbers of the operating system"
             ),
@@ -364,7 +392,7 @@ impl fmt::Display for Warning {
                 write!(f, "the store got a maximum age of {to:?} while the campaign was running")
             }
             Self::MaxAgeChanged { to: None, .. } => f.write_str(
-                "the store's maximum age was removed: records never expire, and nobody follows a leader that crashes",
+                "the store's maximum age was removed: records never expire, and no candidate follows a leader that crashes",
             ),
             Self::MarkersMislead => f.write_str(
                 "the store writes expiry markers, and other software writes to this election; old clients, such as \

@@ -1,4 +1,4 @@
-//! What settings come to on a store, in numbers, without a campaign.
+//! The numbers that settings give on a store, without a campaign.
 
 use core::time::Duration;
 
@@ -6,7 +6,7 @@ use super::pace;
 use super::settings::{InvalidSettings, Rules, Settings};
 use crate::store::{Capabilities, StoreInfo};
 
-/// What settings come to on a store, in numbers.
+/// The numbers that settings give on a store.
 ///
 /// Computed from the same rules a campaign follows, so that what is foretold is what happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,14 +15,14 @@ pub struct Forecast {
     pub lease: Duration,
     /// The time kept clear between a leader's deadline and the end of its lease, as other candidates count it.
     pub margin: Duration,
-    /// How long after a renewal was sent the next one is.
+    /// The time from one renewal to the next.
     pub renew_every: Duration,
-    /// How long an answer is waited for.
+    /// The time limit of an answer.
     pub attempt: Duration,
     /// For how long the store may be silent before a leader loses its term, at worst: the silence begins just
     /// before a renewal.
     pub survives: Duration,
-    /// How long the store may be silent when one of its servers fails.
+    /// The longest silence of the store when one of its servers fails.
     pub store_fail_over: Duration,
     /// The longest vacancy after a crash of the leader, with a candidate waiting and a store that answers
     /// each attempt in its time: the leader crashed just after a renewal.
@@ -33,7 +33,7 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// What `settings` come to on a store that can do what `store` says, and says `info` of itself.
+    /// The numbers of `settings` on a store with these capabilities and this inspection.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl Forecast {
         self.survives >= self.store_fail_over
     }
 
-    /// How many writes one leader makes in a day.
+    /// The number of writes of one leader in a day.
     pub fn writes_a_day(&self) -> u64 {
         let day = Duration::from_secs(24 * 3600);
         u64::try_from(day.as_nanos() / self.renew_every.as_nanos().max(1)).unwrap_or(u64::MAX)

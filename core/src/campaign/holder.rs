@@ -13,7 +13,7 @@ use crate::store::Expect;
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
 
-/// A holder: our newest record stands, as far as we can know.
+/// A holder: as far as we can know, the key holds our newest record.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Holder {
     /// The newest revision known to be ours; the next renewal expects it.
@@ -81,7 +81,7 @@ impl Holder {
         Token { incarnation: self.incarnation, sequence: self.sequence }
     }
 
-    /// What a record that is sent now states about the term.
+    /// The statement about the term in a record that is sent now.
     pub(super) fn claim(&self, now: Instant) -> Claim {
         Claim { token: self.token(), led_for: self.term.map(|term| now.since(term.started)) }
     }

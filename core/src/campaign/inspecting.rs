@@ -80,7 +80,7 @@ impl Campaign {
         self.plan();
     }
 
-    /// A new watch stands. An inspection asked for later shows the incarnation that it watches.
+    /// Handles that a new watch is ready. An inspection asked for later shows the incarnation that it watches.
     pub(super) fn watch_began(&mut self, since: Instant) {
         self.store.watch_began(since);
         if self.store.verified_at() < since && !self.rules.store.incarnation_acked {
@@ -88,8 +88,8 @@ impl Campaign {
         }
     }
 
-    /// A holder that was deleted, and of which nothing but the tombstone was observed, may have learned of a raised
-    /// maximum age before this candidate did, and have as long a lease.
+    /// A deleted holder that only its tombstone revealed may have learned of a raised maximum age before this candidate did,
+    /// and have as long a lease.
     fn wait_for_raised_age(&mut self, age: Duration) {
         self.key.wait_for_raised_age(age);
         if let Some(holder) = self.holder_mut().filter(|holder| holder.term.is_none() && holder.wait.renewal)

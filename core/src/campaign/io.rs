@@ -44,7 +44,7 @@ pub enum Input {
     Read {
         /// The read's number.
         read: ReadId,
-        /// What the key holds.
+        /// The entry of the key.
         result: Result<Entry, Fault>,
     },
     /// The store was inspected.

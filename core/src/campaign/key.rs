@@ -122,7 +122,7 @@ impl KeyView {
         self.wait.until = self.wait.until.min(wait.until);
     }
 
-    /// Whoever acquires waits at least until then.
+    /// A candidate that acquires waits at least until then.
     pub(super) fn wait_until(&mut self, until: Instant) {
         self.wait.until = self.wait.until.max(until);
     }

@@ -124,7 +124,7 @@ enum Stage {
     Closed,
 }
 
-/// What the user and the health check want.
+/// The wishes of the user and the health check.
 #[derive(Clone, Copy, Debug, Hash)]
 struct Intent {
     /// Asked to campaign, and not yet to close.

@@ -2,12 +2,12 @@
 
 use core::time::Duration;
 
-/// How long after an applied write was sent the next renewal is due.
+/// The time from the send of an applied write to the next renewal.
 pub(crate) fn renew_every(lease: Duration) -> Duration {
     lease / 3
 }
 
-/// How long an answer is waited for.
+/// The time limit of an answer.
 pub(crate) fn attempt_limit(lease: Duration) -> Duration {
     (lease / 12).clamp(Duration::from_millis(250), Duration::from_secs(2))
 }
@@ -26,18 +26,18 @@ pub(super) fn jitter(races_lost: u32, lease: Duration) -> Duration {
     }
 }
 
-/// How long to wait before the key is read again, where a record is overdue by `overdue`.
+/// The wait before the key is read again, where a record is overdue by `overdue`.
 pub(super) fn poll_again(overdue: Duration) -> Duration {
     if overdue < Duration::from_secs(1) { Duration::from_millis(100) } else { Duration::from_secs(1) }
 }
 
-/// How old an inspection may be that a renewal counts on; what it saves in questions where many
+/// The largest age of an inspection that a renewal counts on; it saves questions where many
 /// elections share a store, it costs in lease.
 pub(super) fn inspection_reuse(lease: Duration) -> Duration {
     lease / 60
 }
 
-/// How long a close waits for its release.
+/// The time for which a close waits for its release.
 pub(crate) const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
 #[cfg(test)]

@@ -126,7 +126,7 @@ impl Campaign {
         self.give_up(successor, working);
     }
 
-    /// Gives up a lease of which no win was reported, or whose loss was reported.
+    /// Gives up a lease whose win was not reported, or whose loss was.
     pub(super) fn give_up(&mut self, successor: Option<String>, working: bool) {
         let Some(holder) = self.holder() else { return };
         let releasing =
@@ -135,7 +135,7 @@ impl Campaign {
         self.start_release(releasing);
     }
 
-    /// Releases the record of ours that stands, or may stand. Where the work of the term goes on, the release waits for its
+    /// Releases our record, which is there or may be. Where the work of the term goes on, the release waits for its
     /// end until the lease has run out, when the store removes the record; candidates that wait for that come before one
     /// that was to leave.
     pub(super) fn start_release(&mut self, releasing: Releasing) {

@@ -18,7 +18,7 @@ pub(super) struct Reported {
     markers: bool,
     not_expiring: Option<Revision>,
     /// Another campaign of our name: its nonce, a revision of it, and whether it was reported.
-    namesake: Option<(Nonce, Revision, bool)>,
+    same_name: Option<(Nonce, Revision, bool)>,
     /// Another process with our nonce.
     twin: bool,
     /// The entry under the key is longer than a candidate's record.
@@ -36,7 +36,7 @@ impl Reported {
             short_lease: false,
             markers: false,
             not_expiring: None,
-            namesake: None,
+            same_name: None,
             twin: false,
             oversize: false,
         }
@@ -117,19 +117,19 @@ impl Campaign {
             return;
         }
         // One record may be left over from a candidate that restarted; a second one is alive.
-        match self.reported.namesake {
+        match self.reported.same_name {
             Some((nonce, _, true)) if nonce == stamp.nonce => {}
             Some((nonce, revision, false)) if nonce == stamp.nonce => {
                 if record.revision > revision {
-                    self.reported.namesake = Some((nonce, revision, true));
+                    self.reported.same_name = Some((nonce, revision, true));
                     self.warn(Warning::SameName { nonce });
                 }
             }
-            _ => self.reported.namesake = Some((stamp.nonce, record.revision, false)),
+            _ => self.reported.same_name = Some((stamp.nonce, record.revision, false)),
         }
     }
 
-    /// Warns when a record still stands although it should have expired a whole lease ago.
+    /// Warns when a record is still there although it should have expired a whole lease ago.
     pub(super) fn check_expiry(&mut self, revision: Revision) {
         let unchanged = self.now.since(self.key.first_observed());
         let lease = self.key.entry_lease(self.lease);

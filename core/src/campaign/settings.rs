@@ -11,7 +11,7 @@ use super::pace;
 use crate::store::{Capabilities, StoreInfo};
 use crate::time::rounded;
 
-/// How careful a campaign is with time; each preset has its own bounds for the lease.
+/// The care of a campaign with time; each preset has its own bounds for the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Preset {
     /// Leases of 5 s or more; 15 s where neither the user nor the store says.
@@ -67,7 +67,7 @@ pub enum WinDelay {
     Fixed(Duration),
 }
 
-/// What a candidate wants. A store and [`Campaign::new`](super::Campaign::new) have the last word.
+/// The settings of a candidate. A store and [`Campaign::new`](super::Campaign::new) have the last word.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The candidate's name, which other candidates see: 1 to 255 bytes, one line without outer spaces.
@@ -77,25 +77,25 @@ pub struct Settings {
     /// The lease time `T`; `None` takes the store's maximum age where all its records share that, else the
     /// preset's, and never more than the store's maximum age.
     pub lease: Option<Duration>,
-    /// How far the store's clocks may disagree; `None`: `T/20`, at most 1 s.
+    /// The largest difference between the store's clocks; `None`: `T/20`, at most 1 s.
     pub skew: Option<Duration>,
-    /// How much each clock may gain or lose, in parts per million. 5,000 (0.5 %) by default. A lease is counted by two
+    /// The largest drift of each clock, in parts per million. 5,000 (0.5 %) by default. A lease is counted by two
     /// clocks, the leader's and that of the store or of a candidate that waits, so the margin allows for twice as much.
     pub drift_ppm: u32,
-    /// What is lost between reading the clock and acting on it; `None`: `T/20`, at most 250 ms.
+    /// The time lost between reading the clock and acting on it; `None`: `T/20`, at most 250 ms.
     pub slack: Option<Duration>,
-    /// How long to wait before a win is reported.
+    /// The wait before a win is reported.
     pub win_delay: WinDelay,
     /// The longest wait before the first campaign; `None`: `T/10`, at most 1 s. Zero switches it off.
     pub splay: Option<Duration>,
-    /// How long a leader that leaves of its own will may take to finish its work. 10 s by default.
+    /// The time for a leader that leaves voluntarily to finish its work. 10 s by default.
     pub drain: Duration,
-    /// How often a candidate reads the key though the watch is silent; `None`: when the record it
+    /// The interval at which a candidate reads the key while the watch is silent; `None`: when the record it
     /// last saw should have expired.
     pub interval: Option<Duration>,
-    /// How long a candidate waits after a failure.
+    /// The wait of a candidate after a failure.
     pub backoff: Backoff,
-    /// What the leader publishes about itself: pairs of a key (letters, digits, `-`) and a text of one line.
+    /// The leader's published metadata: pairs of a key (letters, digits, `-`) and a text of one line.
     pub metadata: Vec<(String, String)>,
 }
 
@@ -126,9 +126,9 @@ pub struct InvalidSettings {
     pub setting: &'static str,
     /// Its value.
     pub value: String,
-    /// What it would have to be.
+    /// The allowed values.
     pub limit: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -232,7 +232,7 @@ impl Rules {
     }
 }
 
-/// What a deadline keeps clear of the end of the lease: `M = skew + 2·drift·T + slack`.
+/// The margin between a deadline and the end of the lease: `M = skew + 2·drift·T + slack`.
 ///
 /// The leader's clock may be slow by `drift` and that of a waiter, or of the store, fast by as much: the one counts
 /// `T - M` in `(T - M) / (1 - drift)`, the other `T` in `T / (1 + drift)`, and the first must not be longer.
@@ -299,7 +299,7 @@ pub fn default_margin(lease: Duration) -> Duration {
 /// a leader hands over to it.
 ///
 /// # Errors
-/// What is wrong with it, and a remedy.
+/// The problem, and a remedy.
 pub fn check_name(name: &str) -> Result<(), InvalidSettings> {
     let remedy = "a host name and process number make a good one";
     if name.is_empty() || name.len() > 255 {
@@ -360,7 +360,7 @@ fn lease_in_force(
     if lease > most {
         let remedy = match settings.preset {
             Preset::GoCompatible => "the Go library refuses longer ones",
-            _ => "nobody would follow a leader that crashes for that long",
+            _ => "no candidate would follow a leader that crashes for that long",
         };
         return refuse("lease", shown, format!("at most {most:?}"), remedy);
     }

@@ -10,7 +10,7 @@ use crate::store::StoreInfo;
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
 
-/// How many incarnations of the store are remembered.
+/// The number of incarnations of the store that are remembered.
 const REMEMBERED: usize = 4;
 
 /// The result of comparing an answer with what is known.
@@ -63,7 +63,7 @@ pub(super) struct StoreView {
     wanted_inspection: Option<Instant>,
     /// Inspections that failed in a row.
     inspections_failed: u32,
-    /// Since when the present watch stands.
+    /// The time at which the present watch became ready.
     watch_since: Option<Instant>,
     /// The newest write of ours that the watch showed to be of the incarnation known.
     watched_write: Option<(Attempt, Revision)>,
@@ -269,7 +269,7 @@ impl StoreView {
         self.wanted_inspection.take_if(|since| asked_at >= *since).is_some()
     }
 
-    /// A new watch stands since then, or since some time before.
+    /// Notes that a new watch was ready at that time, or before.
     pub(super) fn watch_began(&mut self, since: Instant) {
         self.watch_since = Some(since);
     }

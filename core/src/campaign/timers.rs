@@ -2,7 +2,7 @@
 
 use crate::time::Instant;
 
-/// What a wake-up is for. Where several are due at once, they fire in this order.
+/// The reason of a wake-up. Where several are due at once, they fire in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Timer {
     /// When the lease can no longer be proven.
@@ -36,9 +36,9 @@ pub enum Timer {
 /// A wake-up, and the timer it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake {
-    /// When to call [`handle`](super::Campaign::handle) with [`Input::Tick`](super::Input::Tick).
+    /// The time to call [`handle`](super::Campaign::handle) with [`Input::Tick`](super::Input::Tick).
     pub at: Instant,
-    /// What for.
+    /// Its timer.
     pub timer: Timer,
 }
 

@@ -27,7 +27,7 @@ impl Campaign {
         let stamp = Stamp { nonce: self.attempts.nonce(), attempt };
         let incarnation = self.store.incarnation();
         // A candidate that observes no more than this record waits for the holders that this one waits for, whose leases
-        // may be longer. The record stands as long: an absence says nothing of what its holder knew.
+        // may be longer. The record is kept as long: an absence does not show what its holder knew.
         let stated_lease = self.rules.lease.max(wait.owed(self.now));
         let claim = match purpose {
             Purpose::Renew => self.holder().map(|holder| holder.claim(self.now)),
@@ -215,7 +215,7 @@ impl Campaign {
             Expect::Revision(revision) => revision,
         };
         if current == expected {
-            // The expected revision stands, so another write is in flight: as good as `Busy`.
+            // The expected revision is the present one, so another write is in flight: as good as `Busy`.
             if awaited {
                 self.failed_perhaps_isolated();
             }

@@ -4,6 +4,7 @@
 //! again (measured). A transaction whose outcome is unknown is repeated under the same lease: where an earlier attempt was
 //! applied, its place is there and says so.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 
 use super::answers::Failure;
@@ -259,7 +260,7 @@ impl Campaign {
             self.owed = self.owed.max(self.now + self.store.longest());
         }
         self.round.stop();
-        self.stage = Stage::Placed(Placed {
+        self.stage = Stage::Placed(Box::new(Placed {
             candidacy,
             line: Line::default(),
             deadline: None,
@@ -270,7 +271,7 @@ impl Campaign {
             names_successor: false,
             step: None,
             stepped_for,
-        });
+        }));
         self.begin_round();
     }
 

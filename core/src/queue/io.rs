@@ -1,5 +1,6 @@
 //! The inputs of a campaign in a queue, and its outputs.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -214,7 +215,7 @@ pub enum Input {
         /// The read's number.
         read: ReadId,
         /// What it showed.
-        result: Result<Snapshot, Failure>,
+        result: Result<Box<Snapshot>, Failure>,
     },
     /// A transaction was answered.
     Wrote {

@@ -42,6 +42,7 @@
 //! 2. This file: the parts of a campaign, and the way of an input through it.
 //! 3. `round`: the proof. `line`: who is ahead. `store_view`: incarnation, revisions, tokens.
 //! 4. The states: `entering` creates the keys, `leading` wins, loses and hands over, `leaving` removes.
+//! 5. `observing`: the watch, the connection, and the reports.
 
 mod answers;
 mod entering;
@@ -49,11 +50,13 @@ mod io;
 mod leading;
 mod leaving;
 mod line;
+mod observing;
 mod round;
 mod settings;
 mod store_view;
 mod timers;
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -69,12 +72,12 @@ pub use settings::{Server, check_priority};
 pub use timers::{Timer, Wake};
 
 use crate::campaign::{
-    Event, InvalidSettings, Leader, Lease, Misuse, Reason, Settings, State, Term, Warning, check_name, pace,
+    Event, InvalidSettings, Leader, Lease, Misuse, Reason, Settings, State, Term, check_name, pace,
 };
 use crate::record::{Attempt, Nonce};
-use crate::store::{Fault, FaultKind, StoreInfo};
+use crate::store::{FaultKind, StoreInfo};
 use crate::time::Instant;
-use crate::token::{Incarnation, Revision};
+use crate::token::Revision;
 use entering::{Entering, StepBehind};
 use leading::HandOver;
 use leaving::Removal;
@@ -135,7 +138,7 @@ enum Stage {
     Idle,
     Splaying,
     Entering(Entering),
-    Placed(Placed),
+    Placed(Box<Placed>),
     Releasing,
     Closed,
 }
@@ -310,10 +313,13 @@ impl Campaign {
             Stage::Idle => State::Idle,
             Stage::Splaying => State::Splaying,
             Stage::Entering(_) if self.awaited.is_some() => State::Acquiring,
-            Stage::Entering(_) | Stage::Placed(Placed { first: false, .. }) => State::Waiting,
-            Stage::Placed(Placed { term: None, .. }) => State::Holding,
-            Stage::Placed(Placed { departure: None, .. }) => State::Leading,
-            Stage::Placed(_) => State::Draining,
+            Stage::Entering(_) => State::Waiting,
+            Stage::Placed(placed) => match **placed {
+                Placed { first: false, .. } => State::Waiting,
+                Placed { term: None, .. } => State::Holding,
+                Placed { departure: None, .. } => State::Leading,
+                _ => State::Draining,
+            },
             Stage::Releasing => State::Releasing,
             Stage::Closed => State::Closed,
         }
@@ -458,7 +464,7 @@ impl Campaign {
     fn leave_race(&mut self, reason: Reason) {
         let sent = matches!(self.awaited, Some(Awaited::Write(..)));
         match &self.stage {
-            Stage::Placed(Placed { term: Some(_), .. }) => self.depart(reason),
+            Stage::Placed(placed) if placed.term.is_some() => self.depart(reason),
             Stage::Placed(_) => self.give_up_place(),
             Stage::Entering(entering) => {
                 let leftover = entering.leftover(sent);
@@ -481,111 +487,6 @@ impl Campaign {
             self.store.forget_tokens();
             self.reported.barred = false;
             self.plan();
-        }
-    }
-
-    // ---- the watch ----
-
-    /// A change of the queue: a round is worth its cost where it touches our keys, or where nothing is known to be ahead
-    /// since.
-    fn watched(&mut self, change: &Change) {
-        let now = self.now;
-        let Stage::Placed(placed) = &mut self.stage else { return };
-        let own = alloc::format!("{}", placed.candidacy.lease);
-        let touches = |keys: &[String]| keys.contains(&own);
-        let free = placed.line.change(change, now);
-        let front_changed =
-            change.rewritten_companions.iter().any(|key| placed.line.is_front(key) && *key != own);
-        let matters = free
-            || front_changed
-            || placed.hand_over.is_some()
-            || touches(&change.removed_places)
-            || touches(&change.removed_companions);
-        if matters {
-            self.want_round(change.revision);
-        }
-    }
-
-    fn watch_gap(&mut self) {
-        let Stage::Placed(placed) = &mut self.stage else { return };
-        placed.line.forget();
-        self.begin_round();
-    }
-
-    // ---- the store ----
-
-    fn reconnect(&mut self) {
-        if !core::mem::replace(&mut self.reconnecting, true) {
-            self.outputs.push_back(Output::Reconnect);
-        }
-    }
-
-    fn reconnected(&mut self) {
-        self.reconnecting = false;
-        self.store.reconnected();
-        // One more failure than a lost stream explains: only the back-off keeps the load on the store low.
-        if self.failures <= 1 && !matches!(self.stage, Stage::Entering(_)) {
-            self.round.stop();
-            self.begin_round();
-        }
-    }
-
-    fn inspect(&mut self) {
-        self.timers.set(Timer::Retry, self.now + self.attempt_limit());
-        self.outputs.push_back(Output::Inspect);
-    }
-
-    fn inspected(&mut self, result: Result<StoreInfo, Fault>) {
-        match result {
-            Ok(info) if info.incarnation != self.store.incarnation() => {
-                let reported = core::mem::take(&mut self.unborn);
-                self.is_another(Some(info.incarnation), Revision(0), !reported);
-            }
-            Ok(_) => self.unborn = false,
-            Err(fault) => self.report_fault(fault),
-        }
-        self.plan();
-    }
-
-    /// Two connections show another store, or one that went back.
-    fn reset(&mut self, birth: Option<Incarnation>, revision: Revision) {
-        self.unborn = birth.is_none();
-        self.is_another(birth, revision, true);
-    }
-
-    fn is_another(&mut self, incarnation: Option<Incarnation>, revision: Revision, is_news: bool) {
-        self.store.reset(incarnation, revision, self.now);
-        self.lose(Reason::StoreReset);
-        if is_news {
-            self.reported.barred = self.store.is_barred();
-            self.report_reset();
-        }
-    }
-
-    // ---- reports ----
-
-    fn report(&mut self, event: Event) {
-        self.outputs.push_back(Output::Event(event));
-    }
-
-    fn report_reset(&mut self) {
-        let (seen, next) = (self.store.largest_token(), Some(self.store.next_token()));
-        let barred = self.store.is_barred();
-        self.report(Event::Warning(Warning::StoreReset { seen, next, barred }));
-    }
-
-    fn report_fault(&mut self, fault: Fault) {
-        if self.reported.fault != Some(fault.kind) {
-            self.reported.fault = Some(fault.kind);
-            self.report(Event::Warning(Warning::Store(fault)));
-        }
-    }
-
-    fn report_leader(&mut self, leader: Option<Leader>) {
-        let of = |leader: &Leader| (leader.revision, leader.name.clone());
-        if self.reported.leader.as_ref().map(of) != leader.as_ref().map(of) {
-            self.reported.leader.clone_from(&leader);
-            self.report(Event::LeaderChanged(leader));
         }
     }
 

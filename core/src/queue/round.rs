@@ -6,6 +6,7 @@
 //! read is answered by a majority; where its raft term is that of the keep-alives, no other leader was elected in
 //! between, so the answers were given by the one that keeps the leases.
 
+use alloc::boxed::Box;
 use core::time::Duration;
 
 use super::answers::{self, Failure};
@@ -166,7 +167,7 @@ impl Campaign {
         self.outputs.push_back(Output::Read { read, own: None, whole: false });
     }
 
-    pub(super) fn read_answered(&mut self, read: ReadId, result: Result<Snapshot, Failure>) {
+    pub(super) fn read_answered(&mut self, read: ReadId, result: Result<Box<Snapshot>, Failure>) {
         match self.round.step {
             Step::Reading { read: asked, kept, whole } if asked == read => {
                 self.round.step = Step::Idle;

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_doubt_that_the_next_connection_does_not_confirm_is_forgotten() {
+    fn a_regression_that_the_next_connection_does_not_confirm_is_forgotten() {
         let mut view = view();
         view.sight(&snapshot(7, 5), None);
         view.sight(&snapshot(7, 4), None);

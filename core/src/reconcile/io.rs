@@ -5,6 +5,34 @@ use core::time::Duration;
 
 use crate::time::Instant;
 
+/// The waits and retries of a [`Reconciler`](super::Reconciler). Every value is possible.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The wait after *end* failed in an error until it is run again. 5 s by default.
+    pub retry_every: Duration,
+    /// The number of runs of *end* in an error before the reconciler gives up. 12 by default. The run that led to the
+    /// error is not counted; a leader whose error is another has *end* run once even where this is 0.
+    pub retries: u32,
+    /// The wait after *error* succeeded until the candidacy resumes. 30 s by default.
+    pub cool_down: Duration,
+}
+
+/// An *error* that fails at once is not run more often than this.
+const LEAST_BEFORE_ERROR_AGAIN: Duration = Duration::from_secs(1);
+
+impl Settings {
+    /// The wait after *error* failed until it is run again: the cool-down, and a second at least.
+    pub(super) fn before_error_again(&self) -> Duration {
+        self.cool_down.max(LEAST_BEFORE_ERROR_AGAIN)
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { retry_every: Duration::from_secs(5), retries: 12, cool_down: Duration::from_secs(30) }
+    }
+}
+
 /// A message of the election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Message {
@@ -149,14 +177,14 @@ pub enum Event {
         /// When the lease was over.
         since: Instant,
     },
-    /// What was overdue has ended.
+    /// Overdue work has ended.
     Late {
         /// For how long there was work without a lease.
         by: Duration,
     },
     /// The error is over, and the candidacy resumes.
     Resumed {
-        /// How many messages came meanwhile, and were dropped.
+        /// The number of messages that came meanwhile and were dropped.
         dropped: u32,
     },
 }
@@ -164,11 +192,11 @@ pub enum Event {
 /// *End* failed too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GaveUp {
-    /// How often it was run in vain.
+    /// The number of runs that failed.
     pub failed: u32,
     /// For how long there has been work without a lease, where there has.
     pub overdue: Option<Duration>,
-    /// How many messages came since the error began, and were dropped.
+    /// The number of messages since the error began that were dropped.
     pub dropped: u32,
 }
 
@@ -186,7 +214,7 @@ impl fmt::Display for GaveUp {
                 ", and for {:?} by now without a lease: another candidate may lead beside it",
                 crate::time::rounded(*span)
             )?,
-            None => f.write_str("; the seat is given up, and another candidate may lead beside it")?,
+            None => f.write_str("; the election is given up, and another candidate may lead beside it")?,
         }
         write!(f, ". Messages dropped meanwhile: {dropped}")
     }
@@ -208,9 +236,9 @@ pub enum Timer {
 /// A wake-up, and the timer it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake {
-    /// When to call [`handle`](super::Reconciler::handle) with [`Input::Tick`].
+    /// The time to call [`handle`](super::Reconciler::handle) with [`Input::Tick`].
     pub at: Instant,
-    /// What for.
+    /// Its timer.
     pub timer: Timer,
 }
 

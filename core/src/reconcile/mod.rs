@@ -39,12 +39,10 @@
 //! one leader, whatever the cause, and [`Event::Overdue`] reports it while it happens.
 
 mod io;
-mod settings;
 
 use alloc::collections::VecDeque;
 
-pub use io::{Event, GaveUp, Handler, Input, Message, Misuse, Output, RunId, State, Timer, Wake};
-pub use settings::Settings;
+pub use io::{Event, GaveUp, Handler, Input, Message, Misuse, Output, RunId, Settings, State, Timer, Wake};
 
 use crate::time::Instant;
 

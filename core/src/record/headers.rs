@@ -1,4 +1,4 @@
-//! The headers of ours, by name, and how they are written.
+//! The names and the forms of this crate's headers.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -21,32 +21,32 @@ pub const TERM: &str = "Incumbent-Term";
 pub const RELEASE: &str = "Incumbent-Release";
 /// Header of a release that hands over: the name of the successor.
 pub const SUCCESSOR: &str = "Incumbent-Successor";
-/// What the headers of a leader's metadata begin with.
+/// The prefix of the headers of a leader's metadata.
 pub const METADATA: &str = "Incumbent-Meta-";
 
 /// Headers as a store carries them: pairs of a name and a value.
 pub type Headers = Vec<(String, String)>;
 
-/// What a header says. Names are read in any case, so one may come twice, in no certain order.
-pub(super) enum Said<'a> {
-    Nothing,
+/// The value of a header. Names are read in any case, so one may come twice, in no certain order.
+pub(super) enum HeaderValue<'a> {
+    Missing,
     Once(&'a str),
-    TwoThings,
+    Ambiguous,
 }
 
-impl<'a> Said<'a> {
-    pub(super) fn say(&mut self, text: &'a str) {
+impl<'a> HeaderValue<'a> {
+    pub(super) fn add(&mut self, text: &'a str) {
         *self = match self {
-            Self::Nothing => Self::Once(text),
+            Self::Missing => Self::Once(text),
             Self::Once(before) if *before == text => return,
-            _ => Self::TwoThings,
+            _ => Self::Ambiguous,
         };
     }
 
     pub(super) fn text(&self) -> Option<&'a str> {
         match self {
             Self::Once(text) => Some(text),
-            Self::Nothing | Self::TwoThings => None,
+            Self::Missing | Self::Ambiguous => None,
         }
     }
 }

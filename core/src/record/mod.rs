@@ -4,9 +4,8 @@
 //! writes it; everything of ours travels in headers that it ignores. A store adapter carries
 //! value and headers as they are and leaves their meaning to this module.
 
-mod claim;
+mod fields;
 mod headers;
-mod stamp;
 #[cfg(test)]
 mod tests;
 
@@ -14,14 +13,13 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::time::Duration;
 
-pub use claim::Claim;
-pub use headers::{Headers, LEASE, METADATA, NONCE, RELEASE, SUCCESSOR, TERM, deletion_headers};
+pub use fields::{Attempt, Claim, Nonce, Stamp};
 use headers::{
-    Said, claim_header, lease_header, metadata_header, metadata_key, parse_release, release_header,
+    HeaderValue, claim_header, lease_header, metadata_header, metadata_key, parse_release, release_header,
     stamp_header, successor_header,
 };
+pub use headers::{Headers, LEASE, METADATA, NONCE, RELEASE, SUCCESSOR, TERM, deletion_headers};
 pub(crate) use headers::{live_headers, release_headers};
-pub use stamp::{Attempt, Nonce, Stamp};
 
 use crate::token::{Incarnation, Revision};
 
@@ -41,15 +39,15 @@ pub struct Record {
     /// The holder's name. Bytes that are not UTF-8 are shown as U+FFFD. Of what is longer than a name can be, how long it
     /// is: `(not a candidate's name: 6000000 bytes)`.
     pub candidate: String,
-    /// Who wrote it; `None` for a record written by other software.
+    /// The campaign and attempt that wrote it; `None` for a record of other software.
     pub stamp: Option<Stamp>,
     /// The holder's lease time; `None` where it is the store's own.
     pub lease: Option<Duration>,
     /// The term its holder leads for, by its own account; `None` for a record written by other software.
     pub claim: Option<Claim>,
-    /// What the leader publishes about itself.
+    /// The leader's published metadata.
     pub metadata: Headers,
-    /// How many bytes lie there, where that is more than a candidate's record has. Nothing else of it is read.
+    /// Its size in bytes, where that is more than a candidate's record has. Nothing else of it is read.
     pub oversize: Option<u64>,
 }
 
@@ -66,9 +64,9 @@ impl Record {
 pub struct Release {
     /// The revision of the tombstone.
     pub revision: Revision,
-    /// Who released.
+    /// The campaign and attempt that released.
     pub stamp: Option<Stamp>,
-    /// How much of the holder's own win delay was still to run.
+    /// The rest of the holder's own win delay.
     pub owed: Duration,
     /// The incarnation in which the holder held the lease.
     pub incarnation: Incarnation,
@@ -76,7 +74,7 @@ pub struct Release {
     pub successor: Option<String>,
 }
 
-/// What a key holds.
+/// The entry of a key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
     /// Nothing: never written, or removed without a trace.
@@ -100,7 +98,7 @@ pub enum Entry {
     },
 }
 
-/// What sort of message a store found under a key; its adapter knows.
+/// The kind of message under a key, as the store's adapter classifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A value.
@@ -122,11 +120,11 @@ impl Entry {
         value: &[u8],
         headers: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Self {
-        let mut stamp = Said::Nothing;
-        let mut lease = Said::Nothing;
-        let mut claim = Said::Nothing;
-        let mut release = Said::Nothing;
-        let mut successor = Said::Nothing;
+        let mut stamp = HeaderValue::Missing;
+        let mut lease = HeaderValue::Missing;
+        let mut claim = HeaderValue::Missing;
+        let mut release = HeaderValue::Missing;
+        let mut successor = HeaderValue::Missing;
         let mut metadata = Headers::new();
         let mut size = value.len();
         for (name, text) in headers {
@@ -134,15 +132,15 @@ impl Entry {
             if size > LONGEST {
                 // Counted to its end, and kept no more.
             } else if name.eq_ignore_ascii_case(NONCE) {
-                stamp.say(text);
+                stamp.add(text);
             } else if name.eq_ignore_ascii_case(LEASE) {
-                lease.say(text);
+                lease.add(text);
             } else if name.eq_ignore_ascii_case(TERM) {
-                claim.say(text);
+                claim.add(text);
             } else if name.eq_ignore_ascii_case(RELEASE) {
-                release.say(text);
+                release.add(text);
             } else if name.eq_ignore_ascii_case(SUCCESSOR) {
-                successor.say(text);
+                successor.add(text);
             } else if let Some(key) = metadata_key(name) {
                 metadata.push((key.to_string(), text.to_string()));
             }
@@ -170,8 +168,7 @@ impl Entry {
         }
     }
 
-    /// What a message of more than [`LONGEST`] bytes says, or one whose value has more than [`LONGEST_VALUE`]: that it
-    /// is there. A live one is a foreign record without headers, and a tombstone certifies nothing.
+    /// The entry of a message of more than [`LONGEST`] bytes, or whose value has more than [`LONGEST_VALUE`]. A live one is a foreign record without headers, and a tombstone certifies nothing.
     pub fn oversize(revision: Revision, kind: Kind, bytes: u64) -> Self {
         match kind {
             Kind::Live => Self::Live(Record {
@@ -188,7 +185,7 @@ impl Entry {
         }
     }
 
-    /// What a store holds for this entry, such that [`decode`](Self::decode) reads it back; `None` where it holds
+    /// The message that a store keeps for this entry, such that [`decode`](Self::decode) reads it back; `None` where it holds
     /// nothing. Of a record that is [too long](Self::oversize) there is no more than its revision.
     pub fn encode(&self) -> Option<(Revision, Kind, String, Headers)> {
         let bare = |revision: &Revision, kind| Some((*revision, kind, String::new(), Headers::new()));

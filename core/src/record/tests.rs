@@ -1,4 +1,4 @@
-//! What is written reads back, and what cannot be read is missing.
+//! A written record reads back, and an unreadable part is missing.
 
 use super::*;
 use crate::token::Token;
@@ -116,7 +116,7 @@ fn a_release_that_cannot_be_read_certifies_nothing() {
 }
 
 #[test]
-fn a_stamp_that_cannot_be_read_is_nobodys() {
+fn a_stamp_that_cannot_be_read_belongs_to_no_campaign() {
     for text in ["", ".", "12.1", "0000000000000000000000000000feed", "0000000000000000000000000000feed.x"] {
         assert_eq!(text.parse::<Stamp>(), Err(()));
     }
@@ -147,7 +147,7 @@ fn live(value: &[u8], headers: &Headers) -> Record {
 }
 
 #[test]
-fn a_value_longer_than_any_name_is_told_by_its_length_and_nothing_else_of_it_is_read() {
+fn of_a_value_longer_than_any_name_only_the_length_is_read() {
     let headers = live_headers(STAMP, Duration::from_secs(30), CLAIM, &[]);
     let bytes = LONGEST_VALUE + 1 + headers.iter().map(|(n, v)| n.len() + v.len()).sum::<usize>();
     let found = live(&vec![b'a'; LONGEST_VALUE + 1], &headers);

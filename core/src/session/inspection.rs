@@ -1,9 +1,9 @@
-//! One question to the store, asked for all elections.
+//! One inspection of the store for all elections.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::CampaignId;
+use super::map::Map;
 use crate::time::Instant;
 
 /// The campaigns that want the store inspected, and the inspection under way.
@@ -12,7 +12,7 @@ use crate::time::Instant;
 /// campaign that is not served by it is served by the next, right after.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inspection {
-    wanted: BTreeMap<CampaignId, Instant>,
+    wanted: Map<CampaignId, Instant>,
     under_way: Option<UnderWay>,
     asked: u64,
 }
@@ -26,15 +26,15 @@ struct UnderWay {
 impl Inspection {
     /// `campaign` wants an answer that was asked for at `since` or later.
     pub(super) fn want(&mut self, campaign: CampaignId, since: Instant) {
-        let latest = self.wanted.entry(campaign).or_insert(since);
-        *latest = since.max(*latest);
+        let latest = self.wanted.get(&campaign).map_or(since, |wanted| since.max(*wanted));
+        self.wanted.insert(campaign, latest);
     }
 
     pub(super) fn forget(&mut self, campaign: CampaignId) {
         self.wanted.remove(&campaign);
     }
 
-    /// The number of the inspection to begin now, where a campaign wants one and none is under way.
+    /// Returns the number of the inspection to begin now, where a campaign wants one and none is under way.
     pub(super) fn begin(&mut self, now: Instant) -> Option<u64> {
         if self.wanted.is_empty() || self.under_way.is_some() {
             return None;
@@ -44,7 +44,7 @@ impl Inspection {
         Some(self.asked)
     }
 
-    /// The connection is a new one: what was asked over the old one may never be answered.
+    /// Gives up the inspection that is under way: over a new connection it may never be answered.
     pub(super) fn give_up(&mut self) {
         self.under_way = None;
     }
@@ -63,8 +63,8 @@ impl Inspection {
         self.under_way = None;
         let asked_at = asked_at.unwrap_or(under_way.asked_at);
         let served: Vec<_> =
-            self.wanted.iter().filter(|(_, since)| **since <= asked_at).map(|(id, _)| *id).collect();
-        self.wanted.retain(|_, since| *since > asked_at);
+            self.wanted.iter().filter(|(_, since)| *since <= asked_at).map(|(id, _)| *id).collect();
+        self.wanted.retain(|since| *since > asked_at);
         served
     }
 }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn one_answer_serves_all_who_wanted_it_before_it_was_asked_for() {
+    fn one_answer_serves_all_campaigns_that_wanted_it_before_it_was_asked_for() {
         let mut inspection = Inspection::default();
         inspection.want(1, at(10));
         inspection.want(2, at(11));

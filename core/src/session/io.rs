@@ -1,4 +1,4 @@
-//! What goes into a session, and what comes out.
+//! The inputs and outputs of a session.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -13,14 +13,14 @@ use crate::record::{Attempt, Entry, Nonce};
 use crate::store::{Fault, Outcome, StoreInfo, Write};
 use crate::token::{Incarnation, Revision, Token};
 
-/// Something that happened outside.
+/// An event outside of the session.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// Time has passed.
     Tick,
     /// A new campaign enters.
     Enter(Box<Enter>),
-    /// A command for a campaign. A campaign that has not begun takes its health and a close.
+    /// A command for a campaign. A campaign that has not begun accepts its health and a close.
     Command {
         /// The campaign.
         id: CampaignId,
@@ -51,35 +51,35 @@ pub enum Input {
         id: CampaignId,
         /// The read's number.
         read: ReadId,
-        /// What the key holds.
+        /// The entry of the key.
         result: Result<Entry, Fault>,
     },
     /// The store was inspected.
     Inspected {
         /// The inspection's number.
         number: u64,
-        /// What it showed.
+        /// Its result.
         result: Result<StoreInfo, Fault>,
     },
     /// The store's settings are unsafe in this way, or no longer.
     Flaw(Option<Fault>),
     /// An observer wants the store watched, too.
     Observe,
-    /// A watch stands.
+    /// A watch is ready.
     Watching {
         /// The watch's number.
         number: u64,
     },
-    /// A watch shows what a key holds.
+    /// A watch delivers an entry.
     Watched {
         /// The watch's number.
         number: u64,
         /// The election's key.
         election: String,
-        /// What the key holds.
+        /// The entry of the key.
         entry: Entry,
     },
-    /// A watch ended, or could not be had.
+    /// A watch ended, or could not begin.
     WatchEnded {
         /// The watch's number.
         number: u64,
@@ -89,11 +89,11 @@ pub enum Input {
         /// The number of the watch that was asked for.
         number: u64,
     },
-    /// The connection that was asked for is there.
+    /// The requested connection is ready.
     Reconnected,
-    /// It could not be had.
+    /// There is no new connection.
     NotReconnected,
-    /// The client has a new connection without having been asked for one. Ignored while one that was asked for is under
+    /// The client has a new connection that was not requested. Ignored while a requested one is under
     /// way, which is reported by itself.
     Connected,
     /// The candidates were registered, or could not be.
@@ -107,7 +107,7 @@ pub struct Enter {
     pub id: CampaignId,
     /// The election's key.
     pub election: Arc<str>,
-    /// What the candidate wants.
+    /// The candidate's settings.
     pub settings: Settings,
     /// Marks what the campaign writes. Used for no other campaign.
     pub nonce: Nonce,
@@ -153,7 +153,7 @@ impl From<Command> for campaign::Input {
 /// A request of an operator, which each campaign considers once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Hand over. The request names the campaign that it is for, so it says nothing to a successor.
+    /// Hand over. The request names the campaign that it is for, so it does not concern a successor.
     HandOver {
         /// The nonce of the campaign that leads.
         leader: Nonce,
@@ -161,7 +161,7 @@ pub enum Request {
         successor: String,
     },
     /// Accept that tokens start again. The request names the tokens that may be forgotten and the incarnation in which
-    /// tokens may start again, so it says nothing of a later reset.
+    /// tokens may start again, so it does not concern a later reset.
     AcceptReset {
         /// The largest token that may be forgotten.
         seen: Token,
@@ -170,7 +170,7 @@ pub enum Request {
     },
 }
 
-/// What a session wants done, in order.
+/// An output of a session; they are carried out in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// The campaign has begun, or waits for a store that does not answer yet: its caller goes on.
@@ -189,8 +189,8 @@ pub enum Output {
         /// Report these to the user.
         events: Vec<Event>,
     },
-    /// The candidate stands in its election from now on, or no longer.
-    Stands(CampaignId, bool),
+    /// The candidate campaigns in its election from now on, or no longer.
+    Campaigning(CampaignId, bool),
     /// The campaign is over and forgotten.
     Closed(CampaignId),
     /// Send this write, and answer with [`Input::Wrote`].
@@ -199,7 +199,7 @@ pub enum Output {
         id: CampaignId,
         /// The write.
         write: Write,
-        /// How long the answer can matter. Without one by then, answer that its outcome is unknown.
+        /// The time for which the answer can matter. Without one by then, answer that its outcome is unknown.
         limit: Duration,
     },
     /// Read the campaign's key, and answer with [`Input::Read`].
@@ -208,7 +208,7 @@ pub enum Output {
         id: CampaignId,
         /// The read's number.
         read: ReadId,
-        /// How long the answer can matter. Without one by then, answer with a fault.
+        /// The time for which the answer can matter. Without one by then, answer with a fault.
         limit: Duration,
     },
     /// Inspect the store, and answer with [`Input::Inspected`].
@@ -222,7 +222,7 @@ pub enum Output {
     Watch {
         /// The watch's number.
         number: u64,
-        /// Where the watch does not stand by then, answer with [`Input::WatchEnded`].
+        /// Where the watch is not ready by then, answer with [`Input::WatchEnded`].
         limit: Duration,
     },
     /// Connect again, to another server where there are several, and answer with [`Input::Reconnected`].
@@ -230,18 +230,18 @@ pub enum Output {
         /// Where there is no connection by then, answer with [`Input::NotReconnected`].
         limit: Duration,
     },
-    /// Register the candidates that stand, and answer with [`Input::Registered`].
+    /// Register the present candidates, and answer with [`Input::Registered`].
     Register {
         /// Without an answer by then, answer that it failed.
         limit: Duration,
     },
-    /// A campaign considered an operator's request, and does what it says or does not. For a log.
+    /// A campaign considered an operator's request, and carries it out or not. For a log.
     Considered {
         /// The campaign.
         id: CampaignId,
         /// The request.
         request: Request,
-        /// Whether the campaign does what it says.
+        /// Whether the campaign carries it out.
         accepted: bool,
     },
     /// Nothing more until an input, or until this wake-up.

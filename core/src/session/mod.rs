@@ -1,4 +1,4 @@
-//! One connection to a store: everything between the campaigns on it and the wire that is not I/O.
+//! One connection to a store: everything between its campaigns and the wire that is not I/O.
 //!
 //! ```text
 //!   commands, answers ──▶ Session ──▶ writes, reads, inspections, watches, reconnects
@@ -7,33 +7,34 @@
 //!                         Campaign, one a candidate
 //! ```
 //!
-//! A session holds the [`Campaign`]s of all candidates on one connection, and gives them together what they share:
+//! A session holds the [`Campaign`]s of all candidates on one connection, and their shared parts:
 //!
 //! - A campaign *enters*: the store is inspected once for its incarnation and tried again with a back-off; the health
 //!   of the candidate is handed in before the start.
 //! - One *watch* serves all elections. It is numbered and begins again with a back-off. Before an inspection of another
-//!   incarnation is handed in, a new watch begins, and the old one counts no more.
+//!   incarnation is handed in, a new watch begins, and the old one no longer counts.
 //! - One *inspection* serves all campaigns that want one; one is under way at a time.
-//! - One *reconnect* serves all campaigns that asked. What was asked over the old connection is asked again.
-//! - One *registration* makes known which candidates stand.
+//! - One *reconnect* serves all campaigns that asked. Open requests of the old connection are sent again.
+//! - One *registration* announces the candidates.
 //! - Requests of an operator are considered once by each campaign.
 //!
 //! # The contract
 //!
-//! Give [`handle`](Session::handle) what happened and when, then carry out what [`poll`](Session::poll) returns until it
-//! is [`WakeAt`](Output::WakeAt): nothing more until an input, or that instant. The driver that carries the outputs out
+//! Give [`handle`](Session::handle) each input with its time, then carry out the outputs of [`poll`](Session::poll) until
+//! it is [`WakeAt`](Output::WakeAt): nothing more until an input, or that instant. The driver that carries the outputs out
 //! answers each within its limit. It reads the clock after what happened and before each call of `handle`, so a write
 //! is always sent after the instant that its lease counts from.
 
+mod entering;
 mod inspection;
 mod io;
+mod map;
 mod registration;
 mod timers;
 mod watch;
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, VecDeque};
-use alloc::string::ToString;
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -42,12 +43,14 @@ use core::time::Duration;
 pub use io::{Command, Enter, Input, Output, Refusal, Request};
 pub use timers::{Timer, Wake};
 
-use crate::campaign::{self, Campaign, Event, Lease, Misuse, State, Warning, check_name};
+use crate::campaign::{self, Campaign, Event, Lease, Misuse, State, Warning};
 use crate::record::Entry;
-use crate::store::{Action, Capabilities, Fault, FaultKind, StoreInfo, Write};
+use crate::store::{Action, Capabilities, Fault, StoreInfo, Write};
 use crate::time::Instant;
 use crate::token::{Revision, Token};
+use entering::Entering;
 use inspection::Inspection;
+use map::Map;
 use registration::Registration;
 use timers::Timers;
 use watch::Watch;
@@ -55,40 +58,36 @@ use watch::Watch;
 /// The number of a campaign on its session.
 pub type CampaignId = u64;
 
-/// How long an inspection may take; a campaign's own limit for an attempt is no longer.
+/// The time limit of an inspection; a campaign's own limit for an attempt is no longer.
 const INSPECTION: Duration = Duration::from_secs(2);
-/// How long a watch may take to begin.
+/// The time limit for a watch to begin.
 const WATCH: Duration = Duration::from_secs(5);
-/// How long one attempt at a new connection may take before the next one.
+/// The time limit of one attempt at a new connection.
 const RECONNECTION: Duration = Duration::from_secs(10);
-/// How long a registration may take.
+/// The time limit of a registration.
 const REGISTRATION: Duration = Duration::from_secs(5);
-/// How long an answer can matter to a campaign that has sent no lease yet.
-const FIRST_LIMIT: Duration = Duration::from_secs(10);
-/// The first wait before a store that did not answer is asked again; doubled up to [`LONGEST_WAIT`].
+/// The first wait before a store that did not answer is asked again, doubled each time.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
-/// The longest.
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// The longest wait before another attempt at a new connection, doubled from [`FIRST_WAIT`].
+/// The longest wait before another attempt at a new connection; it doubles from [`FIRST_WAIT`].
 const LONGEST_RECONNECT: Duration = Duration::from_secs(2);
 
-/// The campaigns of one connection, and what they share.
+/// The campaigns of one connection, and their shared parts.
 #[derive(Clone, Debug)]
 pub struct Session {
     store: Capabilities,
     /// The latest reading of the caller's clock.
     now: Instant,
-    candidates: BTreeMap<CampaignId, Candidate>,
-    elections: BTreeMap<Arc<str>, Vec<CampaignId>>,
+    candidates: Map<CampaignId, Box<Candidate>>,
+    elections: Map<Arc<str>, Vec<CampaignId>>,
     watch: Watch,
     inspection: Inspection,
     reconnect: Reconnect,
-    /// When the present connection was made, where it is not the first.
+    /// The time at which the present connection was made, where it is not the first.
     reconnected: Option<Instant>,
     registration: Registration,
-    /// What the last inspection showed.
+    /// The result of the last inspection that succeeded.
     info: Option<StoreInfo>,
-    /// What is unsafe about the store's settings, as last reported.
+    /// The unsafe setting of the store, as last reported.
     flaw: Option<Fault>,
     timers: Timers,
     /// Inputs to campaigns, in order.
@@ -112,14 +111,13 @@ enum Reconnect {
 #[derive(Clone, Debug)]
 struct Candidate {
     election: Arc<str>,
-    name: Arc<str>,
     stage: Stage,
     healthy: bool,
-    /// How long an answer from the store can matter.
+    /// The time for which an answer from the store can matter.
     limit: Duration,
-    /// When the campaign last sent something.
+    /// The time at which the campaign last sent something.
     last_sent: Instant,
-    stands: bool,
+    campaigning: bool,
     lease: Option<Lease>,
     lease_time: Option<Duration>,
     /// The operator's requests that were considered last: a new watch shows them again.
@@ -135,19 +133,9 @@ enum Stage {
     Running(Box<Campaign>),
 }
 
-#[derive(Clone, Debug)]
-struct Entering {
-    enter: Enter,
-    /// The caller knows that the campaign has entered.
-    entered: bool,
-    failures: u32,
-    /// The warning that was reported last.
-    reported: Option<Warning>,
-}
-
-/// Sees everything that goes into the campaigns of a session and comes out of them, for a simulator or a log.
+/// Observes the inputs and outputs of a session's campaigns, for a simulator or a log.
 pub trait Observer {
-    /// A campaign is made of what an inspection showed.
+    /// A campaign is made from an inspection.
     fn begins(&mut self, id: CampaignId, now: Instant, info: &StoreInfo) {
         let _ = (id, now, info);
     }
@@ -162,7 +150,7 @@ pub trait Observer {
         let _ = (id, now, campaign);
     }
 
-    /// The campaign wants something done.
+    /// The campaign emits an output.
     fn output(&mut self, id: CampaignId, campaign: &Campaign, output: &campaign::Output) {
         let _ = (id, campaign, output);
     }
@@ -172,13 +160,13 @@ pub trait Observer {
 impl Observer for () {}
 
 impl Session {
-    /// A session without campaigns, on a store that can do this.
+    /// A session without campaigns, on a store with these capabilities.
     pub fn new(store: Capabilities) -> Self {
         Self {
             store,
             now: Instant::ZERO,
-            candidates: BTreeMap::new(),
-            elections: BTreeMap::new(),
+            candidates: Map::default(),
+            elections: Map::default(),
             watch: Watch::default(),
             inspection: Inspection::default(),
             reconnect: Reconnect::No,
@@ -192,7 +180,7 @@ impl Session {
         }
     }
 
-    /// Takes in what happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
+    /// Handles an input that happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
     ///
     /// An input for a campaign that is over does nothing. A `now` before an earlier one counts as the earlier.
     ///
@@ -204,7 +192,7 @@ impl Session {
         self.handle_observed(now, input, &mut ())
     }
 
-    /// As [`handle`](Self::handle), where `observer` sees every step of the campaigns.
+    /// As [`handle`](Self::handle), with an `observer` of every step of the campaigns.
     ///
     /// # Errors
     ///
@@ -216,7 +204,7 @@ impl Session {
         observer: &mut impl Observer,
     ) -> Result<(), Misuse> {
         self.now = self.now.max(now);
-        self.take_in(input, observer);
+        self.dispatch(input, observer);
         let mut result = self.deliver(observer);
         // Each once, so that no timer keeps other work waiting.
         for timer in self.timers.take_due(self.now) {
@@ -226,7 +214,7 @@ impl Session {
         result
     }
 
-    /// What to do next. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
+    /// Returns the next output. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
     #[must_use]
     pub fn poll(&mut self) -> Output {
         self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.timers.next()))
@@ -240,22 +228,22 @@ impl Session {
         }
     }
 
-    /// What the last inspection of the store showed.
+    /// The result of the last inspection that succeeded.
     pub fn info(&self) -> Option<&StoreInfo> {
         self.info.as_ref()
     }
 
     /// Whether a candidate of this session campaigns in the election.
     pub fn is_contested(&self, election: &str) -> bool {
-        self.elections.contains_key(election)
+        self.elections.get(election).is_some()
     }
 
-    /// Whether the store knows every candidate that stands.
+    /// Whether the store knows every candidate of this session.
     pub fn is_registered(&self) -> bool {
         self.registration.is_done()
     }
 
-    fn take_in(&mut self, input: Input, observer: &mut impl Observer) {
+    fn dispatch(&mut self, input: Input, observer: &mut impl Observer) {
         match input {
             Input::Tick => {}
             Input::Enter(enter) => self.enter(*enter),
@@ -279,9 +267,10 @@ impl Session {
             }
             Input::Watching { number } => {
                 if self.watch.began(number, self.now) {
-                    self.feed_all(&campaign::Input::Watching { since: self.now });
+                    let since = self.now;
+                    self.feed_all(|| campaign::Input::Watching { since });
                     // The store may be another than before, where none of the candidates is registered.
-                    if self.candidates.values().any(|candidate| candidate.stands) {
+                    if self.candidates.iter().any(|(_, candidate)| candidate.campaigning) {
                         self.register();
                     }
                 }
@@ -333,159 +322,14 @@ impl Session {
         }
     }
 
-    // ---- campaigns enter, are commanded and leave ----
-
-    fn enter(&mut self, enter: Enter) {
-        let Enter { id, election, settings, .. } = &enter;
-        let (id, election) = (*id, Arc::clone(election));
-        self.elections.entry(Arc::clone(&election)).or_default().push(id);
-        let candidate = Candidate {
-            election,
-            name: settings.name.as_str().into(),
-            stage: Stage::Entering(Box::new(Entering { enter, entered: false, failures: 0, reported: None })),
-            healthy: true,
-            limit: FIRST_LIMIT,
-            last_sent: Instant::ZERO,
-            stands: false,
-            lease: None,
-            lease_time: None,
-            hand_over: None,
-            acceptance: None,
-            barred_by: None,
-        };
-        self.candidates.insert(id, candidate);
-        let number = self.watch.want();
-        self.begin_watch(number);
-        self.inspection.want(id, self.now);
-        self.inspect();
-    }
-
-    /// The first answer of the store to a campaign that enters.
-    fn begin(&mut self, id: CampaignId, result: &Result<StoreInfo, Fault>, observer: &mut impl Observer) {
-        let Some(candidate) = self.candidates.get_mut(&id) else { return };
-        let Stage::Entering(entering) = &mut candidate.stage else { return };
-        let made = result.as_ref().map_err(|fault| Refusal::Store(fault.clone())).and_then(|info| {
-            let Enter { settings, nonce, seed, .. } = entering.enter.clone();
-            let made = Campaign::new(settings, self.store, info, nonce, seed, self.now);
-            made.map(|campaign| (campaign, info)).map_err(Refusal::Settings)
-        });
-        let (campaign, info) = match made {
-            Ok(made) => made,
-            Err(refusal) => return self.not_begun(id, refusal),
-        };
-        observer.begins(id, self.now, info);
-        if !entering.entered {
-            self.outputs.push_back(Output::Entered(id));
-        }
-        candidate.lease_time = Some(campaign.lease_time());
-        candidate.stage = Stage::Running(Box::new(campaign));
-        let warning = self.flaw.clone().map(|flaw| Event::Warning(Warning::Store(flaw)));
-        self.outputs.push_back(candidate.report(id, warning.into_iter().collect()));
-        self.deliveries.push_back((id, campaign::Input::Health(candidate.healthy)));
-        if let Some(since) = self.watch.since() {
-            self.deliveries.push_back((id, campaign::Input::Watching { since }));
-        }
-        self.deliveries.push_back((id, campaign::Input::Campaign));
-    }
-
-    /// The campaign cannot begin at present: it is refused where its caller waits for that, and tried again otherwise.
-    fn not_begun(&mut self, id: CampaignId, refusal: Refusal) {
-        let Some(candidate) = self.candidates.get_mut(&id) else { return };
-        let Stage::Entering(entering) = &mut candidate.stage else { return };
-        let can_wait = matches!(&refusal, Refusal::Store(fault) if fault.kind == FaultKind::Unreachable);
-        if !entering.entered {
-            if !can_wait || entering.enter.fail_fast {
-                self.forget(id);
-                return self.outputs.push_back(Output::Refused(id, refusal));
-            }
-            entering.entered = true;
-            self.outputs.push_back(Output::Entered(id));
-        }
-        let (wait, fault) = match refusal {
-            Refusal::Store(fault) => {
-                let wait = doubled(FIRST_WAIT, entering.failures, LONGEST_WAIT);
-                entering.failures = entering.failures.saturating_add(1);
-                (wait, fault)
-            }
-            Refusal::Settings(invalid) => {
-                (LONGEST_WAIT, Fault { kind: FaultKind::Broken, detail: invalid.to_string() })
-            }
-        };
-        self.timers.set(Timer::Enter(id), self.now + wait);
-        let warning = Warning::Store(fault);
-        if entering.reported.as_ref() != Some(&warning) {
-            entering.reported = Some(warning.clone());
-            self.outputs.push_back(candidate.report(id, vec![Event::Warning(warning)]));
-        }
-    }
-
-    fn command(&mut self, id: CampaignId, command: Command) {
-        let Some(candidate) = self.candidates.get_mut(&id) else { return };
-        if let Command::Health(healthy) = command {
-            candidate.healthy = healthy;
-        }
-        match (&candidate.stage, command) {
-            (Stage::Running(_), command) => self.deliveries.push_back((id, command.into())),
-            (Stage::Entering(_), Command::Close) => self.over(id),
-            (Stage::Entering(_), _) => {}
-        }
-    }
-
-    fn requested(&mut self, id: CampaignId, revision: Revision, request: &Request) {
-        let Some(candidate) = self.candidates.get_mut(&id) else { return };
-        let Stage::Running(campaign) = &candidate.stage else { return };
-        let (accepted, input) = match request {
-            Request::HandOver { leader, successor } => {
-                if campaign.nonce() != *leader || candidate.hand_over.replace(revision) == Some(revision) {
-                    return;
-                }
-                let holds = matches!(campaign.state(), State::Leading | State::Holding);
-                let accepted = holds && check_name(successor).is_ok() && *candidate.name != **successor;
-                (accepted, campaign::Input::HandOver(successor.clone()))
-            }
-            Request::AcceptReset { seen, incarnation } => {
-                let is_new = candidate.acceptance.replace(revision) != Some(revision);
-                let is_named = candidate.barred_by.is_some_and(|barred_by| barred_by <= *seen);
-                let present = self.info.map(|info| info.incarnation);
-                let accepted = is_new && is_named && present == Some(*incarnation);
-                if accepted {
-                    candidate.barred_by = None;
-                }
-                (accepted, campaign::Input::Accept)
-            }
-        };
-        self.outputs.push_back(Output::Considered { id, request: request.clone(), accepted });
-        if accepted {
-            self.deliveries.push_back((id, input));
-        }
-    }
-
-    fn forget(&mut self, id: CampaignId) {
-        self.timers.stop(id);
-        self.inspection.forget(id);
-        let Some(candidate) = self.candidates.remove(&id) else { return };
-        if let Some(campaigns) = self.elections.get_mut(&candidate.election) {
-            campaigns.retain(|other| *other != id);
-            if campaigns.is_empty() {
-                self.elections.remove(&candidate.election);
-            }
-        }
-        if candidate.stands {
-            self.outputs.push_back(Output::Stands(id, false));
-            self.register();
-        }
-    }
-
-    fn over(&mut self, id: CampaignId) {
-        self.forget(id);
-        self.outputs.push_back(Output::Closed(id));
-    }
-
     // ---- inputs to campaigns, and their outputs ----
 
-    fn feed_all(&mut self, input: &campaign::Input) {
-        let running = self.candidates.iter().filter(|(_, candidate)| candidate.is_running());
-        self.deliveries.extend(running.map(|(id, _)| (*id, input.clone())));
+    fn feed_all(&mut self, input: impl Fn() -> campaign::Input) {
+        for (id, candidate) in self.candidates.iter() {
+            if candidate.is_running() {
+                self.deliveries.push_back((*id, input()));
+            }
+        }
     }
 
     fn deliver(&mut self, observer: &mut impl Observer) -> Result<(), Misuse> {
@@ -496,7 +340,7 @@ impl Session {
         result
     }
 
-    /// Hands an input to a campaign. Its lease and its events come out before anything that it wants sent.
+    /// Hands an input to a campaign. Its lease and its events are emitted before its requests.
     fn step(
         &mut self,
         id: CampaignId,
@@ -524,9 +368,9 @@ impl Session {
             }
         };
         let (lease, lease_time) = (campaign.lease(), Some(campaign.lease_time()));
-        let (state, stood) = (campaign.state(), candidate.stands);
-        candidate.stands = !matches!(state, State::Idle | State::Closed);
-        let stands = candidate.stands;
+        let (state, was_campaigning) = (campaign.state(), candidate.campaigning);
+        candidate.campaigning = !matches!(state, State::Idle | State::Closed);
+        let campaigning = candidate.campaigning;
         match wake {
             Some(wake) => self.timers.set(Timer::Campaign(id, wake.timer), wake.at),
             None => self.timers.stop(id),
@@ -538,12 +382,12 @@ impl Session {
         for output in wanted {
             self.carry_out(id, output);
         }
-        if stands != stood {
-            self.outputs.push_back(Output::Stands(id, stands));
+        if campaigning != was_campaigning {
+            self.outputs.push_back(Output::Campaigning(id, campaigning));
             self.register();
         }
         if state == State::Closed {
-            self.over(id);
+            self.end(id);
         }
         result
     }
@@ -564,7 +408,7 @@ impl Session {
                 self.inspection.want(id, since);
                 self.inspect();
             }
-            // What it complains of may have been cured for another campaign already.
+            // The cause may have been cured for another campaign already.
             campaign::Output::Reconnect if self.reconnected.is_some_and(|at| candidate.last_sent < at) => {
                 self.deliveries.push_front((id, campaign::Input::Reconnected));
             }
@@ -589,7 +433,7 @@ impl Session {
 
     fn inspected(&mut self, number: u64, result: &Result<StoreInfo, Fault>, observer: &mut impl Observer) {
         if !self.inspection.is_under_way(number) {
-            // It was given up with its connection: what it says may be older than what is known by now.
+            // It was given up with its connection: its answer may be older than the present knowledge.
             return;
         }
         let before = self.info;
@@ -597,15 +441,15 @@ impl Session {
         let is_another =
             self.info.zip(before).is_some_and(|(now, before)| now.incarnation != before.incarnation);
         if is_another {
-            // Revisions of the old incarnation mean nothing in this one, so what the old watch still has to show is
+            // Revisions of the old incarnation mean nothing in this one, so further events of the old watch are
             // not for campaigns that know of it; and all campaigns know at once.
             let number = self.watch.restart();
             self.begin_watch(number);
-            self.feed_all(&campaign::Input::Inspected(result.clone()));
+            self.feed_all(|| campaign::Input::Inspected(result.clone()));
         }
         let asked_at = result.as_ref().ok().map(|info| info.asked_at);
         for id in self.inspection.answered(number, asked_at) {
-            match self.candidates.get(&id).map(Candidate::is_running) {
+            match self.candidates.get(&id).map(|candidate| candidate.is_running()) {
                 Some(true) if !is_another => {
                     self.deliveries.push_back((id, campaign::Input::Inspected(result.clone())));
                 }
@@ -616,39 +460,46 @@ impl Session {
         self.inspect();
     }
 
-    /// Reports that the store's settings have become unsafe, once for each change, to all who campaign.
+    /// Reports that the store's settings have become unsafe, once for each change, to every campaign.
     fn flaw(&mut self, flaw: Option<Fault>) {
         if flaw == self.flaw {
             return;
         }
         self.flaw = flaw;
         let Some(flaw) = &self.flaw else { return };
-        let running = self.candidates.iter().filter(|(_, candidate)| candidate.is_running());
-        let warning = || vec![Event::Warning(Warning::Store(flaw.clone()))];
-        self.outputs.extend(running.map(|(id, candidate)| candidate.report(*id, warning())));
+        for (id, candidate) in self.candidates.iter() {
+            if candidate.is_running() {
+                let warning = Event::Warning(Warning::Store(flaw.clone()));
+                self.outputs.push_back(candidate.report(*id, vec![warning]));
+            }
+        }
     }
 
     fn begin_watch(&mut self, number: Option<u64>) {
-        self.outputs.extend(number.map(|number| Output::Watch { number, limit: WATCH }));
+        if let Some(number) = number {
+            self.outputs.push_back(Output::Watch { number, limit: WATCH });
+        }
     }
 
     fn watched(&mut self, number: u64, election: &str, entry: &Entry) {
-        if !self.watch.is_standing(number) {
+        if !self.watch.is_ready(number) {
             return;
         }
         self.watch.showed();
         if let Some(ids) = self.elections.get(election) {
-            self.deliveries.extend(ids.iter().map(|id| (*id, campaign::Input::Watched(entry.clone()))));
+            for id in ids {
+                self.deliveries.push_back((*id, campaign::Input::Watched(entry.clone())));
+            }
         }
     }
 
     fn new_connection(&mut self) {
         self.reconnect = Reconnect::No;
         self.reconnected = Some(self.now);
-        // What was asked over the old connection may never be answered.
+        // Requests of the old connection may never be answered.
         self.inspection.give_up();
         self.inspect();
-        self.feed_all(&campaign::Input::Reconnected);
+        self.feed_all(|| campaign::Input::Reconnected);
     }
 
     fn register(&mut self) {
@@ -674,7 +525,7 @@ impl Candidate {
     }
 }
 
-/// How long the answer to a write can matter: a lease.
+/// The time for which the answer to a write can matter: a lease.
 fn lease_of(write: &Write) -> Option<Duration> {
     match &write.action {
         Action::Acquire(put) | Action::Renew(put) => Some(put.lease),

@@ -1,4 +1,4 @@
-//! Registering the candidates of a connection: one registration for as many changes as come meanwhile.
+//! Registering the candidates of a connection: one registration for all changes that come meanwhile.
 
 use core::time::Duration;
 
@@ -6,10 +6,10 @@ use super::doubled;
 
 /// The first wait before a registration that failed is repeated; doubled up to [`LONGEST_WAIT`].
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// The longest. Only lists of candidates depend on it.
+/// The longest wait. Only lists of candidates depend on it.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// What the store knows of the candidates here.
+/// The store's knowledge of this connection's candidates.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Registration {
     /// The candidates have changed since the last registration began.
@@ -24,7 +24,7 @@ impl Registration {
         self.changed = true;
     }
 
-    /// Whether to register now.
+    /// Begins a registration where one is due, and returns whether it is.
     pub(super) fn begin(&mut self) -> bool {
         let now = self.changed && !self.under_way;
         if now {
@@ -33,7 +33,7 @@ impl Registration {
         now
     }
 
-    /// It is done, or failed: how long to wait before it is repeated, if nothing changes before.
+    /// Ends it, done or failed. Returns the wait before it is repeated, if nothing changes before.
     pub(super) fn ended(&mut self, done: bool) -> Option<Duration> {
         self.under_way = false;
         if done {
@@ -45,7 +45,7 @@ impl Registration {
         Some(wait)
     }
 
-    /// Whether the store knows everything.
+    /// Whether the store knows every candidate.
     pub(super) fn is_done(&self) -> bool {
         !self.changed && !self.under_way && self.failures == 0
     }

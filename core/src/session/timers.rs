@@ -1,35 +1,40 @@
 //! The timers of a session: a table of optional deadlines, ordered by time.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use super::CampaignId;
+use super::map::Map;
 use crate::campaign;
 use crate::time::Instant;
 
 /// The reason for a wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// When a timer of this campaign is due.
+    /// A timer of this campaign is due.
     Campaign(CampaignId, campaign::Timer),
-    /// When to ask the store again for a campaign that has not begun.
+    /// Inspect the store again for a campaign that has not begun.
     Enter(CampaignId),
-    /// When to watch again, because the watch ended or could not be had.
+    /// Watch again, because the watch ended or could not begin.
     Watch,
-    /// When to ask for a connection again, because the last attempt failed.
+    /// Request a connection again, because the last attempt failed.
     Reconnect,
-    /// When to register the candidates again, because that failed.
+    /// Register the candidates again, because that failed.
     Register,
 }
 
 /// A wake-up, and the timer it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake {
-    /// When to call [`handle`](super::Session::handle) with [`Input::Tick`](super::Input::Tick).
+    /// The time to call [`handle`](super::Session::handle) with [`Input::Tick`](super::Input::Tick).
     pub at: Instant,
-    /// What for.
+    /// Its timer.
     pub timer: Timer,
 }
+
+/// As many times of old timers are kept without looking for more: dropping them costs more than keeping them.
+const FEW: usize = 64;
 
 /// The owner of a timer. It has one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,44 +58,82 @@ impl From<Timer> for Key {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timers {
-    set: BTreeMap<Key, Wake>,
-    order: BTreeSet<(Instant, Key)>,
+    /// The timer of each owner, where it is set, under a number of its own.
+    set: Map<Key, Option<(u64, Wake)>>,
+    /// The times of the timers; of those that are no longer set, too, until they come first. The first is one that is set.
+    order: BinaryHeap<Reverse<(Instant, Key, u64)>>,
+    /// The number of the newest.
+    newest: u64,
 }
 
 impl Timers {
     /// Sets a timer in place of the one that its owner had.
     pub(super) fn set(&mut self, timer: Timer, at: Instant) {
-        let key = Key::from(timer);
-        self.remove(key);
-        self.set.insert(key, Wake { at, timer });
-        self.order.insert((at, key));
+        let (key, wake) = (Key::from(timer), Wake { at, timer });
+        match self.wake(&key) {
+            Some((number, before)) if before.at == at => self.set.insert(key, Some((number, wake))),
+            _ => {
+                self.newest += 1;
+                self.set.insert(key, Some((self.newest, wake)));
+                self.order.push(Reverse((at, key, self.newest)));
+                self.skip_old();
+            }
+        }
     }
 
     /// Stops the timer of a campaign.
     pub(super) fn stop(&mut self, id: CampaignId) {
-        self.remove(Key::Campaign(id));
+        self.unset(Key::Campaign(id));
     }
 
-    fn remove(&mut self, key: Key) {
-        if let Some(before) = self.set.remove(&key) {
-            self.order.remove(&(before.at, key));
-        }
+    /// Stops the timer of a campaign that is over.
+    pub(super) fn forget(&mut self, id: CampaignId) {
+        self.set.remove(&Key::Campaign(id));
+        self.skip_old();
     }
 
     /// The next timer to fire.
     pub(super) fn next(&self) -> Option<Wake> {
-        let (_, key) = self.order.first()?;
-        self.set.get(key).copied()
+        let Reverse((_, key, _)) = self.order.peek()?;
+        self.wake(key).map(|(_, wake)| wake)
     }
 
     /// Stops and returns the timers that are due, the earliest first.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<Timer> {
         let mut due = Vec::new();
         while let Some(wake) = self.next().filter(|wake| wake.at <= now) {
-            self.remove(wake.timer.into());
+            self.unset(wake.timer.into());
             due.push(wake.timer);
         }
         due
+    }
+
+    fn wake(&self, key: &Key) -> Option<(u64, Wake)> {
+        self.set.get(key).copied().flatten()
+    }
+
+    fn unset(&mut self, key: Key) {
+        if let Some(wake) = self.set.get_mut(&key) {
+            *wake = None;
+        }
+        self.skip_old();
+    }
+
+    /// Drops the times that come first and are of no timer that is set; and all such times, where they are most.
+    fn skip_old(&mut self) {
+        if self.order.len() > 2 * self.set.len() + FEW {
+            self.order.clear();
+            for (key, wake) in self.set.iter() {
+                if let Some((number, wake)) = wake {
+                    self.order.push(Reverse((wake.at, *key, *number)));
+                }
+            }
+        }
+        while let Some(Reverse((_, key, number))) = self.order.peek()
+            && self.wake(key).is_none_or(|(present, _)| present != *number)
+        {
+            self.order.pop();
+        }
     }
 }
 
@@ -115,5 +158,31 @@ mod tests {
         timers.stop(1);
         assert_eq!(timers.take_due(at(9)), [Timer::Watch]);
         assert_eq!(timers.next(), None);
+    }
+
+    #[test]
+    fn a_timer_that_fired_or_was_stopped_can_be_set_to_the_same_time_again() {
+        let at = Instant::from_nanos;
+        let timer = Timer::Enter(1);
+        let mut timers = Timers::default();
+        timers.set(timer, at(5));
+        timers.stop(1);
+        assert_eq!(timers.next(), None);
+        timers.set(timer, at(5));
+        assert_eq!(timers.take_due(at(5)), [timer]);
+        timers.set(timer, at(5));
+        assert_eq!(timers.take_due(at(9)), [timer]);
+        assert_eq!(timers.take_due(at(9)), []);
+    }
+
+    #[test]
+    fn a_timer_that_is_set_again_and_again_takes_no_more_memory() {
+        let mut timers = Timers::default();
+        timers.set(Timer::Watch, Instant::ZERO);
+        for nanos in 1..10_000 {
+            timers.set(Timer::Enter(1), Instant::from_nanos(nanos));
+        }
+        assert!(timers.order.len() <= 2 * 2 + FEW + 1, "{}", timers.order.len());
+        assert_eq!(timers.take_due(Instant::NEVER), [Timer::Watch, Timer::Enter(1)]);
     }
 }

@@ -1,4 +1,4 @@
-//! The one watch of a connection, and how it begins again when it ends.
+//! The one watch of a connection, which begins again when it ends.
 
 use core::time::Duration;
 
@@ -7,19 +7,19 @@ use crate::time::Instant;
 
 /// The first wait before watching again; each further one is twice as long, up to [`LONGEST`].
 const FIRST: Duration = Duration::from_millis(100);
-/// The longest. A campaign loses nothing by it but speed: its polls still elect.
+/// The longest wait. It costs a campaign only time: its polls still elect.
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// The watch of all elections.
 ///
-/// Watches are numbered: one that another incarnation of the store has overtaken, before it stood or after, counts no
-/// more.
+/// Watches are numbered: one that another incarnation of the store has overtaken, before it was ready or after, no
+/// longer counts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
     state: State,
     wanted: bool,
     number: u64,
-    /// How often in a row it ended, or could not be had, without showing anything.
+    /// The number of times in a row that it ended, or could not begin, without delivering anything.
     failures: u32,
 }
 
@@ -36,12 +36,12 @@ enum State {
 }
 
 impl Watch {
-    /// The number of the watch to begin now, because the first campaign or observer wants one.
+    /// Returns the number of the watch to begin now, for the first campaign or observer that wants one.
     pub(super) fn want(&mut self) -> Option<u64> {
         if core::mem::replace(&mut self.wanted, true) { None } else { self.begin() }
     }
 
-    /// The number of the watch to begin now, where there is none.
+    /// Returns the number of the watch to begin now, where there is none.
     pub(super) fn begin(&mut self) -> Option<u64> {
         if self.state != State::Down {
             return None;
@@ -51,8 +51,8 @@ impl Watch {
         Some(self.number)
     }
 
-    /// Ends the present watch for another incarnation of the store; the number of the one to begin now, where one is
-    /// wanted.
+    /// Ends the present watch for another incarnation of the store. Returns the number of the one to begin now,
+    /// where one is wanted.
     pub(super) fn restart(&mut self) -> Option<u64> {
         if self.state == State::NotOffered {
             return None;
@@ -62,11 +62,11 @@ impl Watch {
     }
 
     /// Whether that watch has begun, and was not overtaken.
-    pub(super) fn is_standing(&self, number: u64) -> bool {
+    pub(super) fn is_ready(&self, number: u64) -> bool {
         self.number == number && matches!(self.state, State::Standing { .. })
     }
 
-    /// Since when the present watch stands.
+    /// The time at which the present watch became ready.
     pub(super) fn since(&self) -> Option<Instant> {
         match self.state {
             State::Standing { since } => Some(since),
@@ -74,7 +74,7 @@ impl Watch {
         }
     }
 
-    /// Whether that watch, which stands since now, is the one that was to begin.
+    /// Notes that a watch is ready. Returns whether it is the one that was to begin.
     pub(super) fn began(&mut self, number: u64, now: Instant) -> bool {
         let is_present = self.number == number && self.state == State::Beginning;
         if is_present {
@@ -83,12 +83,12 @@ impl Watch {
         is_present
     }
 
-    /// It showed something: it works.
+    /// Notes that the watch delivered an entry: it works.
     pub(super) fn showed(&mut self) {
         self.failures = 0;
     }
 
-    /// That watch ended, or could not be had: when to begin again, where it is the present one.
+    /// Notes that a watch ended, or could not begin. Returns the time to begin again, where it is the present one.
     pub(super) fn ended(&mut self, number: u64, now: Instant) -> Option<Instant> {
         let is_present =
             self.number == number && matches!(self.state, State::Beginning | State::Standing { .. });
@@ -101,7 +101,7 @@ impl Watch {
         Some(now + wait)
     }
 
-    /// The store offers no watches: none is asked for any more.
+    /// Notes that the store offers no watches: no further one is requested.
     pub(super) fn is_not_offered(&mut self, number: u64) {
         if self.number == number {
             self.state = State::NotOffered;

@@ -86,7 +86,7 @@ fn an_acknowledgement_from_another_incarnation_ends_the_term() {
 }
 
 #[test]
-fn after_an_acknowledgement_from_another_life_an_acquire_waits_for_the_inspection() {
+fn after_an_acknowledgement_from_another_incarnation_an_acquire_waits_for_the_inspection() {
     let store = incumbent_core::store::Capabilities { incarnation_acked: true, ..bucket() };
     let mut bench = Bench::leader_with(settings(), store);
     bench.pass(secs(10));
@@ -340,7 +340,7 @@ fn an_acknowledged_renewal_after_the_deadline_does_not_save_the_term() {
 }
 
 #[test]
-fn the_deadline_of_a_later_renewal_stands_though_an_earlier_one_is_answered_late() {
+fn the_deadline_of_a_later_renewal_stays_though_an_earlier_one_is_answered_late() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
     bench.pass(secs(2));

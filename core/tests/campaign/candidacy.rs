@@ -91,7 +91,7 @@ fn a_race_won_makes_up_for_one_lost() {
 }
 
 #[test]
-fn the_wait_before_a_race_is_drawn_once_whatever_else_is_heard_meanwhile() {
+fn the_wait_before_a_race_is_drawn_once_whatever_else_arrives_meanwhile() {
     let (mut bench, revision) = after_lost_races(12, 7);
     bench.watched(deleted(revision + 1));
     let (timer, wait) = bench.wake().expect("the jitter's end");
@@ -153,10 +153,10 @@ fn the_users_back_off_does_not_keep_a_record_of_ours_in_the_way_that_is_observed
 #[test]
 fn others_hold_back_for_a_named_successor() {
     let mut bench = Bench::candidate(theirs(10));
-    assert_eq!(bench.watched(handed_over(11, "somebody")), ["leader vacant"]);
+    assert_eq!(bench.watched(handed_over(11, "other")), ["leader vacant"]);
     assert_eq!(bench.wake(), Some((Timer::Acquire, secs(1))));
     bench.pass(ms(400));
-    bench.watched(handed_over(11, "somebody"));
+    bench.watched(handed_over(11, "other"));
     assert_eq!(bench.wake(), Some((Timer::Acquire, ms(600))), "from when it was first seen");
     assert_eq!(bench.pass(ms(600)), ["acquire 1 over 11", "state ACQUIRING"]);
 }
@@ -170,7 +170,7 @@ fn others_hold_back_for_a_tenth_of_a_short_lease() {
     )
     .expect("settings that fit");
     bench.give(Input::Campaign);
-    bench.read(1, handed_over(11, "somebody"));
+    bench.read(1, handed_over(11, "other"));
     assert_eq!(bench.wake(), Some((Timer::Acquire, ms(500))));
 }
 
@@ -182,7 +182,7 @@ fn a_named_successor_campaigns_at_once_however_many_races_it_lost() {
 }
 
 #[test]
-fn one_who_resigned_lets_other_candidates_go_first() {
+fn a_candidate_that_resigned_lets_other_candidates_go_first() {
     let mut bench = Bench::leader();
     bench.give(Input::Resign);
     bench.give(Input::Drained);
@@ -191,7 +191,7 @@ fn one_who_resigned_lets_other_candidates_go_first() {
 }
 
 #[test]
-fn what_a_candidate_sees_while_its_acquire_is_on_its_way_waits_for_the_answer() {
+fn what_a_candidate_observes_while_its_acquire_is_on_its_way_waits_for_the_answer() {
     let mut bench = Bench::candidate(deleted(5));
     assert_eq!(bench.watched(deleted(7)), NOTHING);
     assert_eq!(bench.refused(1, 7), ["acquire 2 over 7"], "known already: nothing is read");

@@ -53,7 +53,7 @@ fn apart(settings: &Settings, lease: Duration) -> i128 {
 }
 
 #[test]
-fn a_leader_that_does_not_hear_of_a_deletion_stops_before_its_successor_leads() {
+fn a_leader_that_does_not_learn_of_a_deletion_stops_before_its_successor_leads() {
     for lease in LEASES {
         let apart = apart(&settings(), lease);
         assert!(apart >= 0, "with a lease of {lease:?} two lead for {} ms", -apart / 1_000_000);

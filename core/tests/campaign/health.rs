@@ -72,7 +72,7 @@ fn an_unhealthy_leader_that_expires_does_not_acquire_again() {
 }
 
 #[test]
-fn saying_the_same_again_does_nothing() {
+fn the_same_message_again_does_nothing() {
     let mut bench = Bench::leader();
     assert_eq!(bench.give(Input::Health(true)), NOTHING);
     bench.give(Input::Health(false));

@@ -10,7 +10,7 @@ use crate::lowered_age::reported_after;
 
 const NEXT: Incarnation = Incarnation(2_000);
 
-fn made_anew(info: StoreInfo) -> StoreInfo {
+fn recreated(info: StoreInfo) -> StoreInfo {
     StoreInfo { incarnation: NEXT, age: Some(secs(1)), ..info }
 }
 
@@ -29,7 +29,7 @@ fn a_store_that_was_deleted_is_reported_and_the_term_ends_at_its_deadline() {
 fn another_incarnation_ends_the_term_and_the_key_is_read_again() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
-    assert_eq!(bench.inspected_as(made_anew), ["lost 10 STORE_RESET", "warning StoreReset", "state WAITING"]);
+    assert_eq!(bench.inspected_as(recreated), ["lost 10 STORE_RESET", "warning StoreReset", "state WAITING"]);
     assert!(!bench.leads());
     assert_eq!(bench.wrote(2, Outcome::Unknown), NOTHING);
     bench.pass(ms(120));
@@ -40,7 +40,7 @@ fn another_incarnation_ends_the_term_and_the_key_is_read_again() {
 
 #[test]
 fn a_candidate_that_knew_another_incarnation_does_not_believe_that_the_name_was_never_used() {
-    let made_as_new = |info: StoreInfo| StoreInfo { never_used: true, age: Some(secs(0)), ..made_anew(info) };
+    let made_as_new = |info: StoreInfo| StoreInfo { never_used: true, age: Some(secs(0)), ..recreated(info) };
     let mut bench = Bench::candidate(theirs(4));
     let seen = bench.now;
     assert_eq!(bench.inspected_as(made_as_new)[0], "warning StoreReset");
@@ -54,13 +54,13 @@ fn a_candidate_that_knew_another_incarnation_does_not_believe_that_the_name_was_
 fn in_a_young_incarnation_no_win_is_reported_before_it_is_a_lease_old() {
     let mut bench = Bench::leader();
     let seen = bench.now;
-    bench.inspected_as(made_anew);
+    bench.inspected_as(recreated);
     bench.read(2, Entry::Vacant);
     let mut attempt = 2;
     let mut outputs = bench.applied(2, 1);
     while !outputs.iter().any(|output| output.starts_with("won")) {
         assert!(!bench.leads());
-        outputs = bench.inspected_as(made_anew);
+        outputs = bench.inspected_as(recreated);
         outputs.extend(bench.next());
         if outputs.iter().any(|output| output.starts_with("renew")) {
             attempt += 1;
@@ -76,12 +76,12 @@ fn in_a_young_incarnation_no_win_is_reported_before_it_is_a_lease_old() {
 fn in_a_young_incarnation_no_win_is_reported_before_the_last_holders_lease_is_over() {
     let mut bench = Bench::candidate(with_lease(theirs(10), secs(50)));
     let seen = bench.now;
-    assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset", "read 2"]);
+    assert_eq!(bench.inspected_as(recreated), ["warning StoreReset", "read 2"]);
     bench.read(2, Entry::Vacant);
     let mut attempt = 1;
     let mut outputs = bench.applied(1, 1);
     while !outputs.iter().any(|output| output.starts_with("won")) {
-        outputs = bench.inspected_as(made_anew);
+        outputs = bench.inspected_as(recreated);
         outputs.extend(bench.next());
         if outputs.iter().any(|output| output.starts_with("renew")) {
             attempt += 1;
@@ -92,20 +92,20 @@ fn in_a_young_incarnation_no_win_is_reported_before_the_last_holders_lease_is_ov
 }
 
 #[test]
-fn a_renewal_that_happens_to_match_the_new_lifes_sequence_makes_no_leader() {
+fn a_renewal_that_happens_to_match_the_new_incarnations_sequence_makes_no_leader() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
     assert_eq!(bench.applied(2, 11), NOTHING, "nothing says yet that the store is another one");
     assert_eq!(bench.remaining(), Some(T - M - secs(10)), "and nothing is proven by it");
     assert_eq!(
-        bench.inspected_as(made_anew),
+        bench.inspected_as(recreated),
         ["lost 10 STORE_RESET", "warning StoreReset", "read 2", "state WAITING"]
     );
     assert!(!bench.leads());
     assert_eq!(bench.read(2, mine(11, 2)), ["acquire 3 over 11", "state ACQUIRING"]);
     bench.applied(3, 12);
     bench.sleep(ms(1));
-    assert_eq!(bench.inspected_as(made_anew), NOTHING, "not before the incarnation is a lease old");
+    assert_eq!(bench.inspected_as(recreated), NOTHING, "not before the incarnation is a lease old");
     assert!(!bench.leads());
 }
 
@@ -113,25 +113,25 @@ fn a_renewal_that_happens_to_match_the_new_lifes_sequence_makes_no_leader() {
 fn an_acquire_that_matches_the_new_incarnations_sequence_is_not_reported_either() {
     let mut bench = Bench::candidate(deleted(5));
     assert_eq!(bench.applied(1, 6)[0], "inspect");
-    assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset", "read 2", "state WAITING"]);
+    assert_eq!(bench.inspected_as(recreated), ["warning StoreReset", "read 2", "state WAITING"]);
     assert_eq!(bench.campaign.lease(), None);
 }
 
 #[test]
 fn an_acquire_meant_for_the_old_incarnation_is_looked_into_when_it_is_acknowledged_in_the_new_one() {
     let mut bench = Bench::candidate(deleted(5));
-    assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset"]);
+    assert_eq!(bench.inspected_as(recreated), ["warning StoreReset"]);
     assert_eq!(bench.applied(1, 6), ["read 2", "state WAITING"], "it is not known what it replaced");
     assert_eq!(bench.read(2, mine(6, 1)), ["acquire 2 over 6", "leader me", "state ACQUIRING"]);
 }
 
 #[test]
-fn an_acknowledgement_from_a_incarnation_that_is_over_does_not_end_a_term_of_the_next() {
+fn an_acknowledgement_from_a_former_incarnation_does_not_end_a_term_of_the_present() {
     let store = Capabilities { incarnation_acked: true, ..bucket() };
     let mut bench = Bench::leader_with(settings(), store);
     bench.sleep(secs(10));
     assert_eq!(bench.tick()[0], "renew 2 over 10");
-    let next = |info: StoreInfo| StoreInfo { age: Some(T * 2), ..made_anew(info) };
+    let next = |info: StoreInfo| StoreInfo { age: Some(T * 2), ..recreated(info) };
     bench.inspected_as(next);
     assert_eq!(bench.pass(secs(3)), ["reconnect", "read 2"], "the renewal is not answered");
     bench.read(2, Entry::Expired { revision: Revision(3) });
@@ -174,7 +174,7 @@ fn a_win_is_not_reported_while_the_store_cannot_be_inspected() {
 }
 
 #[test]
-fn one_who_cannot_find_out_whether_it_leads_gives_way_after_a_lease() {
+fn a_holder_that_cannot_confirm_its_win_gives_way_after_a_lease() {
     let mut bench = Bench::candidate(Entry::Vacant);
     bench.applied(1, 10);
     let taken = bench.now;
@@ -240,7 +240,7 @@ fn the_incarnation_ends_for_a_release_too() {
     bench.give(Input::Close);
     bench.give(Input::Drained);
     assert_eq!(
-        bench.inspected_as(made_anew),
+        bench.inspected_as(recreated),
         ["warning StoreReset", "state CLOSED"],
         "nothing is left there"
     );
@@ -250,7 +250,7 @@ fn the_incarnation_ends_for_a_release_too() {
 fn what_was_read_in_another_incarnation_is_read_again() {
     let mut bench = Bench::candidate(theirs(10));
     bench.pass(T + ms(250));
-    bench.inspected_as(made_anew);
+    bench.inspected_as(recreated);
     assert_eq!(bench.read(2, theirs(10)), ["read 3"]);
     assert_eq!(bench.read(3, theirs(2)), NOTHING);
     assert_eq!(bench.wake(), Some((Timer::Poll, T + ms(250))));
@@ -262,7 +262,7 @@ fn an_inspection_asked_before_a_newer_one_says_nothing() {
     bench.sleep(secs(1));
     bench.inspected();
     let asked_at = bench.now.before(ms(500));
-    assert_eq!(bench.inspected_as(|info| StoreInfo { asked_at, ..made_anew(info) }), NOTHING);
+    assert_eq!(bench.inspected_as(|info| StoreInfo { asked_at, ..recreated(info) }), NOTHING);
     assert_eq!(bench.inspected_as(|info| StoreInfo { asked_at, max_age: Some(secs(9)), ..info }), NOTHING);
     assert!(bench.leads());
 }
@@ -303,19 +303,19 @@ fn a_watch_confirms_only_the_write_that_it_shows() {
 
 #[test]
 fn a_watched_renewal_shows_the_store_to_be_the_same_where_the_watch_is_of_its_incarnation() {
-    for (begins_anew, remaining) in [(false, T - M), (true, T - M - secs(10))] {
+    for (begins_again, remaining) in [(false, T - M), (true, T - M - secs(10))] {
         let mut bench = Bench::new();
         bench.give(Input::Watching { since: bench.now.before(secs(2)) });
         bench.begin(Entry::Vacant);
         bench.applied(1, 10);
         bench.inspected();
         bench.pass(secs(5));
-        if begins_anew {
+        if begins_again {
             assert_eq!(bench.give(Input::Watching { since: bench.now }), ["inspect"]);
         }
         bench.pass(secs(5));
         bench.watched(mine(11, 2));
-        assert_eq!(bench.remaining(), Some(remaining), "a new watch: {begins_anew}");
+        assert_eq!(bench.remaining(), Some(remaining), "a new watch: {begins_again}");
     }
 }
 

@@ -130,7 +130,7 @@ fn a_lease_that_has_run_out_is_not_released_and_the_candidate_goes_on_behind_oth
 }
 
 #[test]
-fn whoever_follows_while_the_work_goes_on_is_let_alone() {
+fn a_successor_while_the_work_goes_on_is_left_alone() {
     let mut bench = overdrawn(Input::Resign);
     assert_eq!(bench.watched(theirs(11)), ["leader other", "state WAITING"]);
     assert_eq!(bench.give(Input::Drained), NOTHING);
@@ -251,7 +251,7 @@ fn a_release_whose_acknowledgement_was_lost_is_found_applied() {
 }
 
 #[test]
-fn a_late_renewal_that_lands_before_the_release_is_released_in_its_turn() {
+fn a_late_renewal_that_lands_before_the_release_is_released_as_well() {
     let mut bench = Bench::leader();
     bench.pass(secs(10));
     bench.pass(secs(2));

@@ -18,7 +18,7 @@ fn lowered(info: StoreInfo) -> StoreInfo {
     StoreInfo { max_age: Some(LOW), ..info }
 }
 
-fn made_anew(info: StoreInfo) -> StoreInfo {
+fn recreated(info: StoreInfo) -> StoreInfo {
     StoreInfo { incarnation: Incarnation(2_000), age: None, ..lowered(info) }
 }
 
@@ -68,21 +68,21 @@ pub fn reported_after(
 fn another_incarnation_of_the_store_is_trusted_after_the_lease_that_was_agreed_on() {
     let mut bench = candidate(Entry::Vacant);
     let seen = bench.now;
-    assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset"], "attempt 1 is on its way still");
+    assert_eq!(bench.inspected_as(recreated), ["warning StoreReset"], "attempt 1 is on its way still");
     assert_eq!(bench.applied(1, 1), ["read 2", "state WAITING"]);
     assert_eq!(bench.read(2, Entry::Vacant), ["acquire 2 over absent", "state ACQUIRING"]);
     bench.applied(2, 2);
-    reported_after(&mut bench, 2, made_anew);
+    reported_after(&mut bench, 2, recreated);
     assert_eq!(bench.now.since(seen), T);
 }
 
 #[test]
 fn another_incarnation_of_the_store_is_trusted_after_the_last_holders_lease_where_that_is_longer() {
     let mut bench = candidate(with_lease(theirs(10), LONG));
-    assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset", "read 2"]);
+    assert_eq!(bench.inspected_as(recreated), ["warning StoreReset", "read 2"]);
     assert_eq!(bench.read(2, Entry::Vacant), ["acquire 1 over absent", "leader vacant", "state ACQUIRING"]);
     bench.applied(1, 1);
-    assert_eq!(reported_after(&mut bench, 1, made_anew), LONG);
+    assert_eq!(reported_after(&mut bench, 1, recreated), LONG);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_store_that_went_back_is_trusted_after_the_lease_that_was_agreed_on() {
 }
 
 #[test]
-fn a_record_of_ours_of_which_nothing_is_known_is_retaken_for_the_lease_that_was_agreed_on() {
+fn an_unknown_record_of_ours_is_retaken_for_the_lease_that_was_agreed_on() {
     let mut bench = Bench::new();
     assert_eq!(bench.inspected_as(lowered), ["warning MaxAgeChanged"]);
     bench.begin(Entry::Vacant);
@@ -109,7 +109,7 @@ fn a_record_of_ours_of_which_nothing_is_known_is_retaken_for_the_lease_that_was_
 }
 
 #[test]
-fn a_record_of_ours_of_which_nothing_is_known_is_waited_for_when_it_has_vanished() {
+fn an_unknown_record_of_ours_is_waited_for_when_it_has_vanished() {
     // With markers such a record is never retaken.
     let mut bench = Bench::with(settings(), bucket_with_markers());
     assert_eq!(bench.inspected_as(lowered), ["warning MaxAgeChanged"]);

@@ -38,7 +38,7 @@
 //! | 64 purged with a filter | `win_delay::after_a_filtered_purge_a_watching_candidate_waits_the_holders_lease` |
 //! | | `watch::a_renewal_refused_for_absence_is_asked_about_on_a_new_connection` |
 //! | 65 maximum age lowered | `win_delay::a_watching_candidate_waits_the_holders_lease_though_the_stores_maximum_age_was_lowered` |
-//! | 66 recreated, a renewal matches | `incarnation::a_renewal_that_happens_to_match_the_new_lifes_sequence_makes_no_leader` |
+//! | 66 recreated, a renewal matches | `incarnation::a_renewal_that_happens_to_match_the_new_incarnations_sequence_makes_no_leader` |
 //! | | `incarnation::in_a_young_incarnation_no_win_is_reported_before_it_is_a_lease_old` |
 //! | 67 an isolated old stream leader | `staleness::an_isolated_old_leader_of_the_stream_is_asked_until_the_deadline_and_believed_in_nothing` |
 //! | | `staleness::a_term_survives_an_isolated_old_leader_if_the_majority_answers_in_time` |
@@ -46,7 +46,7 @@
 //! | 69 acknowledged after D | `answers::an_acknowledgement_after_the_deadline_makes_no_leader` |
 //! | | `answers::an_acknowledged_renewal_after_the_deadline_does_not_save_the_term` |
 //! | 70 the release's reply lost | `leaving::a_release_whose_acknowledgement_was_lost_is_found_applied` |
-//! | | `leaving::a_late_renewal_that_lands_before_the_release_is_released_in_its_turn` |
+//! | | `leaving::a_late_renewal_that_lands_before_the_release_is_released_as_well` |
 //! | 71 memory storage restarted | `incarnation::memory_storage_that_comes_back_empty_is_noticed_by_its_small_acknowledgements` |
 //! | | `staleness::a_win_whose_token_is_too_small_is_not_reported_and_the_lease_is_released` |
 //! | 74 a duplicate acknowledgement | `answers::an_unknown_renewal_neither_extends_the_deadline_nor_ends_the_term` |

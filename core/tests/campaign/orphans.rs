@@ -278,7 +278,7 @@ fn an_acquire_that_is_acknowledged_when_something_newer_is_known_makes_no_holder
 }
 
 #[test]
-fn a_record_of_ours_of_which_nothing_is_known_is_waited_for_also_when_it_vanishes() {
+fn an_unknown_record_of_ours_is_waited_for_also_when_it_vanishes() {
     let elsewhere = |info: StoreInfo| StoreInfo { incarnation: Incarnation(2_000), ..info };
     let mut bench = Bench::with(settings(), bucket_with_markers());
     bench.begin(deleted(5));

@@ -18,7 +18,7 @@ fn aged(info: StoreInfo) -> StoreInfo {
     StoreInfo { max_age: Some(AGE), ..info }
 }
 
-fn made_anew(info: StoreInfo) -> StoreInfo {
+fn recreated(info: StoreInfo) -> StoreInfo {
     StoreInfo { incarnation: Incarnation(2_000), age: None, ..aged(info) }
 }
 
@@ -30,7 +30,7 @@ fn bench(first: StoreInfo) -> Bench {
 }
 
 #[test]
-fn a_incarnation_of_the_store_is_trusted_after_the_longest_lease_there_may_be() {
+fn an_incarnation_of_the_store_is_trusted_after_the_longest_lease_there_may_be() {
     let young = StoreInfo { age: None, ..aged(store_info(incumbent_core::Instant::ZERO)) };
     let mut bench = bench(young);
     bench.begin(Entry::Vacant);
@@ -73,16 +73,16 @@ fn another_incarnation_of_the_store_is_trusted_after_the_longest_lease_there_may
     let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     bench.begin(with_lease(theirs(10), secs(5)));
     let seen = bench.now;
-    assert_eq!(bench.inspected_as(made_anew), ["warning StoreReset", "read 2"]);
+    assert_eq!(bench.inspected_as(recreated), ["warning StoreReset", "read 2"]);
     bench.read(2, Entry::Vacant);
     bench.applied(1, 1);
-    reported_after(&mut bench, 1, made_anew);
+    reported_after(&mut bench, 1, recreated);
     assert_eq!(bench.now.since(seen), AGE);
 }
 
 #[test]
 fn a_lowered_maximum_age_is_not_the_longest_there_was() {
-    let lowered = |info: StoreInfo| StoreInfo { max_age: Some(secs(40)), ..made_anew(info) };
+    let lowered = |info: StoreInfo| StoreInfo { max_age: Some(secs(40)), ..recreated(info) };
     let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     bench.begin(Entry::Vacant);
     let seen = bench.now;
@@ -95,7 +95,7 @@ fn a_lowered_maximum_age_is_not_the_longest_there_was() {
 }
 
 #[test]
-fn a_record_of_ours_of_which_nothing_is_known_may_have_replaced_the_longest_lease_there_may_be() {
+fn an_unknown_record_of_ours_may_have_replaced_the_longest_lease_there_may_be() {
     let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     bench.begin(Entry::Vacant);
     let awaited = bench.forget_the_first_attempt();
@@ -122,7 +122,7 @@ fn lives(output: &Output) -> Option<Duration> {
 }
 
 #[test]
-fn a_record_stands_as_long_as_it_states_that_other_candidates_wait() {
+fn a_record_is_kept_as_long_as_it_states_that_other_candidates_wait() {
     let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     let outputs = bench.give_in_full(Input::Campaign);
     assert_eq!(outputs.iter().find_map(lives), None);
@@ -142,7 +142,7 @@ fn a_record_stands_as_long_as_it_states_that_other_candidates_wait() {
 }
 
 #[test]
-fn the_deadline_counts_on_the_lease_and_not_on_how_long_the_record_stands() {
+fn the_deadline_counts_on_the_lease_and_not_on_how_long_the_record_is_kept() {
     let mut bench = bench(aged(store_info(incumbent_core::Instant::ZERO)));
     bench.begin(with_lease(theirs(10), AGE));
     bench.watched(deleted(11));

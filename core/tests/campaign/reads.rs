@@ -134,7 +134,7 @@ fn a_record_read_before_a_newer_one_was_watched_says_nothing() {
 }
 
 #[test]
-fn an_absence_read_before_the_release_was_sent_does_not_stand_for_its_answer() {
+fn an_absence_read_before_the_release_was_sent_does_not_count_as_its_answer() {
     let mut bench = Bench::new();
     bench.give(Input::Campaign);
     bench.watched(deleted(5));

@@ -192,7 +192,7 @@ fn an_interval_keeps_the_bounds_of_its_preset() {
 }
 
 #[test]
-fn a_name_is_one_line_that_everybody_can_read() {
+fn a_name_is_one_line_of_printable_text() {
     let named = |name: &str| said(Settings { name: name.into(), ..settings() }, bucket_of(Some(T)));
     assert_eq!(named("wörker 7"), "accepted with 30s");
     assert_eq!(named(&"x".repeat(255)), "accepted with 30s");
@@ -249,7 +249,7 @@ fn a_lease_of_more_than_a_year_is_a_mistake() {
         said(of(Preset::Standard, Duration::MAX), free()),
         format!(
             "lease is {:?}, and must be at most 31536000s: \
-             nobody would follow a leader that crashes for that long",
+             no candidate would follow a leader that crashes for that long",
             Duration::MAX
         )
     );

@@ -215,7 +215,7 @@ fn every_warning_says_what_it_is_about_and_what_to_do() {
             "next; the numbers between are used up first",
         ),
         (Warning::NotExpiring { revision: Revision(10), unchanged: secs(61) }, "check the bucket's TTL"),
-        (Warning::SameName { nonce: OTHER }, "give every candidate a name of its own"),
+        (Warning::SameName { nonce: OTHER }, "give every candidate its own name"),
         (Warning::SameNonce { name: "a".into() }, "random numbers of the operating system"),
         (Warning::NotARecord { revision: Revision(10), bytes: 70_000 }, "delete it (incumbent evict)"),
         (Warning::ShortLease { survives: secs(1), fail_over: secs(7) }, "use a longer lease"),

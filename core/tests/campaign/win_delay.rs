@@ -101,7 +101,7 @@ fn over_a_release_of_this_incarnation_it_waits_what_is_written_there_whatever_wa
 #[test]
 fn the_wait_of_a_release_counts_from_its_first_observation_and_not_from_the_acquire() {
     let mut bench = Bench::candidate(theirs(4));
-    bench.watched(handed_over_owing(5, "somebody", secs(12)));
+    bench.watched(handed_over_owing(5, "other", secs(12)));
     let seen = bench.now;
     bench.pass(secs(1));
     assert_eq!(reported_after(&mut bench, seen).0, secs(12));
@@ -264,7 +264,7 @@ fn a_tombstone_after_an_absence_counts_from_its_own_first_observation() {
 }
 
 #[test]
-fn a_young_store_makes_everybody_wait_until_it_is_a_lease_and_a_skew_old() {
+fn a_young_store_makes_every_candidate_wait_until_it_is_a_lease_and_a_skew_old() {
     let young = StoreInfo { age: Some(secs(11)), ..store_info(Instant::ZERO) };
     let mut bench = Bench::with_info(settings(), bucket(), young).expect("settings that fit");
     let start = bench.now;

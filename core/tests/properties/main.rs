@@ -6,6 +6,5 @@
 
 mod deadline;
 mod draw;
-mod instants;
 mod settings;
-mod tokens;
+mod values;

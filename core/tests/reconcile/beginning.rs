@@ -14,7 +14,7 @@ fn a_win_runs_begin_and_only_its_success_makes_a_leader() {
 }
 
 #[test]
-fn who_leads_already_begins_nothing_again() {
+fn a_candidate_that_leads_already_begins_nothing_again() {
     let mut bench = Bench::leader();
     assert_eq!(bench.says(Message::Leader), NOTHING);
     assert_eq!(bench.reconciler.state(), State::Leader);

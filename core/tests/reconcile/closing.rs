@@ -5,7 +5,7 @@ use incumbent_core::reconcile::{Input, Message, State};
 use crate::harness::*;
 
 #[test]
-fn who_does_not_lead_closes_at_once() {
+fn a_candidate_that_does_not_lead_closes_at_once() {
     let mut bench = Bench::new();
     assert_eq!(bench.give(Input::Close), ["state CLOSED"]);
     assert_eq!(bench.says(Message::Leader), NOTHING);
@@ -29,7 +29,7 @@ fn a_begin_that_runs_is_stopped_and_ended() {
 }
 
 #[test]
-fn whoever_closes_does_not_begin_again() {
+fn a_machine_that_closes_does_not_begin_again() {
     let mut bench = Bench::leader();
     bench.says(Message::NotLeader);
     bench.says(Message::Leader);
@@ -39,7 +39,7 @@ fn whoever_closes_does_not_begin_again() {
 }
 
 #[test]
-fn what_is_said_again_while_the_last_end_runs_does_not_keep_it_open() {
+fn a_repeated_message_while_the_last_end_runs_does_not_keep_it_open() {
     for message in Message::ALL {
         let mut bench = Bench::leader();
         bench.give(Input::Close);

@@ -8,7 +8,7 @@
 //! | `TestElectorNotLeaderHandlerExecution` | [`on_notleader_a_leaders_end_handler_runs_and_the_state_is_notleader`] |
 //! | `TestElectorErrorHandlerFromNotLeaderExecution` | [`on_error_outside_of_leadership_the_error_handler_runs_and_the_state_is_notleader_after_it`] |
 //! | `TestElectorErrorHandlerFromLeaderExecution` | [`on_error_a_leaders_end_and_error_handlers_run_and_the_state_is_notleader_after_them`] |
-//! | `TestElectorFailsWithInitializedUpdateChan` | [`who_has_ended_for_good_cannot_be_started_again`]; in a program a reconciler is a value of its own |
+//! | `TestElectorFailsWithInitializedUpdateChan` | [`a_machine_that_has_ended_cannot_be_started_again`]; in a program a reconciler is a value of its own |
 //! | `TestTimeoutHandler` | [`the_candidacy_does_not_resume_before_the_cool_down_is_over`] |
 
 use core::time::Duration;
@@ -90,7 +90,7 @@ fn an_error_before_anything_else_was_said_is_handled_too() {
 }
 
 #[test]
-fn who_has_ended_for_good_cannot_be_started_again() {
+fn a_machine_that_has_ended_cannot_be_started_again() {
     let mut bench = Bench::new();
     assert_eq!(bench.give(Input::Close), ["state CLOSED"]);
     for message in Message::ALL {

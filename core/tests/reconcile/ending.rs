@@ -14,7 +14,7 @@ fn a_loss_runs_end_and_only_its_success_ends_the_leaders_state() {
 }
 
 #[test]
-fn who_does_not_lead_ends_nothing() {
+fn a_candidate_that_does_not_lead_ends_nothing() {
     let mut bench = Bench::new();
     assert_eq!(bench.says(Message::NotLeader), NOTHING);
     assert_eq!(bench.reconciler.state(), State::NotLeader);
@@ -75,7 +75,7 @@ fn after_twelve_runs_in_an_error_it_gives_up_and_says_how_things_stand() {
     let reported = [
         "end failed",
         "give up: the end handler failed 13 times, so what the begin handler began may still be going on \
-         here; the seat is given up, and another candidate may lead beside it. Messages dropped meanwhile: 1",
+         here; the election is given up, and another candidate may lead beside it. Messages dropped meanwhile: 1",
     ];
     assert_eq!(bench.fails(14), reported);
     assert_eq!(bench.reconciler.state(), State::Closed);

@@ -12,7 +12,7 @@ fn handling() -> Bench {
 }
 
 #[test]
-fn who_leads_ends_its_work_before_the_error_is_handled() {
+fn a_leader_ends_its_work_before_the_error_is_handled() {
     let mut bench = Bench::leader();
     assert_eq!(bench.says(Message::Error), ["stand down", "state ERROR", "run end 2"]);
     assert_eq!(bench.succeeds(2), ["relinquish", "run error 3"]);

@@ -80,7 +80,7 @@ fn an_end_that_keeps_failing_is_overdue_between_its_runs_too() {
 }
 
 #[test]
-fn who_gives_up_says_for_how_long_there_was_work_without_a_lease() {
+fn giving_up_states_for_how_long_there_was_work_without_a_lease() {
     let mut bench = leased();
     bench.says(Message::NotLeader);
     bench.fails(2);
@@ -114,7 +114,7 @@ fn without_a_lease_nothing_is_ever_overdue() {
 }
 
 #[test]
-fn who_does_not_work_is_not_judged() {
+fn a_candidate_without_work_is_never_overdue() {
     let mut bench = Bench::new();
     bench.lease(secs(10));
     assert_eq!(bench.wake(), None);

@@ -13,7 +13,7 @@ fn the_first_campaign_has_the_store_watched_and_inspected() {
 }
 
 #[test]
-fn one_inspection_serves_the_campaigns_that_enter_before_it_is_asked_and_the_next_the_others() {
+fn one_inspection_serves_the_campaigns_that_enter_before_it_is_asked_and_the_next_the_rest() {
     let mut bench = Bench::new();
     bench.enter(1, "jobs");
     let asked = bench.info();
@@ -27,11 +27,11 @@ fn one_inspection_serves_the_campaigns_that_enter_before_it_is_asked_and_the_nex
             "inspect 2 within 2s",
             "1: waiting",
             "1 read 1 within 10s",
-            "1 stands",
+            "1 campaigns",
             "register within 5s"
         ]
     );
-    assert_eq!(bench.inspected(2), ["2 entered", "2: ", "2: waiting", "2 read 1 within 10s", "2 stands"]);
+    assert_eq!(bench.inspected(2), ["2 entered", "2: ", "2: waiting", "2 read 1 within 10s", "2 campaigns"]);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn the_health_of_a_candidate_is_known_before_its_campaign_starts() {
     assert_eq!(bench.inspected(1), ["1 entered", "1: "]);
     assert_eq!(
         bench.command(1, Command::Health(true)),
-        ["1: waiting", "1 read 1 within 10s", "1 stands", "register within 5s"]
+        ["1: waiting", "1 read 1 within 10s", "1 campaigns", "register within 5s"]
     );
 }
 
@@ -118,6 +118,6 @@ fn unsafe_settings_of_the_store_are_reported_once_to_each_campaign() {
     bench.enter(2, "mail");
     assert_eq!(
         bench.inspected(2),
-        ["2 entered", "2: warning (no permission)", "2: waiting", "2 read 1 within 10s", "2 stands"]
+        ["2 entered", "2: warning (no permission)", "2: waiting", "2 read 1 within 10s", "2 campaigns"]
     );
 }

@@ -177,8 +177,8 @@ fn brief(output: &Output) -> String {
             let leads = if lease.is_some() { " leads" } else { "" };
             format!("{id}{leads}: {}", events.join(", "))
         }
-        Output::Stands(id, true) => format!("{id} stands"),
-        Output::Stands(id, false) => format!("{id} stands no longer"),
+        Output::Campaigning(id, true) => format!("{id} campaigns"),
+        Output::Campaigning(id, false) => format!("{id} campaigns no longer"),
         Output::Closed(id) => format!("{id} closed"),
         Output::Write { id, write, limit } => {
             let action = match &write.action {

@@ -31,7 +31,7 @@ fn what_a_watch_shows_of_a_key_is_for_the_campaigns_in_that_election() {
 }
 
 #[test]
-fn what_a_watch_that_does_not_stand_shows_counts_for_nothing() {
+fn what_a_watch_that_is_not_ready_shows_counts_for_nothing() {
     let mut bench = Bench::new();
     bench.enter(1, "jobs");
     bench.inspected(1);
@@ -88,14 +88,14 @@ fn a_new_watch_begins_before_another_incarnation_is_handed_in() {
             "1: lost (the store was reset), another warning, waiting",
             "2: waiting",
             "2 read 1 within 10s",
-            "2 stands"
+            "2 campaigns"
         ]
     );
     assert_eq!(bench.watched(1, "jobs", deleted(9)), [""; 0], "of the old incarnation");
 }
 
 #[test]
-fn all_candidates_are_registered_again_when_a_new_watch_stands() {
+fn all_candidates_are_registered_again_when_a_new_watch_is_ready() {
     let mut bench = Bench::with_a_candidate();
     bench.give(Input::Registered(true));
     bench.give(Input::WatchEnded { number: 1 });

@@ -73,7 +73,7 @@ const settings = (name) => ({
 /** A candidate and its loop of events. */
 class Contender {
   wake = undefined;
-  told = [];
+  events = [];
 
   constructor(name, key, number) {
     this.name = name;
@@ -109,7 +109,7 @@ class Contender {
       case "reconnect":
         return { tag: "reconnected" };
       case "event":
-        this.told.push(val);
+        this.events.push(val);
     }
   }
 }
@@ -148,7 +148,7 @@ const next = second.candidate.lease().token;
 console.log(`${first.name} was stopped; ${second.name} leads with token ${next.incarnation}-${next.sequence}`);
 assert.ok(next.sequence > token.sequence, "a larger token");
 assert.ok(now - stopped <= LEASE + SECOND, "no later than a lease and a second");
-assert.ok(!first.candidate.isLeader(now), "nobody had to tell it");
+assert.ok(!first.candidate.isLeader(now), "its clock alone shows it");
 
 // What is odd is an error, and traps nothing.
 assert.throws(

@@ -107,7 +107,7 @@ CAPABILITIES = record(
     fail_over=0,
 )
 
-FACTS = record(incarnation=7, age=None, never_used=True, max_age=None, newest=None)
+INFO = record(incarnation=7, age=None, never_used=True, max_age=None, newest=None)
 
 
 def settings(name: str) -> Record:
@@ -134,7 +134,7 @@ class Contender:
         self.engine, self.world, self.name = engine, world, name
         self.wake: int | None = None
         nonce = record(high=0, low=number)
-        self.candidate = engine.create(settings(name), CAPABILITIES, FACTS, world.now, nonce, number, world.now)
+        self.candidate = engine.create(settings(name), CAPABILITIES, INFO, world.now, nonce, number, world.now)
         assert not isinstance(self.candidate, Record), "a refusal is a record"
         self.give(Variant("campaign"))
 
@@ -158,7 +158,7 @@ class Contender:
             case "read":
                 return Variant("answered", record(read=output.payload, answer=key.read(now)))
             case "inspect":
-                return Variant("inspected", record(asked_at=now, answer=FACTS))
+                return Variant("inspected", record(asked_at=now, answer=INFO))
             case "reconnect":
                 return Variant("reconnected")
         return None
@@ -206,7 +206,7 @@ def main(path: str) -> None:
     print(f"{first.name} was stopped; {second.name} leads with token {second.token()[0]}-{second.token()[1]}")
     assert second.token() > token, "a larger token"
     assert world.now - stopped <= LEASE + SECOND, "no later than a lease and a second"
-    assert not first.leads(), "nobody had to tell it"
+    assert not first.leads(), "its clock alone shows it"
 
     # What is odd is an error, and traps nothing.
     misuse = engine.handle(second.candidate, world.now, Variant("hand-over", ""))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from incumbent import _inside
-from incumbent._types import Leader, Reason, State, Token, event_of, leader_of
+from incumbent._types import Leader, Reason, State, Token, leader_of
 from incumbent.errors import ClosedError, TermEnded
 
 if TYPE_CHECKING:
@@ -191,10 +191,6 @@ class BaseCandidate(Generic[T]):
     def _term_of(cls, native: _incumbent.Term) -> T:
         term: T = cls._term_type(native)
         return term
-
-    @classmethod
-    def _event(cls, plain: _incumbent.EventTuple) -> Any:
-        return event_of(plain, cls._term_type)
 
     def _won(self, hold: _incumbent.Hold | None) -> T:
         """Returns the term of a hold, and releases the hold."""

@@ -264,7 +264,7 @@ def event_of(plain: _incumbent.EventTuple, term_of: Any) -> Any:
     """Makes an event from a tuple of the compiled part; ``term_of`` makes the term for asyncio or threads."""
     kind, term, detail, leader = plain
     if kind == "LEADER_CHANGED":
-        return LeaderChanged(leader_of(leader))
+        return LeaderChanged(None if leader is None else Leader(*leader))
     if kind == "WON":
         return Won(term_of(term))
     word, text = detail if detail is not None else ("", None)

@@ -14,7 +14,7 @@ pub(crate) struct Own<T: 'static> {
 
 /// The value of one process. The values of its parents are never freed: their threads may have been using them.
 struct Process<T> {
-    birth: ForkGuard,
+    fork_guard: ForkGuard,
     value: Mutex<T>,
 }
 
@@ -29,11 +29,13 @@ impl<T: Default> Own<T> {
         let mut newest = self.newest.load(Ordering::Acquire);
         loop {
             // SAFETY: the pointer is null, or came from a box that was leaked below and is never freed.
-            if let Some(process) = unsafe { newest.as_ref() }.filter(|process| !process.birth.is_forked()) {
+            if let Some(process) =
+                unsafe { newest.as_ref() }.filter(|process| !process.fork_guard.is_forked())
+            {
                 return &process.value;
             }
             let ours: *mut _ =
-                Box::leak(Box::new(Process { birth: ForkGuard::new(), value: Mutex::default() }));
+                Box::leak(Box::new(Process { fork_guard: ForkGuard::new(), value: Mutex::default() }));
             match self.newest.compare_exchange(newest, ours, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => newest = ours,
                 Err(faster) => {

@@ -5,7 +5,7 @@ use futures_util::stream::BoxStream;
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo, Write};
 
-use super::{Adapter, CandidateInfo, EntryInfo, Roll, WatchEvent};
+use super::{Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent};
 use crate::Result;
 
 #[async_trait]
@@ -54,8 +54,8 @@ impl<A: Adapter + ?Sized> Adapter for Box<A> {
         (**self).reconnect().await;
     }
 
-    async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
-        (**self).enlist(roll).await
+    async fn register(&self, registry: &Registry) -> Result<(), Fault> {
+        (**self).register(registry).await
     }
 
     async fn candidates(&self) -> Result<Option<Vec<CandidateInfo>>, Fault> {

@@ -8,7 +8,7 @@
 //! # fn main() -> incumbent::Result<()> {
 //! let memory = Memory::open(&MemorySettings::private(), &Clock::system())?;
 //! let (store, faults) = Faulty::new(memory);
-//! faults.lose_answers(1); // the next write is applied, and nobody hears of it
+//! faults.lose_answers(1); // the next write is applied, and its answer is lost
 //! faults.partition(); // from now on, until `faults.heal()`, nothing gets through
 //! # drop(store);
 //! # Ok(())
@@ -27,7 +27,7 @@ use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
 use tokio::sync::watch;
 
-use super::{Adapter, CandidateInfo, EntryInfo, Roll, StoreAdmin, WatchEvent};
+use super::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent};
 use crate::Result;
 
 /// A store that behaves as the inner one, except for the faults that its [`Faults`] inject.
@@ -51,7 +51,7 @@ pub struct Faults {
 struct Shared {
     plan: Mutex<Plan>,
     /// Whether messages get through; a change wakes the requests that wait for it.
-    line: watch::Sender<Line>,
+    link: watch::Sender<Link>,
 }
 
 #[derive(Debug, Default)]
@@ -65,7 +65,7 @@ struct Plan {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Line {
+struct Link {
     cut: bool,
     /// The number of cuts: a request that waits for its answer across a cut gets none.
     cuts: u64,
@@ -96,7 +96,7 @@ impl Plan {
 impl<A: Adapter> Faulty<A> {
     /// Wraps `store`. It has no faults until the handle injects some.
     pub fn new(store: A) -> (Self, Faults) {
-        let shared = Shared { plan: Mutex::default(), line: watch::Sender::new(Line::default()) };
+        let shared = Shared { plan: Mutex::default(), link: watch::Sender::new(Link::default()) };
         let inner = Arc::new(store);
         let faults = Faults { shared: Arc::new(shared), store: inner.clone() };
         (Self { faults: faults.clone(), inner }, faults)
@@ -162,9 +162,9 @@ impl Faults {
     /// until [`heal`](Self::heal). Requests already carried out but not yet answered are not answered
     /// either.
     pub fn partition(&self) {
-        self.shared.line.send_modify(|line| {
-            line.cut = true;
-            line.cuts += 1;
+        self.shared.link.send_modify(|link| {
+            link.cut = true;
+            link.cuts += 1;
         });
     }
 
@@ -172,12 +172,12 @@ impl Faults {
     /// [`Outcome::Unknown`], reads are unreachable. Watches go on and deliver the changes that they
     /// missed.
     pub fn heal(&self) {
-        self.shared.line.send_modify(|line| line.cut = false);
+        self.shared.link.send_modify(|link| link.cut = false);
     }
 
     /// Every present watch becomes silent without ending. New watches work.
     pub fn kill_watches(&self) {
-        self.shared.line.send_modify(|line| line.kills += 1);
+        self.shared.link.send_modify(|link| link.kills += 1);
     }
 
     /// From now on reads and lists return the present content of the store, as a server does that has
@@ -210,9 +210,9 @@ impl Faults {
 
     /// Sends a request; `None` where the connection is cut, after it is restored.
     async fn request(&self) -> Option<Sent> {
-        let line = *self.shared.line.borrow();
-        self.mended().await;
-        (!line.cut).then_some(Sent { cuts: line.cuts })
+        let link = *self.shared.link.borrow();
+        self.restored().await;
+        (!link.cut).then_some(Sent { cuts: link.cuts })
     }
 
     /// Returns the answer: late if a delay is set, and `None` where the connection was cut meanwhile.
@@ -221,25 +221,25 @@ impl Faults {
         if !delay.is_zero() {
             tokio::time::sleep(delay).await;
         }
-        self.mended().await;
-        (self.shared.line.borrow().cuts == sent.cuts).then_some(answer)
+        self.restored().await;
+        (self.shared.link.borrow().cuts == sent.cuts).then_some(answer)
     }
 
     /// Sends a request that changes nothing.
-    async fn ask<T>(&self, question: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
-        let Some(sent) = self.request().await else { return Err(broken_line()) };
-        let answer = question.await;
-        self.answer(sent, answer).await.unwrap_or_else(|| Err(broken_line()))
+    async fn perform<T>(&self, request: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        let Some(sent) = self.request().await else { return Err(disconnected()) };
+        let answer = request.await;
+        self.answer(sent, answer).await.unwrap_or_else(|| Err(disconnected()))
     }
 
-    async fn mended(&self) {
+    async fn restored(&self) {
         // The sender is in `shared`, so it cannot be gone.
-        let _ = self.shared.line.subscribe().wait_for(|line| !line.cut).await;
+        let _ = self.shared.link.subscribe().wait_for(|link| !link.cut).await;
     }
 
     async fn killed_since(&self, begun: u64) {
         // As above.
-        let _ = self.shared.line.subscribe().wait_for(|line| line.kills != begun).await;
+        let _ = self.shared.link.subscribe().wait_for(|link| link.kills != begun).await;
     }
 
     fn stale(&self) -> Option<HashMap<String, Entry>> {
@@ -262,7 +262,7 @@ fn denied(detail: String) -> Fault {
     Fault { kind: FaultKind::Denied, detail }
 }
 
-fn broken_line() -> Fault {
+fn disconnected() -> Fault {
     Fault { kind: FaultKind::Unreachable, detail: "the connection broke (a fault on demand)".into() }
 }
 
@@ -285,7 +285,7 @@ impl<A: Adapter> Adapter for Faulty<A> {
     }
 
     async fn inspect(&self) -> Result<StoreInfo, Fault> {
-        self.faults.ask(self.inner.inspect()).await
+        self.faults.perform(self.inner.inspect()).await
     }
 
     async fn write(&self, key: &str, write: &Write) -> Outcome {
@@ -319,11 +319,11 @@ impl<A: Adapter> Adapter for Faulty<A> {
                 None => self.inner.read(key).await,
             }
         };
-        self.faults.ask(reading).await
+        self.faults.perform(reading).await
     }
 
     async fn written(&self, key: &str) -> Result<Option<EntryInfo>, Fault> {
-        self.faults.ask(self.inner.written(key)).await
+        self.faults.perform(self.inner.written(key)).await
     }
 
     async fn list(&self) -> Result<Vec<WatchEvent>, Fault> {
@@ -333,27 +333,27 @@ impl<A: Adapter> Adapter for Faulty<A> {
                 None => self.inner.list().await,
             }
         };
-        self.faults.ask(listing).await
+        self.faults.perform(listing).await
     }
 
     async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault> {
-        let begun = self.faults.shared.line.borrow().kills;
-        let changes = self.faults.ask(self.inner.watch()).await?;
+        let begun = self.faults.shared.link.borrow().kills;
+        let changes = self.faults.perform(self.inner.watch()).await?;
         let watch = FaultyWatch { changes, faults: self.faults.clone(), begun };
         Ok(stream::unfold(watch, FaultyWatch::next).boxed())
     }
 
     async fn reconnect(&self) {
-        self.faults.mended().await;
+        self.faults.restored().await;
         self.inner.reconnect().await;
     }
 
-    async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
-        self.faults.ask(self.inner.enlist(roll)).await
+    async fn register(&self, registry: &Registry) -> Result<(), Fault> {
+        self.faults.perform(self.inner.register(registry)).await
     }
 
     async fn candidates(&self) -> Result<Option<Vec<CandidateInfo>>, Fault> {
-        self.faults.ask(self.inner.candidates()).await
+        self.faults.perform(self.inner.candidates()).await
     }
 
     async fn close(&self) {
@@ -385,8 +385,8 @@ impl FaultyWatch {
             biased;
             () = self.faults.killed_since(self.begun) => std::future::pending().await,
             change = self.changes.next() => {
-                self.faults.mended().await;
-                if self.faults.shared.line.borrow().kills != self.begun {
+                self.faults.restored().await;
+                if self.faults.shared.link.borrow().kills != self.begun {
                     std::future::pending::<()>().await;
                 }
                 Some((change?, self))

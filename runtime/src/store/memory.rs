@@ -16,9 +16,9 @@ use incumbent_core::{Incarnation, Instant, Revision};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use super::message::{FOREIGN_LEASE, Message, pairs};
-use super::roll::WeakRoll;
-use super::{Adapter, CandidateInfo, EntryInfo, Roll, StoreAdmin, WatchEvent, incarnation, names};
+use super::local::{FOREIGN_LEASE, Message, check_text, next_incarnation, pairs};
+use super::registry::WeakRegistry;
+use super::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent};
 use crate::clock::Clock;
 use crate::fork::Own;
 use crate::{Error, ErrorKind, Result};
@@ -73,16 +73,16 @@ pub struct Memory {
 struct Shared {
     markers: bool,
     clock: Clock,
-    life: Mutex<Life>,
+    contents: Mutex<Contents>,
     /// The registered candidates of each connection.
-    rolls: Mutex<Vec<WeakRoll>>,
+    registries: Mutex<Vec<WeakRegistry>>,
 }
 
 /// One incarnation of the store, from its creation to its [reset](Memory::reset).
 #[derive(Debug)]
-struct Life {
+struct Contents {
     incarnation: Incarnation,
-    born: Instant,
+    created: Instant,
     never_used: bool,
     newest: Revision,
     rows: BTreeMap<String, Row>,
@@ -128,8 +128,8 @@ impl Memory {
     /// Deletes the store and creates it again while handles have it open: all records are gone,
     /// revisions start again, the incarnation is larger, and watches end.
     pub fn reset(&self) {
-        let mut life = lock(&self.shared.life);
-        *life = Life { never_used: false, ..Life::new(&self.shared.clock) };
+        let mut contents = lock(&self.shared.contents);
+        *contents = Contents { never_used: false, ..Contents::new(&self.shared.clock) };
     }
 
     fn on(shared: Arc<Shared>) -> Self {
@@ -137,7 +137,7 @@ impl Memory {
     }
 
     /// The present incarnation without its expired records, unless this connection is closed.
-    fn life(&self) -> Result<MutexGuard<'_, Life>, Fault> {
+    fn contents(&self) -> Result<MutexGuard<'_, Contents>, Fault> {
         if self.closed.is_cancelled() {
             let detail = "this connection to the memory store is closed".to_owned();
             return Err(Fault { kind: FaultKind::Unreachable, detail });
@@ -159,21 +159,26 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shared {
     fn new(markers: bool, clock: &Clock) -> Self {
-        Self { markers, clock: clock.clone(), life: Mutex::new(Life::new(clock)), rolls: Mutex::default() }
+        Self {
+            markers,
+            clock: clock.clone(),
+            contents: Mutex::new(Contents::new(clock)),
+            registries: Mutex::default(),
+        }
     }
 
-    fn swept(&self) -> MutexGuard<'_, Life> {
-        let mut life = lock(&self.life);
-        life.sweep(self.clock.now(), self.markers);
-        life
+    fn swept(&self) -> MutexGuard<'_, Contents> {
+        let mut contents = lock(&self.contents);
+        contents.sweep(self.clock.now(), self.markers);
+        contents
     }
 }
 
-impl Life {
+impl Contents {
     fn new(clock: &Clock) -> Self {
         Self {
-            incarnation: incarnation::next(),
-            born: clock.now(),
+            incarnation: next_incarnation(),
+            created: clock.now(),
             never_used: true,
             newest: Revision(0),
             rows: BTreeMap::new(),
@@ -251,29 +256,29 @@ impl Adapter for Memory {
     }
 
     fn check_key(&self, key: &str) -> Result<()> {
-        names::check("key", key)
+        check_text("key", key)
     }
 
     fn check_name(&self, name: &str) -> Result<()> {
-        names::check("candidate's name", name)
+        check_text("candidate's name", name)
     }
 
     async fn inspect(&self) -> Result<StoreInfo, Fault> {
         let asked_at = self.shared.clock.now();
-        let life = self.life()?;
+        let contents = self.contents()?;
         Ok(StoreInfo {
             asked_at,
-            incarnation: life.incarnation,
-            age: Some(self.shared.clock.now().since(life.born)),
-            never_used: life.never_used,
+            incarnation: contents.incarnation,
+            age: Some(self.shared.clock.now().since(contents.created)),
+            never_used: contents.never_used,
             max_age: None,
-            newest: Some(life.newest),
+            newest: Some(contents.newest),
         })
     }
 
     async fn write(&self, key: &str, write: &Write) -> Outcome {
-        let Ok(mut life) = self.life() else { return Outcome::NotSent };
-        let current = life.entry(key).revision();
+        let Ok(mut contents) = self.contents() else { return Outcome::NotSent };
+        let current = contents.entry(key).revision();
         let expected = match write.expect {
             Expect::Absent => None,
             Expect::Revision(revision) => Some(revision),
@@ -281,31 +286,31 @@ impl Adapter for Memory {
         if current != expected {
             return Outcome::Refused { current: current.unwrap_or_default() };
         }
-        let revision = life.put(key, self.shared.clock.now(), Message::of(&write.action));
-        Outcome::Applied { revision, incarnation: Some(life.incarnation) }
+        let revision = contents.put(key, self.shared.clock.now(), Message::of(&write.action));
+        Outcome::Applied { revision, incarnation: Some(contents.incarnation) }
     }
 
     async fn read(&self, key: &str) -> Result<Entry, Fault> {
-        Ok(self.life()?.entry(key))
+        Ok(self.contents()?.entry(key))
     }
 
     async fn written(&self, key: &str) -> Result<Option<EntryInfo>, Fault> {
-        let life = self.life()?;
-        let row = life.rows.get(key);
+        let contents = self.contents()?;
+        let row = contents.rows.get(key);
         let record = row.and_then(|row| Some((row, row.entry.live()?.revision)));
         let ago = |row: &Row| self.shared.clock.now().since(row.over.before(row.lease));
         Ok(record.map(|(row, revision)| EntryInfo { revision, ago: ago(row) }))
     }
 
     async fn list(&self) -> Result<Vec<WatchEvent>, Fault> {
-        Ok(self.life()?.entries())
+        Ok(self.contents()?.entries())
     }
 
     async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault> {
-        let life = self.life()?;
+        let contents = self.contents()?;
         let watch = Watch {
-            first: life.entries().into(),
-            changes: life.changes.subscribe(),
+            first: contents.entries().into(),
+            changes: contents.changes.subscribe(),
             shared: Arc::clone(&self.shared),
             closed: self.closed.clone(),
         };
@@ -314,19 +319,25 @@ impl Adapter for Memory {
 
     async fn reconnect(&self) {}
 
-    async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
-        let mut rolls = lock(&self.shared.rolls);
-        rolls.retain(|known| known.upgrade().is_some());
-        if !rolls.iter().any(|known| known.is_of(roll)) {
-            rolls.push(roll.downgrade());
+    async fn register(&self, registry: &Registry) -> Result<(), Fault> {
+        let mut registries = lock(&self.shared.registries);
+        registries.retain(|known| known.upgrade().is_some());
+        if !registries.iter().any(|known| known.is_of(registry)) {
+            registries.push(registry.downgrade());
         }
         Ok(())
     }
 
     async fn candidates(&self) -> Result<Option<Vec<CandidateInfo>>, Fault> {
-        drop(self.life()?);
-        let rolls = lock(&self.shared.rolls);
-        Ok(Some(rolls.iter().filter_map(WeakRoll::upgrade).flat_map(|roll| roll.call()).collect()))
+        drop(self.contents()?);
+        let registries = lock(&self.shared.registries);
+        Ok(Some(
+            registries
+                .iter()
+                .filter_map(WeakRegistry::upgrade)
+                .flat_map(|registry| registry.list())
+                .collect(),
+        ))
     }
 
     async fn close(&self) {
@@ -337,13 +348,13 @@ impl Adapter for Memory {
 #[async_trait]
 impl StoreAdmin for Memory {
     async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault> {
-        Ok(self.life()?.put(key, self.shared.clock.now(), Message::foreign(value)))
+        Ok(self.contents()?.put(key, self.shared.clock.now(), Message::foreign(value)))
     }
 
     async fn delete(&self, key: &str) -> Result<Revision, Fault> {
-        let mut life = self.life()?;
-        let headers = life.rows.get(key).map(|row| deletion_headers(row.lease)).unwrap_or_default();
-        Ok(life.put(key, self.shared.clock.now(), Message::deletion(&headers)))
+        let mut contents = self.contents()?;
+        let headers = contents.rows.get(key).map(|row| deletion_headers(row.lease)).unwrap_or_default();
+        Ok(contents.put(key, self.shared.clock.now(), Message::deletion(&headers)))
     }
 }
 

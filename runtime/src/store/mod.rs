@@ -1,20 +1,17 @@
-//! The contract between the hub and a store, and the stores themselves.
+//! The contract between the driver and a store, and the stores themselves.
 
 mod boxed;
 #[cfg(feature = "etcd")]
 mod etcd;
 #[cfg(feature = "testing")]
 pub(crate) mod faulty;
-mod incarnation;
+mod local;
 mod memory;
-mod message;
-mod names;
 #[cfg(feature = "nats")]
 pub mod nats;
-mod operate;
 mod query;
+pub(crate) mod registry;
 pub(crate) mod request;
-pub(crate) mod roll;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod url;
@@ -30,10 +27,9 @@ use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo, Write};
 pub use memory::{Memory, MemorySettings};
 #[cfg(feature = "nats")]
 pub use nats::{Nats, NatsSettings};
-pub use operate::StoreAdmin;
 pub use query::duration;
+pub use registry::{CandidateInfo, Registry};
 pub use request::{AcceptReset, HandOver};
-pub use roll::{CandidateInfo, Roll};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, SqliteSettings};
 pub use url::{StoreSettings, open};
@@ -44,7 +40,7 @@ use crate::Result;
 ///
 /// An adapter carries records and classifies answers; it decides nothing. It never retries, never queues an
 /// unconditional write, and answers [`Outcome::Unknown`] when in doubt. Every future may be dropped at any time: that
-/// abandons the wait for the answer, not the write, and the write may still be applied. The hub bounds its waits, so an
+/// abandons the wait for the answer, not the write, and the write may still be applied. The driver bounds its waits, so an
 /// adapter needs no time limits.
 #[async_trait]
 pub trait Adapter: Send + Sync + 'static {
@@ -63,7 +59,7 @@ pub trait Adapter: Send + Sync + 'static {
     async fn inspect(&self) -> Result<StoreInfo, Fault>;
 
     /// The unsafe setting of the store, by the newest answer to [`inspect`](Self::inspect); `None` for a safe store.
-    /// The hub calls this after each inspection, and reports a change to every candidate. An unsafe store cannot be
+    /// The driver calls this after each inspection, and reports a change to every candidate. An unsafe store cannot be
     /// opened; a store that is already open stays open.
     fn flaw(&self) -> Option<Fault> {
         None
@@ -87,21 +83,21 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// Watches all keys: first the present entries, then every change in order. Of changes to one key in quick
     /// succession a store may deliver the newest only. The stream ends when the store can no longer promise that; the
-    /// hub then watches again.
+    /// driver then watches again.
     async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault>;
 
     /// Leaves the present connection for a new one, to another server where there are several.
-    /// Returns once connected again; the hub bounds the wait.
+    /// Returns once connected again; the driver bounds the wait.
     async fn reconnect(&self);
 
-    /// Announces this connection's candidates to the [roll calls](Self::candidates) of other connections. Called after
+    /// Announces this connection's candidates to the [requests for candidates](Self::candidates) of other connections. Called after
     /// changes, once for several at the same time; when a new watch began; and before the connection is closed. The
-    /// roll is shared and always up to date, so an adapter that keeps it need not take it again.
+    /// registry is shared and always up to date, so an adapter that keeps it need not take it again.
     ///
     /// No campaign waits for it or depends on it. After a failure it is called again later. A store without a way to
     /// announce candidates does nothing.
-    async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
-        let _ = roll;
+    async fn register(&self, registry: &Registry) -> Result<(), Fault> {
+        let _ = registry;
         Ok(())
     }
 
@@ -113,6 +109,24 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// Closes the connection. Nothing is written.
     async fn close(&self);
+}
+
+/// Unconditional writes to a store: the faults of `incumbent demo`, and the tests of every store.
+///
+/// They do not ask the leader. A leader whose record is overwritten or deleted loses its term, and
+/// its successor waits until the old lease is certainly over.
+#[async_trait]
+pub trait StoreAdmin: Send + Sync + 'static {
+    /// Writes `value` under `key`, without headers and without comparing, as other software does
+    /// that uses the same key.
+    ///
+    /// The record lives as long as the store keeps a record without a lease. A store without such a
+    /// limit gives it the lease of the record before it, or 30 s under a key that never held one.
+    async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault>;
+
+    /// Deletes the entry under `key`, of any kind. The tombstone certifies nothing, so a successor
+    /// waits longer than after a release.
+    async fn delete(&self, key: &str) -> Result<Revision, Fault>;
 }
 
 /// The age of a live record; its holder renews it while healthy.

@@ -9,14 +9,14 @@ use incumbent_core::{Incarnation, Instant, Revision, Token};
 use tokio::sync::watch;
 
 use crate::candidate::Candidate;
+use crate::candidate_state::CandidateState;
 use crate::clock::Clock;
-use crate::driver::{Command, Driver, Leave, Reply};
-use crate::standing::{Drain, Standing};
+use crate::driver::{Command, CommandSink, LeaveReplies, Reply};
 use crate::{Error, ErrorKind};
 
 /// An election that a test controls, at once and without a store.
 ///
-/// The code under test has an ordinary [`Candidate`]; the test has this. Requests of the code (a
+/// The code under test has an ordinary [`Candidate`]; the test has this. DriverHandle of the code (a
 /// resignation, for instance) are carried out as in a real election, and recorded.
 ///
 /// ```
@@ -62,16 +62,16 @@ pub enum Asked {
 impl ScriptedElection {
     /// An election, and its only candidate, which does not lead yet. Deadlines are counted on `clock`.
     pub fn new(election: &str, candidate: &str, clock: Clock) -> (Self, Candidate) {
-        let standing = Standing::new(election.into(), candidate.into(), clock);
+        let shared = CandidateState::new(election.into(), candidate.into(), clock);
         let script = Arc::new_cyclic(|me: &Weak<Script>| Script {
             me: Weak::clone(me),
-            standing: Arc::clone(&standing),
-            page: Mutex::default(),
+            shared: Arc::clone(&shared),
+            state: Mutex::default(),
             deadline: watch::Sender::new(None),
             watched: Once::new(),
         });
         script.update(None, [Event::StateChanged(State::Waiting)]);
-        let candidate = Candidate::new(standing, Arc::clone(&script) as Arc<dyn Driver>);
+        let candidate = Candidate::new(shared, Arc::clone(&script) as Arc<dyn CommandSink>);
         (Self { script }, candidate)
     }
 
@@ -86,12 +86,12 @@ impl ScriptedElection {
     /// [`Reason::Expired`].
     pub fn acquire_for(&self, lease: Duration) -> Token {
         self.script.watch();
-        self.script.acquire(self.script.standing.clock.now() + lease)
+        self.script.acquire(self.script.shared.clock.now() + lease)
     }
 
     /// Ends the term at once, for that reason, without a drain. Does nothing without a term.
     pub fn revoke(&self, reason: Reason) {
-        self.script.lose(&mut self.script.page_now(), reason);
+        self.script.lose(&mut self.script.current(), reason);
     }
 
     /// Ends the term at once with [`Reason::Expired`], as for a lease that cannot be proven in time.
@@ -102,22 +102,22 @@ impl ScriptedElection {
     /// Drains the term for that reason; it ends when no handle holds it any more. The limit of a second is
     /// reported but not enforced: end the term with [`revoke`](Self::revoke). Does nothing without a term.
     pub fn drain(&self, reason: Reason) {
-        self.script.drain(&mut self.script.page_now(), reason);
+        self.script.drain(&mut self.script.current(), reason);
     }
 
     /// Reports another leader, or none.
     pub fn leader(&self, leader: Option<Leader>) {
-        self.script.tell(Event::LeaderChanged(leader));
+        self.script.report(Event::LeaderChanged(leader));
     }
 
     /// Emits a warning.
     pub fn warning(&self, warning: Warning) {
-        self.script.tell(Event::Warning(warning));
+        self.script.report(Event::Warning(warning));
     }
 
     /// The requests of the code under test so far, in order.
     pub fn asked(&self) -> Vec<Asked> {
-        self.script.page().asked.clone()
+        self.script.state().asked.clone()
     }
 }
 
@@ -129,15 +129,15 @@ impl fmt::Debug for ScriptedElection {
 
 struct Script {
     me: Weak<Script>,
-    standing: Arc<Standing>,
-    page: Mutex<Page>,
+    shared: Arc<CandidateState>,
+    state: Mutex<ScriptState>,
     /// The end of the present lease, for the thread that watches it.
     deadline: watch::Sender<Option<Instant>>,
     watched: Once,
 }
 
 #[derive(Default)]
-struct Page {
+struct ScriptState {
     /// The number of terms.
     terms: u64,
     term: Option<Term>,
@@ -154,93 +154,93 @@ const DRAIN: Duration = Duration::from_secs(1);
 
 impl Script {
     fn acquire(&self, deadline: Instant) -> Token {
-        let mut page = self.page_now();
-        let is_new = page.term.is_none();
-        page.terms += u64::from(is_new);
-        let started = self.standing.clock.now();
-        let token = Token { incarnation: Incarnation(1), sequence: Revision(page.terms) };
-        let term = *page.term.get_or_insert(Term { token, started });
-        page.lease = Some(Lease { token, deadline });
+        let mut state = self.current();
+        let is_new = state.term.is_none();
+        state.terms += u64::from(is_new);
+        let started = self.shared.clock.now();
+        let token = Token { incarnation: Incarnation(1), sequence: Revision(state.terms) };
+        let term = *state.term.get_or_insert(Term { token, started });
+        state.lease = Some(Lease { token, deadline });
         let events = [Event::Won(term), Event::StateChanged(State::Leading)];
-        self.update(page.lease, events.into_iter().filter(|_| is_new));
+        self.update(state.lease, events.into_iter().filter(|_| is_new));
         token
     }
 
-    fn drain(&self, page: &mut Page, reason: Reason) {
-        let Some(term) = page.term else { return };
-        if page.draining.is_some() {
+    fn drain(&self, state: &mut ScriptState, reason: Reason) {
+        let Some(term) = state.term else { return };
+        if state.draining.is_some() {
             return;
         }
-        page.draining = Some(reason);
-        let until = self.standing.clock.now() + DRAIN;
+        state.draining = Some(reason);
+        let until = self.shared.clock.now() + DRAIN;
         let events = [Event::Draining { term, until, reason }, Event::StateChanged(State::Draining)];
-        if self.update(page.lease, events) == Drain::Done {
-            self.lose(page, reason);
+        if self.update(state.lease, events) {
+            self.lose(state, reason);
         }
     }
 
-    fn lose(&self, page: &mut Page, reason: Reason) {
-        page.draining = None;
-        page.lease = None;
-        if let Some(term) = page.term.take() {
+    fn lose(&self, state: &mut ScriptState, reason: Reason) {
+        state.draining = None;
+        state.lease = None;
+        if let Some(term) = state.term.take() {
             self.update(None, [Event::Lost { term, reason }, Event::StateChanged(State::Waiting)]);
         }
-        if page.closing {
-            page.closed = true;
-            self.standing.end(Reason::Closed);
+        if state.closing {
+            state.closed = true;
+            self.shared.end(Reason::Closed);
         }
         // A caller that no longer waits needs no answer.
-        page.waiting.drain(..).for_each(|reply| drop(reply.send(Ok(()))));
+        state.waiting.drain(..).for_each(|reply| drop(reply.send(Ok(()))));
     }
 
     /// Leaves, and answers when the term is over; at once without a term.
-    fn leave(&self, page: &mut Page, reason: Reason, leave: Leave) {
+    fn leave(&self, state: &mut ScriptState, reason: Reason, leave: LeaveReplies) {
         let _ = leave.begun.send(Ok(()));
-        page.waiting.push(leave.done);
-        if page.term.is_some() { self.drain(page, reason) } else { self.lose(page, reason) }
+        state.waiting.push(leave.done);
+        if state.term.is_some() { self.drain(state, reason) } else { self.lose(state, reason) }
     }
 
-    fn tell(&self, event: Event) {
-        let page = self.page_now();
-        self.update(page.lease, [event]);
+    fn report(&self, event: Event) {
+        let state = self.current();
+        self.update(state.lease, [event]);
     }
 
-    fn update(&self, lease: Option<Lease>, events: impl IntoIterator<Item = Event>) -> Drain {
+    fn update(&self, lease: Option<Lease>, events: impl IntoIterator<Item = Event>) -> bool {
         self.deadline.send_replace(lease.map(|lease| lease.deadline));
-        self.standing.update(lease, events, &(Weak::clone(&self.me) as Weak<dyn Driver>))
+        self.shared.update(lease, events, &(Weak::clone(&self.me) as Weak<dyn CommandSink>))
     }
 
     /// Begins to watch for the end of leases, on a thread because a test may have no runtime, or a blocked one.
     fn watch(&self) {
         self.watched.call_once(|| {
             let (script, deadline) = (Weak::clone(&self.me), self.deadline.subscribe());
-            let clock = self.standing.clock.clone();
+            let clock = self.shared.clock.clone();
             // Without a thread, the end is reported at the next step of the script.
             let _ = std::thread::Builder::new().name("incumbent-script".into()).spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
                 if let Ok(runtime) = runtime {
-                    runtime.block_on(tell_ends(script, deadline, clock));
+                    runtime.block_on(report_ends(script, deadline, clock));
                 }
             });
         });
     }
 
-    /// The present page: an expired lease is ended, and reported, before any other step.
-    fn page_now(&self) -> MutexGuard<'_, Page> {
-        let mut page = self.page();
-        if page.lease.is_some_and(|lease| self.standing.clock.now() >= lease.deadline) {
-            self.lose(&mut page, Reason::Expired);
+    /// The present state: an expired lease is ended, and reported, before any other step.
+    fn current(&self) -> MutexGuard<'_, ScriptState> {
+        let mut state = self.state();
+        if state.lease.is_some_and(|lease| self.shared.clock.now() >= lease.deadline) {
+            self.lose(&mut state, Reason::Expired);
         }
-        page
+        state
     }
 
-    fn page(&self) -> MutexGuard<'_, Page> {
-        self.page.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, ScriptState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Reports the end of each lease that expires, until the election is dropped.
-async fn tell_ends(script: Weak<Script>, mut deadline: watch::Receiver<Option<Instant>>, clock: Clock) {
+async fn report_ends(script: Weak<Script>, mut deadline: watch::Receiver<Option<Instant>>, clock: Clock) {
     loop {
         let at = *deadline.borrow_and_update();
         let due = async {
@@ -252,64 +252,64 @@ async fn tell_ends(script: Weak<Script>, mut deadline: watch::Receiver<Option<In
         tokio::select! {
             changed = deadline.changed() => if changed.is_err() { return },
             () = due => match script.upgrade() {
-                Some(script) => drop(script.page_now()),
+                Some(script) => drop(script.current()),
                 None => return,
             },
         }
     }
 }
 
-impl Driver for Script {
+impl CommandSink for Script {
     fn send(&self, command: Command) {
-        let mut page = self.page_now();
-        if page.closed {
-            // A caller that waits sees its answer dropped, as with a hub.
+        let mut state = self.current();
+        if state.closed {
+            // A caller that waits sees its answer dropped, as with a driver.
             return;
         }
-        let is_present = |token| page.term.is_some_and(|term| term.token == token);
+        let is_present = |token| state.term.is_some_and(|term| term.token == token);
         match command {
             Command::Resign(leave) => {
-                page.asked.push(Asked::Resign);
-                self.leave(&mut page, Reason::Resigned, leave);
+                state.asked.push(Asked::Resign);
+                self.leave(&mut state, Reason::Resigned, leave);
             }
             Command::HandOver(to, leave) => {
-                page.asked.push(Asked::HandOver(to));
-                if page.term.is_none() || page.draining.is_some() {
+                state.asked.push(Asked::HandOver(to));
+                if state.term.is_none() || state.draining.is_some() {
                     let error = || Error::new(ErrorKind::NotLeader, "only the leader can hand over");
                     let _ = leave.begun.send(Err(error()));
                     let _ = leave.done.send(Err(error()));
                     return;
                 }
-                self.leave(&mut page, Reason::HandedOver, leave);
+                self.leave(&mut state, Reason::HandedOver, leave);
             }
             Command::Close(leave) => {
-                page.asked.push(Asked::Close);
-                page.closing = true;
-                self.leave(&mut page, Reason::Closed, leave);
+                state.asked.push(Asked::Close);
+                state.closing = true;
+                self.leave(&mut state, Reason::Closed, leave);
             }
             Command::Abandon(_) => {
-                page.asked.push(Asked::Close);
-                page.closing = true;
-                self.lose(&mut page, Reason::Closed);
+                state.asked.push(Asked::Close);
+                state.closing = true;
+                self.lose(&mut state, Reason::Closed);
             }
             Command::Health(is_well) => {
-                page.asked.push(Asked::Healthy(is_well));
+                state.asked.push(Asked::Healthy(is_well));
                 if !is_well {
-                    self.drain(&mut page, Reason::Unhealthy);
+                    self.drain(&mut state, Reason::Unhealthy);
                 }
             }
-            Command::Accept => page.asked.push(Asked::AcceptReset),
+            Command::AcceptReset => state.asked.push(Asked::AcceptReset),
             Command::Drained(token) if is_present(token) => {
-                if let Some(reason) = page.draining {
-                    self.lose(&mut page, reason);
+                if let Some(reason) = state.draining {
+                    self.lose(&mut state, reason);
                 }
             }
             Command::HandlerFailed(token) if is_present(token) => {
-                page.asked.push(Asked::HandlerFailed);
-                self.lose(&mut page, Reason::HandlerFailed);
+                state.asked.push(Asked::HandlerFailed);
+                self.lose(&mut state, Reason::HandlerFailed);
             }
             // A scripted candidate's event loop is not watched.
-            Command::Turns(_) | Command::Drained(_) | Command::HandlerFailed(_) => {}
+            Command::LoopResponds(_) | Command::Drained(_) | Command::HandlerFailed(_) => {}
         }
     }
 

@@ -31,7 +31,7 @@ async fn a_leader_leads_and_renews_until_the_last_holder_of_its_term_lets_go() {
 }
 
 #[tokio::test]
-async fn a_term_that_nobody_holds_ends_without_a_drain() {
+async fn a_term_without_work_ends_without_a_drain() {
     let candidate = alone(options("a").drain(ENDLESS)).await;
     drop(soon(candidate.next_term()).await.unwrap());
     let mut events = candidate.events();
@@ -40,7 +40,7 @@ async fn a_term_that_nobody_holds_ends_without_a_drain() {
 }
 
 #[tokio::test]
-async fn an_event_that_nobody_reads_does_not_hold_up_a_drain() {
+async fn an_unread_event_does_not_hold_up_a_drain() {
     let candidate = alone(options("a").drain(ENDLESS)).await;
     let unread = candidate.events();
     drop(soon(candidate.next_term()).await.unwrap());
@@ -49,7 +49,7 @@ async fn an_event_that_nobody_reads_does_not_hold_up_a_drain() {
 }
 
 #[tokio::test]
-async fn work_that_says_it_is_done_ends_the_drain_whoever_else_holds_the_term() {
+async fn work_that_says_it_is_done_ends_the_drain_for_every_holder_of_the_term() {
     let candidate = alone(options("a").drain(ENDLESS)).await;
     let term = soon(candidate.next_term()).await.unwrap();
     let leaving = candidate.request_resign();
@@ -115,16 +115,16 @@ async fn work_that_failed_is_released_when_the_last_holder_of_its_term_lets_go()
 }
 
 #[tokio::test]
-async fn the_term_of_a_loss_that_was_told_does_not_hold_up_the_release() {
+async fn the_term_of_a_reported_loss_does_not_hold_up_the_release() {
     let (_clock, switched, _store, candidate, term) = leader_by_hand(ENDLESS).await;
     let mut events = candidate.events();
     term.fail();
-    let told = loop {
+    let reported = loop {
         if let Event::Lost { term, .. } = soon(events.next()).await.unwrap() {
             break term;
         }
     };
-    let kept = told.clone();
+    let kept = reported.clone();
     drop((events, term));
     until(|| switched.switches.releases.load(Ordering::SeqCst) == 1).await;
     assert_eq!(kept.reason(), Some(Reason::HandlerFailed));
@@ -203,11 +203,12 @@ async fn a_drain_waits_for_the_handler_of_draining_to_return() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_drain_handler_is_called_in_time_though_the_leader_leaves_before_any_handler_heard_of_the_win() {
+async fn a_drain_handler_is_called_in_time_though_the_leader_leaves_before_any_handler_was_called_for_the_win()
+ {
     let candidate = alone(options("a")).await;
-    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     candidate.attach(Handlers::new().on_draining(move |term: Term, _| {
-        tell.send(term.is_current()).unwrap();
+        sender.send(term.is_current()).unwrap();
         async {}
     }));
     // The handlers run on this very thread: none is called before the first await.
@@ -215,5 +216,5 @@ async fn a_drain_handler_is_called_in_time_though_the_leader_leaves_before_any_h
         std::thread::yield_now();
     }
     soon(candidate.request_resign()).await.unwrap();
-    assert_eq!(told.try_recv(), Ok(true));
+    assert_eq!(receiver.try_recv(), Ok(true));
 }

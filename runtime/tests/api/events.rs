@@ -28,7 +28,7 @@ fn assert_alternates(pairs: &[(char, Token)]) {
 }
 
 #[tokio::test]
-async fn every_win_is_told_once_and_so_is_its_loss() {
+async fn every_win_is_reported_once_and_so_is_its_loss() {
     let candidate = alone(options("a")).await;
     let early = candidate.events();
     for _ in 0..3 {
@@ -52,8 +52,8 @@ async fn a_subscription_begins_with_what_holds() {
     let term = soon(candidate.next_term()).await.unwrap();
     crate::support::until(|| candidate.state() == State::Leading).await;
     let mut events = candidate.events();
-    let Some(Event::Won(told)) = soon(events.next()).await else { panic!("not a win") };
-    assert_eq!(told, term);
+    let Some(Event::Won(reported)) = soon(events.next()).await else { panic!("not a win") };
+    assert_eq!(reported, term);
     let Some(Event::LeaderChanged(Some(leader))) = soon(events.next()).await else { panic!("no leader") };
     assert_eq!(leader.name, "a");
     assert!(matches!(soon(events.next()).await, Some(Event::StateChanged(State::Leading))));

@@ -67,10 +67,10 @@ async fn a_watch_that_ends_is_begun_again_and_what_vanished_meanwhile_is_seen() 
     let term = soon(candidate.next_term()).await.unwrap();
     let mut events = candidate.events();
     // No candidate acquires this key again, so the vacancy lasts.
-    switched.memory.put("other", b"somebody").await.unwrap();
+    switched.memory.put("other", b"other").await.unwrap();
     let mut observer = store.observe("other").await.unwrap();
     let leader = soon(observer.next()).await.unwrap().leader;
-    assert_eq!(leader.map(|leader| leader.name), Some("somebody".into()));
+    assert_eq!(leader.map(|leader| leader.name), Some("other".into()));
     switched.memory.reset();
     assert_eq!(lost(&mut events).await, Reason::StoreReset);
     assert_eq!(soon(observer.next()).await.unwrap().leader, None);

@@ -10,9 +10,9 @@ use crate::support::{LEASE, alone, lost, options, soon};
 #[tokio::test]
 async fn handlers_are_called_in_the_order_of_the_events() {
     let candidate = alone(options("a")).await;
-    let (tell, mut told) = mpsc::unbounded_channel::<String>();
-    let [won, draining, lost, campaigned] = std::array::from_fn(|_| tell.clone());
-    drop(tell);
+    let (sender, mut receiver) = mpsc::unbounded_channel::<String>();
+    let [won, draining, lost, campaigned] = std::array::from_fn(|_| sender.clone());
+    drop(sender);
     soon(candidate.next_term()).await.unwrap();
     candidate.attach(
         Handlers::new()
@@ -33,9 +33,9 @@ async fn handlers_are_called_in_the_order_of_the_events() {
                 async {}
             }),
     );
-    let mut seen = vec![soon(told.recv()).await.unwrap()];
+    let mut seen = vec![soon(receiver.recv()).await.unwrap()];
     soon(candidate.close()).await.unwrap();
-    while let Some(next) = soon(told.recv()).await {
+    while let Some(next) = soon(receiver.recv()).await {
         seen.push(next);
     }
     assert_eq!(
@@ -48,17 +48,17 @@ async fn handlers_are_called_in_the_order_of_the_events() {
 #[tokio::test(flavor = "current_thread")]
 async fn a_handler_that_blocks_its_thread_for_longer_than_a_lease_keeps_no_renewal_waiting() {
     let candidate = alone(options("a")).await;
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
     candidate.attach(Handlers::new().on_won(move |term: Term| {
         let goal = term.deadline() + 2 * LEASE;
         while term.deadline() < goal {
             assert!(term.is_current());
             std::thread::sleep(Duration::from_millis(2));
         }
-        tell.send(term.clone()).unwrap();
+        sender.send(term.clone()).unwrap();
         async {}
     }));
-    let term = soon(told.recv()).await.unwrap();
+    let term = soon(receiver.recv()).await.unwrap();
     assert!(candidate.is_leader());
     assert!(term.is_current());
     assert_eq!(candidate.term(), Some(term));
@@ -67,15 +67,15 @@ async fn a_handler_that_blocks_its_thread_for_longer_than_a_lease_keeps_no_renew
 #[tokio::test]
 async fn a_handler_that_panics_is_isolated_and_those_after_it_are_called() {
     let candidate = alone(options("a")).await;
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
     let handlers = Handlers::new().on_won(async |_| panic!("on purpose")).on_lost(move |_, reason| {
-        tell.send(reason).unwrap();
+        sender.send(reason).unwrap();
         async {}
     });
     candidate.attach(handlers);
     drop(soon(candidate.next_term()).await.unwrap());
     soon(candidate.resign()).await.unwrap();
-    assert_eq!(soon(told.recv()).await, Some(Reason::Resigned));
+    assert_eq!(soon(receiver.recv()).await, Some(Reason::Resigned));
 }
 
 #[tokio::test]
@@ -91,16 +91,16 @@ async fn a_handler_may_resign_and_wait_for_it() {
     let candidate = alone(options("a").drain(Duration::from_secs(3600))).await;
     let mut events = candidate.events();
     let inner = candidate.clone();
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
     candidate.attach(Handlers::new().on_won(move |term| {
-        let (inner, tell) = (inner.clone(), tell.clone());
+        let (inner, sender) = (inner.clone(), sender.clone());
         async move {
             inner.resign().await.unwrap();
             // The work goes on to its end while the lease is held.
-            tell.send(term.is_current()).unwrap();
+            sender.send(term.is_current()).unwrap();
         }
     }));
-    assert_eq!(soon(told.recv()).await, Some(true));
+    assert_eq!(soon(receiver.recv()).await, Some(true));
     assert_eq!(lost(&mut events).await, Reason::Resigned);
 }
 
@@ -123,14 +123,14 @@ async fn a_handler_may_close_its_candidate_and_wait_for_it() {
 async fn closing_waits_for_the_last_handler_to_return() {
     let candidate = alone(options("a")).await;
     drop(soon(candidate.next_term()).await.unwrap());
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
     candidate.attach(Handlers::new().on_lost(move |_, reason| {
-        let tell = tell.clone();
+        let sender = sender.clone();
         async move {
             tokio::task::yield_now().await;
-            tell.send(reason).unwrap();
+            sender.send(reason).unwrap();
         }
     }));
     soon(candidate.close()).await.unwrap();
-    assert_eq!(told.try_recv(), Ok(Reason::Closed));
+    assert_eq!(receiver.try_recv(), Ok(Reason::Closed));
 }

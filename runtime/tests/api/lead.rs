@@ -20,15 +20,15 @@ async fn the_work_is_done_in_every_term_and_dropped_with_it() {
 
     let candidate = alone(options("a")).await;
     let dropped = Arc::new(AtomicUsize::new(0));
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
     let leading = tokio::spawn({
         let (candidate, dropped) = (candidate.clone(), Arc::clone(&dropped));
         async move {
             let work = |term: Term| {
-                let (guard, tell) = (Dropped(Arc::clone(&dropped)), &tell);
+                let (guard, sender) = (Dropped(Arc::clone(&dropped)), &sender);
                 async move {
                     let _guard = guard;
-                    tell.send(term.token()).unwrap();
+                    sender.send(term.token()).unwrap();
                     term.fail();
                     std::future::pending::<()>().await;
                 }
@@ -38,7 +38,7 @@ async fn the_work_is_done_in_every_term_and_dropped_with_it() {
     });
     let mut tokens = Vec::new();
     for _ in 0..3 {
-        tokens.push(soon(told.recv()).await.unwrap());
+        tokens.push(soon(receiver.recv()).await.unwrap());
     }
     assert!(tokens.is_sorted() && tokens[0] < tokens[1] && tokens[1] < tokens[2], "{tokens:?}");
     until(|| dropped.load(Ordering::SeqCst) >= 3).await;
@@ -52,7 +52,7 @@ async fn work_that_fails_ends_its_term() {
     let mut events = candidate.events();
     let reason = tokio::select! {
         reason = lost(&mut events) => reason,
-        _ = candidate.lead(async |_| Err("on purpose")) => panic!("nobody closed the candidate"),
+        _ = candidate.lead(async |_| Err("on purpose")) => panic!("the candidate is open"),
     };
     assert_eq!(reason, Reason::HandlerFailed);
 }
@@ -63,7 +63,7 @@ async fn work_that_panics_ends_its_term() {
     let mut events = candidate.events();
     let reason = tokio::select! {
         reason = lost(&mut events) => reason,
-        _ = candidate.lead(async |_| -> () { panic!("on purpose") }) => panic!("nobody closed the candidate"),
+        _ = candidate.lead(async |_| -> () { panic!("on purpose") }) => panic!("the candidate is open"),
     };
     assert_eq!(reason, Reason::HandlerFailed);
 }
@@ -86,23 +86,23 @@ async fn work_that_is_done_leaves_the_term_going_on_and_unheld() {
 }
 
 #[tokio::test]
-async fn work_that_is_told_of_the_drain_finishes_in_it() {
+async fn work_that_learns_of_the_drain_finishes_in_it() {
     let candidate = alone(options("a").drain(Duration::from_secs(3600))).await;
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
     let mut events = candidate.events();
     let work = candidate.lead(async |term: Term| {
-        tell.send("began").unwrap();
+        sender.send("began").unwrap();
         term.draining().await;
         assert!(term.is_current());
-        tell.send("finished").unwrap();
+        sender.send("finished").unwrap();
     });
     let rest = async {
-        assert_eq!(soon(told.recv()).await, Some("began"));
+        assert_eq!(soon(receiver.recv()).await, Some("began"));
         soon(candidate.close()).await.unwrap();
     };
     let (led, ()) = tokio::join!(soon(work), rest);
     led.unwrap();
-    assert_eq!(told.try_recv(), Ok("finished"));
+    assert_eq!(receiver.try_recv(), Ok("finished"));
     assert_eq!(lost(&mut events).await, Reason::Closed);
 }
 
@@ -118,7 +118,7 @@ async fn work_may_close_its_candidate_and_wait_for_it() {
 }
 
 #[tokio::test]
-async fn dropping_the_work_from_outside_gives_the_seat_up() {
+async fn dropping_the_work_from_outside_resigns() {
     let candidate = alone(options("a").drain(Duration::from_secs(3600))).await;
     let mut events = candidate.events();
     let began = Notify::new();
@@ -127,7 +127,7 @@ async fn dropping_the_work_from_outside_gives_the_seat_up() {
         _ = candidate.lead(async |_| {
             began.notify_one();
             std::future::pending::<()>().await
-        }) => panic!("nobody closed the candidate"),
+        }) => panic!("the candidate is open"),
     }
     assert_eq!(lost(&mut events).await, Reason::Resigned);
 }

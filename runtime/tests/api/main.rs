@@ -8,6 +8,7 @@
 )]
 
 mod breakdown;
+mod candidates;
 mod drain;
 mod events;
 mod faults;
@@ -18,7 +19,6 @@ mod many;
 mod notices;
 mod observe;
 mod operator;
-mod roll;
 mod scripted;
 mod start;
 mod support;

@@ -1,4 +1,4 @@
-//! Many candidates and many elections on one hub.
+//! Many candidates and many elections on one driver.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -65,7 +65,7 @@ async fn what_happens_to_one_election_leaves_another_in_the_same_store_alone() {
     let b = store.campaign(beside, options("b")).await.unwrap();
     let (of_a, of_b) = (soon(a.next_term()).await.unwrap(), soon(b.next_term()).await.unwrap());
     let mut events = a.events();
-    memory.put(jobs, b"somebody").await.unwrap();
+    memory.put(jobs, b"other").await.unwrap();
     assert_eq!(lost(&mut events).await, Reason::Usurped);
     memory.delete(jobs).await.unwrap();
     assert!(soon(a.next_term()).await.unwrap().token() > of_a.token());

@@ -98,10 +98,10 @@ async fn a_listener_of_writes_that_blocks_for_longer_than_a_lease_costs_no_term(
 #[tokio::test]
 async fn a_listener_of_writes_that_panics_costs_no_term() {
     let gate = Gate::default();
-    let told = gate.clone();
+    let reported = gate.clone();
     gate.open();
     let listener = move |_: &incumbent::WriteEvent<'_>| {
-        told.pass();
+        reported.pass();
         panic!("on purpose");
     };
     let store = Store::builder().on_write(listener).open("memory:").await.unwrap();

@@ -20,7 +20,7 @@ async fn names(observer: &mut Observer, count: usize) -> Vec<Option<String>> {
 }
 
 #[tokio::test]
-async fn an_observer_sees_vacancy_leader_and_metadata_and_no_renewals() {
+async fn an_observer_receives_vacancy_leader_and_metadata_and_no_renewals() {
     let store = Store::open("memory:").await.unwrap();
     let mut observer = store.observe("jobs").await.unwrap();
     assert_eq!(next(&mut observer).await.leader, None);
@@ -41,7 +41,7 @@ async fn an_observer_sees_vacancy_leader_and_metadata_and_no_renewals() {
 }
 
 #[tokio::test]
-async fn a_late_observer_is_told_who_leads_already() {
+async fn a_late_observer_receives_the_present_leader() {
     let store = Store::open("memory:").await.unwrap();
     let candidate = store.campaign("jobs", options("a")).await.unwrap();
     drop(soon(candidate.next_term()).await.unwrap());
@@ -67,7 +67,7 @@ async fn a_deletion_and_an_overwrite_are_seen_at_once() {
 }
 
 #[tokio::test]
-async fn an_expiry_that_the_store_does_not_tell_is_seen_when_the_lease_is_over() {
+async fn an_expiry_that_the_store_does_not_report_is_found_when_the_lease_is_over() {
     let clock = Clock::manual(Instant::from_nanos(1));
     let memory = Memory::open(&MemorySettings::private(), &clock).unwrap();
     let store = Store::from_adapter(Box::new(memory.clone()), clock.clone()).unwrap();
@@ -91,7 +91,7 @@ async fn observers_end_with_their_store() {
 }
 
 #[tokio::test]
-async fn the_store_tells_who_leads_where_and_what_it_is() {
+async fn the_store_lists_its_leaders_and_describes_itself() {
     let store = Store::open("memory:").await.unwrap();
     for (key, name) in [("b", "two"), ("a", "one")] {
         let candidate = store.campaign(key, options(name)).await.unwrap();

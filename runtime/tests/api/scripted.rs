@@ -42,7 +42,7 @@ fn a_lease_with_an_end_is_over_when_the_clock_says_so() {
 }
 
 #[tokio::test]
-async fn a_lease_that_runs_out_is_told_to_have_and_does_not_go_on() {
+async fn a_lease_that_runs_out_is_reported_and_does_not_go_on() {
     for clock in [Clock::manual(Instant::from_nanos(1)), Clock::system()] {
         let (election, candidate) = ScriptedElection::new("jobs", "a", clock.clone());
         let mut events = candidate.events();
@@ -67,7 +67,7 @@ fn a_lease_that_has_run_out_is_over_before_anything_else_happens() {
 }
 
 #[tokio::test]
-async fn who_waits_for_the_end_of_the_campaign_does_not_keep_it() {
+async fn waiting_for_the_end_of_the_campaign_does_not_keep_it() {
     let (_election, candidate) = scripted();
     let closed = tokio::spawn(candidate.closed());
     drop(candidate);
@@ -119,7 +119,7 @@ async fn what_the_code_asks_for_is_carried_out_and_written_down() {
 }
 
 #[tokio::test]
-async fn warning_and_other_leaders_are_told() {
+async fn warnings_and_other_leaders_are_reported() {
     let (election, candidate) = scripted();
     let mut events = candidate.events();
     election.warning(Warning::MarkersMislead);
@@ -132,21 +132,21 @@ async fn warning_and_other_leaders_are_told() {
 #[tokio::test]
 async fn handlers_and_work_run_as_in_a_real_election() {
     let (election, candidate) = scripted();
-    let (tell, mut told) = mpsc::unbounded_channel();
-    let work_tells = tell.clone();
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    let work_sender = sender.clone();
     candidate.attach(Handlers::new().on_lost(move |_, reason| {
-        tell.send(format!("{reason:?}")).unwrap();
+        sender.send(format!("{reason:?}")).unwrap();
         async {}
     }));
     election.acquire();
     let rest = async {
-        assert_eq!(soon(told.recv()).await.as_deref(), Some("working"));
+        assert_eq!(soon(receiver.recv()).await.as_deref(), Some("working"));
         election.fence();
-        assert_eq!(soon(told.recv()).await.as_deref(), Some("Expired"));
+        assert_eq!(soon(receiver.recv()).await.as_deref(), Some("Expired"));
         candidate.close().await.unwrap();
     };
     let work = candidate.lead(async |_| {
-        work_tells.send("working".to_owned()).unwrap();
+        work_sender.send("working".to_owned()).unwrap();
         std::future::pending::<()>().await
     });
     let (led, ()) = tokio::join!(soon(work), rest);
@@ -171,7 +171,7 @@ async fn a_win_among_holding_events_is_held_until_it_was_read_and_dropped_and_el
 }
 
 #[test]
-fn the_age_of_a_term_counts_from_when_it_was_told_and_goes_on_after_it() {
+fn the_age_of_a_term_counts_from_its_report_and_goes_on_after_its_end() {
     let clock = Clock::manual(Instant::from_nanos(1));
     let (election, candidate) = ScriptedElection::new("jobs", "a", clock.clone());
     election.acquire();

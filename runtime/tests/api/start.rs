@@ -8,7 +8,7 @@ use incumbent::{Clock, ErrorKind, Event, Reason, State, Store, Warning};
 use crate::support::{Switched, lost, options, soon};
 
 #[tokio::test]
-async fn a_store_that_does_not_answer_is_waited_for_with_warning_told() {
+async fn a_store_that_does_not_answer_is_waited_for_with_a_warning() {
     let clock = Clock::system();
     let switched = Switched::new(&clock);
     switched.switches.unreachable.store(true, Ordering::SeqCst);
@@ -29,7 +29,7 @@ async fn a_store_that_does_not_answer_is_waited_for_with_warning_told() {
 }
 
 #[tokio::test]
-async fn a_store_that_does_not_answer_is_an_error_for_who_wants_to_fail_fast() {
+async fn a_store_that_does_not_answer_is_an_error_when_failing_fast() {
     let clock = Clock::system();
     let switched = Switched::new(&clock);
     switched.switches.unreachable.store(true, Ordering::SeqCst);

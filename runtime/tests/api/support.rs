@@ -119,7 +119,7 @@ impl Adapter for Switched {
     }
 
     async fn write(&self, key: &str, write: &Write) -> Outcome {
-        assert!(!self.switches.panics.load(Ordering::SeqCst), "this adapter is told to panic");
+        assert!(!self.switches.panics.load(Ordering::SeqCst), "this adapter is set to panic");
         self.answer().await;
         if matches!(write.action, incumbent_core::store::Action::Release { .. }) {
             self.switches.releases.fetch_add(1, Ordering::SeqCst);

@@ -62,7 +62,7 @@ async fn a_hand_over_goes_to_the_candidate_it_names() {
 }
 
 #[tokio::test]
-async fn only_a_leader_can_hand_over_and_anybody_can_resign() {
+async fn only_a_leader_can_hand_over_and_every_candidate_can_resign() {
     let store = Store::open("memory:").await.unwrap();
     let leader = store.campaign("jobs", options("leader")).await.unwrap();
     let term = soon(leader.next_term()).await.unwrap();
@@ -74,7 +74,7 @@ async fn only_a_leader_can_hand_over_and_anybody_can_resign() {
 }
 
 #[tokio::test]
-async fn a_seat_is_not_handed_to_a_name_that_no_candidate_can_have() {
+async fn an_election_is_not_handed_to_a_name_that_no_candidate_can_have() {
     let candidate = alone(options("a")).await;
     let term = soon(candidate.next_term()).await.unwrap();
     for name in ["", " b", "b\nIncumbent-Lease: 1", &"b".repeat(256)] {
@@ -118,7 +118,7 @@ async fn keys_and_names_the_store_cannot_hold_are_refused() {
 }
 
 #[tokio::test]
-async fn dropping_the_last_handle_ends_the_term_at_once_and_gives_the_seat_back_when_its_work_has_ended() {
+async fn dropping_the_last_handle_ends_the_term_at_once_and_releases_when_its_work_has_ended() {
     let clock = Clock::system();
     let switched = Switched::new(&clock);
     let store = switched.store(&clock);
@@ -206,7 +206,7 @@ async fn work_run_in_a_term_is_dropped_when_the_term_ends() {
 }
 
 #[tokio::test]
-async fn work_is_not_resumed_after_the_deadline_though_nobody_was_told_yet() {
+async fn work_is_not_resumed_after_the_deadline_though_the_loss_is_not_reported_yet() {
     let clock = Clock::manual(Instant::from_nanos(1_000_000_000));
     let (election, candidate) = incumbent::testing::ScriptedElection::new("jobs", "a", clock.clone());
     election.acquire_for(LEASE);

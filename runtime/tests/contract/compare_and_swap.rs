@@ -4,26 +4,26 @@ use incumbent::incumbent_core::Revision;
 use incumbent::incumbent_core::record::Entry;
 use incumbent::incumbent_core::store::{Expect, Outcome};
 
-use super::{Fixture, acquire, applied, release, renew, stamp, take};
+use super::{Fixture, acquire, acquired, applied, release, renew, stamp};
 
 pub(crate) async fn an_acquire_of_a_key_never_written_is_applied(fixture: &impl Fixture) {
     let store = fixture.connect().await;
-    let revision = take(&*store, "jobs", "a", fixture.lease()).await;
+    let revision = acquired(&*store, "jobs", "a", fixture.lease()).await;
     assert!(revision > Revision(0));
 }
 
-pub(crate) async fn an_acquire_that_expects_absence_is_refused_over_a_record_and_told_its_revision(
+pub(crate) async fn an_acquire_that_expects_absence_is_refused_over_a_record_with_its_revision(
     fixture: &impl Fixture,
 ) {
     let store = fixture.connect().await;
-    let current = take(&*store, "jobs", "a", fixture.lease()).await;
+    let current = acquired(&*store, "jobs", "a", fixture.lease()).await;
     let outcome = store.write("jobs", &acquire(2, Expect::Absent, "b", fixture.lease())).await;
     assert_eq!(outcome, Outcome::Refused { current });
 }
 
 pub(crate) async fn a_write_that_expects_the_present_revision_is_applied(fixture: &impl Fixture) {
     let store = fixture.connect().await;
-    let mut revision = take(&*store, "jobs", "a", fixture.lease()).await;
+    let mut revision = acquired(&*store, "jobs", "a", fixture.lease()).await;
     for attempt in 2..6 {
         revision = applied(store.write("jobs", &renew(attempt, revision, "a", fixture.lease())).await);
     }
@@ -31,19 +31,17 @@ pub(crate) async fn a_write_that_expects_the_present_revision_is_applied(fixture
     applied(store.write("jobs", &retake).await);
 }
 
-pub(crate) async fn a_write_that_expects_an_old_revision_is_refused_and_told_the_present_one(
+pub(crate) async fn a_write_that_expects_an_old_revision_is_refused_with_the_present_one(
     fixture: &impl Fixture,
 ) {
     let store = fixture.connect().await;
-    let old = take(&*store, "jobs", "a", fixture.lease()).await;
+    let old = acquired(&*store, "jobs", "a", fixture.lease()).await;
     let current = applied(store.write("jobs", &renew(2, old, "a", fixture.lease())).await);
     let outcome = store.write("jobs", &renew(3, old, "a", fixture.lease())).await;
     assert_eq!(outcome, Outcome::Refused { current });
 }
 
-pub(crate) async fn a_write_that_expects_a_record_where_none_is_is_refused_and_told_zero(
-    fixture: &impl Fixture,
-) {
+pub(crate) async fn a_write_that_expects_a_record_where_none_is_is_refused_with_zero(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let outcome = store.write("jobs", &renew(1, Revision(5), "a", fixture.lease())).await;
     assert_eq!(outcome, Outcome::Refused { current: Revision(0) });
@@ -51,7 +49,7 @@ pub(crate) async fn a_write_that_expects_a_record_where_none_is_is_refused_and_t
 
 pub(crate) async fn a_refused_write_leaves_no_trace(fixture: &impl Fixture) {
     let store = fixture.connect().await;
-    let revision = take(&*store, "jobs", "a", fixture.lease()).await;
+    let revision = acquired(&*store, "jobs", "a", fixture.lease()).await;
     let before = store.read("jobs").await.unwrap();
     store.write("jobs", &acquire(2, Expect::Absent, "b", fixture.lease())).await;
     store.write("jobs", &release(3, Revision(revision.0 + 1), None)).await;
@@ -62,7 +60,7 @@ pub(crate) async fn a_refused_write_leaves_no_trace(fixture: &impl Fixture) {
 
 pub(crate) async fn a_release_compares_as_any_write_does(fixture: &impl Fixture) {
     let store = fixture.connect().await;
-    let old = take(&*store, "jobs", "a", fixture.lease()).await;
+    let old = acquired(&*store, "jobs", "a", fixture.lease()).await;
     let current = applied(store.write("jobs", &renew(2, old, "a", fixture.lease())).await);
     assert_eq!(store.write("jobs", &release(3, old, None)).await, Outcome::Refused { current });
     let live = store.read("jobs").await.unwrap();
@@ -73,7 +71,7 @@ pub(crate) async fn a_release_compares_as_any_write_does(fixture: &impl Fixture)
 
 pub(crate) async fn an_acquire_over_a_tombstone_expects_its_revision(fixture: &impl Fixture) {
     let store = fixture.connect().await;
-    let held = take(&*store, "jobs", "a", fixture.lease()).await;
+    let held = acquired(&*store, "jobs", "a", fixture.lease()).await;
     let tombstone = applied(store.write("jobs", &release(2, held, None)).await);
     let absent = store.write("jobs", &acquire(3, Expect::Absent, "b", fixture.lease())).await;
     assert_eq!(absent, Outcome::Refused { current: tombstone });
@@ -83,7 +81,7 @@ pub(crate) async fn an_acquire_over_a_tombstone_expects_its_revision(fixture: &i
 
 pub(crate) async fn an_acquire_over_an_operators_tombstone_expects_its_revision(fixture: &impl Fixture) {
     let (store, operator) = (fixture.connect().await, fixture.operator().await);
-    let held = take(&*store, "jobs", "a", fixture.lease()).await;
+    let held = acquired(&*store, "jobs", "a", fixture.lease()).await;
     let tombstone = operator.delete("jobs").await.unwrap();
     let late = store.write("jobs", &renew(2, held, "a", fixture.lease())).await;
     assert_eq!(late, Outcome::Refused { current: tombstone });
@@ -93,8 +91,8 @@ pub(crate) async fn an_acquire_over_an_operators_tombstone_expects_its_revision(
 
 pub(crate) async fn keys_are_compared_one_by_one(fixture: &impl Fixture) {
     let store = fixture.connect().await;
-    let one = take(&*store, "one", "a", fixture.lease()).await;
-    let other = take(&*store, "other", "b", fixture.lease()).await;
+    let one = acquired(&*store, "one", "a", fixture.lease()).await;
+    let other = acquired(&*store, "other", "b", fixture.lease()).await;
     let crossed = store.write("one", &renew(2, other, "a", fixture.lease())).await;
     assert_eq!(crossed, Outcome::Refused { current: one });
     applied(store.write("one", &release(3, one, None)).await);

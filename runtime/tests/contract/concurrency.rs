@@ -5,7 +5,7 @@ use incumbent::incumbent_core::Revision;
 use incumbent::incumbent_core::store::{Expect, Outcome, Write};
 use incumbent::store::Adapter;
 
-use super::{Fixture, acquire, applied, eventually, renew, take};
+use super::{Fixture, acquire, acquired, applied, eventually, renew};
 
 const WRITERS: u64 = 8;
 
@@ -22,7 +22,7 @@ pub(crate) async fn of_many_acquires_at_once_exactly_one_is_applied(fixture: &im
 
 pub(crate) async fn of_many_renewals_of_one_revision_exactly_one_is_applied(fixture: &impl Fixture) {
     let stores = connect(fixture).await;
-    let mut revision = take(&*stores[0], "jobs", "w", fixture.lease()).await;
+    let mut revision = acquired(&*stores[0], "jobs", "w", fixture.lease()).await;
     for _ in 0..10 {
         revision =
             one_of(&stores, "jobs", |writer| renew(writer, revision, &format!("w{writer}"), fixture.lease()))

@@ -4,11 +4,11 @@ use futures_util::FutureExt;
 use incumbent::incumbent_core::record::{Attempt, Entry};
 use incumbent::incumbent_core::store::{Expect, Outcome};
 
-use super::{Fixture, acquire, applied, next, renew, stamp, take};
+use super::{Fixture, acquire, acquired, applied, next, renew, stamp};
 
 pub(crate) async fn a_write_whose_wait_is_abandoned_is_applied_once_or_never(fixture: &impl Fixture) {
     let store = fixture.connect().await;
-    let mut revision = take(&*store, "jobs", "a", fixture.lease()).await;
+    let mut revision = acquired(&*store, "jobs", "a", fixture.lease()).await;
     for attempt in (2..40).step_by(2) {
         let abandoned = renew(attempt, revision, "a", fixture.lease());
         assert_eq!(store.write("jobs", &abandoned).now_or_never().filter(|o| !is_applied(o)), None);
@@ -32,7 +32,7 @@ fn is_applied(outcome: &Outcome) -> bool {
 
 pub(crate) async fn abandoned_reads_and_watches_leave_a_connection_well(fixture: &impl Fixture) {
     let store = fixture.connect().await;
-    let revision = take(&*store, "jobs", "a", fixture.lease()).await;
+    let revision = acquired(&*store, "jobs", "a", fixture.lease()).await;
     for _ in 0..20 {
         drop(store.read("jobs").now_or_never());
         drop(store.inspect().now_or_never());
@@ -46,7 +46,7 @@ pub(crate) async fn abandoned_reads_and_watches_leave_a_connection_well(fixture:
 
 pub(crate) async fn a_reconnect_changes_nothing_in_the_store(fixture: &impl Fixture) {
     let store = fixture.connect().await;
-    let revision = take(&*store, "jobs", "a", fixture.lease()).await;
+    let revision = acquired(&*store, "jobs", "a", fixture.lease()).await;
     store.reconnect().await;
     let entry = store.read("jobs").await.unwrap();
     assert_eq!(entry.live().and_then(|record| record.stamp), Some(stamp(1)));

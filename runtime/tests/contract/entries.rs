@@ -6,11 +6,11 @@ use incumbent::incumbent_core::{Revision, Token, record::Attempt};
 use incumbent::store::WatchEvent;
 use std::time::Duration;
 
-use super::{Fixture, HELD_IN, OWED, applied, next, release, renew, stamp, take};
+use super::{Fixture, HELD_IN, OWED, acquired, applied, next, release, renew, stamp};
 
 pub(crate) async fn a_key_never_written_is_vacant(fixture: &impl Fixture) {
     let store = fixture.connect().await;
-    take(&*store, "jobs", "a", fixture.lease()).await;
+    acquired(&*store, "jobs", "a", fixture.lease()).await;
     assert_eq!(store.read("jobs2").await.unwrap(), Entry::Vacant);
 }
 
@@ -46,14 +46,14 @@ pub(crate) async fn a_live_record_reads_back_with_all_its_headers(fixture: &impl
 
 pub(crate) async fn a_release_reads_back_with_what_it_certifies(fixture: &impl Fixture) {
     let store = fixture.connect().await;
-    let held = take(&*store, "jobs", "a", fixture.lease()).await;
+    let held = acquired(&*store, "jobs", "a", fixture.lease()).await;
     let revision = applied(store.write("jobs", &release(2, held, None)).await);
     assert_eq!(store.read("jobs").await.unwrap(), Entry::Released(released(revision, None)));
 }
 
 pub(crate) async fn a_release_that_names_a_successor_reads_back(fixture: &impl Fixture) {
     let store = fixture.connect().await;
-    let held = take(&*store, "jobs", "a", fixture.lease()).await;
+    let held = acquired(&*store, "jobs", "a", fixture.lease()).await;
     let revision = applied(store.write("jobs", &release(2, held, Some("worker-8"))).await);
     assert_eq!(store.read("jobs").await.unwrap(), Entry::Released(released(revision, Some("worker-8"))));
 }
@@ -61,7 +61,7 @@ pub(crate) async fn a_release_that_names_a_successor_reads_back(fixture: &impl F
 pub(crate) async fn a_live_record_knows_how_long_ago_it_was_written(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     assert_eq!(store.written("jobs").await.unwrap(), None);
-    let first = take(&*store, "jobs", "a", fixture.lease()).await;
+    let first = acquired(&*store, "jobs", "a", fixture.lease()).await;
     let new = store.written("jobs").await.unwrap().unwrap();
     assert_eq!(new.revision, first);
     let passed = fixture.lease() / 10;
@@ -77,7 +77,7 @@ pub(crate) async fn a_live_record_knows_how_long_ago_it_was_written(fixture: &im
 
 pub(crate) async fn an_operators_deletion_certifies_nothing(fixture: &impl Fixture) {
     let (store, operator) = (fixture.connect().await, fixture.operator().await);
-    take(&*store, "jobs", "a", fixture.lease()).await;
+    acquired(&*store, "jobs", "a", fixture.lease()).await;
     let revision = operator.delete("jobs").await.unwrap();
     let Entry::Deleted { revision: read, .. } = store.read("jobs").await.unwrap() else {
         panic!("not deleted")
@@ -87,7 +87,7 @@ pub(crate) async fn an_operators_deletion_certifies_nothing(fixture: &impl Fixtu
 
 pub(crate) async fn a_foreign_value_is_a_record_without_a_stamp(fixture: &impl Fixture) {
     let (store, operator) = (fixture.connect().await, fixture.operator().await);
-    take(&*store, "jobs", "a", fixture.lease()).await;
+    acquired(&*store, "jobs", "a", fixture.lease()).await;
     let revision = operator.put("jobs", b"go-1").await.unwrap();
     assert_eq!(store.read("jobs").await.unwrap(), Entry::Live(foreign(revision, "go-1")));
 }
@@ -104,22 +104,22 @@ pub(crate) async fn an_empty_foreign_value_is_a_record_too(fixture: &impl Fixtur
     assert_eq!(store.read("jobs").await.unwrap(), Entry::Live(foreign(revision, "")));
 }
 
-pub(crate) async fn what_is_longer_than_a_record_is_told_by_its_length(fixture: &impl Fixture) {
+pub(crate) async fn what_is_longer_than_a_record_is_reported_by_its_length(fixture: &impl Fixture) {
     let (store, operator) = (fixture.connect().await, fixture.operator().await);
     let revision = operator.put("jobs", &vec![b'x'; 300_000]).await.unwrap();
     let entry = store.read("jobs").await.unwrap();
     let bytes = entry.live().and_then(|record| record.oversize).unwrap();
     assert!((300_000..300_100).contains(&bytes), "{bytes} bytes");
     assert_eq!(entry, Entry::oversize(revision, Kind::Live, bytes));
-    let told = next(&mut store.watch().await.unwrap()).await;
-    assert_eq!(told, Some(WatchEvent { key: "jobs".into(), entry }));
+    let delivered = next(&mut store.watch().await.unwrap()).await;
+    assert_eq!(delivered, Some(WatchEvent { key: "jobs".into(), entry }));
     let revision = operator.delete("jobs").await.unwrap();
     assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
 }
 
 pub(crate) async fn a_write_is_read_at_once_over_another_connection(fixture: &impl Fixture) {
     let (writer, reader) = (fixture.connect().await, fixture.connect().await);
-    let mut revision = take(&*writer, "jobs", "a", fixture.lease()).await;
+    let mut revision = acquired(&*writer, "jobs", "a", fixture.lease()).await;
     for attempt in 2..30 {
         revision = applied(writer.write("jobs", &renew(attempt, revision, "a", fixture.lease())).await);
         let entry = reader.read("jobs").await.unwrap();
@@ -128,11 +128,11 @@ pub(crate) async fn a_write_is_read_at_once_over_another_connection(fixture: &im
     }
 }
 
-pub(crate) async fn a_list_tells_the_newest_entry_of_every_key(fixture: &impl Fixture) {
+pub(crate) async fn a_list_holds_the_newest_entry_of_every_key(fixture: &impl Fixture) {
     let (store, other) = (fixture.connect().await, fixture.connect().await);
     let operator = fixture.operator().await;
-    let held = take(&*store, "a", "x", fixture.lease()).await;
-    let gone = take(&*store, "b", "x", fixture.lease()).await;
+    let held = acquired(&*store, "a", "x", fixture.lease()).await;
+    let gone = acquired(&*store, "b", "x", fixture.lease()).await;
     applied(store.write("a", &renew(2, held, "x", fixture.lease())).await);
     applied(store.write("b", &release(3, gone, None)).await);
     operator.put("c", b"go-1").await.unwrap();

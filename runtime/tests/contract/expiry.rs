@@ -5,12 +5,12 @@ use std::cell::Cell;
 
 use incumbent::incumbent_core::record::Entry;
 
-use super::{Fixture, acquire, applied, eventually, expect_of, next, renew, take};
+use super::{Fixture, acquire, acquired, applied, eventually, expect_of, next, renew};
 
-pub(crate) async fn a_record_lives_no_shorter_than_its_lease(fixture: &impl Fixture) {
+pub(crate) async fn a_record_is_kept_for_its_lease(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let sent = fixture.clock().now();
-    take(&*store, "jobs", "a", fixture.lease()).await;
+    acquired(&*store, "jobs", "a", fixture.lease()).await;
     fixture.pass(fixture.lease() / 2).await;
     eventually("the record expires", || async {
         let gone = store.read("jobs").await.unwrap().live().is_none();
@@ -27,7 +27,7 @@ pub(crate) async fn a_record_lives_no_shorter_than_its_lease(fixture: &impl Fixt
 
 pub(crate) async fn an_expired_record_is_gone_and_its_key_can_be_acquired(fixture: &impl Fixture) {
     let store = fixture.connect().await;
-    take(&*store, "jobs", "a", fixture.lease()).await;
+    acquired(&*store, "jobs", "a", fixture.lease()).await;
     fixture.pass(fixture.lease()).await;
     let gone = expired(fixture, &*store, "jobs").await;
     assert!(matches!(gone, Entry::Vacant | Entry::Expired { .. }), "{gone:?}");
@@ -36,14 +36,14 @@ pub(crate) async fn an_expired_record_is_gone_and_its_key_can_be_acquired(fixtur
     assert_eq!(entry.live().map(|record| record.candidate.as_str()), Some("b"));
 }
 
-pub(crate) async fn a_renewal_begins_the_lease_anew(fixture: &impl Fixture) {
+pub(crate) async fn a_renewal_begins_the_lease_again(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let tries = Cell::new(0);
     eventually("four renewals, each within a lease of the one before", || async {
         tries.set(tries.get() + 1);
         let key = format!("jobs-{}", tries.get());
         let mut sent = fixture.clock().now();
-        let mut revision = take(&*store, &key, "a", fixture.lease()).await;
+        let mut revision = acquired(&*store, &key, "a", fixture.lease()).await;
         for attempt in 2..6 {
             fixture.pass(fixture.lease() / 2).await;
             let sending = fixture.clock().now();
@@ -62,7 +62,7 @@ pub(crate) async fn a_renewal_begins_the_lease_anew(fixture: &impl Fixture) {
 
 pub(crate) async fn a_foreign_record_expires_as_the_one_before_it_would_have(fixture: &impl Fixture) {
     let (store, operator) = (fixture.connect().await, fixture.operator().await);
-    take(&*store, "jobs", "a", fixture.lease()).await;
+    acquired(&*store, "jobs", "a", fixture.lease()).await;
     let foreign = operator.put("jobs", b"go-1").await.unwrap();
     assert_eq!(store.read("jobs").await.unwrap().revision(), Some(foreign));
     fixture.pass(fixture.lease()).await;
@@ -71,7 +71,7 @@ pub(crate) async fn a_foreign_record_expires_as_the_one_before_it_would_have(fix
 
 pub(crate) async fn an_expired_record_is_not_listed_as_live(fixture: &impl Fixture) {
     let store = fixture.connect().await;
-    take(&*store, "jobs", "a", fixture.lease()).await;
+    acquired(&*store, "jobs", "a", fixture.lease()).await;
     fixture.pass(fixture.lease()).await;
     eventually("the list shows nothing live", || async {
         let listed = store.list().await.unwrap();
@@ -80,17 +80,17 @@ pub(crate) async fn an_expired_record_is_not_listed_as_live(fixture: &impl Fixtu
     .await;
 }
 
-pub(crate) async fn watchers_are_told_of_an_expiry_where_that_is_promised(fixture: &impl Fixture) {
+pub(crate) async fn watchers_receive_an_expiry_where_that_is_promised(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let mut watch = store.watch().await.unwrap();
-    let revision = take(&*store, "jobs", "a", fixture.lease()).await;
-    let told = next(&mut watch).await.unwrap();
-    assert_eq!(told.entry.revision(), Some(revision));
+    let revision = acquired(&*store, "jobs", "a", fixture.lease()).await;
+    let delivered = next(&mut watch).await.unwrap();
+    assert_eq!(delivered.entry.revision(), Some(revision));
     fixture.pass(fixture.lease()).await;
     if store.capabilities().expiry_pushed {
-        let told = next(&mut watch).await.unwrap();
-        let Entry::Expired { revision: marker } = told.entry else { panic!("{told:?}") };
-        assert_eq!((told.key.as_str(), marker > revision), ("jobs", true));
+        let delivered = next(&mut watch).await.unwrap();
+        let Entry::Expired { revision: marker } = delivered.entry else { panic!("{delivered:?}") };
+        assert_eq!((delivered.key.as_str(), marker > revision), ("jobs", true));
         assert_eq!(store.read("jobs").await.unwrap(), Entry::Expired { revision: marker });
     } else {
         // The next change of the watch is the next write.

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use incumbent::incumbent_core::record::Entry;
 
-use super::{Fixture, eventually, take};
+use super::{Fixture, acquired, eventually};
 
-pub(crate) async fn every_connection_sees_the_same_incarnation_and_it_stays(fixture: &impl Fixture) {
+pub(crate) async fn every_connection_is_shown_the_same_incarnation_and_it_stays(fixture: &impl Fixture) {
     let (store, other) = (fixture.connect().await, fixture.connect().await);
     let first = store.inspect().await.unwrap().incarnation;
-    take(&*store, "jobs", "a", fixture.lease()).await;
+    acquired(&*store, "jobs", "a", fixture.lease()).await;
     fixture.pass(fixture.lease() / 10).await;
     assert_eq!(other.inspect().await.unwrap().incarnation, first);
     assert_eq!(fixture.connect().await.inspect().await.unwrap().incarnation, first);
@@ -36,17 +36,17 @@ pub(crate) async fn the_age_grows_with_time(fixture: &impl Fixture) {
     assert!(old + Duration::from_millis(20) >= young + span, "{young:?}, then {old:?} after {span:?}");
 }
 
-pub(crate) async fn a_store_made_anew_has_a_larger_incarnation_and_no_records(fixture: &impl Fixture) {
+pub(crate) async fn a_store_made_again_has_a_larger_incarnation_and_no_records(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let before = store.inspect().await.unwrap();
-    take(&*store, "jobs", "a", fixture.lease()).await;
+    acquired(&*store, "jobs", "a", fixture.lease()).await;
     fixture.recreate().await;
     let fresh = fixture.connect().await;
     let after = fresh.inspect().await.unwrap();
     assert!(after.incarnation > before.incarnation, "{before:?}, then {after:?}");
     assert_eq!(fresh.read("jobs").await.unwrap(), Entry::Vacant);
     // A connection that was open sees the new incarnation too.
-    eventually("the old connection sees the new life", || async {
+    eventually("the old connection sees the new incarnation", || async {
         store.inspect().await.ok().filter(|info| info.incarnation == after.incarnation)
     })
     .await;

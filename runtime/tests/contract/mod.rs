@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+pub(crate) mod candidates;
 pub(crate) mod compare_and_swap;
 pub(crate) mod concurrency;
 pub(crate) mod connections;
@@ -14,7 +15,6 @@ pub(crate) mod expiry;
 pub(crate) mod inspection;
 pub(crate) mod names;
 pub(crate) mod revisions;
-pub(crate) mod roll;
 pub(crate) mod watching;
 
 use std::fmt::Debug;
@@ -64,10 +64,10 @@ macro_rules! store_contract {
         $crate::contract::store_contract! { $fixture:
             compare_and_swap {
                 an_acquire_of_a_key_never_written_is_applied,
-                an_acquire_that_expects_absence_is_refused_over_a_record_and_told_its_revision,
+                an_acquire_that_expects_absence_is_refused_over_a_record_with_its_revision,
                 a_write_that_expects_the_present_revision_is_applied,
-                a_write_that_expects_an_old_revision_is_refused_and_told_the_present_one,
-                a_write_that_expects_a_record_where_none_is_is_refused_and_told_zero,
+                a_write_that_expects_an_old_revision_is_refused_with_the_present_one,
+                a_write_that_expects_a_record_where_none_is_is_refused_with_zero,
                 a_refused_write_leaves_no_trace,
                 a_release_compares_as_any_write_does,
                 an_acquire_over_a_tombstone_expects_its_revision,
@@ -90,37 +90,37 @@ macro_rules! store_contract {
                 a_foreign_value_is_a_record_without_a_stamp,
                 a_foreign_value_that_is_not_text_is_a_record_too,
                 an_empty_foreign_value_is_a_record_too,
-                what_is_longer_than_a_record_is_told_by_its_length,
+                what_is_longer_than_a_record_is_reported_by_its_length,
                 a_write_is_read_at_once_over_another_connection,
-                a_list_tells_the_newest_entry_of_every_key,
+                a_list_holds_the_newest_entry_of_every_key,
                 a_live_record_knows_how_long_ago_it_was_written,
             }
             expiry {
-                a_record_lives_no_shorter_than_its_lease,
+                a_record_is_kept_for_its_lease,
                 an_expired_record_is_gone_and_its_key_can_be_acquired,
-                a_renewal_begins_the_lease_anew,
+                a_renewal_begins_the_lease_again,
                 a_foreign_record_expires_as_the_one_before_it_would_have,
                 an_expired_record_is_not_listed_as_live,
-                watchers_are_told_of_an_expiry_where_that_is_promised,
+                watchers_receive_an_expiry_where_that_is_promised,
             }
             watching {
                 it_begins_with_what_is_there,
-                it_tells_nothing_of_an_empty_store_until_something_is_written,
-                it_tells_every_change_in_order_with_its_headers,
-                it_tells_of_a_release_and_of_a_deletion_as_what_they_are,
-                it_tells_of_foreign_values,
-                it_tells_what_other_connections_write,
+                it_delivers_nothing_of_an_empty_store_until_something_is_written,
+                it_delivers_every_change_in_order_with_its_headers,
+                it_delivers_a_release_and_a_deletion_as_what_they_are,
+                it_delivers_foreign_values,
+                it_delivers_what_other_connections_write,
                 it_covers_every_key,
                 it_ends_a_burst_of_changes_with_the_newest,
                 two_of_one_connection_are_independent,
                 it_ends_when_its_connection_is_closed,
-                it_ends_or_tells_the_new_life_when_the_store_is_made_anew,
+                it_ends_or_delivers_the_new_incarnation_when_the_store_is_made_again,
             }
             inspection {
-                every_connection_sees_the_same_incarnation_and_it_stays,
+                every_connection_is_shown_the_same_incarnation_and_it_stays,
                 the_clock_is_read_before_the_question_leaves,
                 the_age_grows_with_time,
-                a_store_made_anew_has_a_larger_incarnation_and_no_records,
+                a_store_made_again_has_a_larger_incarnation_and_no_records,
             }
             names {
                 ordinary_keys_and_names_are_accepted,
@@ -132,13 +132,13 @@ macro_rules! store_contract {
                 of_many_renewals_of_one_revision_exactly_one_is_applied,
                 writers_of_different_keys_all_get_through,
             }
-            roll {
-                where_nobody_stands_nobody_is_told,
-                the_candidates_of_all_connections_are_told,
-                a_candidate_is_told_with_its_campaign_and_since_when_it_stands,
-                who_leaves_the_race_is_told_no_more_until_it_is_back,
+            candidates {
+                without_candidates_none_are_listed,
+                the_candidates_of_all_connections_are_listed,
+                a_candidate_is_listed_with_its_campaign_and_its_time_of_registration,
+                a_candidate_that_leaves_the_race_is_not_listed_until_it_is_back,
                 a_connection_that_ends_takes_its_candidates_along,
-                a_thousand_candidates_of_one_connection_are_all_told,
+                a_thousand_candidates_of_one_connection_are_all_listed,
             }
             connections {
                 a_write_whose_wait_is_abandoned_is_applied_once_or_never,
@@ -210,7 +210,7 @@ pub(crate) fn applied(outcome: Outcome) -> Revision {
 }
 
 /// Takes a key that was never written.
-pub(crate) async fn take(store: &dyn Adapter, key: &str, name: &str, lease: Duration) -> Revision {
+pub(crate) async fn acquired(store: &dyn Adapter, key: &str, name: &str, lease: Duration) -> Revision {
     applied(store.write(key, &acquire(1, Expect::Absent, name, lease)).await)
 }
 
@@ -238,7 +238,7 @@ where
 /// The next change; `None` when the watch has ended.
 pub(crate) async fn next(watch: &mut BoxStream<'static, WatchEvent>) -> Option<WatchEvent> {
     let next = tokio::time::timeout(LIMIT, watch.next()).await;
-    next.unwrap_or_else(|_| panic!("the watch tells nothing within {LIMIT:?}"))
+    next.unwrap_or_else(|_| panic!("the watch delivers nothing within {LIMIT:?}"))
 }
 
 /// The changes up to the first that `is_last`.
@@ -246,12 +246,12 @@ pub(crate) async fn until(
     watch: &mut BoxStream<'static, WatchEvent>,
     is_last: impl Fn(&WatchEvent) -> bool,
 ) -> Vec<WatchEvent> {
-    let mut told = Vec::new();
+    let mut delivered = Vec::new();
     loop {
-        let change = next(watch).await.unwrap_or_else(|| panic!("the watch ended after {told:?}"));
-        told.push(change);
-        if told.last().is_some_and(&is_last) {
-            return told;
+        let change = next(watch).await.unwrap_or_else(|| panic!("the watch ended after {delivered:?}"));
+        delivered.push(change);
+        if delivered.last().is_some_and(&is_last) {
+            return delivered;
         }
     }
 }

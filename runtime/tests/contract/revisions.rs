@@ -2,12 +2,12 @@
 
 use incumbent::incumbent_core::store::Expect;
 
-use super::{Fixture, acquire, applied, assert_growing, eventually, expect_of, release, renew, take};
+use super::{Fixture, acquire, acquired, applied, assert_growing, eventually, expect_of, release, renew};
 
 pub(crate) async fn they_grow_over_renewals_releases_and_deletions(fixture: &impl Fixture) {
     let (store, operator) = (fixture.connect().await, fixture.operator().await);
     let lease = fixture.lease();
-    let acquired = take(&*store, "jobs", "a", lease).await;
+    let acquired = acquired(&*store, "jobs", "a", lease).await;
     let renewed = applied(store.write("jobs", &renew(2, acquired, "a", lease)).await);
     let released = applied(store.write("jobs", &release(3, renewed, None)).await);
     let taken = applied(store.write("jobs", &acquire(4, Expect::Revision(released), "b", lease)).await);
@@ -20,7 +20,7 @@ pub(crate) async fn they_grow_across_keys(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let mut revisions = Vec::new();
     for key in ["c", "a", "b"] {
-        revisions.push(take(&*store, key, "x", fixture.lease()).await);
+        revisions.push(acquired(&*store, key, "x", fixture.lease()).await);
     }
     let first = revisions[0];
     revisions.push(applied(store.write("c", &renew(2, first, "x", fixture.lease())).await));
@@ -29,7 +29,7 @@ pub(crate) async fn they_grow_across_keys(fixture: &impl Fixture) {
 
 pub(crate) async fn they_are_not_used_again_after_an_expiry(fixture: &impl Fixture) {
     let store = fixture.connect().await;
-    let before = take(&*store, "jobs", "a", fixture.lease()).await;
+    let before = acquired(&*store, "jobs", "a", fixture.lease()).await;
     fixture.pass(fixture.lease()).await;
     let gone = eventually("the record expires", || async {
         Some(store.read("jobs").await.unwrap()).filter(|entry| entry.live().is_none())
@@ -42,8 +42,8 @@ pub(crate) async fn they_are_not_used_again_after_an_expiry(fixture: &impl Fixtu
 
 pub(crate) async fn the_newest_is_that_of_the_last_write(fixture: &impl Fixture) {
     let (store, other) = (fixture.connect().await, fixture.connect().await);
-    let first = take(&*store, "one", "a", fixture.lease()).await;
-    let last = take(&*store, "other", "b", fixture.lease()).await;
+    let first = acquired(&*store, "one", "a", fixture.lease()).await;
+    let last = acquired(&*store, "other", "b", fixture.lease()).await;
     assert!(first < last);
     if let Some(newest) = other.inspect().await.unwrap().newest {
         assert_eq!(newest, last);

@@ -4,74 +4,74 @@ use incumbent::incumbent_core::Revision;
 use incumbent::incumbent_core::record::Entry;
 use incumbent::store::WatchEvent;
 
-use super::{Fixture, acquire, applied, assert_growing, next, release, renew, stamp, take, until};
+use super::{Fixture, acquire, acquired, applied, assert_growing, next, release, renew, stamp, until};
 use incumbent::incumbent_core::store::Expect;
 
 pub(crate) async fn it_begins_with_what_is_there(fixture: &impl Fixture) {
     let store = fixture.connect().await;
-    let held = take(&*store, "a", "x", fixture.lease()).await;
-    let gone = take(&*store, "b", "y", fixture.lease()).await;
+    let held = acquired(&*store, "a", "x", fixture.lease()).await;
+    let gone = acquired(&*store, "b", "y", fixture.lease()).await;
     applied(store.write("b", &release(2, gone, None)).await);
     applied(store.write("a", &renew(3, held, "x", fixture.lease())).await);
     let mut watch = fixture.connect().await.watch().await.unwrap();
-    let mut told = [next(&mut watch).await.unwrap(), next(&mut watch).await.unwrap()];
-    told.sort_by(|one, two| one.key.cmp(&two.key));
-    for (watched, key) in told.iter().zip(["a", "b"]) {
+    let mut delivered = [next(&mut watch).await.unwrap(), next(&mut watch).await.unwrap()];
+    delivered.sort_by(|one, two| one.key.cmp(&two.key));
+    for (watched, key) in delivered.iter().zip(["a", "b"]) {
         assert_eq!(*watched, WatchEvent { key: key.into(), entry: store.read(key).await.unwrap() });
     }
 }
 
-pub(crate) async fn it_tells_nothing_of_an_empty_store_until_something_is_written(fixture: &impl Fixture) {
+pub(crate) async fn it_delivers_nothing_of_an_empty_store_until_something_is_written(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let mut watch = store.watch().await.unwrap();
-    let revision = take(&*store, "jobs", "a", fixture.lease()).await;
-    let told = next(&mut watch).await.unwrap();
-    assert_eq!((told.key.as_str(), told.entry.revision()), ("jobs", Some(revision)));
+    let revision = acquired(&*store, "jobs", "a", fixture.lease()).await;
+    let delivered = next(&mut watch).await.unwrap();
+    assert_eq!((delivered.key.as_str(), delivered.entry.revision()), ("jobs", Some(revision)));
 }
 
-pub(crate) async fn it_tells_every_change_in_order_with_its_headers(fixture: &impl Fixture) {
+pub(crate) async fn it_delivers_every_change_in_order_with_its_headers(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let mut watch = store.watch().await.unwrap();
-    let mut revision = take(&*store, "jobs", "a", fixture.lease()).await;
+    let mut revision = acquired(&*store, "jobs", "a", fixture.lease()).await;
     for attempt in 2..10 {
-        let told = next(&mut watch).await.unwrap();
-        let record = told.entry.live().unwrap_or_else(|| panic!("{told:?}"));
+        let delivered = next(&mut watch).await.unwrap();
+        let record = delivered.entry.live().unwrap_or_else(|| panic!("{delivered:?}"));
         assert_eq!((record.revision, record.stamp), (revision, Some(stamp(attempt - 1))));
         assert_eq!(record.lease, Some(fixture.lease()));
         revision = applied(store.write("jobs", &renew(attempt, revision, "a", fixture.lease())).await);
     }
 }
 
-pub(crate) async fn it_tells_of_a_release_and_of_a_deletion_as_what_they_are(fixture: &impl Fixture) {
+pub(crate) async fn it_delivers_a_release_and_a_deletion_as_what_they_are(fixture: &impl Fixture) {
     let (store, operator) = (fixture.connect().await, fixture.operator().await);
     let mut watch = store.watch().await.unwrap();
-    let held = take(&*store, "jobs", "a", fixture.lease()).await;
+    let held = acquired(&*store, "jobs", "a", fixture.lease()).await;
     next(&mut watch).await.unwrap();
 
     let tombstone = applied(store.write("jobs", &release(2, held, Some("b"))).await);
-    let told = next(&mut watch).await.unwrap();
-    let Entry::Released(certified) = told.entry else { panic!("{told:?}") };
+    let delivered = next(&mut watch).await.unwrap();
+    let Entry::Released(certified) = delivered.entry else { panic!("{delivered:?}") };
     assert_eq!((certified.revision, certified.successor.as_deref()), (tombstone, Some("b")));
 
     let deleted = operator.delete("jobs").await.unwrap();
-    let told = next(&mut watch).await.unwrap();
-    assert_eq!((told.key.as_str(), told.entry.revision()), ("jobs", Some(deleted)));
-    assert!(matches!(told.entry, Entry::Deleted { .. }), "{told:?}");
+    let delivered = next(&mut watch).await.unwrap();
+    assert_eq!((delivered.key.as_str(), delivered.entry.revision()), ("jobs", Some(deleted)));
+    assert!(matches!(delivered.entry, Entry::Deleted { .. }), "{delivered:?}");
 }
 
-pub(crate) async fn it_tells_of_foreign_values(fixture: &impl Fixture) {
+pub(crate) async fn it_delivers_foreign_values(fixture: &impl Fixture) {
     let (store, operator) = (fixture.connect().await, fixture.operator().await);
     let mut watch = store.watch().await.unwrap();
     let revision = operator.put("jobs", b"go-1").await.unwrap();
-    let told = next(&mut watch).await.unwrap();
-    let record = told.entry.live().unwrap_or_else(|| panic!("{told:?}"));
+    let delivered = next(&mut watch).await.unwrap();
+    let record = delivered.entry.live().unwrap_or_else(|| panic!("{delivered:?}"));
     assert_eq!((record.revision, record.candidate.as_str(), record.stamp), (revision, "go-1", None));
 }
 
-pub(crate) async fn it_tells_what_other_connections_write(fixture: &impl Fixture) {
+pub(crate) async fn it_delivers_what_other_connections_write(fixture: &impl Fixture) {
     let (store, other) = (fixture.connect().await, fixture.connect().await);
     let mut watch = store.watch().await.unwrap();
-    let revision = take(&*other, "jobs", "a", fixture.lease()).await;
+    let revision = acquired(&*other, "jobs", "a", fixture.lease()).await;
     assert_eq!(next(&mut watch).await.unwrap().entry.revision(), Some(revision));
 }
 
@@ -80,30 +80,30 @@ pub(crate) async fn it_covers_every_key(fixture: &impl Fixture) {
     let mut watch = store.watch().await.unwrap();
     let mut written = Vec::new();
     for key in ["c", "a", "b"] {
-        written.push((key.to_owned(), Some(take(&*store, key, "x", fixture.lease()).await)));
+        written.push((key.to_owned(), Some(acquired(&*store, key, "x", fixture.lease()).await)));
     }
     let last = written[2].1;
-    let told = until(&mut watch, |watched| watched.entry.revision() == last).await;
-    let told: Vec<_> = told.into_iter().map(|w| (w.key.clone(), w.entry.revision())).collect();
-    assert_eq!(told, written);
+    let delivered = until(&mut watch, |watched| watched.entry.revision() == last).await;
+    let delivered: Vec<_> = delivered.into_iter().map(|w| (w.key.clone(), w.entry.revision())).collect();
+    assert_eq!(delivered, written);
 }
 
 pub(crate) async fn it_ends_a_burst_of_changes_with_the_newest(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let mut watch = store.watch().await.unwrap();
-    let mut revision = take(&*store, "jobs", "a", fixture.lease()).await;
+    let mut revision = acquired(&*store, "jobs", "a", fixture.lease()).await;
     for attempt in 2..100 {
         revision = applied(store.write("jobs", &renew(attempt, revision, "a", fixture.lease())).await);
     }
-    let told = until(&mut watch, |watched| watched.entry.revision() == Some(revision)).await;
-    let told: Vec<Revision> = told.iter().filter_map(|watched| watched.entry.revision()).collect();
-    assert_growing(&told);
+    let delivered = until(&mut watch, |watched| watched.entry.revision() == Some(revision)).await;
+    let delivered: Vec<Revision> = delivered.iter().filter_map(|watched| watched.entry.revision()).collect();
+    assert_growing(&delivered);
 }
 
 pub(crate) async fn two_of_one_connection_are_independent(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let mut early = store.watch().await.unwrap();
-    let first = take(&*store, "jobs", "a", fixture.lease()).await;
+    let first = acquired(&*store, "jobs", "a", fixture.lease()).await;
     assert_eq!(next(&mut early).await.unwrap().entry.revision(), Some(first));
     let mut late = store.watch().await.unwrap();
     assert_eq!(next(&mut late).await.unwrap().entry.revision(), Some(first));
@@ -119,16 +119,18 @@ pub(crate) async fn it_ends_when_its_connection_is_closed(fixture: &impl Fixture
     assert_eq!(next(&mut watch).await, None);
 }
 
-pub(crate) async fn it_ends_or_tells_the_new_life_when_the_store_is_made_anew(fixture: &impl Fixture) {
+pub(crate) async fn it_ends_or_delivers_the_new_incarnation_when_the_store_is_made_again(
+    fixture: &impl Fixture,
+) {
     let store = fixture.connect().await;
     let mut watch = store.watch().await.unwrap();
-    take(&*store, "jobs", "old", fixture.lease()).await;
+    acquired(&*store, "jobs", "old", fixture.lease()).await;
     assert!(next(&mut watch).await.is_some());
     fixture.recreate().await;
     let other = fixture.connect().await;
     applied(other.write("jobs", &acquire(1, Expect::Absent, "new", fixture.lease())).await);
-    while let Some(told) = next(&mut watch).await {
-        if told.entry.live().is_some_and(|record| record.candidate == "new") {
+    while let Some(delivered) = next(&mut watch).await {
+        if delivered.entry.live().is_some_and(|record| record.candidate == "new") {
             return;
         }
     }

@@ -9,11 +9,11 @@ use incumbent_testkit::wait;
 use crate::bench::margin;
 
 /// Far longer than any step takes, also on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(40);
 
 /// An event of a candidate. Unlike an `Event` it holds no term, and so delays no drain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Reported {
     Won(Won),
     Draining(Reason),
     Lost(Lost),
@@ -38,23 +38,23 @@ pub(crate) struct Lost {
 
 /// All events of a candidate so far.
 #[derive(Clone, Default)]
-pub(crate) struct Log(Arc<Mutex<Vec<Told>>>);
+pub(crate) struct Log(Arc<Mutex<Vec<Reported>>>);
 
 impl Log {
-    pub(crate) fn so_far(&self) -> Vec<Told> {
+    pub(crate) fn so_far(&self) -> Vec<Reported> {
         self.0.lock().unwrap().clone()
     }
 
-    fn take(&self, event: Event, at: Instant) {
-        let told = match event {
-            Event::Won(term) => Told::Won(Won { token: term.token(), started: term.started() }),
-            Event::Draining { reason, .. } => Told::Draining(reason),
-            Event::Lost { term, reason } => Told::Lost(Lost { token: term.token(), reason, at }),
-            Event::LeaderChanged(leader) => Told::Leader(leader.map(|leader| leader.name)),
-            Event::StateChanged(state) => Told::State(state),
-            Event::Warning(warning) => Told::Warning(warning),
+    fn push(&self, event: Event, at: Instant) {
+        let reported = match event {
+            Event::Won(term) => Reported::Won(Won { token: term.token(), started: term.started() }),
+            Event::Draining { reason, .. } => Reported::Draining(reason),
+            Event::Lost { term, reason } => Reported::Lost(Lost { token: term.token(), reason, at }),
+            Event::LeaderChanged(leader) => Reported::Leader(leader.map(|leader| leader.name)),
+            Event::StateChanged(state) => Reported::State(state),
+            Event::Warning(warning) => Reported::Warning(warning),
         };
-        self.0.lock().unwrap().push(told);
+        self.0.lock().unwrap().push(reported);
     }
 }
 
@@ -71,7 +71,7 @@ impl Actor {
         tokio::spawn(async move {
             let clock = Clock::system();
             while let Some(event) = events.next().await {
-                telling.take(event, clock.now());
+                telling.push(event, clock.now());
             }
         });
         Self { candidate, log }
@@ -83,12 +83,13 @@ impl Actor {
 
     /// Waits for its n-th win, counted from 1.
     pub(crate) async fn won(&self, n: usize) -> Won {
-        self.nth(n, "win", |told| if let Told::Won(won) = told { Some(*won) } else { None }).await
+        self.nth(n, "win", |reported| if let Reported::Won(won) = reported { Some(*won) } else { None }).await
     }
 
     /// Waits for its n-th loss, counted from 1.
     pub(crate) async fn lost(&self, n: usize) -> Lost {
-        self.nth(n, "loss", |told| if let Told::Lost(lost) = told { Some(*lost) } else { None }).await
+        self.nth(n, "loss", |reported| if let Reported::Lost(lost) = reported { Some(*lost) } else { None })
+            .await
     }
 
     /// Waits for a warning that `fits`.
@@ -98,23 +99,23 @@ impl Actor {
 
     /// Waits for the n-th warning that `fits`.
     pub(crate) async fn warnings(&self, n: usize, what: &str, fits: impl Fn(&Warning) -> bool) -> Warning {
-        let pick = |told: &Told| match told {
-            Told::Warning(warning) if fits(warning) => Some(warning.clone()),
+        let pick = |reported: &Reported| match reported {
+            Reported::Warning(warning) if fits(warning) => Some(warning.clone()),
             _ => None,
         };
         self.nth(n, what, pick).await
     }
 
     /// Waits until the candidate observes `name` as the holder.
-    pub(crate) async fn sees(&self, name: &str) {
-        let fits = |told: &Told| (*told == Told::Leader(Some(name.into()))).then_some(());
+    pub(crate) async fn observes(&self, name: &str) {
+        let fits = |reported: &Reported| (*reported == Reported::Leader(Some(name.into()))).then_some(());
         self.nth(1, &format!("{name} to be seen"), fits).await;
     }
 
     /// Waits until it is in that state.
     pub(crate) async fn is(&self, state: State) {
         let what = format!("{} to be {state:?}", self.candidate.name());
-        wait::until_async(&what, PATIENCE, || async { self.candidate.state() == state }).await;
+        wait::until_async(&what, TIME_LIMIT, || async { self.candidate.state() == state }).await;
     }
 
     /// Waits until a renewal that was sent after `since` has extended its term.
@@ -122,20 +123,20 @@ impl Actor {
         let what = format!("{} to renew: {:?}", self.candidate.name(), self.log.so_far());
         let deadline = || self.candidate.term().map_or(Instant::ZERO, |term| term.deadline());
         let proven = (since + lease).before(margin(lease));
-        wait::until_async(&what, PATIENCE, || async { deadline() >= proven }).await;
+        wait::until_async(&what, TIME_LIMIT, || async { deadline() >= proven }).await;
     }
 
     pub(crate) fn wins(&self) -> Vec<Won> {
-        let won = |told| if let Told::Won(won) = told { Some(won) } else { None };
+        let won = |reported| if let Reported::Won(won) = reported { Some(won) } else { None };
         self.log.so_far().into_iter().filter_map(won).collect()
     }
 
     pub(crate) fn losses(&self) -> Vec<Lost> {
-        let lost = |told| if let Told::Lost(lost) = told { Some(lost) } else { None };
+        let lost = |reported| if let Reported::Lost(lost) = reported { Some(lost) } else { None };
         self.log.so_far().into_iter().filter_map(lost).collect()
     }
 
-    async fn nth<T>(&self, n: usize, what: &str, pick: impl Fn(&Told) -> Option<T>) -> T {
+    async fn nth<T>(&self, n: usize, what: &str, pick: impl Fn(&Reported) -> Option<T>) -> T {
         let name = self.candidate.name();
         let search = async {
             loop {
@@ -145,9 +146,9 @@ impl Actor {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
-        match tokio::time::timeout(PATIENCE, search).await {
+        match tokio::time::timeout(TIME_LIMIT, search).await {
             Ok(found) => found,
-            Err(_) => panic!("{name} waited in vain for {what} {n}; it was told {:?}", self.log.so_far()),
+            Err(_) => panic!("{name} waited in vain for {what} {n}; it reported {:?}", self.log.so_far()),
         }
     }
 }
@@ -164,9 +165,9 @@ pub(crate) async fn next_leader(actors: &[&Actor], above: Token) -> (usize, Won)
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
-    let Ok(found) = tokio::time::timeout(PATIENCE, search).await else {
+    let Ok(found) = tokio::time::timeout(TIME_LIMIT, search).await else {
         let logs: Vec<_> = actors.iter().map(|a| (a.candidate.name(), a.log.so_far())).collect();
-        panic!("nobody leads: {logs:#?}");
+        panic!("no candidate leads: {logs:#?}");
     };
     found
 }
@@ -175,7 +176,7 @@ pub(crate) async fn next_leader(actors: &[&Actor], above: Token) -> (usize, Won)
 pub(crate) async fn before_a_renewal(actor: &Actor, lease: Duration) {
     let due = lease - margin(lease) - lease / 3;
     let remaining = || actor.candidate.term().expect("it leads").remaining();
-    wait::until_async("a renewal to fall due", PATIENCE, || async { remaining() < due + lease / 20 }).await;
+    wait::until_async("a renewal to fall due", TIME_LIMIT, || async { remaining() < due + lease / 20 }).await;
 }
 
 /// Wins and losses alternate for each candidate, and a later term has a larger token.
@@ -183,13 +184,13 @@ pub(crate) fn check_terms(logs: &[Log]) {
     let mut terms = Vec::new();
     for log in logs {
         let mut current = None;
-        for told in log.so_far() {
-            match told {
-                Told::Won(won) => {
+        for reported in log.so_far() {
+            match reported {
+                Reported::Won(won) => {
                     assert_eq!(current.replace(won.token), None, "won twice: {:?}", log.so_far());
                     terms.push(won);
                 }
-                Told::Lost(lost) => {
+                Reported::Lost(lost) => {
                     assert_eq!(current.take(), Some(lost.token), "not its term: {:?}", log.so_far());
                 }
                 _ => {}

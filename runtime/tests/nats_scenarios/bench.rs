@@ -11,7 +11,7 @@ use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::proxy::Proxy;
 use incumbent_testkit::wait;
 
-use crate::actor::{Actor, PATIENCE};
+use crate::actor::{Actor, TIME_LIMIT};
 
 pub(crate) const BUCKET: &str = "elections";
 pub(crate) const KEY: &str = "jobs";
@@ -79,12 +79,12 @@ impl Bench {
 
     /// The present holder's record.
     pub(crate) async fn record(&self) -> Record {
-        self.operator.read(KEY).await.unwrap().live().expect("nobody holds the seat").clone()
+        self.operator.read(KEY).await.unwrap().live().expect("no live record").clone()
     }
 
     /// Waits until that name holds the key; returns the record.
     pub(crate) async fn record_of(&self, name: &str) -> Record {
-        wait::until_some_async(&format!("the record of {name}"), PATIENCE, || async {
+        wait::until_some_async(&format!("the record of {name}"), TIME_LIMIT, || async {
             let entry = self.operator.read(KEY).await.unwrap();
             entry.live().filter(|record| record.candidate == name).cloned()
         })
@@ -94,7 +94,7 @@ impl Bench {
     /// Waits until `stores` of them watch the bucket: the present leader's record is then on its way to all.
     #[track_caller]
     pub(crate) fn watched_by(&self, stores: u64) {
-        wait::until("the candidates to watch", PATIENCE, || {
+        wait::until("the candidates to watch", TIME_LIMIT, || {
             let streams = self.server.monitoring("/jsz?accounts=1&streams=1&consumers=1");
             let details = &streams.unwrap_or_default()["account_details"][0]["stream_detail"];
             let stream = details.as_array().and_then(|all| all.iter().find(|s| s["name"] == STREAM));
@@ -129,7 +129,7 @@ async fn join_in(servers: &str, election: &str, name: &str, lease: Duration) -> 
 pub(crate) async fn open(servers: &str, lease: Duration) -> Store {
     let settings = settings(servers).fail_fast(false);
     let store = Store::builder().expected_lease(lease).open_settings(StoreSettings::Nats(Box::new(settings)));
-    tokio::time::timeout(PATIENCE, store).await.expect("the store does not open").unwrap()
+    tokio::time::timeout(TIME_LIMIT, store).await.expect("the store does not open").unwrap()
 }
 
 /// A candidate without splay.

@@ -10,20 +10,20 @@ use incumbent::store::{AcceptReset, StoreAdmin};
 use incumbent::{Reason, Warning};
 use incumbent_testkit::wait;
 
-use crate::actor::{Actor, PATIENCE, before_a_renewal, next_leader};
+use crate::actor::{Actor, TIME_LIMIT, before_a_renewal, next_leader};
 use crate::bench::*;
-use crate::witness::Witness;
+use crate::probe::Probe;
 
 /// The bucket is deleted and made again: `Lost(StoreReset)`, a warning, and no leader before the new bucket is a
 /// lease old; then one with a larger token.
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_leads_in_a_new_bucket_before_it_is_a_lease_old() {
+async fn no_candidate_leads_in_a_new_bucket_before_it_is_a_lease_old() {
     let bench = Bench::start(SHORT).await;
     let a = bench.join("a").await;
     let first = a.won(1).await;
     let b = bench.join("b").await;
-    b.sees("a").await;
-    let witness = Witness::of(&[&a, &b]);
+    b.observes("a").await;
+    let probe = Probe::of(&[&a, &b]);
 
     bench.jetstream().await.delete_key_value(BUCKET).await.unwrap();
     let made = now();
@@ -33,18 +33,18 @@ async fn nobody_leads_in_a_new_bucket_before_it_is_a_lease_old() {
     a.warning("the reset", reset).await;
     let (_, next) = next_leader(&[&a, &b], first.token).await;
     assert!(next.token.incarnation > first.token.incarnation);
-    assert!(next.started >= made + SHORT, "told after {:?}", next.started.since(made));
-    witness.verdict();
+    assert!(next.started >= made + SHORT, "reported after {:?}", next.started.since(made));
+    probe.verdict();
 }
 
 /// The bucket is deleted and stays away: a warning, and `Lost` at the deadline at the latest; once it is made again,
 /// a candidate leads there.
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_bucket_nobody_leads_and_everybody_is_told() {
+async fn without_a_bucket_no_candidate_leads_and_each_is_warned() {
     let bench = Bench::start(SHORT).await;
     let a = bench.join("a").await;
     let first = a.won(1).await;
-    let witness = Witness::of(&[&a]);
+    let probe = Probe::of(&[&a]);
 
     bench.jetstream().await.delete_key_value(BUCKET).await.unwrap();
     let deleted = now();
@@ -56,7 +56,7 @@ async fn without_a_bucket_nobody_leads_and_everybody_is_told() {
     let next = a.won(2).await;
     assert!(next.token.incarnation > first.token.incarnation);
     assert!(lost.at < deleted + SHORT + BUSY, "{:?}", lost.at.since(deleted));
-    witness.verdict();
+    probe.verdict();
 }
 
 /// The bucket is deleted and made again, and a delayed renewal finds the very sequence it expects, under the record
@@ -69,8 +69,8 @@ async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
     let a = bench.join_through(&proxy, "a").await;
     let first = a.won(1).await;
     let b = bench.join("b").await;
-    b.sees("a").await;
-    let witness = Witness::of(&[&a, &b]);
+    b.observes("a").await;
+    let probe = Probe::of(&[&a, &b]);
 
     // Its next renewal is under way for as long as it takes to make the bucket again.
     before_a_renewal(&a, STEADY).await;
@@ -87,7 +87,7 @@ async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
     }
     // The record of another writer now has the sequence that the held renewal expects.
     assert_eq!(bench.operator.put(KEY, b"an operator").await.unwrap().0, expected);
-    wait::until("the renewal to be sent", PATIENCE, || now() > cut + STEADY / 10);
+    wait::until("the renewal to be sent", TIME_LIMIT, || now() > cut + STEADY / 10);
     proxy.heal();
     bench.record_of("a").await;
     assert!(now() < made + STEADY, "the operator's record expired before the renewal arrived");
@@ -95,8 +95,8 @@ async fn an_old_write_whose_sequence_happens_to_match_makes_no_leader() {
     assert_eq!(a.lost(1).await.reason, Reason::StoreReset);
     let (_, next) = next_leader(&[&a, &b], first.token).await;
     assert!(next.token.incarnation > first.token.incarnation);
-    assert!(next.started >= made + STEADY, "told after {:?}", next.started.since(made));
-    witness.verdict();
+    assert!(next.started >= made + STEADY, "reported after {:?}", next.started.since(made));
+    probe.verdict();
 }
 
 /// A server loses more acknowledged writes than candidates use up by themselves, and every candidate remembers them:
@@ -111,7 +111,7 @@ async fn after_lost_writes_that_all_remember_someone_leads_once_an_operator_acce
     copy(&stored, kept.path());
     bench.server.restart();
     for _ in 0..1000 {
-        wait::until_async("a write to be applied", PATIENCE, || async {
+        wait::until_async("a write to be applied", TIME_LIMIT, || async {
             bench.operator.put("filler", b"x").await.is_ok()
         })
         .await;
@@ -122,7 +122,7 @@ async fn after_lost_writes_that_all_remember_someone_leads_once_an_operator_acce
     let a = join("a").await;
     let first = a.won(1).await;
     let b = join("b").await;
-    b.sees("a").await;
+    b.observes("a").await;
 
     bench.server.kill();
     fs::remove_dir_all(&stored).unwrap();
@@ -151,14 +151,16 @@ async fn after_lost_writes_that_all_remember_someone_leads_once_an_operator_acce
     // The watch shows it after the requests.
     bench.operator.put("beacon", b"lit").await.unwrap();
     let lit = async { while beacon.next().await.is_some_and(|seen| seen.leader.is_none()) {} };
-    tokio::time::timeout(PATIENCE, lit).await.expect("the beacon is not seen");
+    tokio::time::timeout(TIME_LIMIT, lit).await.expect("the beacon is not seen");
     assert_eq!((a.wins().len(), b.wins().len()), (1, 0));
     assert_eq!(store.leader(KEY).await.unwrap(), None);
 
     let accepted = AcceptReset { seen: first.token, incarnation: now.incarnation };
     accepted.ask(&bench.operator, KEY).await.unwrap();
-    wait::until_async("a leader", PATIENCE, || async { a.candidate.is_leader() || b.candidate.is_leader() })
-        .await;
+    wait::until_async("a leader", TIME_LIMIT, || async {
+        a.candidate.is_leader() || b.candidate.is_leader()
+    })
+    .await;
     let leader = store.leader(KEY).await.unwrap().unwrap();
     assert!(leader.revision < first.token.sequence, "tokens have started again: {leader:?}");
 }

@@ -9,7 +9,7 @@ use incumbent::{Instant, Reason, Token};
 
 use crate::actor::Actor;
 use crate::bench::*;
-use crate::witness::Witness;
+use crate::probe::Probe;
 
 const LEASE: Duration = Duration::from_millis(750);
 const FAULT_EVERY: Duration = Duration::from_millis(150);
@@ -26,7 +26,7 @@ async fn ten_candidates_under_constant_faults_never_lead_at_once() {
     let ten = join_all(names.iter().map(|name| bench.join(name))).await;
     let two = join_all(["beside-0", "beside-1"].map(|name| bench.join_in(BESIDE, name))).await;
     let (ten, two): (Vec<_>, Vec<_>) = (ten.iter().collect(), two.iter().collect());
-    let (of_ten, of_two) = (Witness::of(&ten), Witness::of(&two));
+    let (of_ten, of_two) = (Probe::of(&ten), Probe::of(&two));
     let nothing = Token { incarnation: Incarnation(0), sequence: Revision(0) };
     let (beside, _) = crate::actor::next_leader(&two, nothing).await;
 

@@ -8,9 +8,9 @@ use incumbent_testkit::nats::{NatsCluster, Options};
 use incumbent_testkit::proxy::Proxy;
 use incumbent_testkit::wait;
 
-use crate::actor::{Actor, PATIENCE, before_a_renewal, next_leader};
+use crate::actor::{Actor, TIME_LIMIT, before_a_renewal, next_leader};
 use crate::bench::*;
-use crate::witness::Witness;
+use crate::probe::Probe;
 
 /// Survives the failure of a server, as the documentation advises.
 const LEASE: Duration = Duration::from_secs(30);
@@ -22,7 +22,7 @@ struct Pair {
     leader: Actor,
     other: Actor,
     token: Token,
-    witness: Witness,
+    probe: Probe,
 }
 
 impl Pair {
@@ -31,9 +31,9 @@ impl Pair {
         let leader = join(&cluster.addresses(), "a", lease).await;
         let token = leader.won(1).await.token;
         let other = join(&cluster.addresses(), "b", lease).await;
-        other.sees("a").await;
-        let witness = Witness::of(&[&leader, &other]);
-        Self { leader, other, token, witness }
+        other.observes("a").await;
+        let probe = Probe::of(&[&leader, &other]);
+        Self { leader, other, token, probe }
     }
 
     /// Checks that the term goes on: renewed after now, never lost, and no other candidate ever led.
@@ -41,7 +41,7 @@ impl Pair {
         self.leader.renewed_after(now(), LEASE).await;
         assert_eq!(self.leader.losses(), []);
         assert_eq!(self.other.wins(), []);
-        self.witness.verdict();
+        self.probe.verdict();
     }
 }
 
@@ -109,9 +109,9 @@ async fn a_term_survives_a_rolling_restart() {
 /// Two of three servers are away for longer than the lease: `Lost(Expired)` at the deadline, and no leader;
 /// when they are back a candidate leads, with a larger token.
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_quorum_nobody_leads_for_longer_than_a_lease() {
+async fn without_a_quorum_no_candidate_leads_for_longer_than_a_lease() {
     let mut cluster = NatsCluster::start(3);
-    let Pair { leader, other, token, witness } = Pair::on(&cluster, SHORT).await;
+    let Pair { leader, other, token, probe } = Pair::on(&cluster, SHORT).await;
     for node in 0..2 {
         cluster[node].kill();
     }
@@ -126,7 +126,7 @@ async fn without_a_quorum_nobody_leads_for_longer_than_a_lease() {
     cluster.wait_ready();
     let (_, next) = next_leader(&[&leader, &other], token).await;
     assert!(next.token > token);
-    witness.verdict();
+    probe.verdict();
 }
 
 /// Two of three servers are paused until a renewal is overdue, and go on before the lease is over: the delayed
@@ -139,7 +139,7 @@ async fn a_term_survives_a_loss_of_the_quorum_that_is_shorter_than_its_lease() {
     (0..2).for_each(|node| cluster[node].pause());
     let overdue = (LEASE - margin(LEASE) - LEASE / 3).saturating_sub(Duration::from_secs(4));
     let remaining = || pair.leader.candidate.term().expect("it leads").remaining();
-    wait::until("a renewal to be overdue", PATIENCE, || remaining() < overdue);
+    wait::until("a renewal to be overdue", TIME_LIMIT, || remaining() < overdue);
     (0..2).for_each(|node| cluster[node].resume());
     pair.goes_on().await;
 }
@@ -177,15 +177,15 @@ async fn a_term_survives_the_isolation_of_the_streams_leader() {
     let token = leader.won(1).await.token;
     ways.open();
     let other = join(&cluster.addresses(), "b", LEASE).await;
-    other.sees("a").await;
-    let witness = Witness::of(&[&leader, &other]);
+    other.observes("a").await;
+    let probe = Probe::of(&[&leader, &other]);
 
     cluster.isolate(isolated);
     let elsewhere = (isolated + 1) % 3;
     wait::until("another leader of the stream", ELECTION, || {
         cluster.stream_leader_seen_by(elsewhere, STREAM).is_some_and(|node| node != isolated)
     });
-    Pair { leader, other, token, witness }.goes_on().await;
+    Pair { leader, other, token, probe }.goes_on().await;
     cluster.heal();
 }
 
@@ -202,14 +202,14 @@ async fn candidates_do_not_stay_with_an_isolated_server() {
     let a = join(&ways.servers(), "a", SHORT).await;
     let token = a.won(1).await.token;
     let b = join(&ways.servers(), "b", SHORT).await;
-    b.sees("a").await;
+    b.observes("a").await;
     ways.open();
-    let witness = Witness::of(&[&a, &b]);
+    let probe = Probe::of(&[&a, &b]);
 
     cluster.isolate(isolated);
     assert_eq!(a.lost(1).await.reason, Reason::Expired);
     let (_, next) = next_leader(&[&a, &b], token).await;
     assert!(next.token > token);
     cluster.heal();
-    witness.verdict();
+    probe.verdict();
 }

@@ -7,9 +7,9 @@ use incumbent::store::StoreAdmin;
 use incumbent::store::nats::{InitOptions, Nats, init};
 use incumbent::{Clock, ErrorKind, Reason, State, Warning};
 
-use crate::actor::{Told, next_leader};
+use crate::actor::{Reported, next_leader};
 use crate::bench::*;
-use crate::witness::Witness;
+use crate::probe::Probe;
 
 /// The maximum age is lowered under a leader: its lease shrinks with it, a warning reports that, and the term goes on.
 #[tokio::test(flavor = "multi_thread")]
@@ -17,7 +17,7 @@ async fn a_lease_shrinks_with_the_maximum_age() {
     let bench = Bench::start(LONG).await;
     let a = bench.join("a").await;
     a.won(1).await;
-    let witness = Witness::of(&[&a]);
+    let probe = Probe::of(&[&a]);
 
     change_max_age(&bench, STEADY).await;
     let changed =
@@ -27,7 +27,7 @@ async fn a_lease_shrinks_with_the_maximum_age() {
     assert!(remaining <= STEADY - margin(STEADY), "{remaining:?}");
     a.renewed_after(now(), STEADY).await;
     assert_eq!(a.losses(), []);
-    witness.verdict();
+    probe.verdict();
 }
 
 /// The maximum age is lowered while the leader is cut off: the candidate that watched still waits for the leader's own
@@ -39,8 +39,8 @@ async fn a_candidate_that_watched_waits_for_the_lease_of_the_holder() {
     let a = bench.join_through(&proxy, "a").await;
     let first = a.won(1).await;
     let b = bench.join_looking("b").await;
-    b.sees("a").await;
-    let witness = Witness::of(&[&a, &b]);
+    b.observes("a").await;
+    let probe = Probe::of(&[&a, &b]);
 
     proxy.cut();
     let proven = a.candidate.term().expect("it leads").deadline();
@@ -49,20 +49,20 @@ async fn a_candidate_that_watched_waits_for_the_lease_of_the_holder() {
     assert!(now() < proven, "the record expired no earlier than the lease");
     let next = b.won(1).await;
     assert!(next.token > first.token);
-    assert!(next.started >= proven, "told {:?} before the leader's deadline", proven.since(next.started));
+    assert!(next.started >= proven, "reported {:?} before the leader's deadline", proven.since(next.started));
     assert_eq!(a.lost(1).await.reason, Reason::Expired);
-    witness.verdict();
+    probe.verdict();
 }
 
 /// The maximum age is raised under a leader whose lease is no whole number of seconds: its records then have a lease of
 /// their own, which is no shorter than the leader's.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_lives_no_shorter_than_its_lease_when_the_maximum_age_is_raised() {
+async fn a_record_is_kept_for_its_lease_when_the_maximum_age_is_raised() {
     let lease = Duration::from_millis(4500);
     let bench = Bench::with(InitOptions::new(lease).own_leases(true).never_used(true), lease).await;
     let a = bench.join("a").await;
     a.won(1).await;
-    let witness = Witness::of(&[&a]);
+    let probe = Probe::of(&[&a]);
 
     let raised = Duration::from_secs(60);
     change(&bench, |config| config.max_age = raised).await;
@@ -75,23 +75,23 @@ async fn a_record_lives_no_shorter_than_its_lease_when_the_maximum_age_is_raised
     assert_eq!(record.headers.get("Nats-TTL").map(|ttl| ttl.as_str()), Some("5s"));
     assert_eq!(record.headers.get("Incumbent-Lease").map(|lease| lease.as_str()), Some("4500"));
     assert_eq!(a.losses(), []);
-    witness.verdict();
+    probe.verdict();
 }
 
 /// The maximum age is removed: a warning, because a crashed leader would have no successor; the term goes on.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_removal_of_the_maximum_age_is_told() {
+async fn the_removal_of_the_maximum_age_is_reported() {
     let bench = Bench::start(STEADY).await;
     let a = bench.join("a").await;
     a.won(1).await;
-    let witness = Witness::of(&[&a]);
+    let probe = Probe::of(&[&a]);
 
     change(&bench, |config| config.max_age = Duration::ZERO).await;
     let removed = |warning: &Warning| *warning == Warning::MaxAgeChanged { from: Some(STEADY), to: None };
     a.warning("the removal", removed).await;
     a.renewed_after(now(), STEADY).await;
     assert_eq!(a.losses(), []);
-    witness.verdict();
+    probe.verdict();
 }
 
 async fn change_max_age(bench: &Bench, to: Duration) {
@@ -107,8 +107,8 @@ async fn a_setting_that_becomes_unsafe_is_reported_once_and_refused_at_the_next_
     let a = bench.join("a").await;
     a.won(1).await;
     let b = bench.join("b").await;
-    b.sees("a").await;
-    let witness = Witness::of(&[&a, &b]);
+    b.observes("a").await;
+    let probe = Probe::of(&[&a, &b]);
 
     let is_flaw = |warning: &Warning| warning.to_string().contains("its history is 5, and must be 1");
     for times in [1, 2] {
@@ -122,12 +122,15 @@ async fn a_setting_that_becomes_unsafe_is_reported_once_and_refused_at_the_next_
             a.renewed_after(now(), STEADY).await;
         }
     }
-    let reported = |told: Vec<Told>| {
-        told.iter().filter(|told| matches!(told, Told::Warning(warning) if is_flaw(warning))).count()
+    let reported = |reported: Vec<Reported>| {
+        reported
+            .iter()
+            .filter(|reported| matches!(reported, Reported::Warning(warning) if is_flaw(warning)))
+            .count()
     };
     assert_eq!(reported(a.log().so_far()), 2);
     assert_eq!(a.losses(), []);
-    witness.verdict();
+    probe.verdict();
 }
 
 /// The bucket is full: a warning, and retries until it has space.
@@ -137,21 +140,21 @@ async fn a_candidate_in_a_full_bucket_says_so_and_wins_when_there_is_room() {
     bench.operator.put("filler", &[b'x'; 1000]).await.unwrap();
     change(&bench, |config| config.max_bytes = 1200).await;
     let a = bench.join("a").await;
-    let witness = Witness::of(&[&a]);
+    let probe = Probe::of(&[&a]);
     a.warning("the full bucket", |warning| warning.to_string().contains("is full")).await;
     change(&bench, |config| config.max_bytes = -1).await;
     a.won(1).await;
-    witness.verdict();
+    probe.verdict();
 }
 
 /// The bucket rejects records of the leader's size: a warning, and the leader retries until its deadline; when the
 /// bucket takes them again a candidate leads, with a larger token.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bucket_that_takes_no_renewals_is_told_and_the_leader_leads_until_its_deadline() {
+async fn a_bucket_that_takes_no_renewals_is_reported_and_the_leader_leads_until_its_deadline() {
     let bench = Bench::start(SHORT).await;
     let a = bench.join("a").await;
     let first = a.won(1).await;
-    let witness = Witness::of(&[&a]);
+    let probe = Probe::of(&[&a]);
 
     let proven = a.candidate.term().expect("it leads").deadline();
     change(&bench, |config| config.max_message_size = 1).await;
@@ -165,7 +168,7 @@ async fn a_bucket_that_takes_no_renewals_is_told_and_the_leader_leads_until_its_
     change(&bench, |config| config.max_message_size = -1).await;
     let next = a.won(2).await;
     assert!(next.token > first.token);
-    witness.verdict();
+    probe.verdict();
 }
 
 /// The bucket takes no renewals for less than a lease: the term goes on.
@@ -174,14 +177,14 @@ async fn a_bucket_that_takes_no_renewals_for_a_moment_costs_nothing() {
     let bench = Bench::start(LONG).await;
     let a = bench.join("a").await;
     a.won(1).await;
-    let witness = Witness::of(&[&a]);
+    let probe = Probe::of(&[&a]);
 
     change(&bench, |config| config.max_message_size = 1).await;
     a.warning("the limit", takes_no_write).await;
     change(&bench, |config| config.max_message_size = -1).await;
     a.renewed_after(now(), LONG).await;
     assert_eq!(a.losses(), []);
-    witness.verdict();
+    probe.verdict();
 }
 
 fn takes_no_write(warning: &Warning) -> bool {
@@ -198,12 +201,12 @@ async fn change(bench: &Bench, change: impl FnOnce(&mut stream::Config)) {
 
 /// Two candidates have one name: their nonces differ, a warning reports it, and one leads at a time.
 #[tokio::test(flavor = "multi_thread")]
-async fn two_candidates_of_one_name_are_told_apart() {
+async fn two_candidates_of_one_name_are_distinguished() {
     let bench = Bench::start(STEADY).await;
     let one = bench.join("twin").await;
     let first = one.won(1).await;
     let other = bench.join("twin").await;
-    let witness = Witness::of(&[&one, &other]);
+    let probe = Probe::of(&[&one, &other]);
 
     other.warning("the namesake", |warning| matches!(warning, Warning::SameName { .. })).await;
     assert_eq!((one.losses().len(), other.wins().len()), (0, 0));
@@ -213,5 +216,5 @@ async fn two_candidates_of_one_name_are_told_apart() {
     // The closed candidate does not take the other's record for its own.
     one.is(State::Closed).await;
     other.renewed_after(next.started, STEADY).await;
-    witness.verdict();
+    probe.verdict();
 }

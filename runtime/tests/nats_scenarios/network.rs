@@ -6,9 +6,9 @@ use incumbent::{Instant, Reason, State};
 use incumbent_testkit::proxy::Proxy;
 use incumbent_testkit::wait;
 
-use crate::actor::{Actor, PATIENCE, before_a_renewal, next_leader};
+use crate::actor::{Actor, TIME_LIMIT, before_a_renewal, next_leader};
 use crate::bench::*;
-use crate::witness::Witness;
+use crate::probe::Probe;
 
 /// Packets vanish, both ways, and the connections stay open: `Lost(Expired)` at the deadline and not before,
 /// and the other candidate succeeds.
@@ -19,13 +19,13 @@ async fn a_leader_that_is_cut_off_leads_until_its_deadline_and_no_longer() {
 
 /// Only the server's packets vanish: its acknowledgements extend no deadline of the leader.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_hears_no_answers_leads_until_its_deadline_and_no_longer() {
+async fn a_leader_that_receives_no_answers_leads_until_its_deadline_and_no_longer() {
     leads_until_its_deadline(Proxy::cut_to_client).await;
 }
 
 /// Only the leader's packets vanish.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_is_not_heard_leads_until_its_deadline_and_no_longer() {
+async fn a_leader_whose_requests_are_lost_leads_until_its_deadline_and_no_longer() {
     leads_until_its_deadline(Proxy::cut_to_server).await;
 }
 
@@ -35,8 +35,8 @@ async fn leads_until_its_deadline(cut: impl Fn(&Proxy)) {
     let a = bench.join_through(&proxy, "a").await;
     let first = a.won(1).await;
     let b = bench.join("b").await;
-    b.sees("a").await;
-    let witness = Witness::of(&[&a, &b]);
+    b.observes("a").await;
+    let probe = Probe::of(&[&a, &b]);
 
     // Otherwise the client gives the connection up before it sends the next one.
     before_a_renewal(&a, SHORT).await;
@@ -54,9 +54,9 @@ async fn leads_until_its_deadline(cut: impl Fn(&Proxy)) {
     // Requests under way are lost with the connection; then the network is whole again.
     proxy.close_all();
     proxy.heal();
-    a.sees("b").await;
+    a.observes("b").await;
     a.is(State::Waiting).await;
-    let answers = witness.verdict();
+    let answers = probe.verdict();
     let latest = (silent + SHORT).before(margin(SHORT));
     assert!(answers[0].last_led() <= latest, "led {:?} too long", answers[0].last_led().since(latest));
 }
@@ -69,12 +69,12 @@ async fn a_leader_survives_the_loss_of_an_acknowledgement() {
     let proxy = bench.proxy();
     let a = bench.join_through(&proxy, "a").await;
     a.won(1).await;
-    let witness = Witness::of(&[&a]);
+    let probe = Probe::of(&[&a]);
 
     let before = bench.record().await.revision;
     before_a_renewal(&a, LONG).await;
     proxy.cut_to_client();
-    let applied = wait::until_some_async("a renewal to be applied", PATIENCE, || async {
+    let applied = wait::until_some_async("a renewal to be applied", TIME_LIMIT, || async {
         let revision = bench.record().await.revision;
         (revision > before).then(now)
     })
@@ -83,7 +83,7 @@ async fn a_leader_survives_the_loss_of_an_acknowledgement() {
     proxy.heal();
     a.renewed_after(applied, LONG).await;
     assert_eq!(a.losses(), []);
-    witness.verdict();
+    probe.verdict();
 }
 
 /// A candidate is cut off while the leader is healthy: nothing changes for any of them.
@@ -94,8 +94,8 @@ async fn a_candidate_that_is_cut_off_changes_nothing() {
     a.won(1).await;
     let proxy = bench.proxy();
     let b = bench.join_through(&proxy, "b").await;
-    b.sees("a").await;
-    let witness = Witness::of(&[&a, &b]);
+    b.observes("a").await;
+    let probe = Probe::of(&[&a, &b]);
 
     proxy.cut();
     let cut = now();
@@ -106,7 +106,7 @@ async fn a_candidate_that_is_cut_off_changes_nothing() {
     a.renewed_after(healed, STEADY).await;
     b.is(State::Waiting).await;
     assert_eq!((a.losses().len(), b.wins().len()), (0, 0));
-    witness.verdict();
+    probe.verdict();
 }
 
 /// A release is delayed until a successor leads, and then arrives: it is refused, and the successor keeps its lease.
@@ -117,8 +117,8 @@ async fn a_late_release_does_no_harm_to_the_successor() {
     let a = bench.join_through(&proxy, "a").await;
     let first = a.won(1).await;
     let b = bench.join("b").await;
-    b.sees("a").await;
-    let witness = Witness::of(&[&a, &b]);
+    b.observes("a").await;
+    let probe = Probe::of(&[&a, &b]);
 
     proxy.cut_to_server();
     let leaving = a.candidate.request_resign();
@@ -127,11 +127,11 @@ async fn a_late_release_does_no_harm_to_the_successor() {
     proxy.heal();
     let healed = now();
     leaving.await.unwrap();
-    a.sees("b").await;
+    a.observes("b").await;
     b.renewed_after(healed + STEADY / 2, STEADY).await;
     assert_eq!(b.losses(), []);
     assert_eq!(b.wins(), [next]);
-    witness.verdict();
+    probe.verdict();
 }
 
 /// A server restarts under a leader, faster than the lease runs out: the term goes on.
@@ -141,25 +141,25 @@ async fn a_leader_survives_the_restart_of_the_server() {
     let a = bench.join("a").await;
     a.won(1).await;
     let b = bench.join("b").await;
-    b.sees("a").await;
-    let witness = Witness::of(&[&a, &b]);
+    b.observes("a").await;
+    let probe = Probe::of(&[&a, &b]);
 
     bench.server.restart();
     a.renewed_after(now(), LONG).await;
     assert_eq!((a.losses().len(), b.wins().len()), (0, 0));
-    witness.verdict();
+    probe.verdict();
 }
 
 /// The server is away for longer than the lease: `Lost(Expired)`; when it is back a candidate leads again,
 /// with a larger token.
 #[tokio::test(flavor = "multi_thread")]
-async fn while_the_server_is_away_nobody_leads_for_longer_than_a_lease() {
+async fn while_the_server_is_away_no_candidate_leads_for_longer_than_a_lease() {
     let mut bench = Bench::start(SHORT).await;
     let a = bench.join("a").await;
     let first = a.won(1).await;
     let b = bench.join("b").await;
-    b.sees("a").await;
-    let witness = Witness::of(&[&a, &b]);
+    b.observes("a").await;
+    let probe = Probe::of(&[&a, &b]);
 
     let proven = deadline(&a);
     bench.server.kill();
@@ -171,7 +171,7 @@ async fn while_the_server_is_away_nobody_leads_for_longer_than_a_lease() {
     bench.server.restart();
     let (_, next) = next_leader(&[&a, &b], first.token).await;
     assert!(next.started > (killed + SHORT).before(margin(SHORT)));
-    witness.verdict();
+    probe.verdict();
 }
 
 /// All packets vanish for a moment, and the connections stay: the leader reconnects and leads on.
@@ -181,15 +181,15 @@ async fn a_leader_survives_a_short_silence() {
     let proxy = bench.proxy();
     let a = bench.join_through(&proxy, "a").await;
     a.won(1).await;
-    let witness = Witness::of(&[&a]);
+    let probe = Probe::of(&[&a]);
     proxy.cut();
     // Long enough for a renewal to fail.
     let failing = now() + LONG / 3 + Duration::from_secs(1);
-    wait::until_async("a renewal to fail", PATIENCE, || async { now() > failing }).await;
+    wait::until_async("a renewal to fail", TIME_LIMIT, || async { now() > failing }).await;
     proxy.heal();
     a.renewed_after(failing, LONG).await;
     assert_eq!(a.losses(), []);
-    witness.verdict();
+    probe.verdict();
 }
 
 fn deadline(actor: &Actor) -> Instant {

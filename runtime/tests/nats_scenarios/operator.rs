@@ -8,7 +8,7 @@ use incumbent::{Reason, State};
 
 use crate::actor::next_leader;
 use crate::bench::*;
-use crate::witness::Witness;
+use crate::probe::Probe;
 
 /// An operator deletes the key: the leader reports `Lost(Deleted)` as soon as it learns of it, and the
 /// successor wins only a lease later, since the old leader might not have learned of it.
@@ -18,8 +18,8 @@ async fn after_a_deletion_the_successor_waits_for_a_lease() {
     let a = bench.join("a").await;
     let first = a.won(1).await;
     let b = bench.join("b").await;
-    b.sees("a").await;
-    let witness = Witness::of(&[&a, &b]);
+    b.observes("a").await;
+    let probe = Probe::of(&[&a, &b]);
 
     let before = now();
     bench.operator.delete(KEY).await.unwrap();
@@ -27,45 +27,53 @@ async fn after_a_deletion_the_successor_waits_for_a_lease() {
     assert_eq!(lost.reason, Reason::Deleted);
     assert!(lost.at < before + BUSY, "{:?}", lost.at.since(before));
     let (_, next) = next_leader(&[&a, &b], first.token).await;
-    assert!(next.started >= before + SHORT, "told after {:?}", next.started.since(before));
-    assert!(next.started < before + SHORT + SHORT / 3 + BUSY, "told after {:?}", next.started.since(before));
-    witness.verdict();
+    assert!(next.started >= before + SHORT, "reported after {:?}", next.started.since(before));
+    assert!(
+        next.started < before + SHORT + SHORT / 3 + BUSY,
+        "reported after {:?}",
+        next.started.since(before)
+    );
+    probe.verdict();
 }
 
 /// An operator overwrites the key: `Lost(Usurped)`, and a vacancy until that record expires.
 #[tokio::test(flavor = "multi_thread")]
-async fn after_an_overwriting_the_seat_is_vacant_until_that_record_expires() {
+async fn after_an_overwriting_the_election_is_vacant_until_that_record_expires() {
     let bench = Bench::start(SHORT).await;
     let a = bench.join("a").await;
     let first = a.won(1).await;
     let b = bench.join("b").await;
-    b.sees("a").await;
-    let witness = Witness::of(&[&a, &b]);
+    b.observes("a").await;
+    let probe = Probe::of(&[&a, &b]);
 
     let before = now();
     bench.operator.put(KEY, b"an operator").await.unwrap();
     let lost = a.lost(1).await;
     assert_eq!(lost.reason, Reason::Usurped);
     assert!(lost.at < before + BUSY, "{:?}", lost.at.since(before));
-    a.sees("an operator").await;
-    b.sees("an operator").await;
+    a.observes("an operator").await;
+    b.observes("an operator").await;
     let (_, next) = next_leader(&[&a, &b], first.token).await;
-    assert!(next.started >= before + SHORT, "told after {:?}", next.started.since(before));
-    assert!(next.started < before + SHORT + REMOVAL + BUSY, "told after {:?}", next.started.since(before));
-    witness.verdict();
+    assert!(next.started >= before + SHORT, "reported after {:?}", next.started.since(before));
+    assert!(
+        next.started < before + SHORT + REMOVAL + BUSY,
+        "reported after {:?}",
+        next.started.since(before)
+    );
+    probe.verdict();
 }
 
 /// The stream is purged with a filter, without a tombstone, under a leader that is cut off: a candidate that
 /// finds the key vacant still waits for the lease of the last record it observed.
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_purge_without_a_trace_those_who_watched_wait_for_a_lease() {
+async fn after_a_purge_without_a_trace_candidates_that_watched_wait_for_a_lease() {
     let bench = Bench::with(purgeable(STEADY), STEADY).await;
     let proxy = bench.proxy();
     let a = bench.join_through(&proxy, "a").await;
     let first = a.won(1).await;
     let b = bench.join_looking("b").await;
-    b.sees("a").await;
-    let witness = Witness::of(&[&a, &b]);
+    b.observes("a").await;
+    let probe = Probe::of(&[&a, &b]);
 
     proxy.cut();
     let proven = a.candidate.term().expect("it leads").deadline();
@@ -74,9 +82,9 @@ async fn after_a_purge_without_a_trace_those_who_watched_wait_for_a_lease() {
     assert!(now() < proven, "the leader's lease was over already");
     let next = b.won(1).await;
     assert!(next.token > first.token);
-    assert!(next.started >= proven, "told {:?} before the leader's deadline", proven.since(next.started));
+    assert!(next.started >= proven, "reported {:?} before the leader's deadline", proven.since(next.started));
     assert_eq!(a.lost(1).await.reason, Reason::Expired);
-    witness.verdict();
+    probe.verdict();
 }
 
 /// The stream is purged with a filter, without a tombstone: the leader learns of it at its next contact, and a
@@ -87,8 +95,8 @@ async fn a_leader_learns_of_a_purge_at_its_next_contact() {
     let a = bench.join("a").await;
     let first = a.won(1).await;
     let b = bench.join("b").await;
-    b.sees("a").await;
-    let witness = Witness::of(&[&a, &b]);
+    b.observes("a").await;
+    let probe = Probe::of(&[&a, &b]);
 
     let purged = now();
     purge(&bench).await;
@@ -97,7 +105,7 @@ async fn a_leader_learns_of_a_purge_at_its_next_contact() {
     assert!(lost.at < purged + SHORT / 3 + BUSY, "{:?}", lost.at.since(purged));
     let (_, next) = next_leader(&[&a, &b], first.token).await;
     assert!(next.started < purged + SHORT + REMOVAL + BUSY, "{:?}", next.started.since(purged));
-    witness.verdict();
+    probe.verdict();
 }
 
 /// A bucket of `init` without markers denies purges.
@@ -116,21 +124,21 @@ async fn a_release_while_the_win_delay_runs_passes_the_wait_on() {
     let bench = Bench::start(STEADY).await;
     let a = bench.join("a").await;
     let first = a.won(1).await;
-    let witness = Witness::of(&[&a]);
+    let probe = Probe::of(&[&a]);
 
     let before = now();
     bench.operator.delete(KEY).await.unwrap();
     a.is(State::Holding).await;
     // It never observed the deletion, nor the leader before it.
     let late = bench.join("late").await;
-    late.sees("a").await;
-    let of_late = Witness::of(&[&late]);
+    late.observes("a").await;
+    let of_late = Probe::of(&[&late]);
     a.candidate.close().await.unwrap();
     late.is(State::Holding).await;
     let next = late.won(1).await;
     assert!(next.token > first.token);
-    assert!(next.started >= before + STEADY, "told after {:?}", next.started.since(before));
-    assert!(next.started < before + STEADY + BUSY, "told after {:?}", next.started.since(before));
-    let (a, late) = (&witness.verdict()[0], &of_late.verdict()[0]);
-    crate::witness::never_two([("a", a), ("late", late)]);
+    assert!(next.started >= before + STEADY, "reported after {:?}", next.started.since(before));
+    assert!(next.started < before + STEADY + BUSY, "reported after {:?}", next.started.since(before));
+    let (a, late) = (&probe.verdict()[0], &of_late.verdict()[0]);
+    crate::probe::never_two([("a", a), ("late", late)]);
 }

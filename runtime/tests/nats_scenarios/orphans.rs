@@ -7,9 +7,9 @@ use incumbent::incumbent_core::record::Entry;
 use incumbent::store::Adapter;
 use incumbent_testkit::wait;
 
-use crate::actor::PATIENCE;
+use crate::actor::TIME_LIMIT;
 use crate::bench::*;
-use crate::witness::Witness;
+use crate::probe::Probe;
 
 /// Long enough to see a write applied before its answer arrives.
 const DELAY: Duration = Duration::from_millis(400);
@@ -24,7 +24,7 @@ async fn a_candidate_retakes_its_own_record_when_the_acknowledgement_is_lost() {
     proxy.delay_to_client(DELAY);
     let candidate = store.campaign(KEY, options("a", LONG)).await.unwrap();
     let a = crate::actor::Actor::new(candidate);
-    let witness = Witness::of(&[&a]);
+    let probe = Probe::of(&[&a]);
 
     let orphan = bench.record_of("a").await;
     let applied = now();
@@ -33,12 +33,12 @@ async fn a_candidate_retakes_its_own_record_when_the_acknowledgement_is_lost() {
     let won = a.won(1).await;
     assert!(won.token.sequence > orphan.revision, "{won:?} by {orphan:?}");
     assert!(won.started < applied + LONG / 2, "after {:?}", won.started.since(applied));
-    witness.verdict();
+    probe.verdict();
 }
 
 /// A candidate closes while its acquire is in flight: its orphan is removed, and delays no other candidate for a lease.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_acquire_in_flight_at_a_close_keeps_nobody_out() {
+async fn an_acquire_in_flight_at_a_close_keeps_no_candidate_out() {
     let bench = Bench::start(LONG).await;
     let proxy = bench.proxy();
     let store = open(&proxy.url(), LONG).await;
@@ -46,7 +46,7 @@ async fn an_acquire_in_flight_at_a_close_keeps_nobody_out() {
     let candidate = store.campaign(KEY, options("a", LONG)).await.unwrap();
     let a = crate::actor::Actor::new(candidate);
     a.is(State::Acquiring).await;
-    let witness = Witness::of(&[&a]);
+    let probe = Probe::of(&[&a]);
 
     let closing = now();
     a.candidate.close().await.unwrap();
@@ -56,21 +56,21 @@ async fn an_acquire_in_flight_at_a_close_keeps_nobody_out() {
     let won = b.won(1).await;
     assert!(won.started < closing + LONG / 2, "after {:?}", won.started.since(closing));
     assert_eq!(a.wins(), []);
-    witness.verdict();
+    probe.verdict();
 }
 
 /// The reply to a release is lost: the release is repeated until it is certain, and the successor leads at once.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_whose_reply_is_lost_keeps_nobody_out() {
+async fn a_release_whose_reply_is_lost_keeps_no_candidate_out() {
     let bench = Bench::start(LONG).await;
     let proxy = bench.proxy();
     let a = bench.join_through(&proxy, "a").await;
     let first = a.won(1).await;
-    let witness = Witness::of(&[&a]);
+    let probe = Probe::of(&[&a]);
 
     proxy.cut_to_client();
     let leaving = a.candidate.request_resign();
-    wait::until_async("the release to be applied", PATIENCE, || async {
+    wait::until_async("the release to be applied", TIME_LIMIT, || async {
         matches!(bench.operator.read(KEY).await.unwrap(), Entry::Released(_))
     })
     .await;
@@ -82,5 +82,5 @@ async fn a_release_whose_reply_is_lost_keeps_nobody_out() {
     let next = a.won(2).await;
     assert!(next.token > first.token);
     assert!(next.started < released + LONG / 2, "after {:?}", next.started.since(released));
-    witness.verdict();
+    probe.verdict();
 }

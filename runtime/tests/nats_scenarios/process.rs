@@ -15,9 +15,9 @@ use incumbent_testkit::process::ChildGuard;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use crate::actor::PATIENCE;
+use crate::actor::TIME_LIMIT;
 use crate::bench::join;
-use crate::witness::{Answers, Sample, never_two};
+use crate::probe::{Answers, Sample, never_two};
 
 /// Selects the candidate to be; without it [`the_candidate`] does nothing.
 const ROLE: &str = "INCUMBENT_SCENARIO_CANDIDATE";
@@ -100,7 +100,7 @@ impl Process {
     #[track_caller]
     pub(crate) fn wait_for<T>(&self, what: &str, fits: impl Fn(&Line) -> Option<T>) -> T {
         let what = format!("{} of {}", what, self.name);
-        incumbent_testkit::wait::until_some(&what, PATIENCE, || self.lines().iter().find_map(&fits))
+        incumbent_testkit::wait::until_some(&what, TIME_LIMIT, || self.lines().iter().find_map(&fits))
     }
 
     /// Waits until it leads with a token above `above`; returns the token, and the time of the win.
@@ -124,7 +124,7 @@ impl Process {
         })
     }
 
-    pub(crate) fn was_told_of_a_loss(&self) -> bool {
+    pub(crate) fn was_reported_as_lost(&self) -> bool {
         self.lines().iter().any(|line| matches!(line, Line::Lost { .. }))
     }
 
@@ -146,7 +146,7 @@ impl Process {
         for line in self.lines() {
             if let Line::Answer { leads, before, after } = line {
                 let (before, after) = (Instant::from_nanos(before), Instant::from_nanos(after));
-                answers.take(Sample { leads, before, after });
+                answers.add(Sample { leads, before, after });
             }
         }
         answers
@@ -156,7 +156,7 @@ impl Process {
 /// Waits until one of them leads with a token above `above`; returns its index, its token, and the time of the win.
 #[track_caller]
 pub(crate) fn next_leader(processes: &[&Process], above: Token) -> (usize, Token, Instant) {
-    incumbent_testkit::wait::until_some("another leader", PATIENCE, || {
+    incumbent_testkit::wait::until_some("another leader", TIME_LIMIT, || {
         processes.iter().enumerate().find_map(|(at, process)| {
             process.lines().iter().find_map(|line| match line {
                 Line::Won { token, started } => {
@@ -195,7 +195,7 @@ async fn run(role: Role) {
     let mut orders = read_orders();
     loop {
         tokio::select! {
-            Some(event) = events.next() => tell(event),
+            Some(event) = events.next() => print_event(event),
             order = orders.recv() => match order {
                 Some(Order::HandOver(to)) => drop(candidate.request_hand_over(to)),
                 Some(Order::Close) => break drop(candidate.request_close()),
@@ -204,13 +204,13 @@ async fn run(role: Role) {
         }
     }
     while let Some(event) = events.next().await {
-        tell(event);
+        print_event(event);
     }
     candidate.close().await.unwrap();
     print(&Line::Left);
 }
 
-fn tell(event: Event) {
+fn print_event(event: Event) {
     match event {
         Event::Won(term) => {
             print(&Line::Won { token: term.token().to_string(), started: term.started().as_nanos() });

@@ -5,7 +5,7 @@ use std::time::Duration;
 use incumbent::Clock;
 use incumbent_testkit::wait;
 
-use crate::actor::PATIENCE;
+use crate::actor::TIME_LIMIT;
 use crate::bench::*;
 use crate::process::{Line, Order, Process, never_two_processes, next_leader};
 
@@ -114,19 +114,19 @@ async fn a_leader_that_was_stopped_for_a_moment_still_leads() {
         Line::Answer { leads: true, before, .. } if *before > (paused + lease).as_nanos() => Some(()),
         _ => None,
     });
-    assert!(!leader.was_told_of_a_loss());
+    assert!(!leader.was_reported_as_lost());
     assert!(!other.has_won());
 }
 
-/// A roll call lists the candidates that can answer: not once killed, and not while stopped.
+/// A request for candidates lists the candidates that can answer: not once killed, and not while stopped.
 #[tokio::test(flavor = "multi_thread")]
-async fn those_who_stand_are_told_as_long_as_they_can_answer() {
+async fn candidates_are_listed_as_long_as_they_can_answer() {
     let bench = Bench::start(LONG).await;
     let aside = open(&bench.server.url(), LONG).await;
     let until_told = async |expected: &[&str]| {
-        wait::until_async(&format!("a roll of {expected:?}"), PATIENCE, async || {
-            let told = aside.candidates(KEY).await.expect("the bucket can be asked");
-            let mut names: Vec<_> = told.expect("we may ask").into_iter().map(|one| one.name).collect();
+        wait::until_async(&format!("the candidates {expected:?}"), TIME_LIMIT, async || {
+            let reported = aside.candidates(KEY).await.expect("the bucket can be asked");
+            let mut names: Vec<_> = reported.expect("we may ask").into_iter().map(|one| one.name).collect();
             names.sort();
             names == expected
         })

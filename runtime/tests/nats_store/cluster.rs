@@ -36,8 +36,8 @@ async fn make(settings: &NatsSettings, options: &InitOptions) {
 
 /// Acquires the key, as soon as the server knows the subscribers of the new bucket's subjects: until then no server
 /// responds, and nothing is sent.
-async fn take(store: &Nats) -> Revision {
-    wait::until_some_async("the bucket to be heard of", FAIL_OVER, || async {
+async fn acquired(store: &Nats) -> Revision {
+    wait::until_some_async("the bucket to be known", FAIL_OVER, || async {
         match within(store.write(KEY, &acquire(Expect::Absent))).await {
             Outcome::Applied { revision, .. } => Some(revision),
             Outcome::NotSent => None,
@@ -54,7 +54,7 @@ async fn a_write_beside_one_in_flight_is_busy_and_one_of_them_is_applied() {
     make(&settings, &InitOptions::new(LEASE).replicas(3)).await;
     let (store, _) = open(&settings).await;
     assert_eq!(store.capabilities().fail_over, Duration::from_secs(7));
-    let mut held = take(&store).await;
+    let mut held = acquired(&store).await;
     let mut busy = 0;
     for _ in 0..20 {
         let write = acquire(Expect::Revision(held));
@@ -83,7 +83,7 @@ async fn the_store_serves_again_after_the_streams_leader_is_killed() {
     let settings = cluster_settings(&cluster);
     make(&settings, &InitOptions::new(LEASE).replicas(3)).await;
     let (store, events) = open(&settings).await;
-    let held = take(&store).await;
+    let held = acquired(&store).await;
     let before = within(store.inspect()).await.unwrap().incarnation;
 
     let leader = cluster.stream_leader("KV_elections");
@@ -120,6 +120,6 @@ async fn three_replicas_serve_on_2_12() {
     let settings = cluster_settings(&cluster);
     make(&settings, &InitOptions::new(LEASE).replicas(3).markers(true)).await;
     let (store, _) = open(&settings).await;
-    let held = take(&store).await;
+    let held = acquired(&store).await;
     applied(&store, KEY, &release(Expect::Revision(held))).await;
 }

@@ -137,21 +137,21 @@ async fn restricted(deny: &str) -> (NatsServer, String) {
 const NO_WRITES: &str = "publish: { deny: \"$KV.elections.>\" }";
 
 #[tokio::test]
-async fn a_write_without_the_permission_is_denied_and_the_subject_told() {
+async fn a_write_without_the_permission_is_denied_with_its_subject() {
     let (_server, url) = restricted(NO_WRITES).await;
     let (store, events) = open(&settings(&url)).await;
     let fault = fault(&store, KEY, &acquire(Expect::Absent)).await;
     assert_eq!(fault.kind, FaultKind::Denied);
     assert!(fault.detail.contains("$KV.elections.jobs.nightly"), "{fault}");
-    let told = ConnectionEvent::NotPermitted {
+    let reported = ConnectionEvent::NotPermitted {
         action: Action::Publish,
         subject: "$KV.elections.jobs.nightly".into(),
     };
-    assert_eq!(events.count(&told), 1);
+    assert_eq!(events.count(&reported), 1);
 }
 
 #[tokio::test]
-async fn a_permission_that_is_taken_away_while_connected_is_told() {
+async fn a_permission_that_is_taken_away_while_connected_is_reported() {
     let (mut server, url) = restricted("").await;
     let (store, _) = open(&settings(&url)).await;
     let held = applied(&store, KEY, &acquire(Expect::Absent)).await;
@@ -185,7 +185,7 @@ async fn a_store_opens_where_it_may_not_ask_about_the_account() {
 }
 
 #[tokio::test]
-async fn without_the_permission_to_hear_replies_opening_says_which_subject() {
+async fn without_the_permission_to_receive_replies_opening_names_the_subject() {
     let (_server, url) = restricted("subscribe: { deny: \"_INBOX.>\" }").await;
     let error = refusal(&settings(&url)).await;
     assert_eq!(error.kind(), incumbent::ErrorKind::PermissionDenied);
@@ -201,7 +201,7 @@ async fn replies_may_come_under_another_prefix() {
 }
 
 #[tokio::test]
-async fn credentials_that_are_withdrawn_while_connected_are_told() {
+async fn credentials_that_are_withdrawn_while_connected_are_reported() {
     let (mut server, url) = restricted("").await;
     let (_store, events) = open(&settings(&url)).await;
     server.reconfigure(permissions("").replace("user: u", "user: other"));
@@ -239,12 +239,12 @@ async fn a_store_opens_at_once_where_any_of_its_servers_answers() {
 }
 
 #[tokio::test]
-async fn an_unreachable_server_is_waited_for_and_told() {
+async fn an_unreachable_server_is_waited_for_and_reported() {
     let mut bench = Bench::start().await;
     bench.server.kill();
     let settings = settings(&bench.server.url()).fail_fast(false).connect_timeout(Duration::from_secs(1));
     let events = Events::default();
-    let settings = events.hear(&settings);
+    let settings = events.listen(&settings);
     let opening = async { Nats::open(&settings, &Clock::system()).await.unwrap() };
     let ((), store) = tokio::join!(
         async {

@@ -62,7 +62,7 @@ async fn a_bucket_as_other_clients_make_it_is_shown_and_not_changed() {
 }
 
 #[tokio::test]
-async fn a_bucket_is_changed_when_told_and_its_records_stay() {
+async fn a_bucket_is_changed_on_request_and_its_records_stay() {
     let server = NatsServer::start(Options::new());
     let config = kv::Config { bucket: BUCKET.into(), description: "ours".into(), ..Default::default() };
     let bucket = jetstream(&server.url()).await.create_key_value(config).await.unwrap();

@@ -38,7 +38,7 @@ async fn a_bucket_keeps_its_incarnation_over_a_restart() {
 }
 
 #[tokio::test]
-async fn a_bucket_that_is_made_anew_has_a_larger_incarnation() {
+async fn a_bucket_that_is_made_again_has_a_larger_incarnation() {
     let bench = Bench::start().await;
     let before = within(bench.store.inspect()).await.unwrap().incarnation;
     bench.jetstream().await.delete_stream("KV_elections").await.unwrap();
@@ -47,7 +47,7 @@ async fn a_bucket_that_is_made_anew_has_a_larger_incarnation() {
 }
 
 #[tokio::test]
-async fn a_bucket_that_is_made_anew_and_unsafe_is_a_fault() {
+async fn a_bucket_that_is_made_again_and_unsafe_is_a_fault() {
     let bench = Bench::start().await;
     let jetstream = bench.jetstream().await;
     let mut config = jetstream.get_stream("KV_elections").await.unwrap().cached_info().config.clone();
@@ -60,7 +60,7 @@ async fn a_bucket_that_is_made_anew_and_unsafe_is_a_fault() {
 }
 
 #[tokio::test]
-async fn a_maximum_age_that_is_changed_is_told() {
+async fn a_maximum_age_that_is_changed_is_reported() {
     let bench = Bench::start().await;
     let options = InitOptions::new(Duration::from_secs(60)).update(true);
     assert!(init(&settings(&bench.server.url()), &options).await.unwrap().updated);
@@ -68,14 +68,14 @@ async fn a_maximum_age_that_is_changed_is_told() {
 }
 
 #[tokio::test]
-async fn a_name_stated_to_be_new_is_so_until_the_bucket_is_made_anew() {
+async fn a_name_stated_to_be_new_is_so_until_the_bucket_is_made_again() {
     let bench = Bench::with(&InitOptions::new(LEASE).never_used(true)).await;
     assert!(within(bench.store.inspect()).await.unwrap().never_used);
     let jetstream = bench.jetstream().await;
     let config = jetstream.get_stream("KV_elections").await.unwrap().cached_info().config.clone();
     jetstream.delete_stream("KV_elections").await.unwrap();
     jetstream.create_stream(config).await.unwrap();
-    wait::until_async("the bucket made anew", GENEROUS, || async {
+    wait::until_async("the bucket made again", GENEROUS, || async {
         within(bench.store.inspect()).await.is_ok_and(|info| !info.never_used)
     })
     .await;

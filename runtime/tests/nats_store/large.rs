@@ -10,7 +10,7 @@ use incumbent_testkit::nats::{NatsServer, Options};
 use crate::support::*;
 
 #[tokio::test]
-async fn megabytes_under_a_key_are_told_by_their_length_and_give_way_to_a_deletion() {
+async fn megabytes_under_a_key_are_reported_by_their_length_and_give_way_to_a_deletion() {
     let server = NatsServer::start(Options::new().config("max_payload: 8MB"));
     init(&settings(&server.url()), &InitOptions::new(LEASE)).await.unwrap();
     let (store, _) = open(&settings(&server.url())).await;

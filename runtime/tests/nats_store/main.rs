@@ -2,6 +2,7 @@
 #![cfg(all(unix, feature = "nats"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers fail their test")]
 
+mod candidates;
 mod cluster;
 mod credentials;
 mod faults;
@@ -10,7 +11,6 @@ mod inspection;
 mod large;
 mod opening;
 mod records;
-mod roll;
 mod routes;
 mod support;
 mod tls;

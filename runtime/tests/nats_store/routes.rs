@@ -45,7 +45,7 @@ async fn a_bucket_in_the_domain_of_another_server() {
     });
     // Interest in the hub's API travels to the edge a moment later.
     let through_the_edge = settings(&edge.url()).domain("hub");
-    wait::until_async("the hub's JetStream to be heard at the edge", GENEROUS, || async {
+    wait::until_async("the hub's JetStream to be reachable at the edge", GENEROUS, || async {
         init(&through_the_edge, &InitOptions::new(LEASE)).await.is_ok()
     })
     .await;

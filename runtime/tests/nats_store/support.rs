@@ -51,7 +51,7 @@ pub(crate) fn settings(url: &str) -> NatsSettings {
 
 pub(crate) async fn open(settings: &NatsSettings) -> (Nats, Events) {
     let events = Events::default();
-    let store = within(Nats::open(&events.hear(settings), &Clock::system())).await.unwrap();
+    let store = within(Nats::open(&events.listen(settings), &Clock::system())).await.unwrap();
     (store, events)
 }
 
@@ -68,7 +68,7 @@ pub(crate) async fn jetstream(url: &str) -> jetstream::Context {
 pub(crate) struct Events(Arc<Mutex<Vec<ConnectionEvent>>>);
 
 impl Events {
-    pub(crate) fn hear(&self, settings: &NatsSettings) -> NatsSettings {
+    pub(crate) fn listen(&self, settings: &NatsSettings) -> NatsSettings {
         let events = self.0.clone();
         settings.clone().on_event(move |event| events.lock().unwrap().push(event))
     }
@@ -87,7 +87,7 @@ impl Events {
     }
 
     pub(crate) fn count(&self, event: &ConnectionEvent) -> usize {
-        self.so_far().iter().filter(|told| *told == event).count()
+        self.so_far().iter().filter(|reported| *reported == event).count()
     }
 
     pub(crate) async fn wait_for(

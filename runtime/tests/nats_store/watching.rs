@@ -14,7 +14,7 @@ use incumbent_testkit::wait::{self, GENEROUS};
 use crate::support::*;
 
 #[tokio::test]
-async fn a_watch_tells_what_is_there_and_then_every_change_in_order() {
+async fn a_watch_delivers_the_present_entries_and_then_every_change_in_order() {
     let bench = Bench::start().await;
     let old = applied(&bench.store, "old", &acquire(Expect::Absent)).await;
     let newest = applied(&bench.store, "old", &acquire(Expect::Revision(old))).await;
@@ -34,7 +34,7 @@ async fn a_watch_tells_what_is_there_and_then_every_change_in_order() {
 }
 
 #[tokio::test]
-async fn a_watch_ends_when_the_server_restarts_and_the_next_one_tells_what_is_there() {
+async fn a_watch_ends_when_the_server_restarts_and_the_next_one_delivers_the_present_entries() {
     let mut bench = Bench::start().await;
     let held = applied(&bench.store, KEY, &acquire(Expect::Absent)).await;
     let mut watch = within(bench.store.watch()).await.unwrap();
@@ -68,7 +68,7 @@ async fn a_watch_ends_when_the_bucket_is_deleted() {
 }
 
 #[tokio::test]
-async fn a_watch_ends_when_heartbeats_stay_away_though_the_connection_stands() {
+async fn a_watch_ends_when_heartbeats_stay_away_though_the_connection_is_up() {
     let bench = Bench::start().await;
     let mut watch = within(bench.store.watch()).await.unwrap();
     let jetstream = bench.jetstream().await;
@@ -81,7 +81,7 @@ async fn a_watch_ends_when_heartbeats_stay_away_though_the_connection_stands() {
 }
 
 #[tokio::test]
-async fn a_watch_ends_when_a_heartbeat_tells_of_a_delivery_that_is_missing() {
+async fn a_watch_ends_when_a_heartbeat_reveals_a_missing_delivery() {
     let bench = Bench::start().await;
     let mut watch = within(bench.store.watch()).await.unwrap();
     let stream = bench.jetstream().await.get_stream("KV_elections").await.unwrap();
@@ -106,7 +106,7 @@ async fn a_watch_that_nothing_happens_to_stays() {
     let heartbeats = wait::until_async("heartbeats", GENEROUS, || async { sent() >= before + 8 });
     tokio::select! {
         biased;
-        ended = watch.next() => panic!("it ended or told {ended:?}"),
+        ended = watch.next() => panic!("it ended or delivered {ended:?}"),
         () = heartbeats => {}
     }
     let held = applied(&bench.store, KEY, &acquire(Expect::Absent)).await;

@@ -12,7 +12,7 @@ use incumbent::clock::Clock;
 use incumbent::store::{Sqlite, SqliteSettings};
 use incumbent::{CampaignOptions, Event, Store};
 
-use crate::processes::{Process, Said, say};
+use crate::processes::{OutputLines, Process, say};
 
 const LEASE: Duration = Duration::from_secs(5);
 /// The time of the measurement: several renewals.
@@ -30,7 +30,7 @@ pub(crate) async fn wait(path: &Path, name: &str) {
     let options = CampaignOptions::new().name(name).lease(LEASE).preset(incumbent::Preset::Fast);
     let candidate = store.campaign("jobs", options.splay(Duration::ZERO)).await.unwrap();
     let mut events = candidate.events();
-    say("stands");
+    say("registered");
     while let Some(event) = events.next().await {
         match event {
             Event::Won(term) => say(format!("leads {}", term.token())),
@@ -51,10 +51,10 @@ fn ran(process: &Process) -> Duration {
     Duration::from_nanos(nanos.sum())
 }
 
-fn stands(process: &mut Process) -> Said {
-    let mut said = process.take_lines();
-    assert_eq!(said.next_said().as_deref(), Some("stands"));
-    said
+fn register(process: &mut Process) -> OutputLines {
+    let mut line = process.take_lines();
+    assert_eq!(line.next_line().as_deref(), Some("registered"));
+    line
 }
 
 #[tokio::test]
@@ -65,12 +65,12 @@ async fn that_waits_costs_next_to_nothing_and_the_leader_keeps_its_term() {
     let path = folder.path().join("elections.db");
     Sqlite::init(&SqliteSettings::new(&path), &Clock::system(), true).await.unwrap();
     let mut leader = Process::start("wait", &path, "leader");
-    let mut said = stands(&mut leader);
-    assert!(said.next_said().unwrap().starts_with("leads "));
+    let mut line = register(&mut leader);
+    assert!(line.next_line().unwrap().starts_with("leads "));
 
     let began = Instant::now();
     let mut waiting: Vec<_> = (0..crowd).map(|n| Process::start("wait", &path, &format!("p{n}"))).collect();
-    let voices: Vec<_> = waiting.iter_mut().map(stands).collect();
+    let voices: Vec<_> = waiting.iter_mut().map(register).collect();
     let stood = began.elapsed();
     // Until they are written down, and have observed each other.
     let sql = rusqlite::Connection::open(&path).unwrap();
@@ -99,7 +99,7 @@ async fn that_waits_costs_next_to_nothing_and_the_leader_keeps_its_term() {
 
     leader.kill();
     waiting.iter_mut().for_each(Process::kill);
-    let lost = said.next_said();
+    let lost = line.next_line();
     assert_eq!(lost, None, "it led all the time");
-    assert!(voices.into_iter().all(|mut voice| voice.next_said().is_none()), "and no other did");
+    assert!(voices.into_iter().all(|mut voice| voice.next_line().is_none()), "and no other did");
 }

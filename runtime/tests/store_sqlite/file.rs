@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::contract::{self, LIMIT, acquire, applied, eventually, next, renew, take};
+use crate::contract::{LIMIT, acquire, acquired, applied, eventually, next, renew};
 use incumbent::clock::Clock;
 use incumbent::incumbent_core::record::Entry;
 use incumbent::incumbent_core::store::{Expect, FaultKind, Outcome};
@@ -14,36 +14,36 @@ use incumbent::{Error, ErrorKind};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-const LEASE: Duration = Duration::from_secs(10);
+pub(crate) const LEASE: Duration = Duration::from_secs(10);
 
-fn clock() -> Clock {
+pub(crate) fn clock() -> Clock {
     Clock::manual(Instant::from_nanos(3_600_000_000_000))
 }
 
 /// The same machine, a minute after its restart.
-fn clock_after_reboot() -> Clock {
+pub(crate) fn clock_after_reboot() -> Clock {
     Clock::manual(Instant::from_nanos(60_000_000_000)).in_boot("second")
 }
 
-fn file() -> (TempDir, PathBuf) {
+pub(crate) fn file() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("elections.db");
     (folder, path)
 }
 
 /// The names in the folder.
-fn left(folder: &TempDir) -> Vec<String> {
+pub(crate) fn left(folder: &TempDir) -> Vec<String> {
     let names = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
     names.sort();
     names
 }
 
-async fn open(path: &PathBuf, clock: &Clock) -> Sqlite {
+pub(crate) async fn open(path: &PathBuf, clock: &Clock) -> Sqlite {
     Sqlite::open(&SqliteSettings::new(path), clock).await.unwrap()
 }
 
-async fn refused(settings: &SqliteSettings) -> Error {
+pub(crate) async fn refused(settings: &SqliteSettings) -> Error {
     match Sqlite::open(settings, &clock()).await {
         Ok(_) => panic!("opened"),
         Err(error) => error,
@@ -51,101 +51,10 @@ async fn refused(settings: &SqliteSettings) -> Error {
 }
 
 #[track_caller]
-fn failed(outcome: Outcome, kind: FaultKind, part: &str) {
+pub(crate) fn failed(outcome: Outcome, kind: FaultKind, part: &str) {
     let Outcome::Failed(fault) = outcome else { panic!("expected Failed, got {outcome:?}") };
     assert_eq!(fault.kind, kind, "{fault}");
     assert!(fault.detail.contains(part), "{fault}");
-}
-
-mod after_a_reboot {
-    use super::*;
-
-    #[tokio::test]
-    async fn every_earlier_lease_runs_out_on_the_new_clock_and_revisions_go_on() {
-        let (_folder, path) = file();
-        let before = open(&path, &clock()).await;
-        let old = take(&before, "jobs", "a", LEASE).await;
-        drop(before);
-        let clock = clock_after_reboot();
-        let after = open(&path, &clock).await;
-        // The leader may run on another machine that shares the file undetected, and may still lead.
-        let early = after.write("jobs", &acquire(2, Expect::Absent, "b", LEASE)).await;
-        assert_eq!(early, Outcome::Refused { current: old });
-        clock.advance(LEASE - Duration::from_nanos(1));
-        assert_eq!(after.read("jobs").await.unwrap().revision(), Some(old));
-        clock.advance(Duration::from_nanos(1));
-        assert_eq!(after.read("jobs").await.unwrap(), Entry::Vacant);
-        let late = after.write("jobs", &renew(3, old, "a", LEASE)).await;
-        assert_eq!(late, Outcome::Refused { current: Revision(0) });
-        let new = applied(after.write("jobs", &acquire(4, Expect::Absent, "b", LEASE)).await);
-        assert!(new > old);
-    }
-
-    #[tokio::test]
-    async fn a_clock_of_the_same_boot_that_shows_another_time_is_refused() {
-        let (_folder, path) = file();
-        let store = open(&path, &clock()).await;
-        let revision = take(&store, "jobs", "a", LEASE).await;
-        let shifted = clock().in_boot("manual+1000s0ns");
-        let error = Sqlite::open(&SqliteSettings::new(&path), &shifted).await.err().unwrap();
-        assert_eq!(error.kind(), ErrorKind::UnsafeStore, "{error}");
-        assert!(error.message().contains("another time namespace"), "{error}");
-        applied(store.write("jobs", &renew(2, revision, "a", LEASE)).await);
-    }
-
-    #[tokio::test]
-    async fn the_store_is_the_same_one_and_no_younger() {
-        let (_folder, path) = file();
-        let clock = clock();
-        let before = open(&path, &clock).await;
-        clock.advance(Duration::from_secs(500));
-        take(&before, "jobs", "a", LEASE).await;
-        let info = before.inspect().await.unwrap();
-        assert_eq!(info.age, Some(Duration::from_secs(500)));
-        drop(before);
-        let after = open(&path, &clock_after_reboot()).await.inspect().await.unwrap();
-        assert_eq!(after.incarnation, info.incarnation);
-        // The age it had reached, and the minute since the machine was started.
-        assert_eq!(after.age, Some(Duration::from_secs(560)));
-    }
-
-    #[tokio::test]
-    async fn tombstones_still_certify_what_they_did() {
-        let (_folder, path) = file();
-        let before = open(&path, &clock()).await;
-        let held = take(&before, "jobs", "a", LEASE).await;
-        applied(before.write("jobs", &contract::release(2, held, None)).await);
-        let tombstone = before.read("jobs").await.unwrap();
-        assert!(matches!(tombstone, Entry::Released(_)));
-        drop(before);
-        let after = open(&path, &clock_after_reboot()).await;
-        assert_eq!(after.read("jobs").await.unwrap(), tombstone);
-    }
-
-    #[tokio::test]
-    async fn leases_of_the_new_boot_are_counted_on_its_clock() {
-        let (_folder, path) = file();
-        drop(open(&path, &clock()).await);
-        let clock = clock_after_reboot();
-        let store = open(&path, &clock).await;
-        let revision = take(&store, "jobs", "a", LEASE).await;
-        // A second opening in the same boot ends nothing.
-        let other = open(&path, &clock).await;
-        clock.advance(LEASE - Duration::from_nanos(1));
-        assert_eq!(other.read("jobs").await.unwrap().revision(), Some(revision));
-        clock.advance(Duration::from_nanos(1));
-        assert_eq!(other.read("jobs").await.unwrap(), Entry::Vacant);
-    }
-
-    #[tokio::test]
-    async fn a_connection_of_the_earlier_boot_is_told_that_two_machines_share_the_file() {
-        let (_folder, path) = file();
-        let stranger = open(&path, &clock()).await;
-        let store = open(&path, &clock_after_reboot()).await;
-        let write = acquire(1, Expect::Absent, "a", LEASE);
-        failed(stranger.write("jobs", &write).await, FaultKind::Broken, "two machines must not share");
-        assert_eq!(store.read("jobs").await.unwrap(), Entry::Vacant);
-    }
 }
 
 mod a_lock {
@@ -155,7 +64,7 @@ mod a_lock {
     async fn of_another_program_makes_writes_busy_and_leaves_reads_alone() {
         let (_folder, path) = file();
         let store = open(&path, &clock()).await;
-        let revision = take(&store, "jobs", "a", LEASE).await;
+        let revision = acquired(&store, "jobs", "a", LEASE).await;
         let program = Connection::open(&path).unwrap();
         program.execute_batch("BEGIN IMMEDIATE").unwrap();
         assert_eq!(store.write("jobs", &renew(2, revision, "a", LEASE)).await, Outcome::Busy);
@@ -211,7 +120,7 @@ mod damage {
     use super::*;
 
     #[tokio::test]
-    async fn is_told_when_the_file_is_opened() {
+    async fn is_reported_when_the_file_is_opened() {
         let (_folder, path) = file();
         fs::write(&path, "this is no database, however long one looks at it. ".repeat(200)).unwrap();
         let error = refused(&SqliteSettings::new(&path)).await;
@@ -223,10 +132,10 @@ mod damage {
     }
 
     #[tokio::test]
-    async fn in_the_middle_of_a_file_is_told_when_it_is_met() {
+    async fn in_the_middle_of_a_file_is_reported_when_it_is_read() {
         let (_folder, path) = file();
         let store = open(&path, &clock()).await;
-        take(&store, "jobs", "a", LEASE).await;
+        acquired(&store, "jobs", "a", LEASE).await;
         store.close().await;
         let mut bytes = fs::read(&path).unwrap();
         let page = usize::from(u16::from_be_bytes([bytes[16], bytes[17]]));
@@ -237,10 +146,10 @@ mod damage {
     }
 
     #[tokio::test]
-    async fn is_told_while_it_lasts_and_forgotten_when_it_is_repaired() {
+    async fn is_reported_while_it_lasts_and_forgotten_when_it_is_repaired() {
         let (folder, path) = file();
         let store = open(&path, &clock()).await;
-        let revision = take(&store, "jobs", "a", LEASE).await;
+        let revision = acquired(&store, "jobs", "a", LEASE).await;
         let kept = folder.path().join("kept.db");
         fs::rename(&path, &kept).unwrap();
         fs::write(&path, "x".repeat(10_000)).unwrap();
@@ -259,233 +168,20 @@ mod damage {
     }
 }
 
-mod a_restored_file {
-    use super::*;
-
-    /// The store's incarnation, its age, and whether it states that it was never used.
-    async fn life(store: &Sqlite) -> (u64, Option<Duration>, bool) {
-        let info = store.inspect().await.unwrap();
-        (info.incarnation.0, info.age, info.never_used)
-    }
-
-    #[tokio::test]
-    async fn that_is_a_copy_begins_a_new_life_in_which_every_lease_begins_again() {
-        let (folder, path) = file();
-        let clock = clock();
-        Sqlite::init(&SqliteSettings::new(&path), &clock, true).await.unwrap();
-        let store = open(&path, &clock).await;
-        let revision = take(&store, "jobs", "a", LEASE).await;
-        clock.advance(LEASE / 2);
-        let (incarnation, age, never_used) = life(&store).await;
-        assert_eq!((age, never_used), (Some(LEASE / 2), true));
-        let copy = folder.path().join("copy.db");
-        fs::copy(&path, &copy).unwrap();
-        let copied = open(&copy, &clock).await;
-        let (next, age, never_used) = life(&copied).await;
-        assert!(next > incarnation, "{next} follows {incarnation}");
-        assert_eq!((age, never_used), (Some(Duration::ZERO), false));
-        clock.advance(LEASE - Duration::from_nanos(1));
-        assert_eq!(copied.read("jobs").await.unwrap().revision(), Some(revision));
-        clock.advance(Duration::from_nanos(1));
-        assert!(take(&copied, "jobs", "b", LEASE).await > revision);
-        // Opened again it is the same.
-        assert_eq!(life(&open(&copy, &clock).await).await.0, next);
-        assert_eq!(life(&store).await.0, incarnation, "and so is the file it was made from");
-    }
-
-    #[tokio::test]
-    async fn put_in_place_by_another_name_begins_a_new_life_for_those_who_have_it_open() {
-        let (folder, path) = file();
-        let clock = clock();
-        let store = open(&path, &clock).await;
-        let backup = folder.path().join("backup");
-        fs::copy(&path, &backup).unwrap();
-        let revision = take(&store, "jobs", "a", LEASE).await;
-        let (incarnation, ..) = life(&store).await;
-        fs::rename(&backup, &path).unwrap();
-        let late = store.write("jobs", &renew(2, revision, "a", LEASE)).await;
-        assert_eq!(late, Outcome::Refused { current: Revision(0) });
-        assert!(life(&store).await.0 > incarnation);
-    }
-
-    #[tokio::test]
-    async fn copied_into_the_open_one_begins_a_new_life_as_soon_as_it_is_read() {
-        let (folder, path) = file();
-        let store = open(&path, &clock()).await;
-        let backup = folder.path().join("backup");
-        let first = take(&store, "jobs", "a", LEASE).await;
-        fs::copy(&path, &backup).unwrap();
-        applied(store.write("jobs", &renew(2, first, "a", LEASE)).await);
-        let (incarnation, ..) = life(&store).await;
-        fs::copy(&backup, &path).unwrap();
-        let went_back = store.read("jobs").await;
-        assert_eq!(went_back.unwrap_err().kind, FaultKind::Unreachable);
-        assert!(life(&store).await.0 > incarnation);
-    }
-
-    #[tokio::test]
-    async fn copied_into_the_open_one_ends_the_watches() {
-        let (folder, path) = file();
-        let store = open(&path, &clock()).await;
-        let backup = folder.path().join("backup");
-        let first = take(&store, "jobs", "a", LEASE).await;
-        fs::copy(&path, &backup).unwrap();
-        let second = applied(store.write("jobs", &renew(2, first, "a", LEASE)).await);
-        let (incarnation, ..) = life(&store).await;
-        let mut watch = store.watch().await.unwrap();
-        assert_eq!(next(&mut watch).await.unwrap().entry.revision(), Some(second));
-        fs::copy(&backup, &path).unwrap();
-        assert_eq!(next(&mut watch).await, None);
-        // What was read in the middle of the copy says so once more.
-        let info = eventually("the store to be read", || async { store.inspect().await.ok() }).await;
-        assert!(info.incarnation.0 > incarnation);
-    }
-
-    /// SQLite takes its cached pages for those of the file as long as a count in the file is the same.
-    #[tokio::test]
-    async fn copied_into_the_open_one_and_written_to_as_often_is_read_as_it_is() {
-        let (folder, path) = file();
-        let clock = clock();
-        let store = open(&path, &clock).await;
-        store.put("jobs", b"before").await.unwrap();
-        let (incarnation, ..) = life(&store).await;
-        let backup = folder.path().join("backup");
-        fs::copy(&path, &backup).unwrap();
-        store.put("jobs", b"lost").await.unwrap();
-        assert_eq!(store.list().await.unwrap().len(), 1);
-        fs::copy(&backup, &path).unwrap();
-        let other = open(&path, &clock).await;
-        // Where the copy was slow, the other store notices it, and writes once more.
-        while other.put("other", b"there").await.is_err() {}
-        let went_back = store.read("other").await;
-        if life(&other).await.0 == incarnation {
-            assert_eq!(went_back.unwrap_err().kind, FaultKind::Unreachable);
-        }
-        let entry = store.read("other").await.unwrap();
-        assert_eq!(entry.live().map(|record| record.candidate.as_str()), Some("there"));
-        assert!(life(&store).await.0 > incarnation);
-        assert_eq!(life(&other).await.0, life(&store).await.0);
-    }
-
-    #[tokio::test]
-    async fn copied_into_the_one_of_those_who_know_nothing_begins_a_new_life_with_the_first_write() {
-        let (_folder, path) = file();
-        let clock = clock();
-        let before = open(&path, &clock).await;
-        let revision = take(&before, "jobs", "a", LEASE).await;
-        let (incarnation, ..) = life(&before).await;
-        before.close().await;
-        // As in a copy of an hour ago: the file was changed now, and states that it was written then.
-        let program = Connection::open(&path).unwrap();
-        program.execute("UPDATE store SET written = written - 3600000000000", []).unwrap();
-        drop(program);
-        let store = open(&path, &clock).await;
-        let write = renew(2, revision, "a", LEASE);
-        assert_eq!(store.write("jobs", &write).await, Outcome::Unknown);
-        let (next, age, _) = life(&store).await;
-        assert!(next > incarnation, "{next} follows {incarnation}");
-        assert_eq!(age, Some(Duration::ZERO));
-        assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision), "it was not written");
-        applied(store.write("jobs", &write).await);
-    }
-
-    #[tokio::test]
-    async fn ends_the_watches_of_others_when_a_new_life_begins() {
-        let (_folder, path) = file();
-        let clock = clock();
-        let (one, other) = (open(&path, &clock).await, open(&path, &clock).await);
-        let revision = take(&one, "jobs", "a", LEASE).await;
-        let mut watch = other.watch().await.unwrap();
-        assert_eq!(next(&mut watch).await.unwrap().entry.revision(), Some(revision));
-        let program = Connection::open(&path).unwrap();
-        // Written by another program at another time.
-        program.execute("UPDATE store SET written = 0, writes = writes + 1", []).unwrap();
-        assert_eq!(one.write("jobs", &renew(2, revision, "a", LEASE)).await, Outcome::Unknown);
-        assert_eq!(next(&mut watch).await, None);
-    }
-}
-
-mod a_write_ahead_log {
-    use super::*;
-
-    #[tokio::test]
-    async fn is_left_when_a_file_is_opened() {
-        let (folder, path) = file();
-        let store = open(&path, &clock()).await;
-        let revision = take(&store, "jobs", "a", LEASE).await;
-        store.close().await;
-        let program = Connection::open(&path).unwrap();
-        program.pragma_update(None, "journal_mode", "wal").unwrap();
-        drop(program);
-        let store = open(&path, &clock()).await;
-        assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
-        assert_eq!(left(&folder), ["elections.db"]);
-    }
-
-    #[tokio::test]
-    async fn that_another_program_uses_is_refused_with_the_remedy() {
-        let (_folder, path) = file();
-        open(&path, &clock()).await.close().await;
-        let program = Connection::open(&path).unwrap();
-        program.pragma_update(None, "journal_mode", "wal").unwrap();
-        program.execute("UPDATE store SET touched = touched", []).unwrap();
-        let error = refused(&SqliteSettings::new(&path)).await;
-        assert_eq!(error.kind(), ErrorKind::Broken, "{error}");
-        assert!(error.message().contains("end that program first"), "{error}");
-    }
-
-    #[tokio::test]
-    async fn that_another_program_begins_under_an_open_store_is_left_again() {
-        let (folder, path) = file();
-        let store = open(&path, &clock()).await;
-        let revision = take(&store, "jobs", "a", LEASE).await;
-        let program = Connection::open(&path).unwrap();
-        // The store's connections hold no lock while they do nothing.
-        program.pragma_update(None, "journal_mode", "wal").unwrap();
-        drop(program);
-        eventually("it is written again", || async {
-            let outcome = store.write("jobs", &renew(2, revision, "a", LEASE)).await;
-            matches!(outcome, Outcome::Applied { .. }).then_some(())
-        })
-        .await;
-        assert_eq!(left(&folder), ["elections.db", "elections.db-journal"]);
-    }
-
-    #[tokio::test]
-    async fn and_the_layout_that_had_it_are_changed_to_those_of_this_version() {
-        let (_folder, path) = file();
-        let store = open(&path, &clock()).await;
-        let revision = take(&store, "jobs", "a", LEASE).await;
-        let incarnation = store.inspect().await.unwrap().incarnation;
-        store.close().await;
-        let program = Connection::open(&path).unwrap();
-        for column in ["writes", "stamp", "written", "device", "inode", "birth"] {
-            program.execute_batch(&format!("ALTER TABLE store DROP COLUMN {column}")).unwrap();
-        }
-        program.pragma_update(None, "user_version", 1).unwrap();
-        program.pragma_update(None, "journal_mode", "wal").unwrap();
-        drop(program);
-        let store = open(&path, &clock()).await;
-        assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
-        assert!(store.inspect().await.unwrap().incarnation > incarnation);
-        applied(store.write("jobs", &renew(2, revision, "a", LEASE)).await);
-    }
-}
-
 mod deletion {
     use super::*;
 
     #[tokio::test]
-    async fn of_the_file_alone_begins_a_new_life_for_everybody() {
+    async fn of_the_file_alone_begins_a_new_incarnation_for_every_process() {
         let (_folder, path) = file();
         let clock = clock();
         let (one, other) = (open(&path, &clock).await, open(&path, &clock).await);
-        let revision = take(&one, "jobs", "a", LEASE).await;
+        let revision = acquired(&one, "jobs", "a", LEASE).await;
         let before = one.inspect().await.unwrap().incarnation;
         fs::remove_file(&path).unwrap();
         let late = one.write("jobs", &renew(2, revision, "a", LEASE)).await;
         assert_eq!(late, Outcome::Refused { current: Revision(0) });
-        let first = take(&other, "jobs", "b", LEASE).await;
+        let first = acquired(&other, "jobs", "b", LEASE).await;
         assert_eq!(first, Revision(1));
         assert_eq!(one.read("jobs").await.unwrap().revision(), Some(first));
         let info = one.inspect().await.unwrap();
@@ -494,14 +190,14 @@ mod deletion {
     }
 
     #[tokio::test]
-    async fn with_all_companions_begins_a_new_life_too() {
+    async fn with_all_companions_begins_a_new_incarnation_too() {
         let (folder, path) = file();
         let store = open(&path, &clock()).await;
-        take(&store, "jobs", "a", LEASE).await;
+        acquired(&store, "jobs", "a", LEASE).await;
         for entry in fs::read_dir(folder.path()).unwrap() {
             fs::remove_file(entry.unwrap().path()).unwrap();
         }
-        assert_eq!(take(&store, "jobs", "b", LEASE).await, Revision(1));
+        assert_eq!(acquired(&store, "jobs", "b", LEASE).await, Revision(1));
         assert_eq!(store.list().await.unwrap().len(), 1);
     }
 
@@ -510,7 +206,7 @@ mod deletion {
         let (_folder, path) = file();
         let store = open(&path, &clock()).await;
         let mut watch = store.watch().await.unwrap();
-        take(&store, "jobs", "a", LEASE).await;
+        acquired(&store, "jobs", "a", LEASE).await;
         assert!(next(&mut watch).await.is_some());
         fs::remove_file(&path).unwrap();
         assert_eq!(next(&mut watch).await, None);
@@ -534,11 +230,11 @@ mod deletion {
         let clock = clock();
         let spare = folder.path().join("spare.db");
         let other = open(&spare, &clock).await;
-        take(&other, "jobs", "other", LEASE).await;
+        acquired(&other, "jobs", "other", LEASE).await;
         let incarnation = other.inspect().await.unwrap().incarnation;
         other.close().await;
         let store = open(&path, &clock).await;
-        take(&store, "jobs", "a", LEASE).await;
+        acquired(&store, "jobs", "a", LEASE).await;
         fs::remove_file(&path).unwrap();
         fs::rename(&spare, &path).unwrap();
         let entry = store.read("jobs").await.unwrap();
@@ -555,7 +251,7 @@ mod opening {
         let (_folder, path) = file();
         fs::write(&path, "").unwrap();
         let store = open(&path, &clock()).await;
-        assert_eq!(take(&store, "jobs", "a", LEASE).await, Revision(1));
+        assert_eq!(acquired(&store, "jobs", "a", LEASE).await, Revision(1));
     }
 
     #[tokio::test]
@@ -576,7 +272,7 @@ mod opening {
             fs::write(folder.path().join(left), "half of something").unwrap();
         }
         let store = open(&path, &clock()).await;
-        assert_eq!(take(&store, "jobs", "a", LEASE).await, Revision(1));
+        assert_eq!(acquired(&store, "jobs", "a", LEASE).await, Revision(1));
         store.close().await;
         assert_eq!(left(&folder), ["elections.db", "elections.db-journal"]);
     }
@@ -601,7 +297,7 @@ mod opening {
     }
 
     #[tokio::test]
-    async fn what_does_not_exist_is_told_with_the_remedy() {
+    async fn what_does_not_exist_is_reported_with_the_remedy() {
         let (folder, path) = file();
         let error = refused(&SqliteSettings::new(&path).create(false)).await;
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
@@ -646,7 +342,7 @@ async fn an_operators_deletion_says_the_lease_of_the_last_live_record() {
     let (_folder, path) = file();
     let clock = clock();
     let store = open(&path, &clock).await;
-    take(&store, "jobs", "a", LEASE).await;
+    acquired(&store, "jobs", "a", LEASE).await;
     for _ in 0..2 {
         // Deleted again, and after its time, it is the same lease: nothing else states the time for
         // which the holder was to lead.
@@ -674,7 +370,7 @@ mod init {
     async fn refuses_to_call_a_used_file_new() {
         let (_folder, path) = file();
         let store = open(&path, &clock()).await;
-        take(&store, "jobs", "a", LEASE).await;
+        acquired(&store, "jobs", "a", LEASE).await;
         let error = Sqlite::init(&SqliteSettings::new(&path), &clock(), true).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnsafeStore, "{error}");
         assert!(error.message().contains("leave --new out"), "{error}");
@@ -714,15 +410,15 @@ mod notification {
         let update = "UPDATE store SET newest = newest + 1; \
                       UPDATE entry SET value = x'79', revision = (SELECT newest FROM store)";
         program.execute_batch(&format!("BEGIN; {update}; COMMIT")).unwrap();
-        let told = next(&mut watch).await.unwrap();
-        assert_eq!(told.entry.live().map(|record| record.candidate.as_str()), Some("y"));
+        let reported = next(&mut watch).await.unwrap();
+        assert_eq!(reported.entry.live().map(|record| record.candidate.as_str()), Some("y"));
     }
 
     #[tokio::test]
     async fn a_closed_store_leaves_the_file_and_a_journal_that_says_nothing() {
         let (folder, path) = file();
         let store = open(&path, &clock()).await;
-        take(&store, "jobs", "a", LEASE).await;
+        acquired(&store, "jobs", "a", LEASE).await;
         store.close().await;
         assert_eq!(left(&folder), ["elections.db", "elections.db-journal"]);
     }

@@ -8,7 +8,8 @@ mod crowd;
 mod file;
 mod one_file;
 mod processes;
-mod standing;
+mod registration;
+mod restored;
 
 use std::path::PathBuf;
 use std::time::Duration;

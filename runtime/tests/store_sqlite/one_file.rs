@@ -34,7 +34,7 @@ pub(crate) async fn lead(path: &Path, name: &str) {
     let store = Store::from_adapter(Box::new(sqlite), clock.clone()).unwrap();
     let options = CampaignOptions::new().name(name).preset(Preset::Test).lease(LEASE).splay(Duration::ZERO);
     let candidate = store.campaign("jobs", options).await.unwrap();
-    say("stands");
+    say("registered");
     loop {
         if candidate.is_leader() {
             let token = candidate.term().map_or_else(|| "none".to_owned(), |term| term.token().to_string());
@@ -51,7 +51,7 @@ pub(crate) async fn lead(path: &Path, name: &str) {
 /// A candidate in a process of its own, and the moments in which it led.
 struct Candidate {
     process: Process,
-    said: Receiver<String>,
+    line: Receiver<String>,
     led: BTreeMap<u64, String>,
     refused: Option<String>,
 }
@@ -63,16 +63,16 @@ impl Candidate {
 
     fn run(program: Command, path: &Path, name: &str) -> Self {
         let mut process = Process::run(program, "lead", path, name);
-        let (sender, said) = mpsc::channel();
+        let (sender, line) = mpsc::channel();
         let mut lines = process.take_lines();
         thread::spawn(move || {
-            while let Some(line) = lines.next_said() {
+            while let Some(line) = lines.next_line() {
                 if sender.send(line).is_err() {
                     return;
                 }
             }
         });
-        Self { process, said, led: BTreeMap::new(), refused: None }
+        Self { process, line, led: BTreeMap::new(), refused: None }
     }
 
     /// Reads its output until it led at `after` or later; returns the token it led with.
@@ -83,7 +83,7 @@ impl Candidate {
                 return token.clone();
             }
             assert!(self.refused.is_none(), "refused: {:?}", self.refused);
-            assert!(self.hear(deadline), "it did not lead within {LONG:?}");
+            assert!(self.listen(deadline), "it did not lead within {LONG:?}");
         }
     }
 
@@ -95,7 +95,7 @@ impl Candidate {
         let deadline = Instant::now() + LONG;
         while self.refused.is_none() {
             assert!(self.led.is_empty(), "it leads");
-            assert!(self.hear(deadline), "it was not refused within {LONG:?}");
+            assert!(self.listen(deadline), "it was not refused within {LONG:?}");
         }
         self.refused.clone().unwrap()
     }
@@ -103,18 +103,18 @@ impl Candidate {
     /// Reads its output for `span`.
     fn hear_for(&mut self, span: Duration) {
         let deadline = Instant::now() + span;
-        while self.hear(deadline) {}
+        while self.listen(deadline) {}
     }
 
-    fn hear(&mut self, deadline: Instant) -> bool {
-        let said = match self.said.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(said) => said,
+    fn listen(&mut self, deadline: Instant) -> bool {
+        let line = match self.line.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(line) => line,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
         };
-        if let Some(yes) = said.strip_prefix("yes ") {
+        if let Some(yes) = line.strip_prefix("yes ") {
             let (at, token) = yes.split_once(' ').unwrap();
             self.led.insert(at.parse().unwrap(), token.to_owned());
-        } else if let Some(why) = said.strip_prefix("refused ") {
+        } else if let Some(why) = line.strip_prefix("refused ") {
             self.refused = Some(why.to_owned());
         }
         true

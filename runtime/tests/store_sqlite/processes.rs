@@ -14,7 +14,7 @@ use incumbent::incumbent_core::{Incarnation, Revision};
 use incumbent::store::{Adapter, Sqlite, SqliteSettings};
 use incumbent::{CampaignOptions, Store};
 
-use crate::contract::{acquire, applied, assert_growing, eventually, expect_of, next, renew, take};
+use crate::contract::{acquire, acquired, applied, assert_growing, eventually, expect_of, next, renew};
 use crate::{crowd, one_file};
 
 const PART: &str = "INCUMBENT_TEST_PART";
@@ -28,17 +28,17 @@ const KEYS: u64 = 40;
 /// A child process, killed when it is dropped.
 pub(crate) struct Process {
     pub(crate) child: Child,
-    lines: Option<Said>,
+    lines: Option<OutputLines>,
 }
 
 /// The output of a child.
-pub(crate) struct Said(Lines<BufReader<ChildStdout>>);
+pub(crate) struct OutputLines(Lines<BufReader<ChildStdout>>);
 
-impl Said {
+impl OutputLines {
     /// The next line; `None` when the child has ended.
-    pub(crate) fn next_said(&mut self) -> Option<String> {
+    pub(crate) fn next_line(&mut self) -> Option<String> {
         // The test harness puts the test's name before the first line.
-        self.0.find_map(|line| line.ok()?.split_once(SAYS).map(|(_, said)| said.to_owned()))
+        self.0.find_map(|line| line.ok()?.split_once(SAYS).map(|(_, line)| line.to_owned()))
     }
 }
 
@@ -57,21 +57,21 @@ impl Process {
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { child, lines: Some(Said(lines)) }
+        Self { child, lines: Some(OutputLines(lines)) }
     }
 
     /// Its output, for another thread.
-    pub(crate) fn take_lines(&mut self) -> Said {
+    pub(crate) fn take_lines(&mut self) -> OutputLines {
         self.lines.take().unwrap()
     }
 
     /// The next line of its output; `None` when it has ended.
     pub(crate) fn says(&mut self) -> Option<String> {
-        self.lines.as_mut().unwrap().next_said()
+        self.lines.as_mut().unwrap().next_line()
     }
 
     fn says_number(&mut self) -> Option<u64> {
-        self.says().map(|said| said.parse().unwrap())
+        self.says().map(|line| line.parse().unwrap())
     }
 
     pub(crate) fn kill(&mut self) {
@@ -110,11 +110,11 @@ async fn part_of_a_child() {
     let store = open(&path).await;
     match part.as_str() {
         "open" => say(store.inspect().await.unwrap().incarnation.0),
-        "take every key" => take_every_key(&store, &name).await,
-        "renew for ever" => renew_for_ever(&store, &name).await,
-        "take one lease" => say(take(&store, "jobs", &name, Duration::from_millis(700)).await.0),
+        "acquire every key" => acquire_every_key(&store, &name).await,
+        "renew until killed" => renew_until_killed(&store, &name).await,
+        "acquire one lease" => say(acquired(&store, "jobs", &name, Duration::from_millis(700)).await.0),
         "struggle" => struggle(&store, &name, &path).await,
-        "stand" => stand(store, &name).await,
+        "register" => register(store, &name).await,
         "fill the disk" => fill_the_disk(&store, &path).await,
         other => panic!("{other}"),
     }
@@ -130,7 +130,7 @@ fn file() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-async fn take_every_key(store: &Sqlite, name: &str) {
+async fn acquire_every_key(store: &Sqlite, name: &str) {
     for key in 0..KEYS {
         let write = acquire(1, Expect::Absent, name, LEASE);
         let key = format!("key-{key}");
@@ -150,12 +150,12 @@ async fn take_every_key(store: &Sqlite, name: &str) {
 async fn of_many_processes_exactly_one_takes_each_key() {
     let (_folder, path) = file();
     let children: Vec<_> =
-        (0..5).map(|n| Process::start("take every key", &path, &format!("p{n}"))).collect();
+        (0..5).map(|n| Process::start("acquire every key", &path, &format!("p{n}"))).collect();
     let mut winners = BTreeMap::new();
     let mut revisions = Vec::new();
     for (number, mut child) in children.into_iter().enumerate() {
-        while let Some(said) = child.says() {
-            let (key, revision) = said.split_once(' ').unwrap();
+        while let Some(line) = child.says() {
+            let (key, revision) = line.split_once(' ').unwrap();
             revisions.push(revision.parse::<u64>().unwrap());
             assert_eq!(winners.insert(key.to_owned(), format!("p{number}")), None, "{key} taken twice");
         }
@@ -181,7 +181,7 @@ async fn processes_that_open_a_new_file_at_once_make_one_store() {
     }
 }
 
-async fn renew_for_ever(store: &Sqlite, name: &str) {
+async fn renew_until_killed(store: &Sqlite, name: &str) {
     let entry = store.read("jobs").await.unwrap();
     let write = acquire(1, expect_of(&entry), name, LEASE);
     let mut revision = applied(store.write("jobs", &write).await);
@@ -192,11 +192,11 @@ async fn renew_for_ever(store: &Sqlite, name: &str) {
 }
 
 #[tokio::test]
-async fn a_writer_that_is_killed_loses_nothing_it_was_told_is_written() {
+async fn a_writer_that_is_killed_loses_no_acknowledged_write() {
     let (_folder, path) = file();
     let mut acknowledged = Vec::new();
     for round in 0..12 {
-        let mut child = Process::start("renew for ever", &path, &format!("p{round}"));
+        let mut child = Process::start("renew until killed", &path, &format!("p{round}"));
         for _ in 0..20 {
             acknowledged.push(child.says_number().unwrap());
         }
@@ -219,17 +219,17 @@ async fn a_writer_that_is_killed_loses_nothing_it_was_told_is_written() {
 }
 
 #[tokio::test]
-async fn a_lease_of_a_killed_process_runs_out_for_the_others_and_not_before() {
+async fn a_lease_of_a_killed_process_runs_out_for_other_processes_and_not_before() {
     let (_folder, path) = file();
     let store = open(&path).await;
     let clock = Clock::system();
     let mut watch = store.watch().await.unwrap();
     let before = clock.now();
-    let mut child = Process::start("take one lease", &path, "p");
+    let mut child = Process::start("acquire one lease", &path, "p");
     let revision = Revision(child.says_number().unwrap());
     child.kill();
-    let told = next(&mut watch).await.unwrap();
-    assert_eq!(told.entry.revision(), Some(revision));
+    let reported = next(&mut watch).await.unwrap();
+    assert_eq!(reported.entry.revision(), Some(revision));
     let gone = eventually("the lease runs out", || async {
         let entry = store.read("jobs").await.unwrap();
         (entry == Entry::Vacant).then(|| clock.now())
@@ -266,13 +266,13 @@ async fn struggle(store: &Sqlite, name: &str, path: &Path) {
 }
 
 #[tokio::test]
-async fn a_file_deleted_again_and_again_under_its_writers_never_mixes_two_lives() {
+async fn a_file_deleted_again_and_again_under_its_writers_never_mixes_two_incarnations() {
     let (folder, path) = file();
     let mut children: Vec<_> = (0..3).map(|n| Process::start("struggle", &path, &format!("p{n}"))).collect();
     for child in &mut children {
         assert_eq!(child.says().as_deref(), Some("ready"));
     }
-    let mut lives = Vec::new();
+    let mut incarnations = Vec::new();
     for _ in 0..15 {
         fs::remove_file(&path).unwrap();
         let store = open(&path).await;
@@ -282,14 +282,14 @@ async fn a_file_deleted_again_and_again_under_its_writers_never_mixes_two_lives(
             (info.newest >= Some(Revision(10))).then_some(info)
         })
         .await;
-        lives.push(info.incarnation);
+        incarnations.push(info.incarnation);
     }
-    assert_growing(&lives);
+    assert_growing(&incarnations);
     fs::write(folder.path().join("stop"), "").unwrap();
     let mut newest = Vec::new();
     for mut child in children {
-        let said = child.says().unwrap();
-        let (incarnation, revision) = said.split_once(' ').unwrap();
+        let line = child.says().unwrap();
+        let (incarnation, revision) = line.split_once(' ').unwrap();
         newest.push((incarnation.parse::<u64>().unwrap(), revision.parse::<u64>().unwrap()));
         child.ends_well();
     }
@@ -300,7 +300,7 @@ async fn a_file_deleted_again_and_again_under_its_writers_never_mixes_two_lives(
 
 /// Runs on a disk so small that it can be filled.
 async fn fill_the_disk(store: &Sqlite, path: &Path) {
-    let revision = take(store, "jobs", "p", LEASE).await;
+    let revision = acquired(store, "jobs", "p", LEASE).await;
     let filler = path.with_file_name("filler");
     let error = fs::write(&filler, vec![1; 10 << 20]).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{error}");
@@ -333,7 +333,7 @@ async fn fill_the_disk(store: &Sqlite, path: &Path) {
 
 #[tokio::test]
 #[cfg(target_os = "linux")]
-async fn a_full_disk_is_told_and_loses_nothing() {
+async fn a_full_disk_is_reported_and_loses_nothing() {
     // Only the child sees the small disk, and it goes with the child.
     const MOUNT: &str = r#"mount -t tmpfs -o size=400k none "$0" && exec "$@""#;
     let (folder, path) = file();
@@ -347,24 +347,24 @@ async fn a_full_disk_is_told_and_loses_nothing() {
     child.ends_well();
 }
 
-async fn stand(store: Sqlite, name: &str) {
+async fn register(store: Sqlite, name: &str) {
     let store = Store::from_adapter(Box::new(store), Clock::system()).unwrap();
     let _candidate = store.campaign("jobs", CampaignOptions::new().name(name)).await.unwrap();
-    eventually("it stands", || async {
-        store.candidates("jobs").await.unwrap().filter(|told| !told.is_empty())
+    eventually("it is registered", || async {
+        store.candidates("jobs").await.unwrap().filter(|reported| !reported.is_empty())
     })
     .await;
-    say("stands");
+    say("registered");
     std::future::pending().await
 }
 
 #[tokio::test]
-async fn a_candidate_of_a_killed_process_is_told_no_more_and_its_row_goes_with_the_next_write() {
+async fn a_candidate_of_a_killed_process_is_no_longer_listed_and_its_row_goes_with_the_next_write() {
     let (_folder, path) = file();
     let aside = Store::from_adapter(Box::new(open(&path).await), Clock::system()).unwrap();
-    let mut ada = Process::start("stand", &path, "ada");
-    let mut ben = Process::start("stand", &path, "ben");
-    assert_eq!((ada.says().as_deref(), ben.says().as_deref()), (Some("stands"), Some("stands")));
+    let mut ada = Process::start("register", &path, "ada");
+    let mut ben = Process::start("register", &path, "ben");
+    assert_eq!((ada.says().as_deref(), ben.says().as_deref()), (Some("registered"), Some("registered")));
     until_told(&aside, &["ada", "ben"]).await;
     // A process that has ended and is not reaped is gone, too.
     ada.child.kill().unwrap();
@@ -373,7 +373,7 @@ async fn a_candidate_of_a_killed_process_is_told_no_more_and_its_row_goes_with_t
     let count = || sql.query_row("SELECT count(*) FROM candidate", [], |row| row.get::<_, i64>(0)).unwrap();
     assert_eq!(count(), 2);
     ada.kill();
-    let cleo = Process::start("stand", &path, "cleo");
+    let cleo = Process::start("register", &path, "cleo");
     until_told(&aside, &["ben", "cleo"]).await;
     assert_eq!(count(), 2);
     drop((ben, cleo));
@@ -381,10 +381,10 @@ async fn a_candidate_of_a_killed_process_is_told_no_more_and_its_row_goes_with_t
 }
 
 async fn until_told(store: &Store, expected: &[&str]) {
-    let what = format!("a roll of {expected:?}");
+    let what = format!("the candidates {expected:?}");
     eventually(&what, || async {
-        let told = store.candidates("jobs").await.unwrap().unwrap();
-        let mut names: Vec<_> = told.into_iter().map(|one| one.name).collect();
+        let reported = store.candidates("jobs").await.unwrap().unwrap();
+        let mut names: Vec<_> = reported.into_iter().map(|one| one.name).collect();
         names.sort();
         (names == expected).then_some(())
     })

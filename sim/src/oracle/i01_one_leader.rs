@@ -1,9 +1,9 @@
-//! I1.
+//! I1, among our candidates, and with candidates of the Go library beside them.
 
 use incumbent_core::Instant;
 
 use super::Oracle;
-use crate::moment::{Moment, View};
+use crate::observation::{Observation, View};
 
 /// Keeps, for each candidate, the span in which its `is_leader` answers yes unless an event changes that.
 ///
@@ -35,17 +35,61 @@ impl Oracle for OneLeader {
         ("I1", "At most one candidate's is_leader is true at any real instant.")
     }
 
-    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
-        match moment {
-            Moment::Stands { node, until, .. } | Moment::Clock { node, until }
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Handled { node, until, .. } | Observation::Clock { node, until }
                 if self.until[*node] != *until =>
             {
                 self.until[*node] = *until;
                 self.check(view)
             }
-            Moment::Ends { node } => {
+            Observation::Ends { node } => {
                 self.until[*node] = None;
                 Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The same with candidates of the Go library, which lead from their `OnWon` to their `OnLost`.
+pub(super) struct WithGoPeers {
+    until: Vec<Option<Instant>>,
+    peers: Vec<bool>,
+}
+
+impl WithGoPeers {
+    pub(super) fn new(count: usize, peers: usize) -> Self {
+        Self { until: vec![None; count], peers: vec![false; peers] }
+    }
+
+    fn check(&self, view: &View<'_>) -> Result<(), String> {
+        let ours = (0..self.until.len()).filter(|node| self.until[*node].is_some_and(|at| at > view.now));
+        let theirs = (0..self.peers.len()).filter(|peer| self.peers[*peer]);
+        let names: Vec<_> =
+            ours.map(|node| format!("c{node}")).chain(theirs.map(|peer| format!("go-{peer}"))).collect();
+        if names.len() > 1 { Err(format!("{} lead at once", names.join(" and "))) } else { Ok(()) }
+    }
+}
+
+impl Oracle for WithGoPeers {
+    fn states(&self) -> (&'static str, &'static str) {
+        ("I1", "At most one candidate leads, also where some are of the Go library, from OnWon to OnLost.")
+    }
+
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Handled { node, until, .. } | Observation::Clock { node, until } => {
+                self.until[*node] = *until;
+                self.check(view)
+            }
+            Observation::Ends { node } => {
+                self.until[*node] = None;
+                Ok(())
+            }
+            Observation::Peer { peer, leads } => {
+                self.peers[*peer] = *leads;
+                self.check(view)
             }
             _ => Ok(()),
         }

@@ -10,7 +10,7 @@ use incumbent_core::{Incarnation, Instant, Token};
 
 use super::Oracle;
 use super::known::lease_end;
-use crate::moment::{Moment, View};
+use crate::observation::{Observation, View};
 
 /// The number of attempts that a campaign remembers.
 const REMEMBERED: usize = 128;
@@ -53,10 +53,10 @@ struct Node {
 }
 
 impl Node {
-    fn shows(&mut self, life: Incarnation, asked_at: Instant) {
-        match self.shown.iter_mut().find(|(known, _)| *known == life) {
+    fn shows(&mut self, incarnation: Incarnation, asked_at: Instant) {
+        match self.shown.iter_mut().find(|(known, _)| *known == incarnation) {
             Some((_, newest)) => *newest = asked_at.max(*newest),
-            None => self.shown.push((life, asked_at)),
+            None => self.shown.push((incarnation, asked_at)),
         }
     }
 
@@ -81,7 +81,7 @@ impl Node {
         self.lease = if counts { lease } else { lease.max(self.lease) };
     }
 
-    fn hand(&mut self, clock: Instant, input: &Input, configured: Duration) {
+    fn observe_input(&mut self, clock: Instant, input: &Input, configured: Duration) {
         self.latest = self.latest.max(clock);
         self.acknowledged = None;
         let lapsed = self.stood.filter(|lease| self.latest >= lease.deadline);
@@ -98,12 +98,12 @@ impl Node {
     }
 
     /// `own` is the lease time that the campaign reports as in force.
-    fn judge(&self, lease: Lease, own: Duration) -> Result<(), String> {
+    fn check(&self, lease: Lease, own: Duration) -> Result<(), String> {
         let Lease { token, deadline } = lease;
         let Some(applied) = self.applied else {
             return Err("leads and no write of it was ever applied".into());
         };
-        let shown = self.shown.iter().find(|(life, _)| *life == token.incarnation);
+        let shown = self.shown.iter().find(|(incarnation, _)| *incarnation == token.incarnation);
         let proven = applied.min(shown.map_or(Instant::ZERO, |(_, at)| *at));
         let latest = lease_end(proven, self.lease, self.skew);
         if deadline > latest {
@@ -113,7 +113,7 @@ impl Node {
             return Err(format!("leads again with {token}, whose deadline had passed"));
         }
         // An answer counts at any time.
-        let shown = self.inspected.filter(|(life, _)| *life == token.incarnation);
+        let shown = self.inspected.filter(|(incarnation, _)| *incarnation == token.incarnation);
         if let (Some(sent), Some((_, shown))) = (self.acknowledged, shown) {
             let least = lease_end(sent.at.min(shown), own, self.skew);
             if deadline < least {
@@ -135,21 +135,21 @@ impl Oracle for DeadlineFromTheSend {
         (
             "I3",
             "A deadline derives only from when an attempt was sent that was applied, whenever its answer came, and a \
-             question that proved the life; no term that is over goes on.",
+             question that proved the incarnation; no term that is over goes on.",
         )
     }
 
-    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
-        match moment {
-            Moment::Begins { node, nonce } => {
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Begins { node, nonce } => {
                 let lease = view.plan.settings[*node].lease;
                 let skew = view.plan.skew_of(*node);
                 self.nodes[*node] = Node { nonce: Some(*nonce), lease, skew, ..Node::default() };
             }
-            Moment::Hands { node, clock, input } => {
-                self.nodes[*node].hand(*clock, input, view.plan.settings[*node].lease);
+            Observation::Input { node, clock, input } => {
+                self.nodes[*node].observe_input(*clock, input, view.plan.settings[*node].lease);
             }
-            Moment::Says { node, output: Output::Write(write), .. } => {
+            Observation::Output { node, output: Output::Write(write), .. } => {
                 let node = &mut self.nodes[*node];
                 if node.sent.len() == 256 {
                     node.sent.pop_front();
@@ -157,19 +157,19 @@ impl Oracle for DeadlineFromTheSend {
                 let term = node.stood.map(|lease| lease.token);
                 node.sent.push_back(Sent { attempt: write.attempt, at: node.latest, term });
             }
-            Moment::Applied { nonce, attempt, life, .. } => {
+            Observation::Applied { nonce, attempt, incarnation, .. } => {
                 let Some(node) = self.nodes.iter_mut().find(|node| node.nonce == Some(*nonce)) else {
                     return Ok(());
                 };
                 let Some(sent) = node.find(*attempt) else { return Ok(()) };
                 node.applied = node.applied.max(Some(sent.at));
-                node.shows(*life, sent.at);
+                node.shows(*incarnation, sent.at);
             }
-            Moment::Stands { node: place, campaign, .. } => {
+            Observation::Handled { node: place, campaign, .. } => {
                 let node = &mut self.nodes[*place];
                 node.stood = campaign.lease();
                 if let Some(lease) = node.stood {
-                    node.judge(lease, campaign.lease_time()).map_err(|says| format!("c{place} {says}"))?;
+                    node.check(lease, campaign.lease_time()).map_err(|says| format!("c{place} {says}"))?;
                 }
             }
             _ => {}

@@ -3,8 +3,8 @@
 use incumbent_core::Token;
 
 use super::Oracle;
-use super::known::{Told, told};
-use crate::moment::{Moment, View};
+use super::known::{ReportedTerm, reported_term};
+use crate::observation::{Observation, View};
 
 pub(super) struct TokensGrow {
     largest: Option<Token>,
@@ -24,23 +24,23 @@ impl Oracle for TokensGrow {
         ("I4", "Tokens strictly increase over the terms of an election, and are constant within one.")
     }
 
-    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
-        match moment {
-            Moment::Begins { node, .. } => (self.own[*node], self.term[*node]) = (None, None),
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Begins { node, .. } => (self.own[*node], self.term[*node]) = (None, None),
             // An operator accepted that tokens are given again.
-            Moment::Accepted => {
+            Observation::Accepted => {
                 self.own.fill(None);
                 self.largest = None;
             }
-            Moment::Stands { node, campaign, .. } => {
+            Observation::Handled { node, campaign, .. } => {
                 let (Some(lease), Some(token)) = (campaign.lease(), self.term[*node]) else { return Ok(()) };
                 // A term that ended in this very step is reported so next.
                 if lease.token < token {
                     return Err(format!("the token of c{node} went from {token} to {}", lease.token));
                 }
             }
-            Moment::Says { node, output, .. } => match told(output) {
-                Some(Told::Won(term)) => {
+            Observation::Output { node, output, .. } => match reported_term(output) {
+                Some(ReportedTerm::Won(term)) => {
                     let token = term.token;
                     if self.own[*node].is_some_and(|own| token <= own) {
                         return Err(format!("c{node} won with {token} after its own {:?}", self.own[*node]));
@@ -57,7 +57,7 @@ impl Oracle for TokensGrow {
                     self.largest = self.largest.max(Some(token));
                     (self.own[*node], self.term[*node]) = (Some(token), Some(token));
                 }
-                Some(Told::Lost(term)) => {
+                Some(ReportedTerm::Lost(term)) => {
                     if self.term[*node] != Some(term.token) {
                         return Err(format!("c{node} lost {} and had {:?}", term.token, self.term[*node]));
                     }

@@ -3,7 +3,7 @@
 use incumbent_core::campaign::{Event, Output, State};
 
 use super::Oracle;
-use crate::moment::{Moment, View};
+use crate::observation::{Observation, View};
 
 pub(super) struct Alternate {
     leads: Vec<bool>,
@@ -24,10 +24,10 @@ impl Oracle for Alternate {
         )
     }
 
-    fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
-        match moment {
-            Moment::Begins { node, .. } => (self.leads[*node], self.closed[*node]) = (false, false),
-            Moment::Says { node, output: Output::Event(event), .. } => {
+    fn observe(&mut self, _: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Begins { node, .. } => (self.leads[*node], self.closed[*node]) = (false, false),
+            Observation::Output { node, output: Output::Event(event), .. } => {
                 if self.closed[*node] {
                     return Err(format!("c{node} is closed and says {event:?}"));
                 }
@@ -47,7 +47,7 @@ impl Oracle for Alternate {
                     _ => {}
                 }
             }
-            Moment::Says { node, campaign, output: Output::WakeAt(wake) } => {
+            Observation::Output { node, campaign, output: Output::WakeAt(wake) } => {
                 let lease = campaign.lease();
                 if let Some(lease) = lease.filter(|lease| wake.is_none_or(|wake| wake.at > lease.deadline)) {
                     return Err(format!("c{node} is not woken when its term ends: {lease:?}, {wake:?}"));

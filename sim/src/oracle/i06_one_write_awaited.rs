@@ -8,7 +8,7 @@ use incumbent_core::record::Attempt;
 use incumbent_core::store::Action;
 
 use super::Oracle;
-use crate::moment::{Moment, View};
+use crate::observation::{Observation, View};
 
 pub(super) struct OneAwaited {
     nodes: Vec<Node>,
@@ -38,10 +38,10 @@ impl Oracle for OneAwaited {
         )
     }
 
-    fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
-        match moment {
-            Moment::Begins { node, .. } => self.nodes[*node] = Node::default(),
-            Moment::Hands { node, clock, input } => {
+    fn observe(&mut self, _: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Begins { node, .. } => self.nodes[*node] = Node::default(),
+            Observation::Input { node, clock, input } => {
                 let node = &mut self.nodes[*node];
                 node.latest = node.latest.max(*clock);
                 match input {
@@ -54,7 +54,7 @@ impl Oracle for OneAwaited {
                     _ => {}
                 }
             }
-            Moment::Says { node: place, campaign, output: Output::Write(write), .. } => {
+            Observation::Output { node: place, campaign, output: Output::Write(write), .. } => {
                 let node = &mut self.nodes[*place];
                 // A twelfth of the lease, within its bounds (DESIGN.md, Times).
                 let limit =

@@ -8,7 +8,7 @@ use incumbent_core::record::Nonce;
 use incumbent_core::store::{Action, Expect};
 
 use super::Oracle;
-use crate::moment::{Moment, View};
+use crate::observation::{Observation, View};
 
 /// Knows from the store which revisions are a candidate's own.
 pub(super) struct Compared {
@@ -26,15 +26,15 @@ impl Oracle for Compared {
         ("I7", "Every delete carries a revision of our own.")
     }
 
-    fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
-        match moment {
-            Moment::Begins { node, nonce } => self.nodes[*node] = (Some(*nonce), HashSet::new()),
-            Moment::Applied { nonce, revision, .. } => {
+    fn observe(&mut self, _: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Begins { node, nonce } => self.nodes[*node] = (Some(*nonce), HashSet::new()),
+            Observation::Applied { nonce, revision, .. } => {
                 if let Some((_, own)) = self.nodes.iter_mut().find(|(known, _)| *known == Some(*nonce)) {
                     own.insert(*revision);
                 }
             }
-            Moment::Says { node, output: Output::Write(write), .. } => {
+            Observation::Output { node, output: Output::Write(write), .. } => {
                 let Action::Release { .. } = write.action else { return Ok(()) };
                 let own = match write.expect {
                     Expect::Absent => false,

@@ -6,7 +6,7 @@ use incumbent_core::store::Outcome;
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
-use crate::moment::{Moment, View};
+use crate::observation::{Observation, View};
 
 pub(super) struct ForeignAboveOurs {
     nodes: Vec<Node>,
@@ -19,7 +19,7 @@ struct Node {
     /// The highest revision handed to the campaign in the incarnation it knows.
     known: Revision,
     /// The known incarnation, and the time of the question that showed it.
-    life: Option<(Incarnation, Instant)>,
+    incarnation: Option<(Incarnation, Instant)>,
     blind: bool,
     /// A foreign record, tombstone or marker above all of that was just handed in.
     foreign: Option<Revision>,
@@ -35,19 +35,19 @@ impl ForeignAboveOurs {
 }
 
 impl Node {
-    fn hand(&mut self, input: &Input) {
+    fn observe_input(&mut self, input: &Input) {
         (self.foreign, self.proves_nothing) = (None, false);
         match input {
             // Its knowledge is of another incarnation; the next term shows which.
             Input::Inspected(Ok(info)) => {
                 // An answer to an older question shows nothing new.
-                if self.life.is_some_and(|(_, asked_at)| info.asked_at < asked_at) {
+                if self.incarnation.is_some_and(|(_, asked_at)| info.asked_at < asked_at) {
                     return;
                 }
-                if self.life.is_some_and(|(life, _)| life != info.incarnation) {
+                if self.incarnation.is_some_and(|(incarnation, _)| incarnation != info.incarnation) {
                     (self.blind, self.known) = (true, Revision(0));
                 }
-                self.life = Some((info.incarnation, info.asked_at));
+                self.incarnation = Some((info.incarnation, info.asked_at));
             }
             Input::Watched(entry) => {
                 let writer = match entry {
@@ -83,17 +83,17 @@ impl Oracle for ForeignAboveOurs {
         )
     }
 
-    fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
-        match moment {
-            Moment::Begins { node, nonce } => {
+    fn observe(&mut self, _: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Begins { node, nonce } => {
                 self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() }
             }
-            Moment::Hands { node, clock, input } => {
+            Observation::Input { node, clock, input } => {
                 let node = &mut self.nodes[*node];
                 node.latest = node.latest.max(*clock);
-                node.hand(input);
+                node.observe_input(input);
             }
-            Moment::Stands { node: place, campaign, .. } => {
+            Observation::Handled { node: place, campaign, .. } => {
                 let node = &mut self.nodes[*place];
                 let lease = campaign.lease();
                 if let (Some(revision), Some(lease)) = (node.foreign, lease) {
@@ -106,7 +106,7 @@ impl Oracle for ForeignAboveOurs {
                     node.deadline = lease.map(|lease| lease.deadline);
                 }
             }
-            Moment::Says { node: place, output: Output::Event(event), .. } => {
+            Observation::Output { node: place, output: Output::Event(event), .. } => {
                 let node = &mut self.nodes[*place];
                 let in_time = node.deadline.is_some_and(|deadline| node.latest < deadline);
                 if let Event::Won(term) = event

@@ -8,7 +8,7 @@ use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
 use crate::kind::Kind;
-use crate::moment::{Moment, View};
+use crate::observation::{Observation, View};
 
 /// Knows from the store itself whether a holder's record was changed.
 pub(super) struct NoLossWithoutCause {
@@ -33,16 +33,16 @@ impl NoLossWithoutCause {
         Self { nodes: vec![Node::default(); count], reset: Instant::ZERO }
     }
 
-    fn judge(&self, view: &View<'_>, node: &Node, term: &Term, reason: Reason) -> Result<(), String> {
-        let (life, revision) = (term.token.incarnation, term.token.sequence);
-        let taken = node.applied.iter().find(|(l, r, _)| (*l, *r) == (life, revision));
+    fn check(&self, view: &View<'_>, node: &Node, term: &Term, reason: Reason) -> Result<(), String> {
+        let (incarnation, revision) = (term.token.incarnation, term.token.sequence);
+        let taken = node.applied.iter().find(|(l, r, _)| (*l, *r) == (incarnation, revision));
         let Some(&(_, _, taken)) = taken else { return Ok(()) };
-        if view.promises.ever_went_back() || view.plan.has(Kind::OldLife) {
+        if view.promises.ever_went_back() || view.plan.has(Kind::OldIncarnation) {
             return Ok(());
         }
         let touched = node.disturbed > taken || self.reset > taken;
         match reason {
-            Reason::Usurped | Reason::Deleted if !touched => Err("nobody touched its record".into()),
+            Reason::Usurped | Reason::Deleted if !touched => Err("no other write touched its record".into()),
             Reason::StoreReset if self.reset <= taken => Err("the store is the same".into()),
             // A lowered maximum age moves the deadline in the same step.
             Reason::Expired if !touched && !view.plan.has(Kind::LowerAge) => match node.deadline {
@@ -64,13 +64,13 @@ impl Oracle for NoLossWithoutCause {
         )
     }
 
-    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
-        match moment {
-            Moment::Begins { node, nonce } => {
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Begins { node, nonce } => {
                 self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() };
             }
-            Moment::Remade { .. } => self.reset = view.now,
-            Moment::Key { entry } => {
+            Observation::Remade { .. } => self.reset = view.now,
+            Observation::Key { entry } => {
                 let owner = match entry {
                     Entry::Live(record) => record.stamp.map(|stamp| stamp.nonce),
                     _ => None,
@@ -79,26 +79,26 @@ impl Oracle for NoLossWithoutCause {
                     node.disturbed = view.now;
                 }
             }
-            Moment::Applied { nonce, life, revision, .. } => {
+            Observation::Applied { nonce, incarnation, revision, .. } => {
                 if let Some(node) = self.nodes.iter_mut().find(|node| node.nonce == Some(*nonce)) {
                     if node.applied.len() == 256 {
                         node.applied.pop_front();
                     }
-                    node.applied.push_back((*life, *revision, view.now));
+                    node.applied.push_back((*incarnation, *revision, view.now));
                 }
             }
-            Moment::Hands { node, clock, .. } => {
+            Observation::Input { node, clock, .. } => {
                 let node = &mut self.nodes[*node];
                 node.latest = node.latest.max(*clock);
             }
-            Moment::Stands { node, campaign, .. } => {
+            Observation::Handled { node, campaign, .. } => {
                 if let Some(lease) = campaign.lease() {
                     self.nodes[*node].deadline = Some(lease.deadline);
                 }
             }
-            Moment::Says { node, output: Output::Event(Event::Lost { term, reason }), .. } => {
-                let judged = self.judge(view, &self.nodes[*node], term, *reason);
-                return judged.map_err(|says| format!("c{node} lost {} ({reason}), but {says}", term.token));
+            Observation::Output { node, output: Output::Event(Event::Lost { term, reason }), .. } => {
+                let checked = self.check(view, &self.nodes[*node], term, *reason);
+                return checked.map_err(|says| format!("c{node} lost {} ({reason}), but {says}", term.token));
             }
             _ => {}
         }

@@ -9,14 +9,14 @@ use incumbent_core::record::{Entry, Nonce};
 use super::Oracle;
 use super::known::Work;
 use crate::kind::Kind;
-use crate::moment::{Moment, View};
+use crate::observation::{Observation, View};
 
-/// Judges the times without faults, between those of the script and in the calm: there every candidate can reach the store.
+/// Checks the times without faults, between those of the script and after them: there every candidate can reach the store.
 pub(super) struct OrphansGo {
     /// The number of active faults, and the time since there are none.
     faults: u32,
-    quiet: Option<Instant>,
-    calm: bool,
+    undisturbed: Option<Instant>,
+    quiet: bool,
     nodes: Vec<Node>,
     /// The owner of the record under the key.
     owner: Option<Nonce>,
@@ -28,25 +28,25 @@ struct Node {
     /// The time since it does not hold the key, although its record is there.
     orphaned: Option<Instant>,
     /// Whether it holds the key, as far as it knows.
-    seated: bool,
+    held: bool,
     /// The work of its term: the release waits for its end.
     work: Work,
 }
 
 impl OrphansGo {
     pub(super) fn new(count: usize) -> Self {
-        Self { faults: 0, quiet: None, calm: false, nodes: vec![Node::default(); count], owner: None }
+        Self { faults: 0, undisturbed: None, quiet: false, nodes: vec![Node::default(); count], owner: None }
     }
 
     fn check(&mut self, view: &View<'_>) -> Result<(), String> {
-        let Some(quiet) = self.quiet else { return Ok(()) };
+        let Some(undisturbed) = self.undisturbed else { return Ok(()) };
         // A candidate believes only after a lease that a store went back.
         if view.promises.ever_went_back() {
             return Ok(());
         }
         // A delayed message may still be under way when the fault is over.
         let slow = view.plan.has(Kind::Delay) || view.plan.has(Kind::SlowCommit);
-        if slow && !self.calm {
+        if slow && !self.quiet {
             return Ok(());
         }
         // Half a lease, or a whole one where messages are delayed; and never less than the sum of a store without a
@@ -54,13 +54,13 @@ impl OrphansGo {
         let bound = if slow { view.plan.lease } else { view.plan.lease / 2 }.max(Duration::from_secs(12));
         for (place, node) in self.nodes.iter_mut().enumerate() {
             let works = node.work == Work::Ends;
-            if node.nonce.is_none() || node.nonce != self.owner || node.seated || works {
+            if node.nonce.is_none() || node.nonce != self.owner || node.held || works {
                 node.orphaned = None;
                 continue;
             }
             let since = *node.orphaned.get_or_insert(view.now);
             // Before an incarnation of the store is a lease old no win is reported.
-            let lasted = view.now.since(since.max(quiet).max(view.made + view.plan.lease));
+            let lasted = view.now.since(since.max(undisturbed).max(view.made + view.plan.lease));
             // In a bucket with markers an orphan near its expiry waits for its marker.
             if lasted >= bound && !view.plan.markers {
                 return Err(format!("the orphan of c{place} has been there for {lasted:?}"));
@@ -92,20 +92,22 @@ impl Oracle for OrphansGo {
         ("I10", "Our own orphan never blocks the election for a full lease once the store is reachable.")
     }
 
-    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
-        match moment {
-            Moment::Calm => (self.faults, self.quiet, self.calm) = (0, Some(view.now), true),
-            Moment::Fault { kind, .. } if !keeps_away(*kind) => {}
-            Moment::Fault { begins: true, .. } => (self.faults, self.quiet) = (self.faults + 1, None),
-            Moment::Fault { begins: false, .. } => {
-                self.faults = self.faults.saturating_sub(1);
-                self.quiet = (self.faults == 0).then_some(view.now);
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Quiet => (self.faults, self.undisturbed, self.quiet) = (0, Some(view.now), true),
+            Observation::Fault { kind, .. } if !keeps_away(*kind) => {}
+            Observation::Fault { begins: true, .. } => {
+                (self.faults, self.undisturbed) = (self.faults + 1, None)
             }
-            Moment::Begins { node, nonce } => {
+            Observation::Fault { begins: false, .. } => {
+                self.faults = self.faults.saturating_sub(1);
+                self.undisturbed = (self.faults == 0).then_some(view.now);
+            }
+            Observation::Begins { node, nonce } => {
                 self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() };
             }
-            Moment::Ends { node } => self.nodes[*node] = Node::default(),
-            Moment::Key { entry } => {
+            Observation::Ends { node } => self.nodes[*node] = Node::default(),
+            Observation::Key { entry } => {
                 // Any change restarts the clock of an orphan.
                 self.owner = match entry {
                     Entry::Live(record) => record.stamp.map(|stamp| stamp.nonce),
@@ -114,18 +116,20 @@ impl Oracle for OrphansGo {
                 self.nodes.iter_mut().for_each(|node| node.orphaned = None);
                 return self.check(view);
             }
-            Moment::Hands { node, input, .. } => {
+            Observation::Input { node, input, .. } => {
                 let node = &mut self.nodes[*node];
                 if node.work == Work::Ends {
                     // The release waited for the work until now.
                     node.orphaned = None;
                 }
-                node.work.hand(input);
+                node.work.observe_input(input);
             }
-            Moment::Says { node, output: Output::Event(event), .. } => self.nodes[*node].work.hear(event),
-            Moment::Stands { node, campaign, .. } => {
-                let seated = matches!(campaign.state(), State::Holding | State::Leading | State::Draining);
-                self.nodes[*node].seated = seated;
+            Observation::Output { node, output: Output::Event(event), .. } => {
+                self.nodes[*node].work.observe_event(event)
+            }
+            Observation::Handled { node, campaign, .. } => {
+                let held = matches!(campaign.state(), State::Holding | State::Leading | State::Draining);
+                self.nodes[*node].held = held;
                 return self.check(view);
             }
             _ => {}

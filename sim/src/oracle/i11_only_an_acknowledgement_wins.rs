@@ -8,9 +8,9 @@ use incumbent_core::store::{Action, Outcome};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 
 use super::Oracle;
-use super::known::{Told, told};
+use super::known::{ReportedTerm, reported_term};
 use crate::kind::Kind;
-use crate::moment::{Moment, View};
+use crate::observation::{Observation, View};
 
 pub(super) struct Acknowledged {
     nodes: Vec<Node>,
@@ -29,26 +29,26 @@ struct Node {
     nonce: Option<Nonce>,
     /// The incarnations and revisions at which its acquires were really applied.
     applied: VecDeque<(Incarnation, Revision)>,
-    life: Option<Incarnation>,
+    incarnation: Option<Incarnation>,
     /// The first write sent in it.
     first: Option<Attempt>,
     /// The highest revision of this incarnation from the watch or an acknowledgement.
     known: Revision,
     /// The revision just acknowledged is below that.
     late: bool,
-    seated: bool,
+    held: bool,
 }
 
 impl Node {
-    fn hand(&mut self, clock: Instant, input: &Input) {
+    fn observe_input(&mut self, clock: Instant, input: &Input) {
         self.latest = self.latest.max(clock);
         self.late = false;
         if let Input::Inspected(Ok(info)) = input {
             self.asked = self.asked.max(info.asked_at);
         }
         match input {
-            Input::Inspected(Ok(info)) if self.life != Some(info.incarnation) => {
-                (self.life, self.known, self.first) = (Some(info.incarnation), Revision(0), None);
+            Input::Inspected(Ok(info)) if self.incarnation != Some(info.incarnation) => {
+                (self.incarnation, self.known, self.first) = (Some(info.incarnation), Revision(0), None);
                 self.shown = Revision(0);
             }
             Input::Watched(entry) => {
@@ -81,16 +81,18 @@ impl Node {
         if !self.acknowledged.contains(&token.sequence) {
             return Err(format!("won {token} without an acknowledgement"));
         }
-        let known =
-            view.plan.has(Kind::OldLife) || self.applied.contains(&(token.incarnation, token.sequence));
+        let known = view.plan.has(Kind::OldIncarnation)
+            || self.applied.contains(&(token.incarnation, token.sequence));
         if !known {
-            return Err(format!("won {token}, and its acquire was applied in another life of the store"));
+            return Err(format!(
+                "won {token}, and its acquire was applied in another incarnation of the store"
+            ));
         }
         let since = self.taken.filter(|(taken, _)| *taken == token.sequence).map(|(_, at)| at);
         let confirmed =
             view.plan.acked || self.shown >= token.sequence || since.is_none_or(|since| self.asked >= since);
         if !confirmed {
-            return Err(format!("won {token}, and nothing later shows in which life of the store"));
+            return Err(format!("won {token}, and nothing later shows in which incarnation of the store"));
         }
         Ok(())
     }
@@ -117,27 +119,27 @@ impl Oracle for Acknowledged {
         )
     }
 
-    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
-        match moment {
-            Moment::Begins { node, nonce } => {
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Begins { node, nonce } => {
                 self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() };
             }
-            Moment::Hands { node, clock, input } => self.nodes[*node].hand(*clock, input),
-            Moment::Applied { nonce, attempt, life, revision } => {
+            Observation::Input { node, clock, input } => self.nodes[*node].observe_input(*clock, input),
+            Observation::Applied { nonce, attempt, incarnation, revision } => {
                 let node = self.nodes.iter_mut().find(|node| node.nonce == Some(*nonce));
                 if let Some(node) = node.filter(|node| node.acquires.contains(attempt)) {
-                    keep(&mut node.applied, (*life, *revision));
+                    keep(&mut node.applied, (*incarnation, *revision));
                 }
             }
-            Moment::Stands { node: place, campaign, .. } => {
+            Observation::Handled { node: place, campaign, .. } => {
                 let node = &mut self.nodes[*place];
                 let holds = matches!(campaign.state(), State::Holding | State::Leading | State::Draining);
-                let seated = std::mem::replace(&mut node.seated, holds);
-                if node.late && holds && !seated {
-                    return Err(format!("c{place} took a seat by an acknowledgement that is history"));
+                let held = std::mem::replace(&mut node.held, holds);
+                if node.late && holds && !held {
+                    return Err(format!("c{place} became the holder by an acknowledgement that is history"));
                 }
             }
-            Moment::Says { node: place, output, .. } => {
+            Observation::Output { node: place, output, .. } => {
                 let node = &mut self.nodes[*place];
                 if let Output::Write(write) = output {
                     node.first.get_or_insert(write.attempt);
@@ -148,7 +150,7 @@ impl Oracle for Acknowledged {
                 if let Output::Event(Event::Warning(Warning::StoreReset { .. })) = output {
                     node.known = Revision(0);
                 }
-                if let Some(Told::Won(term)) = told(output) {
+                if let Some(ReportedTerm::Won(term)) = reported_term(output) {
                     return node.won(view, term.token).map_err(|says| format!("c{place} {says}"));
                 }
             }

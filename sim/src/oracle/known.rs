@@ -6,15 +6,15 @@ use incumbent_core::Instant;
 use incumbent_core::campaign::{Event, Input, Output, Reason, State, Term};
 
 /// A term that an output reports as won or lost.
-pub(super) enum Told {
+pub(super) enum ReportedTerm {
     Won(Term),
     Lost(Term),
 }
 
-pub(super) fn told(output: &Output) -> Option<Told> {
+pub(super) fn reported_term(output: &Output) -> Option<ReportedTerm> {
     match output {
-        Output::Event(Event::Won(term)) => Some(Told::Won(*term)),
-        Output::Event(Event::Lost { term, .. }) => Some(Told::Lost(*term)),
+        Output::Event(Event::Won(term)) => Some(ReportedTerm::Won(*term)),
+        Output::Event(Event::Lost { term, .. }) => Some(ReportedTerm::Lost(*term)),
         _ => None,
     }
 }
@@ -47,14 +47,14 @@ pub(super) enum Work {
 
 impl Work {
     /// Takes in an input before the campaign gets it.
-    pub(super) fn hand(&mut self, input: &Input) {
+    pub(super) fn observe_input(&mut self, input: &Input) {
         if matches!((&self, input), (Self::Ends, Input::Drained)) {
             *self = Self::None;
         }
     }
 
     /// Takes in an event of the campaign.
-    pub(super) fn hear(&mut self, event: &Event) {
+    pub(super) fn observe_event(&mut self, event: &Event) {
         *self = match event {
             Event::Won(_) => Self::Leads,
             Event::Draining { .. } => Self::Ends,

@@ -1,8 +1,7 @@
 //! The invariants, one a file, each with its statement; and rules whose breach breaks an invariant only by a rare accident.
 
 mod i01_one_leader;
-mod i01_with_go_peers;
-mod i02_told_and_in_time;
+mod i02_reported_and_in_time;
 mod i03_deadline_from_the_send;
 mod i04_tokens_grow;
 mod i05_won_and_lost_alternate;
@@ -13,14 +12,12 @@ mod i09_foreign_above_ours;
 mod i09_no_loss_without_cause;
 mod i10_orphans_go;
 mod i11_only_an_acknowledgement_wins;
-mod i12_another_life;
-mod i13_i14_replay;
-mod i15_order_of_the_calm;
-mod i15_somebody_leads;
+mod i12_another_incarnation;
+mod i15_a_candidate_leads;
+mod i15_orderly_changes;
 mod known;
 mod rule_leaving;
-mod rule_renewals;
-mod rule_requests;
+mod rule_times;
 mod rule_win_delay;
 
 use std::any::Any;
@@ -28,11 +25,10 @@ use std::fmt;
 
 use incumbent_core::Instant;
 
-use crate::moment::{Moment, View};
+use crate::observation::{Observation, View};
 use crate::plan::Plan;
-use crate::store::cluster::START;
-use i13_i14_replay::Replay;
-pub(crate) use i15_somebody_leads::SomebodyLeads;
+use crate::store::START;
+pub(crate) use i15_a_candidate_leads::ACandidateLeads;
 
 /// One invariant.
 pub(crate) trait Oracle {
@@ -40,7 +36,7 @@ pub(crate) trait Oracle {
     fn states(&self) -> (&'static str, &'static str);
 
     /// Checks an event. An error explains how the invariant is broken.
-    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String>;
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String>;
 }
 
 /// An invariant that does not hold.
@@ -81,19 +77,19 @@ impl fmt::Display for Violation {
 }
 
 /// All invariants together.
-pub(crate) struct Judges {
+pub(crate) struct Checkers {
     oracles: Vec<Box<dyn Oracle>>,
     /// Whether every campaign of this run has a twin.
     pub(crate) compare: bool,
     replay: Replay,
 }
 
-impl Judges {
+impl Checkers {
     pub(crate) fn new(plan: &Plan) -> Self {
         let count = plan.choice.candidates;
         let mut oracles: Vec<Box<dyn Oracle>> = vec![
             Box::new(i01_one_leader::OneLeader::new(count)),
-            Box::new(i02_told_and_in_time::ToldAndInTime::new(count)),
+            Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
             Box::new(i03_deadline_from_the_send::DeadlineFromTheSend::new(count)),
             Box::new(i04_tokens_grow::TokensGrow::new(count)),
             Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
@@ -104,23 +100,29 @@ impl Judges {
             Box::new(i09_no_loss_without_cause::NoLossWithoutCause::new(count)),
             Box::new(i10_orphans_go::OrphansGo::new(count)),
             Box::new(i11_only_an_acknowledgement_wins::Acknowledged::new(count)),
-            Box::new(i12_another_life::AnotherLife::new(count)),
-            Box::new(SomebodyLeads::new(count)),
-            Box::new(i15_order_of_the_calm::OrderOfTheCalm::new()),
-            Box::new(rule_renewals::Renewals::new(count)),
+            Box::new(i12_another_incarnation::AnotherIncarnation::new(count)),
+            Box::new(ACandidateLeads::new(count)),
+            Box::new(i15_orderly_changes::OrderlyChanges::new()),
+            Box::new(rule_times::Renewals::new(count)),
             Box::new(rule_win_delay::WinDelay::new(count)),
             Box::new(rule_leaving::Leaving::new(count)),
-            Box::new(rule_requests::Requests::new(count)),
+            Box::new(rule_times::Requests::new(count)),
         ];
         if plan.choice.peers > 0 {
-            oracles.push(Box::new(i01_with_go_peers::WithGoPeers::new(count, plan.choice.peers)));
+            oracles.push(Box::new(i01_one_leader::WithGoPeers::new(count, plan.choice.peers)));
         }
         Self { oracles, compare: plan.choice.seed.is_multiple_of(4), replay: Replay::new(count) }
     }
 
-    pub(crate) fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), Violation> {
+    pub(crate) fn observe(
+        &mut self,
+        view: &View<'_>,
+        observation: &Observation<'_>,
+    ) -> Result<(), Violation> {
         for oracle in &mut self.oracles {
-            oracle.see(view, moment).map_err(|says| Violation::new(oracle.states(), view.now, says))?;
+            oracle
+                .observe(view, observation)
+                .map_err(|says| Violation::new(oracle.states(), view.now, says))?;
         }
         Ok(())
     }
@@ -138,5 +140,31 @@ impl Judges {
     /// The violation of a twin that emitted another output.
     pub(crate) fn differs(&self, now: Instant, says: String) -> Violation {
         Violation::new(Replay::STATES, now, says)
+    }
+}
+
+/// I13 and I14, by twins: a second campaign gets the same seed and inputs, and for every reading of the clock that
+/// went back the latest one instead. It must emit the same.
+struct Replay {
+    latest: Vec<Instant>,
+}
+
+impl Replay {
+    const STATES: (&'static str, &'static str) = (
+        "I13, I14",
+        "A clock reading that goes back changes nothing; the same seed and inputs give the same outputs.",
+    );
+
+    fn new(count: usize) -> Self {
+        Self { latest: vec![Instant::ZERO; count] }
+    }
+
+    fn begins(&mut self, node: usize) {
+        self.latest[node] = Instant::ZERO;
+    }
+
+    fn latest(&mut self, node: usize, clock: Instant) -> Instant {
+        self.latest[node] = self.latest[node].max(clock);
+        self.latest[node]
     }
 }

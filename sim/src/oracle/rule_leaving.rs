@@ -8,7 +8,7 @@ use incumbent_core::store::Action;
 
 use super::Oracle;
 use super::known::Work;
-use crate::moment::{Moment, View};
+use crate::observation::{Observation, View};
 
 /// The longest time that a close waits for its release.
 const CLOSE: Duration = Duration::from_secs(2);
@@ -40,10 +40,10 @@ impl Leaving {
 }
 
 impl Node {
-    fn hand(&mut self, clock: Instant, input: &Input) {
+    fn observe_input(&mut self, clock: Instant, input: &Input) {
         self.latest = self.latest.max(clock);
         (self.asked, self.failed) = (false, false);
-        self.work.hand(input);
+        self.work.observe_input(input);
         match input {
             Input::Resign | Input::HandOver(_) => self.asked = self.leads,
             Input::Health(healthy) => {
@@ -59,8 +59,8 @@ impl Node {
         }
     }
 
-    fn hear(&mut self, event: &Event) -> Result<(), &'static str> {
-        self.work.hear(event);
+    fn observe_event(&mut self, event: &Event) -> Result<(), &'static str> {
+        self.work.observe_event(event);
         match event {
             Event::Won(_) if self.unhealthy => return Err("wins and is unhealthy"),
             Event::Draining { until, .. } => self.draining = Some(*until),
@@ -86,11 +86,11 @@ impl Oracle for Leaving {
         )
     }
 
-    fn see(&mut self, _: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
-        match moment {
-            Moment::Begins { node, .. } => self.nodes[*node] = Node::default(),
-            Moment::Hands { node, clock, input } => self.nodes[*node].hand(*clock, input),
-            Moment::Stands { node: place, campaign, .. } => {
+    fn observe(&mut self, _: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Begins { node, .. } => self.nodes[*node] = Node::default(),
+            Observation::Input { node, clock, input } => self.nodes[*node].observe_input(*clock, input),
+            Observation::Handled { node: place, campaign, .. } => {
                 let node = &mut self.nodes[*place];
                 let led = std::mem::replace(&mut node.leads, campaign.lease().is_some());
                 if led && !node.leads {
@@ -104,22 +104,22 @@ impl Oracle for Leaving {
                     return Err(format!("c{place} is closing and still {:?}", campaign.state()));
                 }
             }
-            Moment::Says { node, output: Output::Event(event), .. } => {
-                return self.nodes[*node].hear(event).map_err(|says| format!("c{node} {says}"));
+            Observation::Output { node, output: Output::Event(event), .. } => {
+                return self.nodes[*node].observe_event(event).map_err(|says| format!("c{node} {says}"));
             }
-            Moment::Says { node: place, campaign, output: Output::Write(write) } => {
+            Observation::Output { node: place, campaign, output: Output::Write(write) } => {
                 let node = &self.nodes[*place];
                 // After the end of the lease there is nothing left to wait for.
                 let lasts = node.latest < node.lost + campaign.lease_time();
                 let waits = campaign.state() == State::Releasing && node.work == Work::Ends && lasts;
                 if waits && matches!(write.action, Action::Release { .. }) {
-                    return Err(format!("c{place} releases the seat while the work of its term goes on"));
+                    return Err(format!("c{place} releases its lease while the work of its term goes on"));
                 }
                 if waits {
                     return Err(format!("c{place} lost its term, its work goes on, and it sends {write:?}"));
                 }
             }
-            Moment::Says { node: place, output: Output::WakeAt(_), .. } => {
+            Observation::Output { node: place, output: Output::WakeAt(_), .. } => {
                 let node = &self.nodes[*place];
                 if node.leads && node.asked && node.draining.is_none() {
                     return Err(format!("c{place} was asked to leave and leads on"));

@@ -9,9 +9,9 @@ use incumbent_core::store::{Action, Expect, Outcome};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
-use super::known::{Told, lease_end, told};
+use super::known::{ReportedTerm, lease_end, reported_term};
 use crate::kind::Kind;
-use crate::moment::{Moment, View};
+use crate::observation::{Observation, View};
 use crate::plan::Plan;
 
 /// The largest age of a stale clock reading, which makes first observations too early.
@@ -29,7 +29,7 @@ struct Deletion {
     /// The revision of the record, and the time at which it was written.
     record: Option<Revision>,
     written: Instant,
-    /// The number of releases since then, each of which passed on the rest of the wait by a reading of its own.
+    /// The number of releases since then: each passed on the rest of the wait by its own clock.
     passed_on: u32,
 }
 
@@ -53,7 +53,7 @@ struct Node {
     nonce: Option<Nonce>,
     latest: Instant,
     /// The incarnation of the store it knows, and whether it has observed a foreign record since it knows that.
-    life: Option<Incarnation>,
+    incarnation: Option<Incarnation>,
     saw_a_record: bool,
     /// The last foreign record that it observed, if nothing else since.
     last_seen: Option<Revision>,
@@ -127,7 +127,7 @@ impl WinDelay {
             return Ok(());
         };
         let sound = view.promises.one_leader(view.now) && !view.promises.excuses(view.now, place);
-        if !sound || term.token.incarnation != view.life || view.promises.ever_went_back() {
+        if !sound || term.token.incarnation != view.incarnation || view.promises.ever_went_back() {
             return Ok(());
         }
         let others = taken.deletion.filter(|it| it.whose.is_none() || it.whose != self.nodes[place].nonce);
@@ -159,18 +159,18 @@ impl Oracle for WinDelay {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "win delay",
-            "After a deletion nobody is told a win before the lease of whoever was deleted is over, nor without a \
-             renewal; in a bucket with markers nobody wins from a record of its own whose time is over.",
+            "After a deletion no win is reported before the lease of the deleted holder is over, nor without a \
+             renewal; in a bucket with markers no candidate wins from a record of its own whose time is over.",
         )
     }
 
-    fn see(&mut self, view: &View<'_>, moment: &Moment<'_>) -> Result<(), String> {
-        match moment {
-            Moment::Begins { node, nonce } => {
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Begins { node, nonce } => {
                 self.leases.insert(*nonce, view.plan.settings[*node].lease);
                 self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() }
             }
-            Moment::Remade { max_age } => {
+            Observation::Remade { max_age } => {
                 // No win is reported here whose lease is longer: a writer for another incarnation counts on none here.
                 self.longest = if view.plan.has(Kind::RaiseAge) { Duration::MAX } else { *max_age };
                 self.made = view.now;
@@ -179,13 +179,13 @@ impl Oracle for WinDelay {
                     .iter_mut()
                     .for_each(|node| node.sent.iter_mut().for_each(|sent| sent.revision = None));
             }
-            Moment::Key { entry } => {
-                let by_somebody = match entry {
+            Observation::Key { entry } => {
+                let by_another = match entry {
                     Entry::Deleted { .. } => true,
-                    Entry::Released(release) => release.incarnation != view.life,
+                    Entry::Released(release) => release.incarnation != view.incarnation,
                     Entry::Vacant | Entry::Live(_) | Entry::Expired { .. } => false,
                 };
-                if by_somebody {
+                if by_another {
                     let record = self.key.live();
                     let whose = record.and_then(|record| record.stamp).map(|stamp| stamp.nonce);
                     // A holder that still waits states a longer lease than its own.
@@ -205,16 +205,16 @@ impl Oracle for WinDelay {
                 }
                 (self.key, self.written) = ((*entry).clone(), view.now);
             }
-            Moment::Applied { nonce, attempt, revision, .. } => {
+            Observation::Applied { nonce, attempt, revision, .. } => {
                 if let Some(place) = self.nodes.iter().position(|node| node.nonce == Some(*nonce)) {
                     self.applied(view.plan, place, *attempt, *revision);
                 }
             }
-            Moment::Hands { node, clock, input } => {
+            Observation::Input { node, clock, input } => {
                 let node = &mut self.nodes[*node];
                 node.latest = node.latest.max(*clock);
                 if let Input::Inspected(Ok(info)) = input
-                    && node.life.replace(info.incarnation) != Some(info.incarnation)
+                    && node.incarnation.replace(info.incarnation) != Some(info.incarnation)
                 {
                     node.saw_a_record = false;
                 }
@@ -236,7 +236,7 @@ impl Oracle for WinDelay {
                     taken.acknowledged = taken.acknowledged.or(Some(node.latest));
                 }
             }
-            Moment::Says { node: place, output, .. } => {
+            Observation::Output { node: place, output, .. } => {
                 if let Output::Write(write) = output {
                     let node = &mut self.nodes[*place];
                     if node.sent.len() == 64 {
@@ -252,7 +252,7 @@ impl Oracle for WinDelay {
                         before: Instant::NEVER,
                     });
                 }
-                if let Some(Told::Won(term)) = told(output) {
+                if let Some(ReportedTerm::Won(term)) = reported_term(output) {
                     return self.won(view, *place, &term).map_err(|says| format!("c{place} {says}"));
                 }
             }

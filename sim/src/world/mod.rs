@@ -1,12 +1,12 @@
 //! The world of a run: candidates, a network and a store, driven by a queue of events.
 
-mod calm;
-mod hub;
+mod driver;
+mod faults;
 mod network;
 mod node;
 mod peer;
+mod quiet;
 mod serve;
-mod strike;
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -19,20 +19,18 @@ use incumbent_core::{Incarnation, Instant, Revision};
 use crate::clock::Clock;
 use crate::dice::Dice;
 use crate::kind::Kind;
-use crate::moment::{Audience, Moment, View};
-use crate::oracle::Judges;
+use crate::observation::{Observation, Observers, View};
+use crate::oracle::Checkers;
 use crate::plan::{DRIFT, Plan};
 use crate::promise::Promises;
 use crate::queue::Queue;
+use crate::recording::Recorded;
 use crate::report::Tally;
-use crate::store::Bucket;
-use crate::store::Cluster;
-use crate::store::cluster::START;
-use crate::tape::Recorded;
+use crate::store::{Bucket, Cluster, START};
 use crate::timeline::Timeline;
 pub(crate) use node::Node;
-use node::{Ask, Hears};
-use peer::{Peer, Turn};
+use node::{Incoming, Request};
+use peer::{Peer, PeerEvent};
 
 /// A future event.
 #[derive(Debug)]
@@ -47,18 +45,18 @@ pub(crate) enum Event {
         process: u64,
     },
     /// A request arrives at a server.
-    Ask {
+    Request {
         node: usize,
         process: u64,
         server: usize,
-        ask: Ask,
+        request: Request,
         copy: bool,
     },
     /// A message arrives at a candidate.
-    Hear {
+    Deliver {
         node: usize,
         process: u64,
-        hears: Hears,
+        incoming: Incoming,
     },
     /// A candidate's client tries the next server.
     Connect {
@@ -74,7 +72,7 @@ pub(crate) enum Event {
     /// An event of a candidate of other software.
     Peer {
         peer: usize,
-        turn: Turn,
+        event: PeerEvent,
     },
     Resume(usize),
     Commit(u64),
@@ -82,12 +80,12 @@ pub(crate) enum Event {
     Erase(Incarnation, Revision),
     Elect(u64),
     Remake(Remaking),
-    Strike(usize),
-    Relent(usize),
-    Calm,
+    BeginFault(usize),
+    EndFault(usize),
+    Quiet,
     /// An operator helps the candidates that stay out.
     Operator,
-    /// An orderly change, in the calm: the first or the second.
+    /// An orderly change after the faults: the first or the second.
     Order(u32),
     Over,
 }
@@ -110,7 +108,7 @@ pub(crate) struct Proposal {
     process: u64,
     server: usize,
     write: Write,
-    life: Incarnation,
+    incarnation: Incarnation,
     /// Its leader is gone: it may commit under another one, without an answer.
     stalled: bool,
     survives: bool,
@@ -130,14 +128,14 @@ pub(crate) struct World {
     peers: Vec<Peer>,
     processes: u64,
     /// The number of active faults of each kind.
-    weather: [u32; Kind::ALL.len()],
+    active: [u32; Kind::ALL.len()],
     /// The candidates that the script's faults hit, for when they end.
     hit: Vec<Vec<usize>>,
-    calm: bool,
+    quiet: bool,
     promises: Promises,
-    pub(crate) audience: Audience,
+    pub(crate) observers: Observers,
     pub(crate) trace: Option<String>,
-    pub(crate) tape: Option<Vec<Recorded>>,
+    pub(crate) recording: Option<Vec<Recorded>>,
 }
 
 impl World {
@@ -165,32 +163,32 @@ impl World {
             nodes,
             peers: Vec::new(),
             processes: 0,
-            weather: [0; Kind::ALL.len()],
+            active: [0; Kind::ALL.len()],
             hit: vec![Vec::new(); plan.script.last().map_or(0, |fault| fault.place + 1)],
-            calm: false,
+            quiet: false,
             promises: Promises::new(&plan),
-            audience: Audience {
-                judges: Judges::new(&plan),
+            observers: Observers {
+                checkers: Checkers::new(&plan),
                 tally: Tally::default(),
                 timeline: timeline.then(|| Timeline::new(&plan)),
                 violation: None,
             },
             trace: trace.then(String::new),
-            tape: None,
+            recording: None,
             plan,
         };
         world.set_skew();
         for node in 0..world.nodes.len() {
             let drawn = world.nodes[node].dice.millis(0, 2_000);
             let wait = world.plan.begins.as_ref().map_or(drawn, |begins| begins[node]);
-            world.born(node, wait);
+            world.start_process(node, wait);
         }
         world.peers_begin();
         for fault in world.plan.script.clone().iter() {
-            world.queue.put(START + fault.from, Event::Strike(fault.place));
+            world.queue.put(START + fault.from, Event::BeginFault(fault.place));
         }
-        world.after(world.plan.stormy, Event::Calm);
-        world.after(world.plan.stormy + world.plan.calm(), Event::Over);
+        world.after(world.plan.faulty, Event::Quiet);
+        world.after(world.plan.faulty + world.plan.quiet(), Event::Over);
         world
     }
 
@@ -199,16 +197,16 @@ impl World {
         while let Some((at, event)) = self.queue.take() {
             self.now = at;
             if matches!(event, Event::Over) {
-                self.see(&Moment::Over);
+                self.observe(&Observation::Over);
                 break;
             }
             self.happen(event);
-            if self.audience.violation.is_some() {
+            if self.observers.violation.is_some() {
                 break;
             }
         }
-        self.audience.tally.runs = 1;
-        self.audience.tally.time = self.now.since(START);
+        self.observers.tally.runs = 1;
+        self.observers.tally.time = self.now.since(START);
     }
 
     fn happen(&mut self, event: Event) {
@@ -223,14 +221,14 @@ impl World {
                     self.wake(node);
                 }
             }
-            Event::Ask { node, process, server, ask, copy } => {
-                if self.is_present(node, process) || matches!(ask, Ask::Write(_)) {
-                    self.serve(node, process, server, ask, copy);
+            Event::Request { node, process, server, request, copy } => {
+                if self.is_present(node, process) || matches!(request, Request::Write(_)) {
+                    self.serve(node, process, server, request, copy);
                 }
             }
-            Event::Hear { node, process, hears } => {
+            Event::Deliver { node, process, incoming } => {
                 if self.is_present(node, process) {
-                    self.hear(node, hears);
+                    self.deliver(node, incoming);
                 }
             }
             Event::Connect { node, process } => {
@@ -240,20 +238,20 @@ impl World {
             }
             Event::WatchAgain { node, process, number } => {
                 let watch = &self.nodes[node].watch;
-                if self.is_present(node, process) && watch.number == number && !watch.stands {
-                    self.hear(node, Hears::Gap { number });
+                if self.is_present(node, process) && watch.number == number && !watch.ready {
+                    self.deliver(node, Incoming::Gap { number });
                 }
             }
-            Event::Peer { peer, turn } => self.peer(peer, turn),
+            Event::Peer { peer, event } => self.peer(peer, event),
             Event::Resume(node) => self.resume(node),
             Event::Commit(number) => self.commit(number),
-            Event::Expire(life, revision) => self.expire(life, revision),
-            Event::Erase(life, revision) => self.erase(life, revision),
+            Event::Expire(incarnation, revision) => self.expire(incarnation, revision),
+            Event::Erase(incarnation, revision) => self.erase(incarnation, revision),
             Event::Elect(number) => self.elect(number),
             Event::Remake(remaking) => self.remake(remaking),
-            Event::Strike(place) => self.strike(place),
-            Event::Relent(place) => self.relent(place),
-            Event::Calm => self.become_calm(),
+            Event::BeginFault(place) => self.begin_fault(place),
+            Event::EndFault(place) => self.end_fault(place),
+            Event::Quiet => self.end_all_faults(),
             Event::Operator => self.operator(),
             Event::Order(turn) => self.order(turn),
             Event::Over => {}
@@ -271,19 +269,19 @@ impl World {
 
     /// Whether a fault of a kind is active.
     fn is_on(&self, kind: Kind) -> bool {
-        self.weather[kind as usize] > 0
+        self.active[kind as usize] > 0
     }
 
     /// Shows an event to all observers.
-    fn see(&mut self, moment: &Moment<'_>) {
+    fn observe(&mut self, observation: &Observation<'_>) {
         let view = View::new(self.now, &self.plan, &self.promises, &self.cluster.bucket);
-        self.audience.see(&view, moment);
+        self.observers.observe(&view, observation);
     }
 
     /// Records an input or output for another machine, where that is wanted.
     fn record(&mut self, recorded: impl FnOnce() -> Recorded) {
-        if let Some(tape) = &mut self.tape {
-            tape.push(recorded());
+        if let Some(recording) = &mut self.recording {
+            recording.push(recorded());
         }
     }
 
@@ -311,15 +309,15 @@ impl World {
     fn key_changed(&mut self) {
         let entry = self.cluster.bucket.entry();
         self.note(|trace| write!(trace, "store: {}", brief(&entry)));
-        self.see(&Moment::Key { entry: &entry });
+        self.observe(&Observation::Key { entry: &entry });
         if self.plan.has(Kind::Restore) || self.plan.has(Kind::LostWrites) {
             if self.history.len() == 512 {
                 self.history.pop_front();
             }
             self.history.push_back((self.now, self.cluster.bucket.clone()));
         }
-        let (life, sequence) = (self.cluster.bucket.incarnation, self.cluster.bucket.sequence);
-        self.promises.holds(self.now, life, sequence, self.cluster.bucket.revision());
+        let (incarnation, sequence) = (self.cluster.bucket.incarnation, self.cluster.bucket.sequence);
+        self.promises.holds(self.now, incarnation, sequence, self.cluster.bucket.revision());
         self.expire_later();
         if entry != Entry::Vacant {
             self.publish(&entry);

@@ -5,48 +5,51 @@ use std::time::Duration;
 use incumbent_core::Instant;
 use incumbent_core::record::Entry;
 
-use super::node::{Ask, Hears};
+use super::node::{Incoming, Request};
 use super::{Event, World};
 use crate::kind::Kind;
 
 impl World {
     /// Sends a candidate's request to its server.
-    pub(super) fn send(&mut self, node: usize, ask: Ask) {
-        if self.nodes[node].mute > 0 {
+    pub(super) fn send(&mut self, node: usize, request: Request) {
+        if self.nodes[node].cut_out > 0 {
             if self.nodes[node].queueing > 0 {
-                self.nodes[node].outbox.push(ask);
+                self.nodes[node].outbox.push(request);
             }
             return;
         }
         let (process, server) = (self.nodes[node].process, self.nodes[node].server);
         if self.is_on(Kind::Duplication) && self.nodes[node].dice.percent(20) {
             let latency = self.latency(node);
-            self.after(latency, Event::Ask { node, process, server, ask: ask.clone(), copy: true });
+            self.after(
+                latency,
+                Event::Request { node, process, server, request: request.clone(), copy: true },
+            );
         }
         if !self.is_lost(node) {
             let latency = self.latency(node);
-            self.after(latency, Event::Ask { node, process, server, ask, copy: false });
+            self.after(latency, Event::Request { node, process, server, request, copy: false });
         }
     }
 
     /// Sends the requests that a client queued while it was cut off.
     pub(super) fn flush(&mut self, node: usize) {
-        for ask in std::mem::take(&mut self.nodes[node].outbox) {
-            self.send(node, ask);
+        for request in std::mem::take(&mut self.nodes[node].outbox) {
+            self.send(node, request);
         }
     }
 
     /// Sends a message to a candidate.
-    pub(super) fn answer(&mut self, node: usize, process: u64, hears: Hears) {
-        if self.nodes[node].deaf > 0 || self.is_lost(node) {
+    pub(super) fn answer(&mut self, node: usize, process: u64, incoming: Incoming) {
+        if self.nodes[node].cut_in > 0 || self.is_lost(node) {
             return;
         }
         if self.is_on(Kind::Duplication) && self.nodes[node].dice.percent(20) {
             let latency = self.latency(node);
-            self.after(latency, Event::Hear { node, process, hears: hears.clone() });
+            self.after(latency, Event::Deliver { node, process, incoming: incoming.clone() });
         }
         let latency = self.latency(node);
-        self.after(latency, Event::Hear { node, process, hears });
+        self.after(latency, Event::Deliver { node, process, incoming });
     }
 
     /// Sends the present entry of the key to the watches that are ready.
@@ -57,14 +60,14 @@ impl World {
     }
 
     pub(super) fn publish_to(&mut self, node: usize, entry: &Entry) {
-        let Some((life, server)) = self.nodes[node].watch.on else { return };
-        let hears_of_it = self.nodes[node].alive
-            && life == self.cluster.bucket.incarnation
+        let Some((incarnation, server)) = self.nodes[node].watch.on else { return };
+        let is_reached = self.nodes[node].alive
+            && incarnation == self.cluster.bucket.incarnation
             && self.cluster.is_up(server)
-            && self.nodes[node].deaf == 0;
-        if !hears_of_it
+            && self.nodes[node].cut_in == 0;
+        if !is_reached
             || self.is_lost(node)
-            || self.is_on(Kind::DeafWatch) && self.nodes[node].dice.percent(50)
+            || self.is_on(Kind::SilentWatch) && self.nodes[node].dice.percent(50)
         {
             return;
         }
@@ -73,15 +76,16 @@ impl World {
             if self.nodes[node].dice.percent(30) {
                 // The next message shows a gap, a heartbeat at the latest.
                 let wait = self.nodes[node].dice.millis(1, 5_000);
-                return self.after(wait, Event::Hear { node, process, hears: Hears::Gap { number } });
+                return self
+                    .after(wait, Event::Deliver { node, process, incoming: Incoming::Gap { number } });
             }
             let held = self.nodes[node].dice.millis(1, self.plan.lease.as_millis() as u64);
             let watch = &mut self.nodes[node].watch;
             watch.last = watch.last.max(self.now + held);
         }
         let at = self.watch_latency(node);
-        let hears = Hears::Watched { number, life, entry: entry.clone() };
-        self.queue.put(at, Event::Hear { node, process, hears });
+        let incoming = Incoming::Watched { number, incarnation, entry: entry.clone() };
+        self.queue.put(at, Event::Deliver { node, process, incoming });
     }
 
     /// The arrival of the next message of a watch: no earlier than the last.

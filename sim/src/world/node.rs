@@ -17,7 +17,7 @@ pub(crate) const CANDIDATE: CampaignId = 1;
 
 /// A request of a candidate to the store.
 #[derive(Clone, Debug)]
-pub(crate) enum Ask {
+pub(crate) enum Request {
     Write(Write),
     Read(ReadId),
     Inspect { number: u64, asked_at: Instant },
@@ -26,15 +26,15 @@ pub(crate) enum Ask {
 
 /// A message that arrives at a candidate.
 #[derive(Clone, Debug)]
-pub(crate) enum Hears {
+pub(crate) enum Incoming {
     /// The answer to a question.
     Input(Input),
     /// A command of its user.
     Command(Command),
     /// A watch is ready, and reports the present entry.
-    Stands { number: u64, life: Incarnation, entry: Entry },
+    WatchReady { number: u64, incarnation: Incarnation, entry: Entry },
     /// A watch reports a change.
-    Watched { number: u64, life: Incarnation, entry: Entry },
+    Watched { number: u64, incarnation: Incarnation, entry: Entry },
     /// A watch missed something, and ends.
     Gap { number: u64 },
     /// A new connection is ready.
@@ -59,13 +59,13 @@ pub(crate) struct Node {
     /// The rate of its clock when nothing is wrong with it.
     pub(crate) rate: i64,
     pub(crate) stopped_until: Instant,
-    pub(crate) backlog: VecDeque<Hears>,
+    pub(crate) backlog: VecDeque<Incoming>,
     pub(crate) server: usize,
     /// The numbers of faults that cut off its messages, cut off its inputs, and let its client queue.
-    pub(crate) mute: u32,
-    pub(crate) deaf: u32,
+    pub(crate) cut_out: u32,
+    pub(crate) cut_in: u32,
     pub(crate) queueing: u32,
-    pub(crate) outbox: Vec<Ask>,
+    pub(crate) outbox: Vec<Request>,
     pub(crate) denied: u32,
     /// The number of faults that make its client slow to read its watch.
     pub(crate) slow: u32,
@@ -92,7 +92,7 @@ pub(crate) struct Watch {
     /// The one incarnation it watches and its server, once it is ready.
     pub(crate) on: Option<(Incarnation, usize)>,
     /// Whether the candidate knows that it is ready.
-    pub(crate) stands: bool,
+    pub(crate) ready: bool,
     /// It ended, and does not begin again.
     pub(crate) over: bool,
     /// The arrival of its last message: they arrive in order.
@@ -115,8 +115,8 @@ impl Node {
             stopped_until: Instant::ZERO,
             backlog: VecDeque::new(),
             server,
-            mute: 0,
-            deaf: 0,
+            cut_out: 0,
+            cut_in: 0,
             queueing: 0,
             outbox: Vec::new(),
             denied: 0,
@@ -142,10 +142,10 @@ impl Node {
     }
 
     /// Notes a revision before the campaign gets it.
-    pub(crate) fn sees(&mut self, revision: Option<Revision>) {
-        if let (Some(life), Some(revision)) = (self.inspected(), revision) {
-            if self.seen.0 != life {
-                self.seen = (life, revision);
+    pub(crate) fn note_revision(&mut self, revision: Option<Revision>) {
+        if let (Some(incarnation), Some(revision)) = (self.inspected(), revision) {
+            if self.seen.0 != incarnation {
+                self.seen = (incarnation, revision);
             }
             self.seen.1 = self.seen.1.max(revision);
         }
@@ -164,7 +164,7 @@ impl Node {
 
 impl Watch {
     pub(crate) fn new(number: u64) -> Self {
-        Self { number, on: None, stands: false, over: false, last: Instant::ZERO }
+        Self { number, on: None, ready: false, over: false, last: Instant::ZERO }
     }
 
     /// Ends it; its remaining messages do not reach the candidate.

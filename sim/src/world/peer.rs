@@ -12,9 +12,8 @@ use incumbent_core::record::{Entry, Headers, Kind as Message};
 use super::{Event, World};
 use crate::dice::Dice;
 use crate::kind::Kind;
-use crate::moment::Moment;
-use crate::store::Route;
-use crate::store::bucket::Put;
+use crate::observation::Observation;
+use crate::store::{Put, Route};
 
 /// The stream of the first one's random numbers.
 const STREAM: u64 = 0x2_0000;
@@ -29,27 +28,27 @@ const LATER: Duration = Duration::from_millis(50);
 pub(crate) struct Peer {
     dice: Dice,
     /// Counts its requests; an answer to an earlier one is ignored.
-    turn: u64,
+    request: u64,
     /// Its last revision, while it holds the key as far as it knows.
     held: Option<Revision>,
     /// Counts its successful acquires.
-    seat: u64,
+    acquires: u64,
     pub(crate) leads: bool,
 }
 
 /// An event of such a candidate.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Turn {
+pub(crate) enum PeerEvent {
     /// It creates the key, or updates it.
-    Ask,
+    Request,
     /// That request arrives at the store.
-    Arrive { turn: u64, expect: Option<Revision> },
+    Arrive { request: u64, expect: Option<Revision> },
     /// The answer arrives: the new revision, or a refusal.
-    Answer { turn: u64, revision: Option<Revision> },
+    Answer { request: u64, revision: Option<Revision> },
     /// No answer came.
-    GiveUp { turn: u64 },
+    GiveUp { request: u64 },
     /// The win is reported, if it still holds the key since that acquire.
-    Told { seat: u64 },
+    Report { acquires: u64 },
 }
 
 impl World {
@@ -58,8 +57,8 @@ impl World {
         for peer in 0..self.plan.choice.peers {
             let mut dice = Dice::new(self.plan.choice.seed, STREAM + peer as u64);
             let splay = dice.millis(0, self.peer_interval().as_millis() as u64);
-            self.peers.push(Peer { dice, turn: 0, held: None, seat: 0, leads: false });
-            self.after(splay, Event::Peer { peer, turn: Turn::Ask });
+            self.peers.push(Peer { dice, request: 0, held: None, acquires: 0, leads: false });
+            self.after(splay, Event::Peer { peer, event: PeerEvent::Request });
         }
     }
 
@@ -67,42 +66,46 @@ impl World {
         self.plan.max_age * 3 / 4
     }
 
-    pub(super) fn peer(&mut self, peer: usize, turn: Turn) {
-        match turn {
-            Turn::Ask => self.peer_asks(peer),
-            Turn::Arrive { turn, expect } => self.peer_arrives(peer, turn, expect),
-            Turn::Answer { turn, revision } if self.peers[peer].turn == turn => {
-                self.peer_hears(peer, revision)
+    pub(super) fn peer(&mut self, peer: usize, event: PeerEvent) {
+        match event {
+            PeerEvent::Request => self.peer_requests(peer),
+            PeerEvent::Arrive { request, expect } => self.peer_arrives(peer, request, expect),
+            PeerEvent::Answer { request, revision } if self.peers[peer].request == request => {
+                self.peer_answered(peer, revision)
             }
-            Turn::GiveUp { turn } if self.peers[peer].turn == turn => self.peer_hears(peer, None),
-            Turn::Told { seat } if self.peers[peer].held.is_some() && self.peers[peer].seat == seat => {
+            PeerEvent::GiveUp { request } if self.peers[peer].request == request => {
+                self.peer_answered(peer, None)
+            }
+            PeerEvent::Report { acquires }
+                if self.peers[peer].held.is_some() && self.peers[peer].acquires == acquires =>
+            {
                 self.peer_leads(peer, true)
             }
-            Turn::Answer { .. } | Turn::GiveUp { .. } | Turn::Told { .. } => {}
+            PeerEvent::Answer { .. } | PeerEvent::GiveUp { .. } | PeerEvent::Report { .. } => {}
         }
     }
 
-    fn peer_asks(&mut self, peer: usize) {
-        self.peers[peer].turn += 1;
-        let (turn, expect) = (self.peers[peer].turn, self.peers[peer].held);
+    fn peer_requests(&mut self, peer: usize) {
+        self.peers[peer].request += 1;
+        let (request, expect) = (self.peers[peer].request, self.peers[peer].held);
         // A ticker: the next request comes in its time, also while this one is under way.
-        self.after(self.peer_interval(), Event::Peer { peer, turn: Turn::Ask });
-        self.after(TIMEOUT, Event::Peer { peer, turn: Turn::GiveUp { turn } });
-        self.peer_sends(peer, Turn::Arrive { turn, expect });
+        self.after(self.peer_interval(), Event::Peer { peer, event: PeerEvent::Request });
+        self.after(TIMEOUT, Event::Peer { peer, event: PeerEvent::GiveUp { request } });
+        self.peer_sends(peer, PeerEvent::Arrive { request, expect });
     }
 
     /// Sends a message through the network, either way.
-    fn peer_sends(&mut self, peer: usize, turn: Turn) {
+    fn peer_sends(&mut self, peer: usize, event: PeerEvent) {
         let (lost, late) = (self.is_on(Kind::Loss), self.is_on(Kind::Delay));
         let dice = &mut self.peers[peer].dice;
         if lost && dice.percent(15) {
             return;
         }
         let latency = if late && dice.percent(15) { dice.millis(1, 12_000) } else { dice.micros(100, 3_000) };
-        self.after(latency, Event::Peer { peer, turn });
+        self.after(latency, Event::Peer { peer, event });
     }
 
-    fn peer_arrives(&mut self, peer: usize, turn: u64, expect: Option<Revision>) {
+    fn peer_arrives(&mut self, peer: usize, request: u64, expect: Option<Revision>) {
         let server = peer % self.plan.replicas;
         let Route::Leader(_) = self.cluster.route(server) else { return };
         let bucket = &self.cluster.bucket;
@@ -121,17 +124,17 @@ impl World {
             self.key_changed();
             self.cluster.bucket.revision()
         });
-        self.peer_sends(peer, Turn::Answer { turn, revision });
+        self.peer_sends(peer, PeerEvent::Answer { request, revision });
     }
 
-    fn peer_hears(&mut self, peer: usize, revision: Option<Revision>) {
-        self.peers[peer].turn += 1;
+    fn peer_answered(&mut self, peer: usize, revision: Option<Revision>) {
+        self.peers[peer].request += 1;
         let interval = self.peer_interval();
         match revision {
             Some(_) if self.peers[peer].held.is_none() => {
-                self.peers[peer].seat += 1;
-                let seat = self.peers[peer].seat;
-                self.after(interval + LATER, Event::Peer { peer, turn: Turn::Told { seat } });
+                self.peers[peer].acquires += 1;
+                let acquires = self.peers[peer].acquires;
+                self.after(interval + LATER, Event::Peer { peer, event: PeerEvent::Report { acquires } });
             }
             None if self.peers[peer].leads => self.peer_leads(peer, false),
             _ => {}
@@ -142,6 +145,6 @@ impl World {
     fn peer_leads(&mut self, peer: usize, leads: bool) {
         self.note(|trace| write!(trace, "go-{peer}: {}", if leads { "OnWon" } else { "OnLost" }));
         self.peers[peer].leads = leads;
-        self.see(&Moment::Peer { peer, leads });
+        self.observe(&Observation::Peer { peer, leads });
     }
 }

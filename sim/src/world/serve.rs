@@ -8,13 +8,12 @@ use incumbent_core::session::Input;
 use incumbent_core::store::{Action, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
-use super::node::{Ask, CANDIDATE, Hears};
+use super::node::{CANDIDATE, Incoming, Request};
 use super::{Event, Proposal, Remaking, World};
 use crate::kind::Kind;
-use crate::moment::Moment;
+use crate::observation::Observation;
 use crate::plan::{DRIFT, GRANULARITY};
-use crate::store::bucket::Put;
-use crate::store::{Bucket, Route};
+use crate::store::{Bucket, Put, Route};
 
 /// The time for which an isolated server goes on answering: 11 s were measured.
 const STALE: Duration = Duration::from_secs(11);
@@ -24,37 +23,37 @@ const LATEST: Duration = Duration::from_millis(12_010);
 
 impl World {
     /// Serves a request that arrived at a server.
-    pub(super) fn serve(&mut self, node: usize, process: u64, server: usize, ask: Ask, copy: bool) {
+    pub(super) fn serve(&mut self, node: usize, process: u64, server: usize, request: Request, copy: bool) {
         // The fate of a second copy proves nothing about the first, so no answer states that it was not applied.
-        if copy && matches!(ask, Ask::Write(_)) {
+        if copy && matches!(request, Request::Write(_)) {
             if let Route::Leader(leader) = self.cluster.route(server) {
-                self.serve_as_leader(node, process, server, leader, ask, copy);
+                self.serve_as_leader(node, process, server, leader, request, copy);
             }
             return;
         }
         match self.cluster.route(server) {
             Route::Leader(_) if self.is_on(Kind::Unsent) && self.dice.percent(40) => {
-                self.turn_away(node, process, ask)
+                self.reject(node, process, request)
             }
-            Route::Leader(leader) => self.serve_as_leader(node, process, server, leader, ask, copy),
-            Route::Stale(server) => self.serve_stale(node, process, server, ask),
-            Route::Leaderless if self.dice.percent(50) => self.turn_away(node, process, ask),
+            Route::Leader(leader) => self.serve_as_leader(node, process, server, leader, request, copy),
+            Route::Stale(server) => self.serve_stale(node, process, server, request),
+            Route::Leaderless if self.dice.percent(50) => self.reject(node, process, request),
             Route::Leaderless | Route::Silence => {}
         }
     }
 
     /// Answers a request that no server takes.
-    fn turn_away(&mut self, node: usize, process: u64, ask: Ask) {
+    fn reject(&mut self, node: usize, process: u64, request: Request) {
         let fault = || Fault { kind: FaultKind::Unreachable, detail: "no responders".into() };
-        let input = match ask {
-            Ask::Write(write) => {
+        let input = match request {
+            Request::Write(write) => {
                 Input::Wrote { id: CANDIDATE, attempt: write.attempt, outcome: Outcome::NotSent }
             }
-            Ask::Read(read) => Input::Read { id: CANDIDATE, read, result: Err(fault()) },
-            Ask::Inspect { number, .. } => Input::Inspected { number, result: Err(fault()) },
-            Ask::Watch { .. } => return,
+            Request::Read(read) => Input::Read { id: CANDIDATE, read, result: Err(fault()) },
+            Request::Inspect { number, .. } => Input::Inspected { number, result: Err(fault()) },
+            Request::Watch { .. } => return,
         };
-        self.answer(node, process, Hears::Input(input));
+        self.answer(node, process, Incoming::Input(input));
     }
 
     fn serve_as_leader(
@@ -63,28 +62,30 @@ impl World {
         process: u64,
         server: usize,
         leader: usize,
-        ask: Ask,
+        request: Request,
         copy: bool,
     ) {
         let gone = self.cluster.gone;
         let fault = || Fault { kind: FaultKind::Broken, detail: "there is no such bucket".into() };
-        let input = match ask {
-            Ask::Write(write) => return self.take_write(node, process, server, write, copy),
-            Ask::Read(read) if gone => Input::Read { id: CANDIDATE, read, result: Err(fault()) },
-            Ask::Inspect { number, .. } if gone => Input::Inspected { number, result: Err(fault()) },
-            Ask::Read(read) => Input::Read { id: CANDIDATE, read, result: Ok(self.cluster.bucket.entry()) },
-            Ask::Inspect { number, asked_at } => {
+        let input = match request {
+            Request::Write(write) => return self.take_write(node, process, server, write, copy),
+            Request::Read(read) if gone => Input::Read { id: CANDIDATE, read, result: Err(fault()) },
+            Request::Inspect { number, .. } if gone => Input::Inspected { number, result: Err(fault()) },
+            Request::Read(read) => {
+                Input::Read { id: CANDIDATE, read, result: Ok(self.cluster.bucket.entry()) }
+            }
+            Request::Inspect { number, asked_at } => {
                 let wall = self.cluster.wall(leader, self.now);
                 Input::Inspected { number, result: Ok(self.store_info(&self.cluster.bucket, asked_at, wall)) }
             }
-            Ask::Watch { number } => {
+            Request::Watch { number } => {
                 if !gone {
                     self.begin_watch(node, process, server, number);
                 }
                 return;
             }
         };
-        self.answer(node, process, Hears::Input(input));
+        self.answer(node, process, Incoming::Input(input));
     }
 
     fn begin_watch(&mut self, node: usize, process: u64, server: usize, number: u64) {
@@ -93,12 +94,19 @@ impl World {
         if !self.is_present(node, process) || watch.number != number || watch.on.is_some() || watch.over {
             return;
         }
-        let life = self.cluster.bucket.incarnation;
+        let incarnation = self.cluster.bucket.incarnation;
         let entry = self.cluster.bucket.entry();
-        self.nodes[node].watch.on = Some((life, server));
-        if self.nodes[node].deaf == 0 && !self.is_lost(node) {
+        self.nodes[node].watch.on = Some((incarnation, server));
+        if self.nodes[node].cut_in == 0 && !self.is_lost(node) {
             let at = self.watch_latency(node);
-            self.queue.put(at, Event::Hear { node, process, hears: Hears::Stands { number, life, entry } });
+            self.queue.put(
+                at,
+                Event::Deliver {
+                    node,
+                    process,
+                    incoming: Incoming::WatchReady { number, incarnation, entry },
+                },
+            );
         }
     }
 
@@ -134,16 +142,17 @@ impl World {
         self.answer(
             node,
             process,
-            Hears::Input(Input::Wrote { id: CANDIDATE, attempt: write.attempt, outcome }),
+            Incoming::Input(Input::Wrote { id: CANDIDATE, attempt: write.attempt, outcome }),
         );
     }
 
     fn propose(&mut self, node: usize, process: u64, server: usize, write: Write) {
         self.proposals += 1;
         let number = self.proposals;
-        let life = self.cluster.bucket.incarnation;
+        let incarnation = self.cluster.bucket.incarnation;
         let (stalled, survives) = (false, false);
-        self.in_flight = Some(Proposal { number, node, process, server, write, life, stalled, survives });
+        self.in_flight =
+            Some(Proposal { number, node, process, server, write, incarnation, stalled, survives });
         let slow = self.is_on(Kind::SlowCommit) && self.dice.percent(40);
         let wait = if slow { self.dice.millis(1, 8_000) } else { self.dice.micros(50, 800) };
         self.after(wait, Event::Commit(number));
@@ -160,7 +169,7 @@ impl World {
             self.answer(
                 node,
                 process,
-                Hears::Input(Input::Wrote { id: CANDIDATE, attempt: write.attempt, outcome }),
+                Incoming::Input(Input::Wrote { id: CANDIDATE, attempt: write.attempt, outcome }),
             );
         }
     }
@@ -168,7 +177,7 @@ impl World {
     /// Applies a write that was agreed on; `None` where its bucket is gone.
     pub(super) fn carry_out(&mut self, proposal: &Proposal) -> Option<Outcome> {
         let bucket = &self.cluster.bucket;
-        if bucket.incarnation != proposal.life || self.cluster.gone {
+        if bucket.incarnation != proposal.incarnation || self.cluster.gone {
             return None;
         }
         if !bucket.compare(proposal.write.expect) {
@@ -191,8 +200,8 @@ impl World {
         let attempt = proposal.write.attempt;
         let stamp = Stamp { nonce, attempt };
         self.cluster.bucket.apply(&proposal.write, stamp, self.plan.own_lease, self.now, wall);
-        let (life, revision) = (self.cluster.bucket.incarnation, self.cluster.bucket.revision());
-        self.see(&Moment::Applied { nonce, attempt, life, revision });
+        let (incarnation, revision) = (self.cluster.bucket.incarnation, self.cluster.bucket.revision());
+        self.observe(&Observation::Applied { nonce, attempt, incarnation, revision });
         self.key_changed();
         if erasable
             && self.plan.markers
@@ -201,9 +210,9 @@ impl World {
             && self.dice.percent(60)
         {
             let wait = self.dice.millis(0, 300);
-            self.after(wait, Event::Erase(life, revision));
+            self.after(wait, Event::Erase(incarnation, revision));
         }
-        Some(Outcome::Applied { revision, incarnation: self.plan.acked.then_some(life) })
+        Some(Outcome::Applied { revision, incarnation: self.plan.acked.then_some(incarnation) })
     }
 
     /// The nonce of the sender, from the write itself: the sender may be gone by now.
@@ -217,23 +226,23 @@ impl World {
     }
 
     /// An isolated server that led answers from its old state, and can commit nothing.
-    fn serve_stale(&mut self, node: usize, process: u64, server: usize, ask: Ask) {
-        let old_life = self.is_on(Kind::OldLife);
+    fn serve_stale(&mut self, node: usize, process: u64, server: usize, request: Request) {
+        let old_incarnation = self.is_on(Kind::OldIncarnation);
         let (now, present) = (self.now, self.cluster.bucket.incarnation);
         let wall = self.cluster.wall(server, now);
         let Some(isolated) = &mut self.cluster.servers[server].isolated else { return };
         let over = isolated.knew.incarnation != present;
         // As long as it is cut off, it answers that a write is in flight.
-        let busy = isolated.stuck && matches!(ask, Ask::Write(_));
-        if now > isolated.since + STALE && !busy || over && !old_life {
+        let busy = isolated.stuck && matches!(request, Request::Write(_));
+        if now > isolated.since + STALE && !busy || over && !old_incarnation {
             return;
         }
         if over && self.nodes[node].misled.replace(now + LATEST).is_none() {
             self.promises.falsify(node);
             self.promises.waive_tokens();
         }
-        let input = match ask {
-            Ask::Write(write) => {
+        let input = match request {
+            Request::Write(write) => {
                 let current = isolated.knew.revision();
                 let outcome = if isolated.stuck {
                     Outcome::Busy
@@ -245,29 +254,29 @@ impl World {
                 };
                 Input::Wrote { id: CANDIDATE, attempt: write.attempt, outcome }
             }
-            Ask::Read(read) => Input::Read { id: CANDIDATE, read, result: Ok(isolated.knew.entry()) },
-            Ask::Inspect { number, asked_at } => {
+            Request::Read(read) => Input::Read { id: CANDIDATE, read, result: Ok(isolated.knew.entry()) },
+            Request::Inspect { number, asked_at } => {
                 let knew = isolated.knew.clone();
                 Input::Inspected { number, result: Ok(self.store_info(&knew, asked_at, wall)) }
             }
-            Ask::Watch { .. } => return,
+            Request::Watch { .. } => return,
         };
-        self.answer(node, process, Hears::Input(input));
+        self.answer(node, process, Incoming::Input(input));
     }
 
     /// Checks the key's message when it should be too old.
     pub(super) fn expire_later(&mut self) {
         if let Some(at) = self.cluster.expires_at(self.now) {
-            let (life, revision) = (self.cluster.bucket.incarnation, self.cluster.bucket.revision());
+            let (incarnation, revision) = (self.cluster.bucket.incarnation, self.cluster.bucket.revision());
             let late = self.dice.micros(0, GRANULARITY.as_micros() as u64);
-            self.queue.put(at + late, Event::Expire(life, revision));
+            self.queue.put(at + late, Event::Expire(incarnation, revision));
         }
     }
 
     /// Removes the message of this revision if it is too old.
-    pub(super) fn expire(&mut self, life: Incarnation, revision: Revision) {
+    pub(super) fn expire(&mut self, incarnation: Incarnation, revision: Revision) {
         let bucket = &self.cluster.bucket;
-        let same = bucket.incarnation == life && bucket.revision() == revision;
+        let same = bucket.incarnation == incarnation && bucket.revision() == revision;
         let due = self.cluster.expires_at(self.now).is_some_and(|at| at <= self.now);
         if !same || !due || self.in_flight.as_ref().is_some_and(|proposal| proposal.stalled) {
             return;
@@ -277,9 +286,10 @@ impl World {
     }
 
     /// Lets the server's own marker erase a write.
-    pub(super) fn erase(&mut self, life: Incarnation, revision: Revision) {
+    pub(super) fn erase(&mut self, incarnation: Incarnation, revision: Revision) {
         let bucket = &self.cluster.bucket;
-        if bucket.incarnation == life && bucket.revision() == revision && self.cluster.leader.is_some() {
+        if bucket.incarnation == incarnation && bucket.revision() == revision && self.cluster.leader.is_some()
+        {
             self.note(|trace| write!(trace, "store: a marker erases @{}", revision.0));
             // The marker looks like an expiry, and hides a deletion of a moment ago.
             let unaware = self.unaware();
@@ -290,7 +300,7 @@ impl World {
 
     /// Removes the key's message, with a marker or without a trace.
     pub(super) fn remove(&mut self, marked: bool) {
-        self.judge_removal();
+        self.check_removal();
         if marked {
             self.put_marker();
         } else {
@@ -306,8 +316,8 @@ impl World {
         self.key_changed();
     }
 
-    /// Judges whether the removed record could still be counted on.
-    fn judge_removal(&mut self) {
+    /// Checks whether the removed record could still be counted on.
+    fn check_removal(&mut self) {
         let Some(message) = &self.cluster.bucket.message else { return };
         let lease = message.ttl.unwrap_or(self.plan.lease);
         // The servers' clocks may disagree, and run fast.
@@ -412,9 +422,9 @@ impl World {
         self.cluster.gone = false;
         self.cluster.bucket = Bucket::new(self.now, wall, sequence, never_used);
         self.history.clear();
-        self.note(|trace| write!(trace, "store: made anew, at sequence {sequence}"));
+        self.note(|trace| write!(trace, "store: made again, at sequence {sequence}"));
         let max_age = self.cluster.max_age;
-        self.see(&Moment::Remade { max_age });
+        self.observe(&Observation::Remade { max_age });
         self.key_changed();
     }
 }

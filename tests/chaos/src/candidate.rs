@@ -10,8 +10,8 @@ use incumbent::{CampaignOptions, Candidate, Clock, Event, Preset, Store, Term};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
+use crate::answers;
 use crate::log::{Line, Log};
-use crate::witness;
 
 /// The time that a leader takes to finish its work when it leaves voluntarily.
 const WIND_UP: Duration = Duration::from_millis(20);
@@ -24,12 +24,12 @@ pub(crate) struct Part {
     pub(crate) servers: String,
     /// The file that it writes.
     pub(crate) log: PathBuf,
-    pub(crate) seats: Vec<Seat>,
+    pub(crate) candidacies: Vec<Candidacy>,
 }
 
 /// An election to take part in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Seat {
+pub(crate) struct Candidacy {
     pub(crate) key: String,
     pub(crate) bucket: String,
     pub(crate) lease: Duration,
@@ -70,52 +70,52 @@ pub(crate) fn run() -> Result<()> {
 }
 
 async fn campaign(part: Part, mut orders: mpsc::UnboundedReceiver<Order>) -> Result<()> {
-    let told = Told { log: Arc::new(Log::create(&part.log)?), clock: Clock::system() };
+    let reports = Reports { log: Arc::new(Log::create(&part.log)?), clock: Clock::system() };
     let mut stores = Vec::<(String, Store)>::new();
     let mut candidates = Vec::new();
-    for seat in &part.seats {
-        let store = match stores.iter().find(|(bucket, _)| *bucket == seat.bucket) {
+    for candidacy in &part.candidacies {
+        let store = match stores.iter().find(|(bucket, _)| *bucket == candidacy.bucket) {
             Some((_, store)) => store.clone(),
             None => {
-                let shortest = part.seats.iter().filter(|other| other.bucket == seat.bucket);
-                let lease = shortest.map(|other| other.lease).min().unwrap_or(seat.lease);
-                let url = format!("nats://{}/{}", part.servers, seat.bucket);
+                let shortest = part.candidacies.iter().filter(|other| other.bucket == candidacy.bucket);
+                let lease = shortest.map(|other| other.lease).min().unwrap_or(candidacy.lease);
+                let url = format!("nats://{}/{}", part.servers, candidacy.bucket);
                 let store = Store::builder().expected_lease(lease).open(&url).await?;
-                stores.push((seat.bucket.clone(), store.clone()));
+                stores.push((candidacy.bucket.clone(), store.clone()));
                 store
             }
         };
-        let preset = if seat.is_fast { Preset::Fast } else { Preset::Standard };
-        let options = CampaignOptions::new().name(&part.name).preset(preset).lease(seat.lease);
-        candidates.push(store.campaign(&seat.key, options).await?);
+        let preset = if candidacy.is_fast { Preset::Fast } else { Preset::Standard };
+        let options = CampaignOptions::new().name(&part.name).preset(preset).lease(candidacy.lease);
+        candidates.push(store.campaign(&candidacy.key, options).await?);
     }
-    let witness = witness::start(candidates.clone(), Arc::clone(&told.log));
-    let told_all: Vec<_> =
-        candidates.iter().map(|one| tokio::spawn(told.clone().tell_all(one.clone()))).collect();
+    let probe = answers::start(candidates.clone(), Arc::clone(&reports.log))?;
+    let reporting: Vec<_> =
+        candidates.iter().map(|one| tokio::spawn(reports.clone().report_all(one.clone()))).collect();
     while let Some(order) = orders.recv().await {
         if order == Order::Close {
             break;
         }
-        obey(&candidates, order, &told);
+        obey(&candidates, order, &reports);
     }
     let leaving: Vec<_> = candidates.iter().map(Candidate::close).collect();
     for (candidate, leaving) in candidates.iter().zip(leaving) {
         leaving.await.with_context(|| format!("{} cannot leave {}", part.name, candidate.election()))?;
     }
-    for telling in told_all {
-        telling.await?;
+    for task in reporting {
+        task.await?;
     }
-    witness.stop();
+    drop(probe);
     drop(candidates);
     for (_, store) in stores {
         store.close().await?;
     }
-    told.tell(Line::Left { at: told.now() });
+    reports.report(Line::Left { at: reports.now() });
     Ok(())
 }
 
 /// Not awaited: leaving waits until the work is finished, and the events report that.
-fn obey(candidates: &[Candidate], order: Order, told: &Told) {
+fn obey(candidates: &[Candidate], order: Order, reports: &Reports) {
     let (key, to) = match order {
         Order::Resign { key } => (key, None),
         Order::HandOver { key, to } => (key, Some(to)),
@@ -126,27 +126,27 @@ fn obey(candidates: &[Candidate], order: Order, told: &Told) {
         Some(to) => candidate.request_hand_over(to),
         None => candidate.request_resign(),
     };
-    let told = told.clone();
+    let reports = reports.clone();
     tokio::spawn(async move {
         if let Err(error) = leaving.await {
-            told.tell(Line::Refused { key, text: error.to_string(), at: told.now() });
+            reports.report(Line::Refused { key, text: error.to_string(), at: reports.now() });
         }
     });
 }
 
 /// The outputs for events: the log gets all, the director some.
 #[derive(Clone)]
-struct Told {
+struct Reports {
     log: Arc<Log>,
     clock: Clock,
 }
 
-impl Told {
+impl Reports {
     fn now(&self) -> u64 {
         self.clock.now().as_nanos()
     }
 
-    fn tell(&self, line: Line) {
+    fn report(&self, line: Line) {
         self.log.write(&line);
         let Ok(text) = serde_json::to_string(&line) else { return };
         // Writing fails only when the director has ended; then the end of the orders is seen as well.
@@ -154,7 +154,7 @@ impl Told {
     }
 
     /// Logs every event, and works in every term until it drains.
-    async fn tell_all(self, candidate: Candidate) {
+    async fn report_all(self, candidate: Candidate) {
         let mut events = candidate.events();
         let mut work = None::<Term>;
         while let Some(event) = events.next().await {
@@ -162,12 +162,12 @@ impl Told {
             match event {
                 Event::Won(term) => {
                     let (token, started) = (term.token().to_string(), term.started().as_nanos());
-                    self.tell(Line::Won { key, token, started, at });
+                    self.report(Line::Won { key, token, started, at });
                     work = Some(term);
                 }
                 Event::Draining { term, reason, .. } => {
                     let (token, reason) = (term.token().to_string(), reason.code().to_owned());
-                    self.tell(Line::Draining { key, token, reason, at });
+                    self.report(Line::Draining { key, token, reason, at });
                     let unfinished = work.take();
                     tokio::spawn(async move {
                         tokio::time::sleep(WIND_UP).await;
@@ -176,7 +176,7 @@ impl Told {
                 }
                 Event::Lost { term, reason } => {
                     let (token, reason) = (term.token().to_string(), reason.code().to_owned());
-                    self.tell(Line::Lost { key, token, reason, at });
+                    self.report(Line::Lost { key, token, reason, at });
                     work = None;
                 }
                 Event::LeaderChanged(leader) => {
@@ -184,7 +184,7 @@ impl Told {
                     self.log.write(&Line::Leader { key, name, at });
                 }
                 Event::StateChanged(state) => {
-                    self.tell(Line::State { key, state: state.code().to_owned(), at });
+                    self.report(Line::State { key, state: state.code().to_owned(), at });
                 }
                 Event::Warning(warning) => {
                     self.log.write(&Line::Warning { key, text: warning.to_string(), at });

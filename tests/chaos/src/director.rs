@@ -15,7 +15,7 @@ use crate::stage::{Blow, Leading, Stage};
 /// The time without faults at the end.
 const CALM: Duration = Duration::from_secs(5);
 /// The longest wait for a leader beyond the checker's limit, before it is reported and the run goes on.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
 
 /// Set by a signal that asks for the end.
@@ -74,7 +74,7 @@ impl Play {
         for fault in &step.faults {
             match self.stage.strike(fault)? {
                 Some(blow) => blows.push((Instant::now() + blow.hold, blow)),
-                None => self.say(&format!("{:<22} nobody to hit", fault.kind)),
+                None => self.say(&format!("{:<22} no victim", fault.kind)),
             }
         }
         blows.sort_by_key(|(until, _)| *until);
@@ -106,7 +106,7 @@ impl Play {
                 format!("{} still leads", name(after))
             }
             (_, Some(after)) => format!("{} leads", name(after)),
-            (_, None) => "NOBODY LEADS".into(),
+            (_, None) => "VACANT".into(),
         };
         let took = Duration::from_nanos(self.stage.now().saturating_sub(blow.at)).as_secs_f64();
         let key = self.stage.scenario.elections[blow.election].key;
@@ -118,11 +118,11 @@ impl Play {
     fn await_leaders(&self, will_do: impl Fn(&Stage, usize) -> bool) -> Result<()> {
         for election in 0..self.stage.scenario.elections.len() {
             let contest = &self.stage.scenario.elections[election];
-            let (key, limit) = (contest.key, recovery(contest.lease) + PATIENCE);
+            let (key, limit) = (contest.key, recovery(contest.lease) + TIMEOUT);
             let began = Instant::now();
             while !will_do(&self.stage, election) {
                 if began.elapsed() > limit {
-                    self.say(&format!("nobody new leads {key} for {:.0} s", limit.as_secs_f64()));
+                    self.say(&format!("no new leader of {key} for {:.0} s", limit.as_secs_f64()));
                     break;
                 }
                 self.sleep_until(Instant::now() + POLL)?;

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_damaged_is_told_with_its_file() {
+    fn a_damaged_line_is_reported_with_its_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("director.jsonl");
         std::fs::write(&path, "{\"is\":\"nothing\"}\n").unwrap();

@@ -4,8 +4,8 @@
 //!   script ── which faults come in which order, from a seed
 //!   director ── plays it
 //!     └── stage ── servers, proxies, candidates, an operator; strikes and mends
-//!           candidate ── a process of its own, which campaigns and writes down what it is told
-//!             witness ── and what it answers
+//!           candidate ── a process of its own, which campaigns and logs its events
+//!             answers ── what a probe of the rig is answered
 //!   history ── all that was written down, in order
 //!     └── check ── what must not be in it
 //!   report ── the figures
@@ -15,6 +15,7 @@
 //! processes wrote, one each, on the clock that all processes of a machine share.
 #![cfg(unix)]
 
+mod answers;
 mod candidate;
 mod check;
 mod director;
@@ -26,7 +27,6 @@ mod run;
 mod scenario;
 mod script;
 mod stage;
-mod witness;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

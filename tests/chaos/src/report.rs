@@ -11,7 +11,7 @@ use crate::kind::Kind;
 use crate::log::{Election, Nanos};
 
 /// The most violations that are reported.
-const TOLD: usize = 20;
+const LISTED: usize = 20;
 
 /// The figures of one run.
 #[derive(Clone, Debug, Serialize)]
@@ -76,7 +76,7 @@ impl Report {
             passed: violations.is_empty(),
             minutes: seconds(history.end - history.begin) / 60.0,
             overlaps: violations.iter().filter(|violation| violation.rule == "overlap").count(),
-            violations: told(violations),
+            violations: listed(violations),
             elections,
             not_reached: not_reached.collect(),
             faults,
@@ -102,9 +102,9 @@ impl Report {
 }
 
 /// The first violations; a defect can show in every answer.
-fn told(violations: &[Violation]) -> Vec<String> {
-    let shown = violations.iter().take(TOLD).map(|one| format!("{}: {}", one.rule, one.what));
-    let more = violations.len().saturating_sub(TOLD);
+fn listed(violations: &[Violation]) -> Vec<String> {
+    let shown = violations.iter().take(LISTED).map(|one| format!("{}: {}", one.rule, one.what));
+    let more = violations.len().saturating_sub(LISTED);
     shown.chain((more > 0).then(|| format!("and {more} more"))).collect()
 }
 
@@ -188,12 +188,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_violations_the_first_are_told_and_the_rest_counted() {
+    fn of_many_violations_the_first_are_listed_and_the_rest_counted() {
         let violations: Vec<_> =
             (0..25).map(|at| Violation { rule: "token", what: at.to_string(), key: None, at }).collect();
-        let told = told(&violations);
-        assert_eq!((told.len(), told[19].as_str(), told[20].as_str()), (21, "token: 19", "and 5 more"));
-        assert_eq!(super::told(&violations[..2]), ["token: 0", "token: 1"]);
+        let lines = listed(&violations);
+        assert_eq!((lines.len(), lines[19].as_str(), lines[20].as_str()), (21, "token: 19", "and 5 more"));
+        assert_eq!(listed(&violations[..2]), ["token: 0", "token: 1"]);
     }
 
     #[test]

@@ -131,7 +131,7 @@ fn one(scenario: Scenario, args: &Args, time: Duration) -> Result<Report> {
     };
     if !report.passed || args.keep {
         let kept = folder.keep();
-        eprintln!("what everybody wrote down is in {}", kept.display());
+        eprintln!("the logs of all processes are in {}", kept.display());
         eprintln!("to judge it again: cargo run -p incumbent-chaos -- check {}", kept.display());
         let minutes = time.as_secs_f64() / 60.0;
         eprintln!(

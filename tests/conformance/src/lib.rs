@@ -3,7 +3,7 @@
 //! - [`scenario`]: the contents of `scenarios/`; `scenario.schema.json` describes them for other languages;
 //! - [`stage`]: a program that makes faults in a store and in the network for a runner;
 //! - [`runner`]: plays a scenario with candidates of the crate `incumbent`, or of another implementor of its
-//!   `Troupe`.
+//!   `Implementation`.
 //!
 //! `README.md` explains every verb, for the authors of runners in other languages.
 #![cfg(unix)]

@@ -9,7 +9,7 @@ use incumbent_conformance::runner::{Failure, Library, Setup, play};
 use incumbent_conformance::scenario::Scenario;
 use incumbent_conformance::stage::StoreKind;
 
-/// `a` leads with work that it is told to finish, and `b` waits: four steps.
+/// `a` leads with work that it is asked to finish, and `b` waits: four steps.
 const PAIR: &str = r#"
     {"do": "campaign", "candidate": "a"}, {"do": "expect_won", "candidate": "a"},
     {"do": "campaign", "candidate": "b"}, {"do": "expect_seen", "candidate": "b", "leader": "a"}"#;
@@ -23,7 +23,7 @@ fn fails(needs: &str, steps: &str) -> Failure {
     );
     let scenario = Scenario::parse(&text).unwrap();
     let stage = Path::new(env!("CARGO_BIN_EXE_incumbent-stage")).to_owned();
-    let setup = Setup { troupe: Arc::new(Library), stage, patience: Duration::from_secs(1) };
+    let setup = Setup { implementation: Arc::new(Library), stage, timeout: Duration::from_secs(1) };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(play(&scenario, StoreKind::Memory, &setup)).expect_err("it did not fail")
 }
@@ -40,7 +40,7 @@ fn a_win_that_does_not_come() {
     check(
         r#"{"do": "expect_won", "candidate": "b"}"#,
         5,
-        "b to be told Won",
+        "b to get Won",
         "b is WAITING, does not lead, after 1s",
     );
 }
@@ -50,7 +50,7 @@ fn a_win_of_none_of_those_named() {
     check(
         r#"{"do": "expect_any_won", "candidates": ["a", "b"], "as": "next"}"#,
         5,
-        "a or b to be told Won",
+        "a or b to get Won",
         "a is LEADING, leads; b is WAITING, does not lead, after 1s",
     );
 }
@@ -60,8 +60,8 @@ fn something_else_than_a_win() {
     check(
         r#"{"do": "resign", "candidate": "a"}, {"do": "expect_won", "candidate": "a"}"#,
         6,
-        "a to be told Won",
-        "a was told Draining for RESIGNED",
+        "a to get Won",
+        "a got Draining for RESIGNED",
     );
 }
 
@@ -70,8 +70,8 @@ fn a_drain_for_another_reason() {
     check(
         r#"{"do": "close", "candidate": "a"}, {"do": "expect_draining", "candidate": "a", "reason": "RESIGNED"}"#,
         6,
-        "a to be told Draining for RESIGNED",
-        "a was told Draining for CLOSED",
+        "a to get Draining for RESIGNED",
+        "a got Draining for CLOSED",
     );
 }
 
@@ -80,8 +80,8 @@ fn a_loss_for_another_reason() {
     check(
         r#"{"do": "fail_work", "candidate": "a"}, {"do": "expect_lost", "candidate": "a", "reason": "RESIGNED"}"#,
         6,
-        "a to be told Lost for RESIGNED",
-        "a was told Lost for HANDLER_FAILED, without a drain",
+        "a to get Lost for RESIGNED",
+        "a got Lost for HANDLER_FAILED, without a drain",
     );
 }
 
@@ -91,8 +91,8 @@ fn a_loss_without_the_drain_that_should_be_there() {
         r#"{"do": "fail_work", "candidate": "a"},
            {"do": "expect_lost", "candidate": "a", "reason": "HANDLER_FAILED", "drained": true}"#,
         6,
-        "a to be told Lost for HANDLER_FAILED, after a drain",
-        "a was told Lost for HANDLER_FAILED, without a drain",
+        "a to get Lost for HANDLER_FAILED, after a drain",
+        "a got Lost for HANDLER_FAILED, without a drain",
     );
 }
 
@@ -101,8 +101,8 @@ fn a_loss_that_does_not_come() {
     check(
         r#"{"do": "resign", "candidate": "a"}, {"do": "expect_lost", "candidate": "a", "reason": "RESIGNED"}"#,
         6,
-        "a to be told Lost for RESIGNED",
-        "a is DRAINING, leads, was told Draining for RESIGNED, after 1s",
+        "a to get Lost for RESIGNED",
+        "a is DRAINING, leads, got Draining for RESIGNED, after 1s",
     );
 }
 
@@ -117,7 +117,7 @@ fn what_comes_too_early() {
     assert_eq!(failure.step, Some(7), "{failure}");
     assert_eq!(
         failure.expected,
-        r#"a to be told Lost for HANDLER_FAILED not before 2 leases (10s) after "failed""#
+        r#"a to get Lost for HANDLER_FAILED not before 2 leases (10s) after "failed""#
     );
     assert!(failure.seen.starts_with("it was ") && failure.seen.ends_with(r#" after "failed""#), "{failure}");
 }
@@ -131,10 +131,7 @@ fn what_comes_too_late() {
             "before": {"mark": "failed", "leases": 0}}"#,
     );
     assert_eq!(failure.step, Some(7), "{failure}");
-    assert_eq!(
-        failure.expected,
-        r#"a to be told Lost for HANDLER_FAILED before 0 leases (0ns) after "failed""#
-    );
+    assert_eq!(failure.expected, r#"a to get Lost for HANDLER_FAILED before 0 leases (0ns) after "failed""#);
 }
 
 #[test]
@@ -143,7 +140,7 @@ fn what_no_step_asks_for() {
         fails("", r#"{"do": "fail_work", "candidate": "a"}, {"do": "expect_won", "candidate": "b"}"#);
     assert_eq!((failure.step, &*failure.verb), (None, "after the last step"), "{failure}");
     assert_eq!(failure.expected, "nothing that no step asks for");
-    assert_eq!(failure.seen, "a was told Lost for HANDLER_FAILED, without a drain");
+    assert_eq!(failure.seen, "a got Lost for HANDLER_FAILED, without a drain");
 }
 
 #[test]
@@ -199,7 +196,7 @@ fn a_call_that_does_not_return() {
 }
 
 #[test]
-fn an_error_that_nobody_asked_for() {
+fn an_error_that_was_not_expected() {
     let failure = fails("", r#"{"do": "hand_over", "candidate": "b", "to": "a"}"#);
     assert_eq!((failure.step, &*failure.expected), (None, "hand_over of b to return"), "{failure}");
 }
@@ -215,7 +212,7 @@ fn a_wrong_answer_to_is_leader() {
 }
 
 #[test]
-fn somebody_who_does_not_lead_on() {
+fn a_leader_that_does_not_lead_on() {
     check(
         r#"{"do": "fail_work", "candidate": "a"},
            {"do": "expect_lost", "candidate": "a", "reason": "HANDLER_FAILED"}, {"do": "expect_won", "candidate": "b"},
@@ -228,11 +225,11 @@ fn somebody_who_does_not_lead_on() {
 }
 
 #[test]
-fn somebody_who_leads_where_nobody_should() {
+fn a_leader_where_there_should_be_none() {
     check(
         r#"{"do": "expect_nobody_leads", "leases": 1}"#,
         5,
-        r#"nobody to lead "jobs" for 1 leases"#,
+        r#"no candidate to lead "jobs" for 1 leases"#,
         "a leads",
     );
 }
@@ -252,7 +249,7 @@ fn another_leader_seen() {
     check(
         r#"{"do": "expect_seen", "candidate": "b", "leader": null}"#,
         5,
-        r#"b to see "nobody" in the seat"#,
+        r#"b to see "no candidate" as the leader"#,
         r#"it sees "a" [], after 1s"#,
     );
 }
@@ -262,7 +259,7 @@ fn another_leader_in_the_store() {
     check(
         r#"{"do": "expect_leader", "leader": "a", "metadata": {"address": "here"}}"#,
         5,
-        r#"the store to say that "a" holds the seat of "jobs""#,
+        r#"the store to say that "a" leads "jobs""#,
         r#""a" [], after 1s"#,
     );
 }
@@ -272,18 +269,18 @@ fn another_leader_observed() {
     check(
         r#"{"do": "observe", "observer": "o"}, {"do": "expect_observed", "observer": "o", "leader": "b"}"#,
         6,
-        r#"o to see "b" in the seat"#,
+        r#"o to see "b" as the leader"#,
         r#""a" [], after 1s"#,
     );
 }
 
 #[test]
-fn warning_that_is_not_told() {
+fn a_warning_that_is_not_reported() {
     check(
         r#"{"do": "expect_warning", "candidate": "b", "warning": "SAME_NAME"}"#,
         5,
-        "b to be told the warning SAME_NAME",
-        "it was told [], after 1s",
+        "b to get the warning SAME_NAME",
+        "it got [], after 1s",
     );
 }
 

@@ -15,7 +15,7 @@ pub(crate) enum Action {
     /// The record vanishes.
     Expire,
     /// A message arrives, and its answer at once.
-    Take(usize),
+    Arrive(usize),
     /// It is lost.
     Lose(usize),
     /// It arrives, and its answer is lost.
@@ -27,11 +27,11 @@ pub(crate) enum Action {
     /// It arrives, and once more later.
     Copy(usize),
     /// A write is answered, and the answer does not report its outcome.
-    Turn(usize, Turned),
+    Unresolved(usize, Unresolved),
     /// A server that lags answers.
     Stale(usize),
     /// The next event of a candidate's watch arrives.
-    See(usize),
+    Deliver(usize),
     /// A candidate's watch is silent for a while.
     Stall(usize),
     /// A candidate's work is done.
@@ -50,7 +50,7 @@ pub(crate) enum Action {
 
 /// An answer that does not report the outcome of a write, and the outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turned {
+pub(crate) enum Unresolved {
     /// Not applied: another write is in flight.
     Busy,
     /// Not applied: no server took it.
@@ -61,13 +61,13 @@ pub(crate) enum Turned {
     Later,
 }
 
-impl Turned {
+impl Unresolved {
     const ALL: [Self; 4] = [Self::Busy, Self::NotSent, Self::Applied, Self::Later];
 }
 
 /// All actions that can happen next, most ordinary ones first.
 pub(crate) fn enabled(world: &World, state: &State, actions: &mut Vec<Action>) {
-    if state.broken.is_some() || (state.now >= world.horizon && !state.calm) {
+    if state.broken.is_some() || (state.now >= world.horizon && !state.fault_free) {
         return;
     }
     messages(world, state, actions);
@@ -76,7 +76,7 @@ pub(crate) fn enabled(world: &World, state: &State, actions: &mut Vec<Action>) {
             continue;
         }
         if !node.watched.is_empty() {
-            actions.push(Action::See(place));
+            actions.push(Action::Deliver(place));
             if state.left.hold > 0 && node.stalled.is_none() && world.watch == Watch::Loose {
                 actions.push(Action::Stall(place));
             }
@@ -92,7 +92,7 @@ pub(crate) fn enabled(world: &World, state: &State, actions: &mut Vec<Action>) {
     if over || state.store.erasing().is_some_and(|until| until >= state.now) {
         actions.push(Action::Expire);
     }
-    strikes(state, actions);
+    faults(state, actions);
     if let Some(next) = next_tick(world, state) {
         actions.push(Action::Pass(next));
     }
@@ -109,7 +109,7 @@ fn messages(world: &World, state: &State, actions: &mut Vec<Action>) {
         if answer && state.nodes[message.node].is_paused() {
             continue;
         }
-        actions.push(Action::Take(place));
+        actions.push(Action::Arrive(place));
         if matches!(message.body, Body::Inspect(_)) && !world.inspections_fail {
             continue;
         }
@@ -129,8 +129,8 @@ fn messages(world: &World, state: &State, actions: &mut Vec<Action>) {
         if left.copy > 0 && fresh {
             actions.push(Action::Copy(place));
         }
-        if left.turn > 0 && fresh && matches!(message.body, Body::Write(..)) {
-            actions.extend(Turned::ALL.map(|turned| Action::Turn(place, turned)));
+        if left.unresolved > 0 && fresh && matches!(message.body, Body::Write(..)) {
+            actions.extend(Unresolved::ALL.map(|unresolved| Action::Unresolved(place, unresolved)));
         }
         let may_lag = matches!(message.body, Body::Write(..) | Body::Read(_));
         if left.stale > 0 && may_lag && state.store.before().is_some() {
@@ -140,7 +140,7 @@ fn messages(world: &World, state: &State, actions: &mut Vec<Action>) {
 }
 
 /// Actions that no message causes.
-fn strikes(state: &State, actions: &mut Vec<Action>) {
+fn faults(state: &State, actions: &mut Vec<Action>) {
     let left = &state.left;
     for (place, node) in state.nodes.iter().enumerate() {
         if node.campaign.is_none() {
@@ -183,7 +183,7 @@ fn strikes(state: &State, actions: &mut Vec<Action>) {
 /// The end of the next step of time: the tick at which something may happen. `None` while an action must happen first.
 fn next_tick(world: &World, state: &State) -> Option<Tick> {
     let now = state.now;
-    let mut next = if state.calm { now + crate::clock::LEASE } else { world.horizon };
+    let mut next = if state.fault_free { now + crate::clock::LEASE } else { world.horizon };
     // A message may have to arrive before that time; one that may arrive at any time limits the step to a tick.
     for message in &state.net {
         let waits = message.body.is_answer() && state.nodes[message.node].is_paused();
@@ -223,7 +223,7 @@ fn next_tick(world: &World, state: &State) -> Option<Tick> {
         next = next.min(first.max(now + 1));
     }
     let starts = state.left.start > 0 && state.nodes.iter().any(|node| node.campaign.is_none());
-    if starts || state.left.has_strikes() {
+    if starts || state.left.has_faults() {
         next = next.min((now / world.stride + 1) * world.stride);
     }
     Some(next)

@@ -63,7 +63,7 @@ fn explore(world: &World, most: Option<usize>) -> Findings {
         Some((name, path)) => {
             let property = Property::ALL.into_iter().find(|property| property.name() == name);
             let property = property.unwrap_or(Property::Contract);
-            Some(Violation { property, path: path::tell(world, property, path), panicked: false })
+            Some(Violation { property, path: path::render(world, property, path), panicked: false })
         }
         None if panicked => {
             let path = String::from("the core panicked; its message is on standard error\n");

@@ -20,15 +20,14 @@
 #![forbid(unsafe_code)]
 
 mod action;
-mod calm;
 mod check;
 mod clock;
-mod digest;
 mod message;
 mod model;
 mod node;
 mod path;
 mod property;
+mod queue;
 mod state;
 mod step;
 mod store;
@@ -37,5 +36,6 @@ mod worlds;
 
 pub use check::{Findings, Violation, check, check_up_to};
 pub use property::Property;
+pub use queue::{Part, QueueFindings, QueueWorld, check_queue, queue_worlds};
 pub use world::World;
 pub use worlds::worlds;

@@ -9,8 +9,8 @@ use incumbent_core::record::Attempt;
 use incumbent_core::store::{Outcome, StoreInfo, Write};
 
 use crate::clock::Tick;
-use crate::digest;
-use crate::store::Seen;
+use crate::state::digest_of;
+use crate::store::Snapshot;
 
 /// A request of a candidate, or an answer to one.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub(crate) enum Body {
     Read(ReadId),
     Inspect(Instant),
     Wrote(Attempt, Outcome),
-    Found(ReadId, Seen),
+    Found(ReadId, Snapshot),
     Inspected(StoreInfo),
 }
 
@@ -44,14 +44,14 @@ impl Body {
 
 impl Message {
     pub(crate) fn new(node: usize, process: u8, body: Body) -> Self {
-        let digest = digest::of(&(node, process, None::<Tick>, &body));
+        let digest = digest_of(&(node, process, None::<Tick>, &body));
         Self { node, process, held: None, body, digest }
     }
 
     /// The same, late.
     pub(crate) fn late(&self, until: Tick) -> Self {
         let held = Some(until);
-        let digest = digest::of(&(self.node, self.process, held, &self.body));
+        let digest = digest_of(&(self.node, self.process, held, &self.body));
         Self { held, digest, ..self.clone() }
     }
 

@@ -39,7 +39,7 @@ impl Small {
         if world.start == Start::Empty {
             return state;
         }
-        (state.left, state.calm) = (Budget { start: 3, ..Budget::NONE }, true);
+        (state.left, state.fault_free) = (Budget { start: 3, ..Budget::NONE }, true);
         for place in 0..world.candidates {
             state = step(world, &state, Action::Start(place), None);
             // All actions before time passes.
@@ -51,10 +51,10 @@ impl Small {
                 state = step(world, &state, *action, None);
             }
         }
-        State { left: world.budget, calm: false, passed: true, terms: 0, ..state }
+        State { left: world.budget, fault_free: false, passed: true, terms: 0, ..state }
     }
 
-    fn somebody_leads(&self, state: &State) -> bool {
+    fn a_candidate_leads(&self, state: &State) -> bool {
         if !state.passed || state.broken.is_some() {
             return true;
         }
@@ -65,8 +65,8 @@ impl Small {
     }
 }
 
-/// A property that the steps judge.
-macro_rules! judged {
+/// A property that the steps check.
+macro_rules! checked {
     ($($property:ident),*) => {
         vec![$(Checked::always(Property::$property.name(), |_, state: &State| {
             state.broken.as_ref().is_none_or(|broken| broken.property != Property::$property)
@@ -91,8 +91,8 @@ impl Model for Small {
     }
 
     fn properties(&self) -> Vec<Checked<Self>> {
-        let mut properties = judged![I1, I2, I3, I4, I5, I7, I8, I9, I11, I12, Keeps, Contract];
-        properties.push(Checked::always(Property::I15.name(), Self::somebody_leads));
+        let mut properties = checked![I1, I2, I3, I4, I5, I7, I8, I9, I11, I12, Keeps, Contract];
+        properties.push(Checked::always(Property::I15.name(), Self::a_candidate_leads));
         properties
     }
 }
@@ -100,14 +100,14 @@ impl Model for Small {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calm;
+    use crate::property::liveness;
 
     fn quiet() -> Small {
         Small::new(&crate::worlds::worlds().remove(0))
     }
 
     #[test]
-    fn a_led_world_begins_with_the_first_candidate_leading_and_the_others_knowing() {
+    fn a_led_world_begins_with_the_first_candidate_leading_and_observed_by_the_rest() {
         let model = quiet();
         let state = model.begin();
         assert_eq!(state.leaders(&model.world).collect::<Vec<_>>(), [0]);
@@ -120,11 +120,11 @@ mod tests {
     }
 
     #[test]
-    fn the_calm_goes_on_for_ever() {
+    fn a_state_without_faults_never_runs_out_of_actions() {
         let model = quiet();
-        let mut state = calm::from(&model.world, &model.begin());
+        let mut state = liveness::without_faults(&model.world, &model.begin());
         for _ in 0..1000 {
-            assert!(calm::step(&model.world, &mut state));
+            assert!(liveness::advance(&model.world, &mut state));
             assert!(state.broken.is_none(), "{:?}", state.broken);
         }
         assert!(state.now > model.world.horizon);

@@ -1,4 +1,4 @@
-//! A candidate: its campaign, its surroundings, and the notes for its judgement.
+//! A candidate: its campaign, its surroundings, and the notes for its checks.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -10,8 +10,8 @@ use incumbent_core::store::{Capabilities, StoreInfo};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use crate::clock::{LEASE_TIME, Tick};
-use crate::digest;
-use crate::store::Seen;
+use crate::state::hasher;
+use crate::store::Snapshot;
 use crate::world::{Alike, World};
 
 /// A candidate, or the place of an absent one.
@@ -25,7 +25,7 @@ pub(crate) struct Node {
     /// It is stopped, until then at the latest.
     pub(crate) paused: Option<Tick>,
     /// The events that its watch has still to deliver.
-    pub(crate) watched: VecDeque<Seen>,
+    pub(crate) watched: VecDeque<Snapshot>,
     /// Its watch is silent, until then at the latest.
     pub(crate) stalled: Option<Tick>,
     /// The incarnation of the store that it watches.
@@ -89,13 +89,13 @@ impl Node {
     }
 
     /// Ends the process, and with it all that it knew.
-    pub(crate) fn dies(&mut self) {
+    pub(crate) fn end(&mut self) {
         let process = self.process;
         *self = Self { process, ..Self::absent() };
     }
 
     /// Makes the campaign of a new process, with the world's settings.
-    pub(crate) fn begins(&mut self, world: &World, place: usize, info: &StoreInfo, now: Instant) {
+    pub(crate) fn begin(&mut self, world: &World, place: usize, info: &StoreInfo, now: Instant) {
         let who = if world.alike == Alike::NonceAndName { 0 } else { place };
         let mut settings = Settings::new(name(who));
         settings.lease = Some(world.lease(place));
@@ -133,7 +133,7 @@ impl Node {
 
     /// Takes its digest, after a change.
     pub(crate) fn seal(&mut self) {
-        let mut hasher = digest::hasher();
+        let mut hasher = hasher();
         if let Some(campaign) = &self.campaign {
             campaign.fingerprint(&mut hasher);
         }

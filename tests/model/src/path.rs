@@ -8,7 +8,7 @@ use incumbent_core::record::Entry;
 use incumbent_core::store::{Action as Put, Expect, Outcome, Write};
 use stateright::Path;
 
-use crate::action::{Action, Turned};
+use crate::action::{Action, Unresolved};
 use crate::message::{Body, Message};
 use crate::node::name;
 use crate::property::{Property, vacancy};
@@ -17,7 +17,7 @@ use crate::step::step;
 use crate::world::World;
 
 /// A line for each action, with its time and its outputs.
-pub(crate) fn tell(world: &World, property: Property, path: Path<State, Action>) -> String {
+pub(crate) fn render(world: &World, property: Property, path: Path<State, Action>) -> String {
     let mut text = String::new();
     let steps = path.into_vec();
     let mut last = None;
@@ -69,23 +69,23 @@ fn describe(state: &State, action: Action) -> String {
         Action::Pass(_) => String::new(),
         Action::Wake(place) => format!("{}'s timer fires", who(place)),
         Action::Expire => "the record vanishes".into(),
-        Action::Take(place) => at(place),
+        Action::Arrive(place) => at(place),
         Action::Lose(place) => format!("LOST: {}", at(place)),
         Action::LoseAnswer(place) => format!("ITS ANSWER LOST: {}", at(place)),
         Action::Hold(place) => format!("LATE: {}", at(place)),
         Action::HoldAnswer(place) => format!("ITS ANSWER LATE: {}", at(place)),
         Action::Copy(place) => format!("DOUBLED: {}", at(place)),
-        Action::Turn(place, turned) => {
-            let how = match turned {
-                Turned::Busy => "BUSY",
-                Turned::NotSent => "NOT SENT",
-                Turned::Applied => "UNKNOWN, APPLIED",
-                Turned::Later => "UNKNOWN, PERHAPS LATER",
+        Action::Unresolved(place, unresolved) => {
+            let how = match unresolved {
+                Unresolved::Busy => "BUSY",
+                Unresolved::NotSent => "NOT SENT",
+                Unresolved::Applied => "UNKNOWN, APPLIED",
+                Unresolved::Later => "UNKNOWN, PERHAPS LATER",
             };
             format!("{how}: {}", at(place))
         }
         Action::Stale(place) => format!("A SERVER THAT LAGS ANSWERS: {}", at(place)),
-        Action::See(place) => format!("{}'s watch", who(place)),
+        Action::Deliver(place) => format!("{}'s watch", who(place)),
         Action::Stall(place) => format!("{}'s watch FALLS SILENT", who(place)),
         Action::Drained(place) => format!("{}'s work is done", who(place)),
         Action::Crash(place) => format!("{} CRASHES", who(place)),
@@ -97,7 +97,7 @@ fn describe(state: &State, action: Action) -> String {
         Action::Resign(place) => format!("{} is asked to RESIGN", who(place)),
         Action::HandOver(place) => format!("{} is asked to HAND OVER", who(place)),
         Action::Close(place) => format!("{} is CLOSED", who(place)),
-        Action::Recreate => "THE STORE IS MADE ANEW".into(),
+        Action::Recreate => "THE STORE IS MADE AGAIN".into(),
     }
 }
 
@@ -142,21 +142,23 @@ fn there(entry: &Entry) -> String {
 }
 
 /// An input of a candidate, in words.
-pub(crate) fn heard(input: &Input) -> String {
+pub(crate) fn received(input: &Input) -> String {
     match input {
         Input::Tick => "wakes".into(),
         Input::Wrote { attempt, outcome } => match outcome {
-            Outcome::Applied { revision, .. } => format!("hears #{} is applied at {}", attempt.0, revision.0),
-            Outcome::Refused { current } => {
-                format!("hears #{} is refused, {} is there", attempt.0, current.0)
+            Outcome::Applied { revision, .. } => {
+                format!("receives that #{} is applied at {}", attempt.0, revision.0)
             }
-            other => format!("hears {other:?} of #{}", attempt.0),
+            Outcome::Refused { current } => {
+                format!("receives that #{} is refused, {} is there", attempt.0, current.0)
+            }
+            other => format!("receives {other:?} for #{}", attempt.0),
         },
         Input::Read { read, result: Ok(entry) } => format!("reads ({}) {}", read.0, there(entry)),
-        Input::Watched(entry) => format!("sees {}", there(entry)),
-        Input::Inspected(Ok(info)) => format!("hears of life {}", info.incarnation.0),
-        Input::Watching { .. } => "watches anew".into(),
-        Input::Reconnected => "is connected anew".into(),
+        Input::Watched(entry) => format!("receives {}", there(entry)),
+        Input::Inspected(Ok(info)) => format!("is shown incarnation {}", info.incarnation.0),
+        Input::Watching { .. } => "begins a watch".into(),
+        Input::Reconnected => "is connected again".into(),
         Input::Campaign => "campaigns".into(),
         Input::Resign => "resigns".into(),
         Input::HandOver(next) => format!("hands over to {next}"),
@@ -167,22 +169,22 @@ pub(crate) fn heard(input: &Input) -> String {
 }
 
 /// An output of a candidate, in words; nothing where it is of no interest.
-pub(crate) fn said(world: &World, place: usize, output: &Output) -> String {
+pub(crate) fn emitted(world: &World, place: usize, output: &Output) -> String {
     let who = name(place);
     match output {
         Output::Write(write) => format!("{who} sends {}", written(write)),
         Output::Read(read) => format!("{who} asks what is there ({})", read.0),
-        Output::Reconnect => format!("{who} connects anew"),
+        Output::Reconnect => format!("{who} connects again"),
         Output::Event(Event::Won(term)) => {
-            format!("{who} is told WON {}-{}", term.token.incarnation.0, term.token.sequence.0)
+            format!("{who} reports WON {}-{}", term.token.incarnation.0, term.token.sequence.0)
         }
         Output::Event(Event::Lost { term, reason }) => {
-            format!("{who} is told LOST {} ({reason})", term.token.sequence.0)
+            format!("{who} reports LOST {} ({reason})", term.token.sequence.0)
         }
         Output::Event(Event::Draining { until, .. }) => {
             format!("{who} drains until {:.2} s", world.clock(place).seconds(*until))
         }
-        Output::Event(Event::Warning(warning)) => format!("{who} is told of warning: {warning}"),
+        Output::Event(Event::Warning(warning)) => format!("{who} reports a warning: {warning}"),
         Output::WakeAt(Some(wake))
             if wake.at.since(world.clock(place).at(0)) < Duration::from_secs(1 << 20) =>
         {

@@ -1,12 +1,12 @@
-//! The whole state at one moment.
+//! The whole state at one moment; and digests, short names of long values: equal values have the same.
 
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use ahash::{AHasher, RandomState};
 use incumbent_core::Token;
 
 use crate::clock::Tick;
-use crate::digest;
 use crate::message::Message;
 use crate::node::Node;
 use crate::property::Broken;
@@ -26,11 +26,11 @@ pub(crate) struct State {
     /// The number of terms reported.
     pub(crate) terms: u8,
     /// The largest token that any candidate reported.
-    pub(crate) told: Option<Token>,
+    pub(crate) largest_reported: Option<Token>,
     /// A property that does not hold. Nothing happens after that.
     pub(crate) broken: Option<Arc<Broken>>,
     /// There are no further faults, and there is no horizon.
-    pub(crate) calm: bool,
+    pub(crate) fault_free: bool,
     /// Time has just passed.
     pub(crate) passed: bool,
 }
@@ -45,9 +45,9 @@ impl State {
             nodes: (0..world.candidates).map(|_| Arc::new(Node::absent())).collect(),
             left: world.budget,
             terms: 0,
-            told: None,
+            largest_reported: None,
             broken: None,
-            calm: false,
+            fault_free: false,
             passed: true,
         }
     }
@@ -68,13 +68,13 @@ impl State {
     }
 
     fn digest(&self) -> u64 {
-        let mut hasher = digest::hasher();
-        (self.now, &self.store, &self.net, self.left, self.terms, self.told).hash(&mut hasher);
+        let mut hasher = hasher();
+        (self.now, &self.store, &self.net, self.left, self.terms, self.largest_reported).hash(&mut hasher);
         for node in &self.nodes {
             hasher.write_u64(node.digest);
         }
         hasher.write_u8(
-            u8::from(self.broken.is_some()) | u8::from(self.calm) << 1 | u8::from(self.passed) << 2,
+            u8::from(self.broken.is_some()) | u8::from(self.fault_free) << 1 | u8::from(self.passed) << 2,
         );
         hasher.finish()
     }
@@ -90,4 +90,14 @@ impl PartialEq for State {
     fn eq(&self, other: &Self) -> bool {
         self.digest() == other.digest()
     }
+}
+
+/// The same on every run of a machine.
+pub(crate) fn hasher() -> AHasher {
+    RandomState::with_seeds(0x1d, 0x2f, 0x35, 0x4b).build_hasher()
+}
+
+/// The digest of one value.
+pub(crate) fn digest_of(value: &impl Hash) -> u64 {
+    RandomState::with_seeds(0x1d, 0x2f, 0x35, 0x4b).hash_one(value)
 }

@@ -4,17 +4,17 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent_core::campaign::{Event, Input, Output, State as Stand};
+use incumbent_core::campaign::{Event, Input, Output, State as CampaignState};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Action as Put, Outcome, StoreInfo, Write};
 use incumbent_core::{Instant, Revision};
 
-use crate::action::{Action, Turned};
+use crate::action::{Action, Unresolved};
 use crate::clock::LEASE;
 use crate::message::{Body, Message};
 use crate::node::{Node, bit, name};
 use crate::path;
-use crate::property::{Property, weigh};
+use crate::property::{Property, proof_of};
 use crate::state::State;
 use crate::world::{Watch, World};
 
@@ -23,7 +23,7 @@ pub(crate) fn step(world: &World, state: &State, action: Action, log: Option<&mu
     let state = State { passed: false, ..state.clone() };
     let mut step = Step { world, state, log, touched: 0 };
     step.act(action);
-    step.state.judge_step(world);
+    step.state.check_step(world);
     for (place, node) in step.state.nodes.iter_mut().enumerate() {
         if step.touched & bit(place as u64) != 0 {
             Arc::make_mut(node).seal();
@@ -58,23 +58,23 @@ impl Step<'_> {
                     self.state.store.spare();
                 }
             }
-            Action::Wake(place) => self.hand(place, Input::Tick),
+            Action::Wake(place) => self.handle(place, Input::Tick),
             Action::Drained(place) => {
                 self.node(place).draining = false;
-                self.hand(place, Input::Drained);
+                self.handle(place, Input::Drained);
             }
-            Action::See(place) => {
+            Action::Deliver(place) => {
                 if let Some(seen) = self.node(place).watched.pop_front() {
-                    self.hand(place, Input::Watched((*seen.entry).clone()));
+                    self.handle(place, Input::Watched((*seen.entry).clone()));
                 }
             }
             Action::Expire => {
-                let told = self.state.store.expire(self.world, self.state.now);
-                if told {
+                let reported = self.state.store.expire(self.world, self.state.now);
+                if reported {
                     self.changed();
                 }
             }
-            Action::Take(place) => {
+            Action::Arrive(place) => {
                 let message = self.state.net.remove(place);
                 self.arrive(&message, Fate::Arrives);
             }
@@ -91,7 +91,7 @@ impl Step<'_> {
             Action::Lose(_) | Action::LoseAnswer(_) => &mut left.lose,
             Action::Hold(_) | Action::HoldAnswer(_) | Action::Stall(_) => &mut left.hold,
             Action::Copy(_) => &mut left.copy,
-            Action::Turn(..) => &mut left.turn,
+            Action::Unresolved(..) => &mut left.unresolved,
             Action::Stale(_) => &mut left.stale,
             Action::Crash(_) => &mut left.crash,
             Action::Start(_) => &mut left.start,
@@ -124,7 +124,7 @@ impl Step<'_> {
                 self.state.send(message.late(until));
                 self.arrive(&message, Fate::Arrives);
             }
-            Action::Turn(place, turned) => self.turn(place, turned),
+            Action::Unresolved(place, unresolved) => self.answer_unresolved(place, unresolved),
             Action::Stale(place) => self.lag(place),
             Action::Stall(place) => self.node(place).stalled = Some(until),
             Action::Crash(place) => self.die(place),
@@ -139,14 +139,14 @@ impl Step<'_> {
                 self.state.store.seize(self.world, now);
                 self.changed();
             }
-            Action::Resign(place) => self.hand(place, Input::Resign),
+            Action::Resign(place) => self.handle(place, Input::Resign),
             Action::HandOver(place) => {
                 let next = name((place + 1) % self.world.candidates);
-                self.hand(place, Input::HandOver(next.into()));
+                self.handle(place, Input::HandOver(next.into()));
             }
             Action::Close(place) => {
                 self.node(place).closing = true;
-                self.hand(place, Input::Close);
+                self.handle(place, Input::Close);
             }
             Action::Recreate => self.state.store.recreate(now),
             _ => {}
@@ -224,7 +224,7 @@ impl Step<'_> {
                     Body::Inspected(info) => Input::Inspected(Ok(info)),
                     Body::Write(..) | Body::Read(_) | Body::Inspect(_) => return,
                 };
-                return self.hand(place, input);
+                return self.handle(place, input);
             }
         };
         let message = Message::new(place, process, body);
@@ -232,17 +232,17 @@ impl Step<'_> {
     }
 
     /// Sends an answer that does not report the outcome of a write.
-    fn turn(&mut self, place: usize, turned: Turned) {
+    fn answer_unresolved(&mut self, place: usize, unresolved: Unresolved) {
         let message = self.state.net.remove(place);
         let Body::Write(write, sent) = &message.body else { return };
-        let outcome = match turned {
-            Turned::Busy => Outcome::Busy,
-            Turned::NotSent => Outcome::NotSent,
-            Turned::Applied | Turned::Later => Outcome::Unknown,
+        let outcome = match unresolved {
+            Unresolved::Busy => Outcome::Busy,
+            Unresolved::NotSent => Outcome::NotSent,
+            Unresolved::Applied | Unresolved::Later => Outcome::Unknown,
         };
-        let applied = turned == Turned::Applied
+        let applied = unresolved == Unresolved::Applied
             && matches!(self.write(message.node, message.process, write, *sent), Outcome::Applied { .. });
-        if turned == Turned::Later {
+        if unresolved == Unresolved::Later {
             self.state.send(message.late(self.state.now + self.world.hold));
         }
         let answer = Body::Wrote(write.attempt, outcome);
@@ -279,19 +279,22 @@ impl Step<'_> {
         let seen = self.state.store.seen().clone();
         for place in 0..self.state.nodes.len() {
             let node = &self.state.nodes[place];
-            if node.campaign.is_none() || node.watches != self.state.store.life || !self.world.hears(place) {
+            if node.campaign.is_none()
+                || node.watches != self.state.store.incarnation
+                || !self.world.is_watching(place)
+            {
                 continue;
             }
             if self.world.watch == Watch::Loose || node.is_paused() || !node.watched.is_empty() {
                 self.node(place).watched.push_back(seen.clone());
             } else {
-                self.hand(place, Input::Watched((*seen.entry).clone()));
+                self.handle(place, Input::Watched((*seen.entry).clone()));
             }
         }
     }
 
     fn die(&mut self, place: usize) {
-        self.node(place).dies();
+        self.node(place).end();
         self.state.net.retain(|message| message.node != place || !message.body.is_answer());
     }
 
@@ -299,19 +302,19 @@ impl Step<'_> {
         let now = self.clock(place);
         let info = self.store_info(now);
         let world = self.world;
-        let life = self.state.store.life;
+        let incarnation = self.state.store.incarnation;
         let node = self.node(place);
-        node.begins(world, place, &info, now);
-        node.watches = life;
+        node.begin(world, place, &info, now);
+        node.watches = incarnation;
         if node.campaign.is_none() {
             let verdict = Err(format!("{} cannot begin", name(place)));
-            return self.state.judge(Property::Contract, verdict);
+            return self.state.check(Property::Contract, verdict);
         }
-        self.hand(place, Input::Campaign);
+        self.handle(place, Input::Campaign);
         let mut inputs = VecDeque::new();
-        self.watch_anew(place, &mut inputs);
+        self.begin_watch(place, &mut inputs);
         for input in inputs {
-            self.hand(place, input);
+            self.handle(place, input);
         }
     }
 
@@ -322,7 +325,7 @@ impl Step<'_> {
         };
         StoreInfo {
             asked_at,
-            incarnation: self.state.store.life,
+            incarnation: self.state.store.incarnation,
             age: Some(age),
             never_used: false,
             max_age: (self.world.leases != [LEASE; 3]).then(|| self.world.longest()),
@@ -331,15 +334,16 @@ impl Step<'_> {
     }
 
     /// Begins a watch, which first reports the present entry.
-    fn watch_anew(&mut self, place: usize, inputs: &mut VecDeque<Input>) {
-        if !self.world.hears(place) {
+    fn begin_watch(&mut self, place: usize, inputs: &mut VecDeque<Input>) {
+        if !self.world.is_watching(place) {
             return;
         }
-        let (seen, life, since) = (self.state.store.seen().clone(), self.state.store.life, self.clock(place));
+        let (seen, incarnation, since) =
+            (self.state.store.seen().clone(), self.state.store.incarnation, self.clock(place));
         let loose = self.world.watch == Watch::Loose;
         let node = self.node(place);
         node.watched.clear();
-        node.watches = life;
+        node.watches = incarnation;
         inputs.push_back(Input::Watching { since });
         if *seen.entry != Entry::Vacant {
             if loose {
@@ -351,32 +355,32 @@ impl Step<'_> {
     }
 
     /// Hands an input to a campaign, and carries out its outputs; immediate answers follow.
-    fn hand(&mut self, place: usize, input: Input) {
+    fn handle(&mut self, place: usize, input: Input) {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
             if self.state.broken.is_some() || self.state.nodes[place].campaign.is_none() {
                 return;
             }
             let now = self.clock(place);
-            let weight = weigh(&self.state.nodes[place], &input, now);
-            self.note(|| format!("{} {}", name(place), path::heard(&input)));
-            self.learn(place, &input, &mut inputs);
+            let proof = proof_of(&self.state.nodes[place], &input, now);
+            self.note(|| format!("{} {}", name(place), path::received(&input)));
+            self.note_input(place, &input, &mut inputs);
             let node = self.node(place);
             let Some(campaign) = &mut node.campaign else { return };
             if let Err(misuse) = campaign.handle(now, input) {
-                return self.state.judge(Property::Contract, Err(format!("{}: {misuse}", name(place))));
+                return self.state.check(Property::Contract, Err(format!("{}: {misuse}", name(place))));
             }
             self.drain(place, &mut inputs);
-            self.state.judge_stand(self.world, place, &weight);
+            self.state.check_node(self.world, place, &proof);
             let campaign = self.state.nodes[place].campaign.as_ref();
-            if campaign.is_some_and(|campaign| campaign.state() == Stand::Closed) {
+            if campaign.is_some_and(|campaign| campaign.state() == CampaignState::Closed) {
                 self.die(place);
             }
         }
     }
 
     /// Notes an input of a candidate.
-    fn learn(&mut self, place: usize, input: &Input, inputs: &mut VecDeque<Input>) {
+    fn note_input(&mut self, place: usize, input: &Input, inputs: &mut VecDeque<Input>) {
         match input {
             Input::Inspected(Ok(info)) => {
                 let another = self.state.nodes[place].knows != info.incarnation;
@@ -385,7 +389,7 @@ impl Step<'_> {
                 node.shown = node.shown.max(info.asked_at);
                 if another {
                     (node.knows, node.known) = (info.incarnation, Revision(0));
-                    self.watch_anew(place, inputs);
+                    self.begin_watch(place, inputs);
                 }
             }
             Input::Watched(entry) | Input::Read { result: Ok(entry), .. } => {
@@ -416,14 +420,14 @@ impl Step<'_> {
             let process = node.process;
             let Some(campaign) = &mut node.campaign else { return };
             let output = campaign.poll();
-            self.note(|| path::said(self.world, place, &output));
+            self.note(|| path::emitted(self.world, place, &output));
             match output {
                 Output::WakeAt(wake) => {
                     self.node(place).wakes = wake.map_or(crate::clock::Tick::MAX, |wake| clock.when(wake.at));
                     return;
                 }
                 Output::Write(write) => {
-                    self.state.judge_write(place, &write);
+                    self.state.check_write(place, &write);
                     let node = self.node(place);
                     node.asked = now;
                     if matches!(write.action, Put::Acquire(_)) {
@@ -448,29 +452,31 @@ impl Step<'_> {
                 Output::Inspect { .. } => inputs.push_back(Input::Inspected(Ok(self.store_info(now)))),
                 Output::Reconnect => {
                     inputs.push_back(Input::Reconnected);
-                    self.watch_anew(place, inputs);
+                    self.begin_watch(place, inputs);
                 }
-                Output::Event(event) => self.told(place, &event),
+                Output::Event(event) => self.react(place, &event),
             }
         }
     }
 
-    fn told(&mut self, place: usize, event: &Event) {
+    fn react(&mut self, place: usize, event: &Event) {
         match event {
             Event::Won(term) => {
-                self.state.judge_won(self.world, place, *term);
-                self.state.told = self.state.told.max(Some(term.token));
+                self.state.check_won(self.world, place, *term);
+                self.state.largest_reported = self.state.largest_reported.max(Some(term.token));
                 self.state.terms = self.state.terms.saturating_add(1);
                 let node = self.node(place);
                 (node.term, node.draining) = (Some(*term), false);
             }
             Event::Lost { term, reason } => {
-                self.state.judge_lost(self.world, place, *term, *reason);
+                self.state.check_lost(self.world, place, *term, *reason);
                 self.node(place).term = None;
             }
             Event::Draining { .. } => self.node(place).draining = true,
             // Its work may go on after the drain's deadline, until it can release nothing any more.
-            Event::StateChanged(state) if !matches!(state, Stand::Draining | Stand::Releasing) => {
+            Event::StateChanged(state)
+                if !matches!(state, CampaignState::Draining | CampaignState::Releasing) =>
+            {
                 self.node(place).draining = false;
             }
             _ => {}

@@ -8,24 +8,24 @@ use incumbent_core::store::{Action, Expect, Outcome, Write};
 use incumbent_core::{Incarnation, Revision};
 
 use crate::clock::{LEASE, LEASE_TIME, Tick};
-use crate::digest;
+use crate::state::digest_of;
 use crate::world::World;
 
 /// The present or a former entry of the key, with its digest.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct Snapshot {
     pub(crate) entry: Arc<Entry>,
     digest: u64,
 }
 
-impl Seen {
+impl Snapshot {
     fn new(entry: Entry) -> Self {
-        let digest = digest::of(&entry);
+        let digest = digest_of(&entry);
         Self { entry: Arc::new(entry), digest }
     }
 }
 
-impl Hash for Seen {
+impl Hash for Snapshot {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.digest.hash(hasher);
     }
@@ -34,29 +34,29 @@ impl Hash for Seen {
 /// Successive incarnations of the store, and the key.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Store {
-    pub(crate) life: Incarnation,
+    pub(crate) incarnation: Incarnation,
     /// The beginning of this incarnation; `None`: long ago.
     pub(crate) made: Option<Tick>,
     /// The newest revision.
     sequence: u64,
-    now: Seen,
+    now: Snapshot,
     /// The time at which the present entry was written, and for how long it is kept.
     born: Tick,
     kept: Tick,
     /// The server set out to mark an expired record, and another write came first: that write may be erased, until then.
     erasing: Option<Tick>,
     /// The entry that a server that lags may still answer with, where any does.
-    before: Option<Seen>,
+    before: Option<Snapshot>,
 }
 
 impl Store {
     /// A store that was made long ago, and whose key was never written.
     pub(crate) fn new() -> Self {
         Self {
-            life: Incarnation(1),
+            incarnation: Incarnation(1),
             made: None,
             sequence: 4,
-            now: Seen::new(Entry::Vacant),
+            now: Snapshot::new(Entry::Vacant),
             born: 0,
             kept: LEASE,
             erasing: None,
@@ -64,11 +64,11 @@ impl Store {
         }
     }
 
-    pub(crate) fn seen(&self) -> &Seen {
+    pub(crate) fn seen(&self) -> &Snapshot {
         &self.now
     }
 
-    pub(crate) fn before(&self) -> Option<&Seen> {
+    pub(crate) fn before(&self) -> Option<&Snapshot> {
         self.before.as_ref()
     }
 
@@ -81,7 +81,7 @@ impl Store {
     }
 
     fn put(&mut self, world: &World, now: Tick, entry: Entry) {
-        let new = Seen::new(entry);
+        let new = Snapshot::new(entry);
         let old = std::mem::replace(&mut self.now, new);
         if world.budget.stale > 0 {
             self.before = Some(old);
@@ -133,7 +133,7 @@ impl Store {
         if over && world.markers {
             self.erasing = Some(now + world.late);
         }
-        Outcome::Applied { revision, incarnation: world.acked.then_some(self.life) }
+        Outcome::Applied { revision, incarnation: world.acked.then_some(self.incarnation) }
     }
 
     /// Lets an operator delete the key, over any entry.
@@ -179,9 +179,9 @@ impl Store {
     /// Makes another incarnation, numbered so that the next record has the revision of the last.
     pub(crate) fn recreate(&mut self, now: Tick) {
         self.sequence = self.revision().0.max(1) - 1;
-        self.life.0 += 1;
+        self.incarnation.0 += 1;
         self.made = Some(now);
-        self.now = Seen::new(Entry::Vacant);
+        self.now = Snapshot::new(Entry::Vacant);
         self.before = None;
         self.born = now;
     }

@@ -36,7 +36,7 @@ pub struct World {
     pub(crate) acked: bool,
     pub(crate) watch: Watch,
     /// The candidate whose watch never works, where those of other candidates do.
-    pub(crate) deaf: Option<usize>,
+    pub(crate) unwatched: Option<usize>,
     /// Whether inspections can go wrong; otherwise each is answered at once.
     pub(crate) inspections_fail: bool,
     /// Only watches are late, and no messages.
@@ -91,7 +91,7 @@ pub(crate) struct Budget {
     /// A request or an answer arrives twice, the second time late.
     pub(crate) copy: u8,
     /// The store answers a write without its outcome: busy, not sent, unknown.
-    pub(crate) turn: u8,
+    pub(crate) unresolved: u8,
     /// A server that lags answers a read or refuses a write.
     pub(crate) stale: u8,
     /// A candidate crashes.
@@ -120,7 +120,7 @@ impl Budget {
         lose: 0,
         hold: 0,
         copy: 0,
-        turn: 0,
+        unresolved: 0,
         stale: 0,
         crash: 0,
         start: 0,
@@ -134,7 +134,7 @@ impl Budget {
     };
 
     /// Whether any fault is left that no message causes.
-    pub(crate) fn has_strikes(&self) -> bool {
+    pub(crate) fn has_faults(&self) -> bool {
         [
             self.crash,
             self.pause,
@@ -154,7 +154,7 @@ impl Budget {
             (self.lose, "lost"),
             (self.hold, "late"),
             (self.copy, "doubled"),
-            (self.turn, "unresolved"),
+            (self.unresolved, "unresolved"),
             (self.stale, "stale"),
             (self.crash, "crashed"),
             (self.start, "started"),
@@ -232,8 +232,8 @@ impl World {
     }
 
     /// Whether the candidate with this index has a watch that works.
-    pub(crate) fn hears(&self, place: usize) -> bool {
-        self.watch != Watch::Dead && self.deaf != Some(place)
+    pub(crate) fn is_watching(&self, place: usize) -> bool {
+        self.watch != Watch::Dead && self.unwatched != Some(place)
     }
 
     /// The longest lease of any candidate.

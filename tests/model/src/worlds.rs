@@ -21,7 +21,7 @@ const PLAIN: World = World {
     markers: false,
     acked: false,
     watch: Watch::Prompt,
-    deaf: None,
+    unwatched: None,
     inspections_fail: false,
     only_watches: false,
     hold: 3,
@@ -52,7 +52,7 @@ pub fn worlds() -> Vec<World> {
             drift: [0; 3],
             keeps: true,
             fail_over: 0,
-            budget: Budget { turn: 3, ..NONE },
+            budget: Budget { unresolved: 3, ..NONE },
             ..PLAIN
         },
         World {
@@ -94,7 +94,7 @@ pub fn worlds() -> Vec<World> {
         },
         World {
             name: "loss",
-            about: "requests and answers are lost, inspections included, and nobody's watch works",
+            about: "requests and answers are lost, inspections included, and no watch works",
             watch: Watch::Dead,
             horizon: 20,
             inspections_fail: true,
@@ -103,7 +103,7 @@ pub fn worlds() -> Vec<World> {
         },
         World {
             name: "orphan",
-            about: "two come at any time, and messages are lost: nobody is locked out by its own record",
+            about: "two come at any time, and messages are lost: no candidate is locked out by its own record",
             start: Start::Empty,
             horizon: 18,
             stride: 4,
@@ -134,7 +134,7 @@ pub fn worlds() -> Vec<World> {
         },
         World {
             name: "delete unseen",
-            about: "an operator deletes the key twice, messages are lost, and nobody's watch works",
+            about: "an operator deletes the key twice, messages are lost, and no watch works",
             watch: Watch::Dead,
             horizon: 40,
             // The deletion goes unnoticed until the leader's next renewal.
@@ -144,7 +144,7 @@ pub fn worlds() -> Vec<World> {
         },
         World {
             name: "ahead",
-            about: "the servers' clocks jump: records vanish up to 9 s too early, and everybody watches",
+            about: "the servers' clocks jump: records vanish up to 9 s too early, and every candidate watches",
             early: 9,
             markers: true,
             watch: Watch::Loose,
@@ -196,7 +196,7 @@ pub fn worlds() -> Vec<World> {
         },
         World {
             name: "inherit",
-            about: "three candidates; the key is deleted, and whoever waits is closed: the wait goes on",
+            about: "three candidates; the key is deleted, and the candidate that waits is closed: the wait goes on",
             candidates: 3,
             watch: Watch::Loose,
             stride: 6,
@@ -206,7 +206,7 @@ pub fn worlds() -> Vec<World> {
         },
         World {
             name: "drift",
-            about: "the clocks' drift alone decides, and the key of a leader is deleted that hears nothing of it",
+            about: "the clocks' drift alone decides, and the key of a leader is deleted, and the leader does not learn of it",
             watch: Watch::Loose,
             skew: 0,
             early: 0,
@@ -247,7 +247,7 @@ pub fn worlds() -> Vec<World> {
             about: "one lease is shorter, one watch never works; the key is deleted, one is stopped, and one crashes",
             candidates: 3,
             leases: [LEASE, 6, LEASE],
-            deaf: Some(2),
+            unwatched: Some(2),
             stride: 4,
             hold: 12,
             horizon: 18,
@@ -263,8 +263,8 @@ pub fn worlds() -> Vec<World> {
             ..PLAIN
         },
         World {
-            name: "anew",
-            about: "the store is made anew, numbered so that a queued renewal matches",
+            name: "recreated",
+            about: "the store is made again, numbered so that a queued renewal matches",
             inspections_fail: true,
             budget: Budget { recreate: 1, hold: 1, lose: 1, ..NONE },
             ..PLAIN

@@ -16,7 +16,7 @@ fn violation(world: &World) -> Violation {
 fn a_record_that_vanishes_a_second_too_early_makes_two_leaders() {
     let found = violation(&world("pause").expiring_early(2));
     assert_eq!(found.property, Property::I1);
-    let told = found.path.lines().filter(|line| line.contains("b is told WON")).count();
+    let told = found.path.lines().filter(|line| line.contains("b reports WON")).count();
     assert_eq!(told, 1, "{}", found.path);
     assert!(found.path.contains("a and b lead at once"), "{}", found.path);
 }
@@ -36,7 +36,7 @@ fn a_clock_slower_than_the_setting_makes_two_leaders() {
 }
 
 #[test]
-fn without_any_time_to_fail_over_nobody_leads_in_time() {
+fn without_any_time_to_fail_over_no_candidate_leads_in_time() {
     let found = violation(&world("delete").in_a_hurry());
     assert_eq!(found.property, Property::I15);
     assert!(found.path.contains("AN OPERATOR DELETES the key"), "{}", found.path);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Parser;
-use incumbent_sim::{Choice, Script, look};
+use incumbent_sim::{Choice, Script, run_traced};
 
 use crate::finding::Finding;
 use crate::hunt::{self, Hunt};
@@ -20,7 +20,7 @@ const EXAMPLES: &str = "Examples:
   incumbent-mutants --list                       say what there is, and run nothing
   incumbent-mutants --page docs/internals/mutants.md       write the table into the page";
 
-/// Breaks the rules of an election one at a time, and looks whether the simulator or the model checker notices.
+/// Breaks the rules of an election one at a time, and reports whether the simulator or the model checker notices.
 ///
 /// A rule that can be broken unnoticed is a gap in the checks: the exit code says so.
 #[derive(Debug, Parser)]
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// How many seeds to run with each choice of fewer faults
     #[arg(long, value_name = "N", default_value_t = hunt::SWARM)]
     swarm: u64,
-    /// How many to hunt at a time; as many as there are cores where nothing is said
+    /// How many to hunt at a time; as many as there are cores by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Print one line of JSON for each
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     /// Check that this page lists the mutants there are, and run nothing
     #[arg(long, value_name = "FILE", conflicts_with = "page")]
     check_page: Option<PathBuf>,
-    /// Hunt in this very process, which is what the others are started with
+    /// Hunt in this very process, as the processes of a hunt are started
     #[arg(long, hide = true)]
     alone: bool,
 }
@@ -93,12 +93,12 @@ fn go(args: &Args) -> Result<bool> {
             return Ok(status.success());
         }
         let choice = Choice::of_seed(seed);
-        let seen = look(&choice, true, false);
-        println!("{}\n{}", Script::of(&choice), seen.trace);
-        if let Some(violation) = &seen.outcome.violation {
+        let traced = run_traced(&choice, true, false);
+        println!("{}\n{}", Script::of(&choice), traced.trace);
+        if let Some(violation) = &traced.outcome.violation {
             println!("{violation}");
         }
-        return Ok(seen.outcome.violation.is_none());
+        return Ok(traced.outcome.violation.is_none());
     }
     let hunt = Hunt { blind: args.blind, swarm: args.swarm };
     if args.alone {

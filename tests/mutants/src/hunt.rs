@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use incumbent_model::{check_up_to, worlds};
+use incumbent_model::{check_queue, check_up_to, queue_worlds, worlds};
 use incumbent_sim::{Choice, Kind, run, run_handlers};
 
 use crate::finding::Finding;
@@ -27,14 +27,17 @@ const PANIC: &str = "panic";
 const WORLDS: usize = 13;
 
 /// The longest time that they may take together; two seconds are usual.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// The number of states at which a world is left, where a broken core makes more of it.
 const MOST_STATES: usize = 300_000;
 
+/// The part of the core that only the model checker's worlds of queues reach.
+const QUEUE: &str = "core/src/queue/";
+
 /// Choices of fewer faults, so that mutants that need two of them in a row are found. None is made for a mutant.
 const SWARMS: &[(&str, &[Kind])] = &[
-    ("network", &[Kind::Loss, Kind::Delay, Kind::Duplication, Kind::DeafWatch]),
+    ("network", &[Kind::Loss, Kind::Delay, Kind::Duplication, Kind::SilentWatch]),
     ("partitions", &[Kind::Cut, Kind::CutRequests, Kind::CutReplies, Kind::Queue]),
     ("stops", &[Kind::Pause, Kind::Suspend, Kind::Crash, Kind::Starve, Kind::Drift]),
     ("leaving", &[Kind::Resign, Kind::Illness, Kind::Handler, Kind::Close, Kind::Loss]),
@@ -61,6 +64,10 @@ impl Hunt {
     pub(crate) fn run(self, mutant: Option<&Mutant>) -> Finding {
         // The panics of a broken core are not for the terminal.
         std::panic::set_hook(Box::new(|_| {}));
+        if mutant.is_some_and(|mutant| mutant.edits.iter().all(|edit| edit.file.starts_with(QUEUE))) {
+            // The simulator has no queue.
+            return Finding::uncaught(mutant, "not simulated", 0).and_in_the_model(explore_queue());
+        }
         self.simulate(mutant).and_in_the_model(explore().or_else(script::play))
     }
 
@@ -104,17 +111,25 @@ impl Hunt {
 
 /// The property that the model checker found broken in its cheap worlds, and its world.
 fn explore() -> Option<String> {
-    let (says, said) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     // The thread ends with the process, at the latest.
     thread::spawn(move || {
         let seen = worlds().iter().take(WORLDS).find_map(|world| {
             let violation = check_up_to(world, MOST_STATES).violation?;
             (!violation.panicked).then(|| format!("{}, {}", violation.property.name(), world.name()))
         });
-        says.send(seen)
+        sender.send(seen)
     });
     // A broken core that never comes to rest sends no further state.
-    said.recv_timeout(PATIENCE).ok().flatten()
+    receiver.recv_timeout(TIME_LIMIT).ok().flatten()
+}
+
+/// The property that the model checker found broken in a world of a queue, and the world.
+fn explore_queue() -> Option<String> {
+    queue_worlds().iter().find_map(|world| {
+        let (property, _) = check_queue(world, Some(MOST_STATES)).violation?;
+        Some(format!("{property}, {}", world.name()))
+    })
 }
 
 /// The seed of a run, and its swarm.

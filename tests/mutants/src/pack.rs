@@ -15,7 +15,7 @@ use crate::table::{Mutant, NONE, SWITCH, name_of};
 
 /// The time after which a hunt counts as hung: half a minute is usual on an idle machine, and a loaded one takes ten times
 /// as long.
-const PATIENCE: Duration = Duration::from_secs(900);
+const TIME_LIMIT: Duration = Duration::from_secs(900);
 
 /// Hunts every mutant, `jobs` at a time; each finding is shown when it is there, and all are returned in order.
 pub(crate) fn hunt(
@@ -60,9 +60,9 @@ fn hunt_one(mutant: Option<&Mutant>, hunt: Hunt) -> Result<Finding> {
         return Ok(Finding::uncaught(mutant, "hang", 0));
     }
     // Its output fits into a pipe.
-    let mut said = String::new();
-    child.stdout.take().context("the hunt has no output")?.read_to_string(&mut said)?;
-    match serde_json::from_str(&said) {
+    let mut printed = String::new();
+    child.stdout.take().context("the hunt has no output")?.read_to_string(&mut printed)?;
+    match serde_json::from_str(&printed) {
         Ok(finding) => Ok(finding),
         Err(_) => Ok(Finding::uncaught(mutant, &format!("abort: {status}"), 0)),
     }
@@ -81,7 +81,7 @@ pub(crate) fn alone(mutant: Option<&Mutant>) -> Result<Command> {
 
 /// Whether it ends in time.
 fn ends(child: &mut Child) -> Result<bool> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIME_LIMIT;
     while Instant::now() < until {
         if child.try_wait()?.is_some() {
             return Ok(true);

@@ -11,7 +11,7 @@ use incumbent_core::{Incarnation, Instant, Revision, Token};
 
 const LEASE: Duration = Duration::from_secs(30);
 const LONG: Duration = Duration::from_secs(90);
-const LIFE: Incarnation = Incarnation(7);
+const INCARNATION: Incarnation = Incarnation(7);
 const ME: Nonce = Nonce(0xa);
 
 /// The name, and whether the rules hold in it.
@@ -19,7 +19,7 @@ type Script = (&'static str, fn() -> bool);
 
 const SCRIPTS: &[Script] = &[
     ("a tombstone's lease", a_tombstones_lease),
-    ("a record's life", a_records_life),
+    ("a record's lease", a_records_lease),
     ("an absurd wait", an_absurd_wait),
     ("a store made as new", a_store_made_as_new),
     ("a raised age", a_raised_age),
@@ -62,7 +62,7 @@ impl Bench {
         let now = Instant::ZERO + Duration::from_secs(3_600);
         let info = StoreInfo {
             asked_at: now,
-            incarnation: LIFE,
+            incarnation: INCARNATION,
             age: Some(LONG * 1_000),
             never_used: false,
             max_age,
@@ -72,8 +72,8 @@ impl Bench {
         // Settings and store are those above, and fit; a panic is no verdict.
         let campaign = Campaign::new(settings, store, &info, ME, 7, now).expect("they fit");
         let mut bench = Self { campaign, now };
-        bench.give(Input::Campaign);
-        let outputs = bench.give(Input::Read { read: ReadId(1), result: Ok(entry) });
+        bench.handle(Input::Campaign);
+        let outputs = bench.handle(Input::Read { read: ReadId(1), result: Ok(entry) });
         (bench, outputs)
     }
 
@@ -84,7 +84,7 @@ impl Bench {
         bench
     }
 
-    fn give(&mut self, input: Input) -> Vec<Output> {
+    fn handle(&mut self, input: Input) -> Vec<Output> {
         // The scripts answer only attempts and reads that exist; a panic is no verdict.
         self.campaign.handle(self.now, input).expect("it keeps the contract");
         let next = || match self.campaign.poll() {
@@ -95,8 +95,8 @@ impl Bench {
     }
 
     fn applied(&mut self, attempt: u64, revision: u64) -> Vec<Output> {
-        let outcome = Outcome::Applied { revision: Revision(revision), incarnation: Some(LIFE) };
-        self.give(Input::Wrote { attempt: Attempt(attempt), outcome })
+        let outcome = Outcome::Applied { revision: Revision(revision), incarnation: Some(INCARNATION) };
+        self.handle(Input::Wrote { attempt: Attempt(attempt), outcome })
     }
 
     /// Lets time pass, with a call every ten milliseconds.
@@ -104,7 +104,7 @@ impl Bench {
         let (end, mut outputs) = (self.now + span, Vec::new());
         while self.now < end {
             self.now = self.now + Duration::from_millis(10);
-            outputs.extend(self.give(Input::Tick));
+            outputs.extend(self.handle(Input::Tick));
         }
         outputs
     }
@@ -115,7 +115,7 @@ impl Bench {
 }
 
 fn live(revision: u64, sequence: u64) -> Entry {
-    let token = Token { incarnation: LIFE, sequence: Revision(sequence) };
+    let token = Token { incarnation: INCARNATION, sequence: Revision(sequence) };
     Entry::Live(Record {
         revision: Revision(revision),
         candidate: "other".into(),
@@ -129,11 +129,11 @@ fn live(revision: u64, sequence: u64) -> Entry {
 
 fn released(revision: u64, owed: Duration, stamp: Option<Stamp>) -> Entry {
     let revision = Revision(revision);
-    Entry::Released(Release { revision, stamp, owed, incarnation: LIFE, successor: None })
+    Entry::Released(Release { revision, stamp, owed, incarnation: INCARNATION, successor: None })
 }
 
 /// The lifetime of the first record that is written.
-fn lives(outputs: &[Output]) -> Option<Duration> {
+fn stated_lease(outputs: &[Output]) -> Option<Duration> {
     outputs.iter().find_map(|output| match output {
         Output::Write(Write { action: Action::Acquire(put) | Action::Renew(put), .. }) => Some(put.lease),
         _ => None,
@@ -172,21 +172,21 @@ fn a_tombstones_lease() -> bool {
     true
 }
 
-fn a_records_life() -> bool {
+fn a_records_lease() -> bool {
     let (_, outputs) = Bench::with(Some(LONG), Entry::Deleted { revision: Revision(5), lease: None });
-    lives(&outputs) == Some(LONG)
+    stated_lease(&outputs) == Some(LONG)
 }
 
 fn an_absurd_wait() -> bool {
     let (_, outputs) = Bench::with(Some(LEASE), released(5, Duration::from_millis(u64::MAX), None));
-    lives(&outputs) == Some(LEASE)
+    stated_lease(&outputs) == Some(LEASE)
 }
 
 fn a_clock_that_goes_back() -> bool {
     let (mut bench, _) = Bench::with(Some(LEASE), Entry::Vacant);
     let latest = bench.now + Duration::from_secs(1);
     bench.now = latest;
-    bench.give(Input::Tick);
+    bench.handle(Input::Tick);
     bench.now = latest.before(Duration::from_millis(500));
     let outputs = bench.applied(1, 10);
     let won = |output: &Output| matches!(output, Output::Event(Event::Won(term)) if term.started == latest);
@@ -199,7 +199,7 @@ fn a_release_of_another_incarnation() -> bool {
         revision: Revision(5),
         stamp: Some(stamp),
         owed: Duration::ZERO,
-        incarnation: Incarnation(LIFE.0 - 1),
+        incarnation: Incarnation(INCARNATION.0 - 1),
         successor: None,
     });
     let (mut bench, _) = Bench::with(Some(LEASE), released);
@@ -219,8 +219,8 @@ fn an_old_inspection() -> bool {
         max_age: Some(LEASE),
         newest: None,
     };
-    bench.give(Input::Inspected(Ok(info(bench.now, LIFE))));
-    bench.give(Input::Inspected(Ok(info(asked_before, Incarnation(LIFE.0 - 1)))));
+    bench.handle(Input::Inspected(Ok(info(bench.now, INCARNATION))));
+    bench.handle(Input::Inspected(Ok(info(asked_before, Incarnation(INCARNATION.0 - 1)))));
     bench.leads()
 }
 
@@ -228,8 +228,8 @@ fn an_old_inspection() -> bool {
 /// lease of its own.
 fn an_attempt_for_another_incarnation() -> bool {
     let (mut bench, _) = Bench::with(Some(LEASE), released(5, Duration::ZERO, None));
-    let next = Incarnation(LIFE.0 + 1);
-    bench.give(Input::Inspected(Ok(StoreInfo {
+    let next = Incarnation(INCARNATION.0 + 1);
+    bench.handle(Input::Inspected(Ok(StoreInfo {
         asked_at: bench.now,
         incarnation: next,
         age: Some(LONG * 1_000),
@@ -238,7 +238,7 @@ fn an_attempt_for_another_incarnation() -> bool {
         newest: None,
     })));
     let outcome = Outcome::Applied { revision: Revision(6), incarnation: Some(next) };
-    bench.give(Input::Wrote { attempt: Attempt(1), outcome });
+    bench.handle(Input::Wrote { attempt: Attempt(1), outcome });
     !bench.leads()
 }
 
@@ -246,9 +246,9 @@ fn a_raised_age() -> bool {
     let (mut bench, _) = Bench::with(Some(LEASE), Entry::Deleted { revision: Revision(5), lease: None });
     let end = (bench.now + LONG).before(LEASE / 2);
     bench.applied(1, 6);
-    bench.give(Input::Inspected(Ok(StoreInfo {
+    bench.handle(Input::Inspected(Ok(StoreInfo {
         asked_at: bench.now,
-        incarnation: LIFE,
+        incarnation: INCARNATION,
         age: Some(LONG * 1_000),
         never_used: false,
         max_age: Some(LONG),
@@ -269,8 +269,8 @@ fn a_raised_age() -> bool {
 
 fn a_store_made_as_new() -> bool {
     let (mut bench, _) = Bench::with(Some(LEASE), live(5, 5));
-    let next = Incarnation(LIFE.0 + 1);
-    bench.give(Input::Inspected(Ok(StoreInfo {
+    let next = Incarnation(INCARNATION.0 + 1);
+    bench.handle(Input::Inspected(Ok(StoreInfo {
         asked_at: bench.now,
         incarnation: next,
         age: Some(Duration::ZERO),
@@ -278,9 +278,9 @@ fn a_store_made_as_new() -> bool {
         max_age: Some(LEASE),
         newest: None,
     })));
-    bench.give(Input::Read { read: ReadId(2), result: Ok(Entry::Vacant) });
+    bench.handle(Input::Read { read: ReadId(2), result: Ok(Entry::Vacant) });
     let outcome = Outcome::Applied { revision: Revision(1), incarnation: Some(next) };
-    bench.give(Input::Wrote { attempt: Attempt(1), outcome });
+    bench.handle(Input::Wrote { attempt: Attempt(1), outcome });
     !bench.leads()
 }
 
@@ -289,39 +289,39 @@ fn late_refusals() -> bool {
     // Two acquires get no answer for now.
     for _ in 0..2 {
         bench.pass(Duration::from_secs(4));
-        bench.give(Input::Reconnected);
+        bench.handle(Input::Reconnected);
     }
     bench.applied(3, 10);
     let led = bench.leads();
     for attempt in [1, 2] {
         let outcome = Outcome::Refused { current: Revision(0) };
-        bench.give(Input::Wrote { attempt: Attempt(attempt), outcome });
-        bench.give(Input::Reconnected);
+        bench.handle(Input::Wrote { attempt: Attempt(attempt), outcome });
+        bench.handle(Input::Reconnected);
     }
     !led || bench.leads()
 }
 
 fn an_older_record() -> bool {
     let mut bench = Bench::leading();
-    bench.give(Input::Watched(live(9, 9)));
+    bench.handle(Input::Watched(live(9, 9)));
     bench.leads()
 }
 
 fn an_absence() -> bool {
     let mut bench = Bench::leading();
-    bench.give(Input::Watched(Entry::Vacant));
-    bench.give(Input::Read { read: ReadId(2), result: Ok(Entry::Vacant) });
+    bench.handle(Input::Watched(Entry::Vacant));
+    bench.handle(Input::Read { read: ReadId(2), result: Ok(Entry::Vacant) });
     bench.leads()
 }
 
 fn a_late_release() -> bool {
     let (mut bench, _) = Bench::with(Some(LEASE), Entry::Vacant);
     bench.applied(1, 10);
-    bench.give(Input::Resign);
-    bench.give(Input::Drained);
+    bench.handle(Input::Resign);
+    bench.handle(Input::Drained);
     // The release gets no answer, and the watch shows that it was applied.
     let ours = Stamp { nonce: ME, attempt: Attempt(2) };
-    bench.give(Input::Watched(released(11, Duration::ZERO, Some(ours))));
+    bench.handle(Input::Watched(released(11, Duration::ZERO, Some(ours))));
     bench.pass(Duration::from_secs(3));
     bench.applied(3, 12);
     let led = bench.leads();
@@ -331,13 +331,13 @@ fn a_late_release() -> bool {
 
 fn lost_renewals() -> bool {
     let (mut bench, _) = Bench::with(Some(LEASE), live(1_000, 10));
-    bench.give(Input::Watched(Entry::Vacant));
+    bench.handle(Input::Watched(Entry::Vacant));
     barred(&bench.applied(1, 500)) == Some(false)
 }
 
 fn a_gap() -> bool {
     let (mut bench, _) = Bench::with(Some(LEASE), live(60, 60));
-    bench.give(Input::Watched(Entry::Vacant));
+    bench.handle(Input::Watched(Entry::Vacant));
     let outputs = bench.applied(1, 11);
     barred(&outputs) == Some(false) && acquires(&bench.pass(Duration::from_secs(1))) == 1
 }

@@ -15,7 +15,7 @@ use crate::switches::{Choice, install};
 use crate::table::{ALL, SWITCH};
 
 /// The environment variable that marks the build of such a workspace.
-pub(crate) const MARK: &str = "INCUMBENT_BREAKABLE";
+pub(crate) const BREAKABLE: &str = "INCUMBENT_BREAKABLE";
 
 /// The copied packages: a manifest and `src` each.
 const PACKAGES: [&str; 4] = ["core", "sim", "tests/model", "tests/mutants"];
@@ -31,7 +31,7 @@ pub(crate) fn run() -> Result<ExitStatus> {
         .current_dir(&workspace)
         .args(["build", "--quiet", "--release", "--package", "incumbent-mutants", "--target-dir"])
         .arg(&folder)
-        .env(MARK, "1")
+        .env(BREAKABLE, "1")
         .status()
         .context("cannot run cargo")?;
     ensure!(

@@ -5,7 +5,6 @@
 //! - [`proxy`]: a TCP proxy that cuts, holds and delays what passes through it;
 //! - [`process`]: children that cannot outlive their test, and the signals that stop them;
 //! - [`wait`]: waiting for a condition, with a limit, instead of sleeping;
-//! - [`history`]: the terms of all leaders, and a check that they do not overlap;
 //! - [`json`]: children that print JSON, a line at a time;
 //! - [`go`]: candidates, a watcher and single writes on the official Go client, from `tests/interop/go`;
 //! - [`tools`]: the paths of the servers' programs.
@@ -21,7 +20,6 @@
 
 pub mod etcd;
 pub mod go;
-pub mod history;
 pub mod json;
 pub mod nats;
 pub mod port;

@@ -10,21 +10,23 @@ use incumbent_testkit::wait;
 /// The longest time that three servers on a busy machine may take to elect a leader.
 const ELECTION: Duration = Duration::from_secs(90);
 
-async fn replicated_bucket(cluster: &NatsCluster) -> jetstream::kv::Store {
+/// A bucket that accepts writes: a node refuses them until it has heard of the stream's new leader.
+async fn replicated_bucket(cluster: &NatsCluster) {
     let client = async_nats::connect(cluster.urls()).await.unwrap();
-    let config = jetstream::kv::Config { bucket: "seats".into(), num_replicas: 3, ..Default::default() };
-    jetstream::new(client).create_key_value(config).await.unwrap()
+    let config = jetstream::kv::Config { bucket: "elections".into(), num_replicas: 3, ..Default::default() };
+    let bucket = jetstream::new(client).create_key_value(config).await.unwrap();
+    let written = async || bucket.put("a", "1".into()).await.is_ok();
+    wait::until_async("the bucket accepts a write", wait::GENEROUS, written).await;
 }
 
 #[tokio::test]
 async fn three_replicas_can_be_made_at_once_and_survive_the_death_of_their_leader() {
     let mut cluster = NatsCluster::start(3);
-    let seats = replicated_bucket(&cluster).await;
-    seats.put("a", "1".into()).await.unwrap();
+    replicated_bucket(&cluster).await;
 
-    let old = cluster.stream_leader("KV_seats");
+    let old = cluster.stream_leader("KV_elections");
     cluster[old].kill();
-    let new = cluster.stream_leader("KV_seats");
+    let new = cluster.stream_leader("KV_elections");
     assert_ne!(new, old);
     cluster[old].respawn();
     cluster.wait_ready();
@@ -41,20 +43,19 @@ async fn clients_are_told_of_no_node_but_the_one_they_were_given() {
 #[tokio::test]
 async fn the_others_elect_a_leader_while_the_old_one_is_isolated_and_all_agree_afterwards() {
     let cluster = NatsCluster::start_partitionable(3, Options::new());
-    let seats = replicated_bucket(&cluster).await;
-    seats.put("a", "1".into()).await.unwrap();
+    replicated_bucket(&cluster).await;
 
-    let old = cluster.stream_leader("KV_seats");
+    let old = cluster.stream_leader("KV_elections");
     let other = (old + 1) % 3;
     cluster.isolate(old);
     let new = wait::until_some("another leader", ELECTION, || {
-        cluster.stream_leader_seen_by(other, "KV_seats").filter(|leader| *leader != old)
+        cluster.stream_leader_seen_by(other, "KV_elections").filter(|leader| *leader != old)
     });
     assert!(cluster[old].monitoring("/varz").is_some(), "clients still reach the isolated node");
 
     cluster.heal();
     wait::until("the old leader to follow", ELECTION, || {
-        cluster.stream_leader_seen_by(old, "KV_seats") == Some(new)
+        cluster.stream_leader_seen_by(old, "KV_elections") == Some(new)
     });
     cluster.wait_ready();
 }

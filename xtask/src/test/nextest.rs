@@ -34,7 +34,7 @@ impl Part {
             "incumbent-core" => Self::Core,
             "incumbent-sim" | "incumbent-mutants" => Self::Sim,
             "incumbent-model" => Self::Model,
-            "incumbent-chaos" => Self::Chaos,
+            "incumbent-chaos" | "incumbent-rig" => Self::Chaos,
             "incumbent" | "incumbent-conformance" if binary.starts_with("nats_") => Self::Nats,
             "incumbent"
             | "incumbent-conformance"

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use incumbent::ErrorKind;
+
 use super::{Dialect, Map, Unit, Value};
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
 /// A map that is being read; each field is taken by name.
 pub(super) struct Fields {
@@ -106,7 +108,7 @@ fn unknown(what: &str, known: &[&str], name: &str) -> Error {
 }
 
 fn invalid(message: String) -> Error {
-    Error::new(Code::InvalidSetting, message)
+    Error::new(ErrorKind::InvalidSetting, message)
 }
 
 fn shown(value: &Value) -> String {

@@ -1,41 +1,38 @@
 //! World `campaigner`: the whole campaign, on a store, clock and random numbers of the host.
 //!
 //! ```text
-//!   election ─── the exports; one cell for each campaign
+//!   candidate ─── the exports: one cell for each candidate
 //!      │
-//!   campaign ── entering: until the first answer of the store
-//!      │    └── racing: the core and a queue of its requests, one answered in each step
-//!      │
-//!   store, watching, clock ── the imports
+//!   driver ────── a session of the core with one campaign, and the requests that it asked for
+//!      │          (incumbent-core decides everything)
+//!   imports ───── the host's store, clock and random numbers
 //! ```
 //!
 //! # Calls that block
 //!
 //! Each function of the host may block the instance up to its time limit, and nothing else runs meanwhile. So a step
 //! makes one such call at most. Its limit never passes the deadline of a leader, and writes go first: a renewal waits
-//! for one call that has begun, and for no more. The core reads the clock when it emits the write, before the call, so
-//! the wait shortens the lease and never extends it.
+//! for one call that has begun, and for no more. The session reads the clock when it emits the write, before the call,
+//! so the wait shortens the lease and never extends it.
 
 mod candidate;
-mod clock;
-mod entering;
-mod racing;
-mod stage;
-mod store;
-mod watching;
+mod driver;
+mod imports;
 
 #[allow(missing_docs, unsafe_code, unused_qualifications, clippy::all, reason = "generated")]
 mod bindings {
     wit_bindgen::generate!({ world: "campaigner", path: "../../wit" });
 }
 
-/// The types of the world, under the names that `map` expects.
+/// The types of the world, under the names that `convert` expects.
 mod wit {
     pub(super) use super::bindings::incumbent::election::{events, records, settings, stores, types};
 }
 
-#[path = "../map/mod.rs"]
-mod map;
+use ::incumbent_core;
+
+#[path = "../../../wasmtime-host/src/convert.rs"]
+mod convert;
 
 struct Campaigner;
 

@@ -1,94 +1,153 @@
-//! The types that only the bare state machine takes and returns.
+//! Conversion between the types that only world `engine` has and the core's, in both directions. As `convert`, which
+//! it needs beside it, it is compiled here and in the tests of the host.
 
-use incumbent_core::campaign::{Input, Misuse, Output, ReadId, Timer, Wake};
-use incumbent_core::record::Attempt;
-use incumbent_core::store::{Action, Expect, Put, Write};
-use incumbent_core::{Instant, Revision};
+use super::convert::{entry, message, same_variants, store_info};
+use super::incumbent_core::campaign::{Input, Misuse, Output, ReadId, Timer, Wake};
+use super::incumbent_core::record::Attempt;
+use super::incumbent_core::store::{Action, Expect, Write};
+use super::incumbent_core::{Instant, Revision};
+use super::wit::candidates;
 
-use super::map;
-use super::wit::{candidates, records};
+same_variants!(candidates::Timer, Timer: Deadline Attempt Read Inspect Close Release Drain Win Renew Retry Splay Acquire Poll);
 
-pub(super) fn input(input: candidates::Input) -> Input {
-    match input {
-        candidates::Input::Tick => Input::Tick,
-        candidates::Input::Campaign => Input::Campaign,
-        candidates::Input::Resign => Input::Resign,
-        candidates::Input::HandOver(successor) => Input::HandOver(successor),
-        candidates::Input::Close => Input::Close,
-        candidates::Input::Health(well) => Input::Health(well),
-        candidates::Input::Drained => Input::Drained,
-        candidates::Input::HandlerFailed => Input::HandlerFailed,
-        candidates::Input::Accept => Input::Accept,
-        candidates::Input::Wrote(wrote) => {
-            Input::Wrote { attempt: Attempt(wrote.attempt), outcome: map::outcome(wrote.outcome) }
+impl From<candidates::Input> for Input {
+    fn from(input: candidates::Input) -> Self {
+        use candidates::Input as Wit;
+        match input {
+            Wit::Tick => Self::Tick,
+            Wit::Campaign => Self::Campaign,
+            Wit::Resign => Self::Resign,
+            Wit::HandOver(successor) => Self::HandOver(successor),
+            Wit::Close => Self::Close,
+            Wit::Health(healthy) => Self::Health(healthy),
+            Wit::Drained => Self::Drained,
+            Wit::HandlerFailed => Self::HandlerFailed,
+            Wit::Accept => Self::Accept,
+            Wit::Wrote(candidates::Wrote { attempt, outcome }) => {
+                Self::Wrote { attempt: Attempt(attempt), outcome: outcome.into() }
+            }
+            Wit::Answered(candidates::Answered { read, answer }) => {
+                Self::Read { read: ReadId(read), result: answer.map(entry).map_err(Into::into) }
+            }
+            Wit::Inspected(candidates::Inspection { asked_at, answer }) => {
+                let info = |info| store_info(info, Instant::from_nanos(asked_at));
+                Self::Inspected(answer.map(info).map_err(Into::into))
+            }
+            Wit::Watched(message) => Self::Watched(entry(message)),
+            Wit::Watching(since) => Self::Watching { since: Instant::from_nanos(since) },
+            Wit::Reconnected => Self::Reconnected,
         }
-        candidates::Input::Answered(answered) => Input::Read {
-            read: ReadId(answered.read),
-            result: answered.answer.map(map::entry).map_err(map::fault),
-        },
-        candidates::Input::Inspected(inspection) => {
-            let asked_at = Instant::from_nanos(inspection.asked_at);
-            Input::Inspected(
-                inspection.answer.map(|info| map::store_info(info, asked_at)).map_err(map::fault),
-            )
+    }
+}
+
+impl From<Input> for candidates::Input {
+    fn from(input: Input) -> Self {
+        match input {
+            Input::Tick => Self::Tick,
+            Input::Campaign => Self::Campaign,
+            Input::Resign => Self::Resign,
+            Input::HandOver(successor) => Self::HandOver(successor),
+            Input::Close => Self::Close,
+            Input::Health(healthy) => Self::Health(healthy),
+            Input::Drained => Self::Drained,
+            Input::HandlerFailed => Self::HandlerFailed,
+            Input::Accept => Self::Accept,
+            Input::Wrote { attempt, outcome } => {
+                Self::Wrote(candidates::Wrote { attempt: attempt.0, outcome: outcome.into() })
+            }
+            Input::Read { read, result } => {
+                let answer = result.map(|entry| message(&entry)).map_err(Into::into);
+                Self::Answered(candidates::Answered { read: read.0, answer })
+            }
+            Input::Inspected(result) => {
+                let asked_at = result.as_ref().map_or(0, |info| info.asked_at.as_nanos());
+                let answer = result.map(Into::into).map_err(Into::into);
+                Self::Inspected(candidates::Inspection { asked_at, answer })
+            }
+            Input::Watched(entry) => Self::Watched(message(&entry)),
+            Input::Watching { since } => Self::Watching(since.as_nanos()),
+            Input::Reconnected => Self::Reconnected,
         }
-        candidates::Input::Watched(message) => Input::Watched(map::entry(message)),
-        candidates::Input::Watching(since) => Input::Watching { since: Instant::from_nanos(since) },
-        candidates::Input::Reconnected => Input::Reconnected,
     }
 }
 
-pub(super) fn output(output: Output) -> candidates::Output {
-    match output {
-        Output::Write(asked) => candidates::Output::Write(write(asked)),
-        Output::Read(read) => candidates::Output::Read(read.0),
-        Output::Inspect { since } => candidates::Output::Inspect(since.as_nanos()),
-        Output::Reconnect => candidates::Output::Reconnect,
-        Output::Event(event) => candidates::Output::Event(map::event(event)),
-        Output::WakeAt(at) => candidates::Output::WakeAt(at.map(wake)),
+impl From<Output> for candidates::Output {
+    fn from(output: Output) -> Self {
+        match output {
+            Output::Write(write) => Self::Write(write.into()),
+            Output::Read(read) => Self::Read(read.0),
+            Output::Inspect { since } => Self::Inspect(since.as_nanos()),
+            Output::Reconnect => Self::Reconnect,
+            Output::Event(event) => Self::Event(event.into()),
+            Output::WakeAt(wake) => Self::WakeAt(wake.map(Into::into)),
+        }
     }
 }
 
-pub(super) fn misuse(misuse: Misuse) -> candidates::Misuse {
-    match misuse {
-        Misuse::UnknownAttempt(attempt) => candidates::Misuse::UnknownAttempt(attempt.0),
-        Misuse::UnknownRead(read) => candidates::Misuse::UnknownRead(read.0),
-        Misuse::NotAName => candidates::Misuse::NotAName,
+/// The error is the text of a warning of a kind that this version does not know.
+impl TryFrom<candidates::Output> for Output {
+    type Error = String;
+
+    fn try_from(output: candidates::Output) -> Result<Self, String> {
+        Ok(match output {
+            candidates::Output::Write(write) => Self::Write(write.into()),
+            candidates::Output::Read(read) => Self::Read(ReadId(read)),
+            candidates::Output::Inspect(since) => Self::Inspect { since: Instant::from_nanos(since) },
+            candidates::Output::Reconnect => Self::Reconnect,
+            candidates::Output::Event(event) => Self::Event(event.try_into()?),
+            candidates::Output::WakeAt(wake) => Self::WakeAt(wake.map(Into::into)),
+        })
     }
 }
 
-fn write(write: Write) -> candidates::Write {
-    let expect = match write.expect {
-        Expect::Absent => candidates::Expect::Absent,
-        Expect::Revision(Revision(revision)) => candidates::Expect::Revision(revision),
-    };
-    let action = match write.action {
-        Action::Acquire(record) => candidates::Action::Acquire(put(record)),
-        Action::Renew(record) => candidates::Action::Renew(put(record)),
-        Action::Release { headers } => candidates::Action::Release(headers),
-    };
-    candidates::Write { attempt: write.attempt.0, expect, action }
+impl From<Write> for candidates::Write {
+    fn from(write: Write) -> Self {
+        let expect = match write.expect {
+            Expect::Absent => candidates::Expect::Absent,
+            Expect::Revision(Revision(revision)) => candidates::Expect::Revision(revision),
+        };
+        let action = match write.action {
+            Action::Acquire(put) => candidates::Action::Acquire(put.into()),
+            Action::Renew(put) => candidates::Action::Renew(put.into()),
+            Action::Release { headers } => candidates::Action::Release(headers),
+        };
+        Self { attempt: write.attempt.0, expect, action }
+    }
 }
 
-fn put(put: Put) -> records::Put {
-    records::Put { value: put.value, headers: put.headers, lease: map::duration(put.lease) }
+impl From<candidates::Write> for Write {
+    fn from(write: candidates::Write) -> Self {
+        let expect = match write.expect {
+            candidates::Expect::Absent => Expect::Absent,
+            candidates::Expect::Revision(revision) => Expect::Revision(Revision(revision)),
+        };
+        let action = match write.action {
+            candidates::Action::Acquire(put) => Action::Acquire(put.into()),
+            candidates::Action::Renew(put) => Action::Renew(put.into()),
+            candidates::Action::Release(headers) => Action::Release { headers },
+        };
+        Self { attempt: Attempt(write.attempt), expect, action }
+    }
 }
 
-fn wake(wake: Wake) -> candidates::Wake {
-    let timer = match wake.timer {
-        Timer::Deadline => candidates::Timer::Deadline,
-        Timer::Attempt => candidates::Timer::Attempt,
-        Timer::Read => candidates::Timer::Read,
-        Timer::Inspect => candidates::Timer::Inspect,
-        Timer::Close => candidates::Timer::Close,
-        Timer::Release => candidates::Timer::Release,
-        Timer::Drain => candidates::Timer::Drain,
-        Timer::Win => candidates::Timer::Win,
-        Timer::Renew => candidates::Timer::Renew,
-        Timer::Retry => candidates::Timer::Retry,
-        Timer::Splay => candidates::Timer::Splay,
-        Timer::Acquire => candidates::Timer::Acquire,
-        Timer::Poll => candidates::Timer::Poll,
-    };
-    candidates::Wake { at: wake.at.as_nanos(), timer }
+impl From<Wake> for candidates::Wake {
+    fn from(wake: Wake) -> Self {
+        Self { at: wake.at.as_nanos(), timer: wake.timer.into() }
+    }
+}
+
+impl From<candidates::Wake> for Wake {
+    fn from(wake: candidates::Wake) -> Self {
+        Self { at: Instant::from_nanos(wake.at), timer: wake.timer.into() }
+    }
+}
+
+impl From<Misuse> for candidates::Misuse {
+    fn from(misuse: Misuse) -> Self {
+        match misuse {
+            Misuse::UnknownAttempt(attempt) => Self::UnknownAttempt(attempt.0),
+            Misuse::UnknownRead(read) => Self::UnknownRead(read.0),
+            Misuse::NotAName => Self::NotAName,
+        }
+    }
 }

@@ -1,32 +1,33 @@
 //! World `engine`: the bare state machine.
 
-mod machine;
-
 use std::cell::RefCell;
 
+use ::incumbent_core;
 use incumbent_core::Instant;
 use incumbent_core::campaign::Campaign;
 
 use bindings::exports::incumbent::election::candidates::{self, Guest, GuestCandidate};
+use convert::store_info;
 use wit::events;
 use wit::settings::CampaignSettings;
 use wit::stores::{Capabilities, StoreInfo};
 use wit::types::{self, Nonce, Refusal};
+
+#[path = "../../../wasmtime-host/src/convert.rs"]
+mod convert;
+mod machine;
 
 #[allow(missing_docs, unsafe_code, unused_qualifications, clippy::all, reason = "generated")]
 mod bindings {
     wit_bindgen::generate!({ world: "engine", path: "../../wit" });
 }
 
-/// The types of the world, under the names that `map` expects.
+/// The types of the world, under the names that `convert` expects.
 mod wit {
     pub(super) use super::bindings::exports::incumbent::election::{
         candidates, events, records, settings, stores, types,
     };
 }
-
-#[path = "../map/mod.rs"]
-mod map;
 
 struct Engine;
 
@@ -48,29 +49,22 @@ impl GuestCandidate for Candidate {
         seed: u64,
         now: types::Instant,
     ) -> Result<candidates::Candidate, Refusal> {
-        let campaign = Campaign::new(
-            map::settings(settings),
-            map::capabilities(store),
-            &map::store_info(info, Instant::from_nanos(asked_at)),
-            incumbent_core::record::Nonce(u128::from(nonce.high) << 64 | u128::from(nonce.low)),
-            seed,
-            Instant::from_nanos(now),
-        );
-        let campaign = campaign.map_err(map::refusal)?;
+        let info = store_info(info, Instant::from_nanos(asked_at));
+        let now = Instant::from_nanos(now);
+        let campaign = Campaign::new(settings.into(), store.into(), &info, nonce.into(), seed, now)?;
         Ok(candidates::Candidate::new(Self { campaign: RefCell::new(campaign) }))
     }
 
     fn handle(&self, now: types::Instant, input: candidates::Input) -> Result<(), candidates::Misuse> {
-        let input = machine::input(input);
-        self.campaign.borrow_mut().handle(Instant::from_nanos(now), input).map_err(machine::misuse)
+        Ok(self.campaign.borrow_mut().handle(Instant::from_nanos(now), input.into())?)
     }
 
     fn poll(&self) -> candidates::Output {
-        machine::output(self.campaign.borrow_mut().poll())
+        self.campaign.borrow_mut().poll().into()
     }
 
     fn lease(&self) -> Option<events::Lease> {
-        self.campaign.borrow().lease().map(map::lease)
+        self.campaign.borrow().lease().map(Into::into)
     }
 
     fn is_leader(&self, now: types::Instant) -> bool {
@@ -78,11 +72,11 @@ impl GuestCandidate for Candidate {
     }
 
     fn state(&self) -> events::State {
-        map::state(self.campaign.borrow().state())
+        self.campaign.borrow().state().into()
     }
 
     fn leader(&self) -> Option<events::Leader> {
-        self.campaign.borrow().leader().cloned().map(map::leader)
+        self.campaign.borrow().leader().cloned().map(Into::into)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::select_all;
 use incumbent::incumbent_core::campaign::{Event, Settings, State};
 use incumbent::{Clock, Reason};
 use incumbent_wasmtime::ErrorKind;
@@ -37,44 +38,42 @@ async fn a_component_wins_and_another_follows_when_it_resigns() {
 }
 
 #[tokio::test]
-async fn a_seat_that_is_handed_over_goes_to_the_successor_that_was_named() {
+async fn a_lease_that_is_handed_over_goes_to_the_named_successor() {
     let clock = Clock::system();
     let (campaigner, stores) = (campaigner(), stores("memory:", &clock).await);
     let mut first = campaigner.campaign(&stores, "elections", "jobs", settings("first")).await.unwrap();
     won(&mut first).await;
-    let mut heir = campaigner.campaign(&stores, "elections", "jobs", settings("heir")).await.unwrap();
+    let mut successor =
+        campaigner.campaign(&stores, "elections", "jobs", settings("successor")).await.unwrap();
     let other = campaigner.campaign(&stores, "elections", "jobs", settings("other")).await.unwrap();
-    until(&mut heir, |event| matches!(event, Event::LeaderChanged(Some(_))).then_some(())).await;
+    until(&mut successor, |event| matches!(event, Event::LeaderChanged(Some(_))).then_some(())).await;
     let refused = first.hand_over(" ").await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Refused);
-    assert_eq!(heir.hand_over("first").await.unwrap_err().kind(), ErrorKind::NotLeader);
-    first.hand_over("heir").await.unwrap();
+    assert_eq!(successor.hand_over("first").await.unwrap_err().kind(), ErrorKind::NotLeader);
+    first.hand_over("successor").await.unwrap();
     draining(&mut first).await;
     first.drained();
     assert_eq!(lost(&mut first).await, Reason::HandedOver);
-    won(&mut heir).await;
+    won(&mut successor).await;
     assert!(!other.is_leader());
 }
 
 #[tokio::test]
 async fn a_leader_renews_for_longer_than_its_lease() {
-    let clock = Clock::system();
+    let clock = manual_clock();
     let (campaigner, stores) = (campaigner(), stores("memory:", &clock).await);
     let mut leader = campaigner.campaign(&stores, "elections", "jobs", settings("a")).await.unwrap();
+    let running = running(&clock);
     won(&mut leader).await;
     let first = leader.lease().unwrap();
-    // A fast lease is 2 s; this deadline belongs to the third renewal at least.
-    let wait = async {
-        while leader.lease().expect("it leads").deadline < first.deadline + Duration::from_secs(2) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), wait).await.unwrap();
+    // A fast lease is 2 s.
+    clock.sleep_until(first.deadline + Duration::from_secs(4)).await;
     assert_eq!(leader.token(), Some(first.token));
+    running.abort();
 }
 
 #[tokio::test]
-async fn a_closed_campaign_gives_its_seat_back_and_ends() {
+async fn a_closed_campaign_releases_its_lease_and_ends() {
     let clock = Clock::system();
     let (campaigner, stores) = (campaigner(), stores("memory:", &clock).await);
     // With this lease, a candidate that waited for the expiry would wait for a minute.
@@ -97,7 +96,7 @@ async fn a_closed_campaign_gives_its_seat_back_and_ends() {
 }
 
 #[tokio::test]
-async fn settings_and_names_that_cannot_be_are_errors_at_once() {
+async fn invalid_settings_and_names_are_errors_at_once() {
     let clock = Clock::system();
     let (campaigner, stores) = (campaigner(), stores("memory:", &clock).await);
     let kind = async |bucket: &str, key: &str, settings: Settings| {
@@ -138,4 +137,42 @@ async fn a_component_and_the_runtime_share_an_election_in_a_file() {
     assert!(!guest.is_leader());
     assert!(term.token() > token);
     store.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_watch_shows_a_release_long_before_a_poll_would() {
+    let clock = Clock::system();
+    let (campaigner, stores) = (campaigner(), stores("memory:", &clock).await);
+    // Leases of a minute: no candidate would read the key again before that.
+    let long = |name| Settings { lease: Some(Duration::from_secs(60)), ..settings(name) };
+    let mut first = campaigner.campaign(&stores, "elections", "jobs", long("first")).await.unwrap();
+    won(&mut first).await;
+    let mut others = Vec::new();
+    for name in ["b", "c", "d", "e"] {
+        others.push(campaigner.campaign(&stores, "elections", "jobs", long(name)).await.unwrap());
+    }
+    for other in &mut others {
+        until(other, |event| matches!(event, Event::LeaderChanged(Some(_))).then_some(())).await;
+    }
+    first.close();
+    draining(&mut first).await;
+    let before = clock.now();
+    first.drained();
+    select_all(others.iter_mut().map(|other| Box::pin(won(other)))).await;
+    assert!(clock.now().since(before) < Duration::from_secs(30));
+}
+
+#[tokio::test]
+async fn a_leader_whose_host_stood_still_for_a_lease_leads_no_more_before_anything_runs() {
+    let clock = manual_clock();
+    let (campaigner, stores) = (campaigner(), stores("memory:", &clock).await);
+    let mut leader = campaigner.campaign(&stores, "elections", "jobs", settings("a")).await.unwrap();
+    let running = running(&clock);
+    won(&mut leader).await;
+    running.abort();
+    let _ = running.await;
+    assert!(leader.is_leader());
+    clock.advance(Duration::from_secs(2));
+    assert!(!leader.is_leader(), "no task ran in between");
+    assert_eq!(lost(&mut leader).await, Reason::Expired);
 }

@@ -10,7 +10,7 @@ use crate::support::*;
 /// More than the memory limit of a guest.
 const BYTES: usize = 20_000_000;
 
-async fn bytes_told(election: &mut Candidate) -> u64 {
+async fn bytes_reported(election: &mut Candidate) -> u64 {
     until(election, |event| match event {
         Event::Warning(Warning::NotARecord { bytes, .. }) => Some(*bytes),
         _ => None,
@@ -29,8 +29,8 @@ async fn written_over(url: &str) {
 
     let other = url.parse::<StoreSettings>().unwrap().operate(&clock).await.unwrap();
     other.put("jobs", &vec![b'x'; BYTES]).await.unwrap();
-    let told = [bytes_told(&mut leader).await, bytes_told(&mut candidate).await];
-    assert!(told.iter().all(|bytes| (BYTES as u64..BYTES as u64 + 100).contains(bytes)), "{told:?}");
+    let bytes = [bytes_reported(&mut leader).await, bytes_reported(&mut candidate).await];
+    assert!(bytes.iter().all(|bytes| (BYTES as u64..BYTES as u64 + 100).contains(bytes)), "{bytes:?}");
     assert_eq!(lost(&mut leader).await, Reason::Usurped);
     leader.close();
 

@@ -8,9 +8,14 @@ mod elections;
 mod hostile;
 mod large;
 mod limits;
-mod stalled;
+#[path = "../../examples/worker/src/settings.rs"]
+mod settings;
 mod support;
-mod watching;
+
+/// The types of the world, under the names that the settings expect.
+mod wit {
+    pub(crate) use super::bindings::incumbent::election::{events, records, settings, stores, types};
+}
 
 /// The world as bindings of another host.
 mod bindings {

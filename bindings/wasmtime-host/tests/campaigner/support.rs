@@ -3,23 +3,36 @@
 use std::time::Duration;
 
 use incumbent::Clock;
+use incumbent::incumbent_core::Instant;
 use incumbent::incumbent_core::campaign::{Event, Preset, Settings};
-use incumbent_testkit::tools::component;
 use incumbent_wasmtime::{Campaigner, Candidate, Host, Stores};
+use tokio::task::JoinHandle;
 
 use crate::compiled::compiled;
+
+/// A clock that stands still until it is advanced.
+pub(crate) fn manual_clock() -> Clock {
+    Clock::manual(Instant::ZERO + Duration::from_secs(3_600))
+}
+
+/// Advances a manual clock, in small steps between which the other tasks run, until the task is aborted.
+pub(crate) fn running(clock: &Clock) -> JoinHandle<()> {
+    let clock = clock.clone();
+    tokio::spawn(async move {
+        loop {
+            clock.advance(Duration::from_millis(10));
+            tokio::task::yield_now().await;
+        }
+    })
+}
 
 /// The data of a resource in a hostile host: none.
 #[allow(unreachable_pub, reason = "named by the generated bindings")]
 pub struct Nothing;
 
-pub(crate) fn bytes() -> Vec<u8> {
-    std::fs::read(component("incumbent-campaigner").unwrap()).unwrap()
-}
-
 pub(crate) fn campaigner() -> Campaigner {
     let host = Host::new().unwrap();
-    Campaigner::from_component(&host, &compiled(&host, "incumbent-campaigner")).unwrap()
+    Campaigner::from_component(&host, &compiled(host.engine(), "incumbent-campaigner")).unwrap()
 }
 
 /// The bucket `elections`, on the store of this URL.

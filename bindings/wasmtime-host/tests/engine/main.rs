@@ -2,32 +2,30 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test may panic; it says why")]
 
+#[path = "../shared/compiled.rs"]
+mod compiled;
 mod misuse;
 mod replay;
 mod support;
 
-/// The world as bindings of this host, under the names that the crate's own conversion expects.
+use incumbent::incumbent_core;
+
+/// The world as bindings of this host.
 mod bindings {
     #![allow(unused_qualifications, clippy::all, reason = "generated")]
     wasmtime::component::bindgen!({ path: "wit", world: "engine" });
-
-    pub(crate) mod incumbent {
-        pub(crate) use super::exports::incumbent::*;
-    }
 }
 
-#[allow(dead_code, reason = "the crate needs more of it")]
-#[path = "../../src/translate/given.rs"]
-mod given;
-#[allow(dead_code, reason = "the crate needs more of it")]
-#[path = "../../src/translate/told.rs"]
-mod told;
-#[allow(dead_code, reason = "the crate needs more of it")]
-#[path = "../../src/translate/wishes.rs"]
-mod wishes;
+/// The types of the world, under the names that the conversions and the settings expect.
+mod wit {
+    pub(crate) use super::bindings::exports::incumbent::election::{
+        candidates, events, records, settings, stores, types,
+    };
+}
 
-#[allow(dead_code, unreachable_pub, reason = "the crate's own, which it exports")]
-#[path = "../../src/error.rs"]
-mod error;
-
-use error::{Error, ErrorKind};
+#[path = "../../src/convert.rs"]
+mod convert;
+#[path = "../../../wasm-guest/src/engine/machine.rs"]
+mod machine;
+#[path = "../../examples/worker/src/settings.rs"]
+mod settings;

@@ -2,13 +2,14 @@
 
 use oorandom::Rand64;
 
-use crate::bindings::incumbent::election::candidates::{Answered, Input, Inspection, Misuse, Output, Wrote};
-use crate::bindings::incumbent::election::events::Event;
-use crate::bindings::incumbent::election::records::{Kind, Message};
-use crate::bindings::incumbent::election::settings::{BackOff, CampaignSettings, Preset, WinDelay};
-use crate::bindings::incumbent::election::stores::{Applied, Capabilities, Outcome, StoreInfo};
-use crate::bindings::incumbent::election::types::{Fault, Nonce};
-use crate::support::{Instance, compiled, defaults, message};
+use crate::settings::defaults;
+use crate::support::{Instance, compiled, message};
+use crate::wit::candidates::{Answered, Input, Inspection, Misuse, Output, Wrote};
+use crate::wit::events::Event;
+use crate::wit::records::{Kind, Message};
+use crate::wit::settings::{BackOff, CampaignSettings, Preset, WinDelay};
+use crate::wit::stores::{Applied, Capabilities, Outcome, StoreInfo};
+use crate::wit::types::{Fault, Nonce};
 
 const NONCE: Nonce = Nonce { high: 0, low: 7 };
 
@@ -37,8 +38,8 @@ fn an_answer_to_nothing_that_was_asked_is_an_error_value() {
     assert!(matches!(instance.handle(candidate, 1, &wrote), Err(Misuse::UnknownAttempt(9))));
     let answered = Input::Answered(Answered { read: 9, answer: Ok(None) });
     assert!(matches!(instance.handle(candidate, 1, &answered), Err(Misuse::UnknownRead(9))));
-    let nobody = Input::HandOver(String::new());
-    assert!(matches!(instance.handle(candidate, 1, &nobody), Err(Misuse::NotAName)));
+    let nameless = Input::HandOver(String::new());
+    assert!(matches!(instance.handle(candidate, 1, &nameless), Err(Misuse::NotAName)));
     assert!(matches!(instance.poll(candidate), Output::WakeAt(None)), "nothing came of it");
 }
 
@@ -216,24 +217,24 @@ fn odd_input(rng: &mut Rand64, attempt: u64, read: u64) -> Input {
 }
 
 #[test]
-fn settings_and_stores_of_any_numbers_are_taken_or_refused() {
+fn settings_and_stores_of_any_numbers_are_accepted_or_refused() {
     let engine = compiled();
     let mut rng = Rand64::new(1);
     let mut instance = Instance::new(&engine);
-    let mut taken = 0;
+    let mut accepted = 0;
     for _ in 0..3_000 {
         let (settings, can) = (odd_settings(&mut rng), odd_capabilities(&mut rng));
         let (info, now) = (odd_info(&mut rng), odd(&mut rng));
         let created = instance.create(&settings, can, info, odd(&mut rng), NONCE, odd(&mut rng), now);
         let Ok(candidate) = created else { continue };
-        taken += 1;
+        accepted += 1;
         instance.handle(candidate, now, &Input::Campaign).unwrap();
         for _ in 0..50 {
             let _ = instance.poll(candidate);
         }
         candidate.resource_drop(&mut instance.store).unwrap();
     }
-    assert!(taken > 0, "some are taken");
+    assert!(accepted > 0, "some are accepted");
 }
 
 #[test]
@@ -270,7 +271,10 @@ fn answers_of_any_numbers_at_any_time_never_trap_and_never_make_two_terms_at_onc
                     Output::WakeAt(_) => break,
                 }
             }
-            assert!(leading || !instance.is_leader(candidate, now), "seed {seed}: leads untold");
+            assert!(
+                leading || !instance.is_leader(candidate, now),
+                "seed {seed}: leads without a reported win"
+            );
             // Mostly forward, sometimes far, sometimes back.
             let reading = match rng.rand_range(0..300) {
                 0 => odd(&mut rng),
@@ -281,7 +285,7 @@ fn answers_of_any_numbers_at_any_time_never_trap_and_never_make_two_terms_at_onc
             reset |= matches!(input, Input::Accept);
             let _ = instance.handle(candidate, reading, &input);
             now = now.max(reading);
-            instance.look(candidate);
+            instance.call_getters(candidate);
         }
     }
     assert!(leaderships > 20, "only {leaderships} terms were won on the way");

@@ -7,10 +7,8 @@ use incumbent_sim::{Choice, Kind, Recorded, record};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::bindings::incumbent::election::types::Nonce;
-use crate::support::{Candidate, Instance, compiled, input, output};
-use crate::wishes::campaign_settings;
-use crate::{ErrorKind, given};
+use crate::support::{Candidate, Instance, compiled};
+use crate::wit::settings::CampaignSettings;
 
 /// The number of runs, with all sorts of faults.
 const SEEDS: u64 = 40;
@@ -51,43 +49,42 @@ fn under_every_kind_of_fault_the_component_says_what_the_native_core_says() {
     }
 }
 
-/// Makes a run, and replays it on the component.
+/// Records a run, and replays it on the component.
 fn replay(engine: &(Engine, Component), choice: &Choice, counted: &mut Counted) {
-    let (outcome, tape) = record(choice);
+    let (outcome, recording) = record(choice);
     assert!(outcome.violation.is_none(), "{choice:?}");
     let mut instance = Instance::new(engine);
     let mut candidates: HashMap<u64, Candidate> = HashMap::new();
-    for (place, recorded) in tape.into_iter().enumerate() {
+    for (place, recorded) in recording.into_iter().enumerate() {
         match recorded {
             Recorded::Begins { process, settings, store, info, nonce, seed, now } => {
                 // A custom function is the one setting that cannot be passed to a component.
                 if matches!(settings.backoff, Backoff::Custom(_)) {
-                    assert_eq!(campaign_settings(*settings).unwrap_err().kind(), ErrorKind::Refused);
+                    assert!(CampaignSettings::try_from(*settings).unwrap_err().contains("use `Fixed`"));
                     counted.left_out += 1;
                     continue;
                 }
-                let settings = campaign_settings(*settings).unwrap();
+                let settings = CampaignSettings::try_from(*settings).unwrap();
                 let asked_at = info.asked_at.as_nanos();
-                let nonce = Nonce { high: (nonce.0 >> 64) as u64, low: nonce.0 as u64 };
-                let (store, info) = (given::capabilities(store), given::store_info(info));
+                let (store, info, nonce) = (store.into(), info.into(), nonce.into());
                 let now = now.as_nanos();
                 let created = instance.create(&settings, store, info, asked_at, nonce, seed, now);
                 candidates.insert(process, created.unwrap());
                 counted.begun += 1;
             }
-            Recorded::Hands { process, now, input: taped, lease } => {
+            Recorded::Input { process, now, input, lease } => {
                 let Some(&candidate) = candidates.get(&process) else { continue };
-                instance.handle(candidate, now.as_nanos(), &input(&taped)).unwrap();
+                instance.handle(candidate, now.as_nanos(), &input.clone().into()).unwrap();
                 let own = instance.lease(candidate);
-                assert_eq!(own, lease, "{choice:?}, {place}: after {taped:?}");
+                assert_eq!(own, lease, "{choice:?}, {place}: after {input:?}");
                 counted.inputs += 1;
             }
-            Recorded::Says { process, output: taped } => {
+            Recorded::Output { process, output } => {
                 let Some(&candidate) = candidates.get(&process) else { continue };
-                let own = output(instance.poll(candidate));
-                assert_eq!(own, taped, "{choice:?}, {place}");
+                let own = Output::try_from(instance.poll(candidate)).unwrap();
+                assert_eq!(own, output, "{choice:?}, {place}");
                 counted.outputs += 1;
-                counted.terms += usize::from(matches!(taped, Output::Event(Event::Won(_))));
+                counted.terms += usize::from(matches!(output, Output::Event(Event::Won(_))));
             }
         }
     }

@@ -2,10 +2,10 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test may panic; it says why")]
 
-mod another_life;
 #[path = "../shared/compiled.rs"]
 mod compiled;
 mod processes;
+mod replaced_bucket;
 mod shared;
 mod worker;
 

@@ -4,11 +4,11 @@
 //! the records when all processes have ended.
 
 mod contender;
-mod parts;
+mod roles;
 
 use std::time::Duration;
 
-use incumbent_testkit::history::{disorder, overlaps};
+use incumbent_rig::check::{disorder, overlaps};
 use incumbent_testkit::wait;
 
 use crate::server;
@@ -26,12 +26,12 @@ fn components_the_command_line_python_and_node_never_lead_together() {
     let mut gone = Vec::<Contender>::new();
     let mut last = String::new();
     // Every kind wins once in each round: the winner leaves, and its successor is of another kind.
-    for exit in [Exit::Killed, Exit::Told] {
+    for exit in [Exit::Killed, Exit::Terminated] {
         let mut racing: Vec<_> = kinds.iter().map(|kind| Contender::start(*kind, exit, &url)).collect();
         racing.iter().for_each(|contender| contender.await_ready(LIMIT));
         while !racing.is_empty() {
             let leads = || racing.iter().position(|one| one.leads().is_some_and(|token| token > last));
-            let place = wait::until_some("somebody to follow, with a larger token", LIMIT, leads);
+            let place = wait::until_some("a leader with a larger token", LIMIT, leads);
             let mut leader = racing.remove(place);
             leader.leave(exit, LIMIT);
             last = leader.tokens().pop().unwrap();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use incumbent::Clock;
 use incumbent::incumbent_core::campaign::{Event, Leader, Lease, Settings, State};
 use incumbent::store::Adapter;
-use incumbent_conformance::runner::{Call, Opened, Pending, Player, Refused, Told, Troupe};
+use incumbent_conformance::runner::{Call, Implementation, Opened, Pending, Player, Refused, Reported};
 use incumbent_conformance::scenario::Step;
 use incumbent_wasmtime::{Campaigner, Candidate, Error, ErrorKind, Host, Stores};
 
@@ -16,8 +16,6 @@ use crate::compiled::compiled;
 
 /// The name of the store for the guests.
 const BUCKET: &str = "elections";
-/// The interval at which the end of a campaign is polled.
-const LOOK: Duration = Duration::from_millis(2);
 
 /// The candidates of `incumbent-campaigner.wasm`, compiled for the first campaign.
 #[derive(Default)]
@@ -27,7 +25,7 @@ impl Components {
     fn opened(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Arc<dyn Opened> {
         let compile = || {
             let host = Host::new().unwrap();
-            Campaigner::from_component(&host, &compiled(&host, "incumbent-campaigner")).unwrap()
+            Campaigner::from_component(&host, &compiled(host.engine(), "incumbent-campaigner")).unwrap()
         };
         let campaigner = self.0.get_or_init(compile).clone();
         let stores = Stores::new(clock).with(BUCKET, adapter);
@@ -35,7 +33,7 @@ impl Components {
     }
 }
 
-impl Troupe for Components {
+impl Implementation for Components {
     fn open<'a>(&'a self, url: &'a str, _lease: Duration) -> Pending<'a, Result<Arc<dyn Opened>, String>> {
         Box::pin(async move {
             let clock = Clock::system();
@@ -95,7 +93,7 @@ struct Guest {
 }
 
 impl Player for Guest {
-    fn next(&self) -> Pending<'_, Option<Told>> {
+    fn next(&self) -> Pending<'_, Option<Reported>> {
         Box::pin(async move {
             let event = self.election.next().await?;
             let mut is_current = false;
@@ -111,7 +109,7 @@ impl Player for Guest {
                 }
                 _ => {}
             }
-            Some(Told { event, is_current })
+            Some(Reported { event, is_current })
         })
     }
 
@@ -168,9 +166,8 @@ impl Player for Guest {
 /// Waits until a campaign that is closed is over.
 async fn closed(election: Arc<Candidate>) {
     election.close();
-    while election.state() != State::Closed {
-        tokio::time::sleep(LOOK).await;
-    }
+    // A campaign that failed is over, too; the host logs why.
+    let _ = election.ended().await;
 }
 
 /// Maps the error to the library's code.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::CONSOLE;
 use crate::failure::Failure;
 use crate::run::args::Args;
+use crate::run::source::CONSOLE;
 
 /// Fills in the options that the command line and our own settings leave open.
 pub(crate) fn take_defaults(

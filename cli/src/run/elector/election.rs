@@ -9,19 +9,19 @@ use serde_json::json;
 use super::{Elector, Exit, Failure};
 
 impl Elector {
-    pub(super) async fn take(&mut self, event: Event) -> Result<(), Failure> {
+    pub(super) async fn follow(&mut self, event: Event) -> Result<(), Failure> {
         match event {
             Event::Won(term) => self.won(term).await,
             Event::Draining { reason, .. } => {
                 // In an error the reason for the end of the work is known already.
-                if !self.health.stays_out {
+                if !self.runner.health.stays_out {
                     self.reason = Some(reason);
                 }
-                self.say(Message::NotLeader)
+                self.pass_on(Message::NotLeader)
             }
             Event::Lost { term, reason } => self.lost(&term, reason),
             Event::Warning(warning) => {
-                self.warn(&warning.to_string());
+                self.runner.warn(&warning.to_string());
                 Ok(())
             }
             Event::LeaderChanged(leader) => {
@@ -34,8 +34,9 @@ impl Elector {
 
     async fn won(&mut self, term: Term) -> Result<(), Failure> {
         let token = term.token();
-        self.tell(json!({ "event": "won", "token": token.to_string(), "at": term.started().as_nanos() }));
-        self.has_led = true;
+        self.runner
+            .emit(json!({ "event": "won", "token": token.to_string(), "at": term.started().as_nanos() }));
+        self.runner.has_led = true;
         (self.token, self.reason, self.hurried) = (Some(token), None, false);
         (self.deadline, self.longest) = (Instant::ZERO, Duration::ZERO);
         let deadline = term.deadline();
@@ -44,18 +45,19 @@ impl Elector {
             return Ok(());
         }
         // A handler finds the file there, whatever it holds; without it there is still the token.
-        if let Err(error) = self.file.write(deadline, token, &self.clock).await {
-            self.warn(&format!("the deadline cannot be written to its file: {error}"));
+        if let Err(error) = self.runner.file.write(deadline, token, &self.runner.clock).await {
+            self.runner.warn(&format!("the deadline cannot be written to its file: {error}"));
         }
         self.term = Some(term);
         self.learn(deadline)?;
-        self.say(Message::Leader)
+        self.pass_on(Message::Leader)
     }
 
     fn lost(&mut self, term: &Term, reason: Reason) -> Result<(), Failure> {
-        let (token, now) = (term.token().to_string(), self.clock.now());
-        self.tell(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": now.as_nanos() }));
-        if !self.health.stays_out {
+        let (token, now) = (term.token().to_string(), self.runner.clock.now());
+        self.runner
+            .emit(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": now.as_nanos() }));
+        if !self.runner.health.stays_out {
             self.reason = Some(reason);
         }
         // A term that was resigned is given up only when its work has ended, and after a deletion other
@@ -63,12 +65,12 @@ impl Elector {
         let is_kept = reason.may_drain() || matches!(reason, Reason::Deleted | Reason::HandlerFailed);
         let until = if is_kept { self.deadline } else { self.deadline.min(now) };
         self.give(Input::Lease { until })?;
-        self.say(Message::NotLeader)?;
+        self.pass_on(Message::NotLeader)?;
         // Held until no work is left, where there is any.
         if !self.reconciler.works() {
             self.term = None;
         }
-        if self.args.once && !self.asked {
+        if self.runner.args.once && !self.asked {
             self.result = Some(if reason.may_drain() { Exit::Done } else { Exit::Failure });
             self.close()?;
         }
@@ -76,8 +78,8 @@ impl Elector {
     }
 
     /// Passes a message on; but not that the candidate leaves because of an error, which is known already.
-    fn say(&mut self, message: Message) -> Result<(), Failure> {
-        if self.health.stays_out && message == Message::NotLeader {
+    fn pass_on(&mut self, message: Message) -> Result<(), Failure> {
+        if self.runner.health.stays_out && message == Message::NotLeader {
             return Ok(());
         }
         self.give(Input::Message(message))

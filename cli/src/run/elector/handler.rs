@@ -13,7 +13,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, ChildStderr, ChildStdout};
 
 use super::script::Script;
-use crate::run::command::Told;
+use crate::run::command::Environment;
 use crate::stderr;
 
 /// The most that is logged after a handler's end, before anything else happens: more than a pipe holds.
@@ -65,12 +65,12 @@ impl Running {
         run: RunId,
         handler: Handler,
         script: &Script,
-        told: &Told<'_>,
+        environment: &Environment<'_>,
         reason: Option<&str>,
         as_json: bool,
     ) -> io::Result<Self> {
         let mut command = script.command();
-        told.tell(&mut command);
+        environment.set(&mut command);
         if let Some(reason) = reason {
             command.env("INCUMBENT_REASON", reason);
         }
@@ -160,7 +160,7 @@ impl Output {
     /// Logs the next output. Cancel-safe.
     async fn read(&mut self) {
         if let Some(pipe) = &self.pipe {
-            stderr::room().await;
+            stderr::wait_for_space().await;
             // An error of the wait shows again at the read.
             let _ = pipe.readable().await;
             self.log(AT_ONCE);
@@ -216,9 +216,9 @@ fn say(line: &[u8], name: &str, of: &str, as_json: bool) {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_end_matches(['\n', '\r']);
     if as_json {
-        stderr::tell(json!({ "event": "output", "handler": name, "stream": of, "line": text }));
+        stderr::report(json!({ "event": "output", "handler": name, "stream": of, "line": text }));
     } else {
-        stderr::tell(format_args!("{name}: {text}"));
+        stderr::report(format_args!("{name}: {text}"));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent::incumbent_core::reconcile::{Input, Message};
-use incumbent::{Instant, Reason, Term};
+use incumbent::{Instant, Reason};
 use rustix::process::Signal;
 
 use super::{Elector, Failure, guard};
@@ -20,18 +20,19 @@ impl Elector {
         if self.term.is_some() || kills {
             return TICK;
         }
-        self.wake.map_or(NAP, |at| at.since(self.clock.now()).min(NAP))
+        self.wake.map_or(NAP, |at| at.since(self.runner.clock.now()).min(NAP))
     }
 
     /// Acts on the time.
-    pub(super) fn look(&mut self) -> Result<(), Failure> {
-        let now = self.clock.now();
+    pub(super) fn check_lease(&mut self) -> Result<(), Failure> {
+        let now = self.runner.clock.now();
         if let Some(running) = &self.running
             && running.kill_at.is_some_and(|at| at <= now)
         {
             running.signal(Signal::KILL);
         }
-        let deadline = self.term.as_ref().map(Term::deadline).filter(|deadline| *deadline != Instant::ZERO);
+        let deadline =
+            self.term.as_ref().map(|term| term.deadline()).filter(|deadline| *deadline != Instant::ZERO);
         if let Some(deadline) = deadline {
             self.learn(deadline)?;
         }
@@ -46,27 +47,25 @@ impl Elector {
     pub(super) fn learn(&mut self, deadline: Instant) -> Result<(), Failure> {
         let (Some(token), true) = (self.token, deadline != self.deadline) else { return Ok(()) };
         self.deadline = deadline;
-        self.longest = self.longest.max(deadline.since(self.clock.now()));
-        self.file.say(deadline, token, &self.clock);
+        self.longest = self.longest.max(deadline.since(self.runner.clock.now()));
+        self.runner.file.say(deadline, token, &self.runner.clock);
         self.give(Input::Lease { until: deadline })
     }
 
     /// Ends the work in good time where the lease is not renewed.
     fn hurry(&mut self) -> Result<(), Failure> {
-        let (at, _) = guard::times(self.deadline, self.longest, self.args.drain);
+        let (at, _) = guard::times(self.deadline, self.longest, self.runner.args.drain);
         let leaves = self.term.as_ref().is_some_and(|term| {
             term.drains_until().is_some() || term.reason().is_some_and(|reason| reason != Reason::Expired)
         });
-        if self.hurried || leaves || self.clock.now() < at {
+        if self.hurried || leaves || self.runner.clock.now() < at {
             return Ok(());
         }
         self.hurried = true;
         self.reason = Some(Reason::Expired);
-        self.warn("the lease is not renewed in time, and the work is ended");
+        self.runner.warn("the lease is not renewed in time, and the work is ended");
         // Should it be renewed after all, a healthy candidate may lead.
-        if let Some(candidate) = &self.candidate {
-            drop(candidate.request_resign());
-        }
+        self.runner.resign();
         self.give(Input::Message(Message::NotLeader))
     }
 }

@@ -5,96 +5,63 @@
 //! time, while the candidate still leads.
 //!
 //! ```text
-//!   seat ── what the election, or a person, says
+//!   source ── the election, or a person who types
 //!     │  election: what an event means      lease: what the clock says      signals
 //!     ▼
-//!   reconciler ── outputs: what it wants done ──▶ handlers, and the heir that ends the work in our place
+//!   reconciler ── outputs: what it wants done ──▶ handlers, and the cleanup process that ends the work in our place
 //! ```
 
-mod console;
+mod cleanup;
 mod defaults;
 mod election;
 mod handler;
-mod heir;
 mod lease;
 mod outputs;
 mod script;
-mod seat;
-mod tell;
 
 use std::time::Duration;
 
 use incumbent::incumbent_core::reconcile::{Input, Message, Reconciler, Settings, State};
-use incumbent::{Candidate, Clock, Instant, Reason, Term, Token};
+use incumbent::{Event, Instant, Reason, Term, Token};
 use rustix::process::Signal;
 
+pub(crate) use cleanup::{CleanupArgs, cleanup};
 pub(super) use defaults::take_defaults;
-pub(crate) use heir::{HeirArgs, heir};
-pub(super) use seat::CONSOLE;
 
+use self::cleanup::Cleanup;
 use self::handler::Running;
-use self::heir::Heir;
 use self::script::Scripts;
-use self::seat::{News, Seat};
 use super::args::Args;
-use super::deadline::DeadlineFile;
-use super::health::Health;
-use super::patience::{NO_STORE, Patience};
-use super::signals::{Asked, Signals};
-use super::tell::say;
-use super::{command, guard, no_key, stale, supervisor};
+use super::guard;
+use super::runner::{Form, Opened, Runner, drive};
+use super::signals::Asked;
+use super::source::Source;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::listen::Listener;
 
 /// `incumbent run --on-won CMD --on-lost CMD`. Returns the exit code.
 pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
-    let patience = Patience::new(args.wait);
     let scripts = Scripts::read(&args)?;
-    let mut signals = Signals::new()?;
-    let _ = tokio::task::spawn_blocking(stale::sweep).await;
-    let is_console = args.store.url().as_deref() == Some(CONSOLE);
-    if is_console && args.listen.is_some() {
+    if args.is_console() && args.listen.is_some() {
         return Err(Failure::usage(
-            "--listen tells of an election, and console: has none: leave it out, or give another store",
+            "--listen reports on an election, and console: has none: leave it out, or give another store",
         ));
     }
-    let mut listener = Listener::of(args.listen, as_json).await?;
-    let mut seat = if is_console {
-        Seat::console(as_json)
-    } else {
-        tokio::select! {
-            seat = Seat::campaign(&args, &mut listener) => seat?,
-            () = signals.end() => return Ok(Exit::Done as u8),
-            () = patience.sleep(), if patience.ends() => {
-                say(as_json, &patience.over(NO_STORE));
-                return Ok(Exit::NotElected as u8);
-            }
-        }
-    };
-    let clock = match &seat {
-        Seat::Console(_) => Clock::system(),
-        Seat::Store { store, .. } => store.clock().clone(),
-    };
-    let candidate = match &seat {
-        Seat::Console(_) => None,
-        Seat::Store { candidate, .. } => Some(candidate.clone()),
+    let mut opened = match Opened::open(&args, args.drain, as_json).await? {
+        Ok(opened) => opened,
+        Err(exit) => return Ok(exit as u8),
     };
     let settings = Settings {
         retry_every: args.handlers.retry_every,
         retries: args.handlers.retries,
         cool_down: args.handlers.error_timeout.unwrap_or_else(|| Settings::default().cool_down),
     };
-    let file = DeadlineFile::new()?;
-    let heir = Heir::start(file.folder(), &args, as_json)?;
+    let runner = Runner::new(args, as_json, &opened.source)?;
     let mut elector = Elector {
-        reconciler: Reconciler::new(settings, clock.now()),
+        reconciler: Reconciler::new(settings, runner.clock.now()),
         scripts,
-        clock,
-        candidate,
-        health: Health::start(&args),
-        file,
-        heir,
+        cleanup: Cleanup::start(&runner)?,
+        runner,
         work: Work::None,
         running: None,
         wake: None,
@@ -106,41 +73,31 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
         begun: None,
         reason: None,
         typed: None,
-        has_led: false,
+        prompts: false,
         asked: false,
-        patience,
         result: None,
-        args,
-        as_json,
     };
-    let result = elector.reconcile(&mut seat, &mut signals).await;
-    let is_left = elector.result == Some(Exit::Inconsistent);
+    opened.source.prompt();
+    let done = drive(&mut elector, &mut opened).await;
+    let result = done.map(|()| elector.result.unwrap_or(Exit::Done) as u8);
     if result.is_ok() {
-        elector.heir.dismiss().await;
+        elector.cleanup.dismiss().await;
     }
-    if is_left {
+    if elector.result == Some(Exit::Inconsistent) {
         // Nothing is given up while the work of on-won may go on: the lease runs out by itself.
         std::mem::forget(elector.term.take());
         return result;
     }
     elector.term = None;
-    if let Seat::Store { store, .. } = seat {
-        store.close().await?;
-    }
+    opened.close().await?;
     result
 }
 
 struct Elector {
-    args: Args,
-    as_json: bool,
+    runner: Runner,
     scripts: Scripts,
-    clock: Clock,
     reconciler: Reconciler,
-    /// None at the console.
-    candidate: Option<Candidate>,
-    health: Health,
-    file: DeadlineFile,
-    heir: Heir,
+    cleanup: Cleanup,
     work: Work,
     running: Option<Running>,
     /// The time at which the reconciler wants to be called.
@@ -158,9 +115,9 @@ struct Elector {
     reason: Option<Reason>,
     /// The last message typed at the console.
     typed: Option<Message>,
-    has_led: bool,
+    /// Whether to ask for another message, where a person types.
+    prompts: bool,
     asked: bool,
-    patience: Patience,
     /// The exit code, once it is known.
     result: Option<Exit>,
 }
@@ -174,65 +131,59 @@ enum Work {
     Begun,
 }
 
-enum Next {
-    HeirGone,
-    News(News),
-    Signal(Asked),
-    Returned(Option<String>),
-    OutOfPatience,
+enum Wake {
     Look,
+    CleanupGone,
+    /// A handler has returned; the reason where it failed.
+    Returned(Option<String>),
 }
 
-impl Elector {
-    async fn reconcile(&mut self, seat: &mut Seat, signals: &mut Signals) -> Result<u8, Failure> {
-        let patience = self.patience.sleep();
-        tokio::pin!(patience);
-        let mut over = false;
-        seat.prompt();
-        while self.reconciler.state() != State::Closed {
-            let waits = self.patience.ends() && !self.has_led && !self.asked;
-            let nap = self.nap();
-            let next = tokio::select! {
-                news = seat.next(), if !over && seat.speaks(self.running.is_some()) => Next::News(news),
-                signal = signals.next() => signal.map_or(Next::Look, Next::Signal),
-                ended = returned(&mut self.running) => Next::Returned(ended),
-                () = self.health.changed() => Next::Look,
-                () = self.heir.gone() => Next::HeirGone,
-                () = &mut patience, if waits => Next::OutOfPatience,
-                () = tokio::time::sleep(nap) => Next::Look,
-            };
-            // First of all, because this process may have been stopped.
-            self.look()?;
-            match next {
-                Next::Look => {}
-                Next::HeirGone => self.heir.replaced(self.file.folder(), &self.args, self.as_json)?,
-                Next::News(News::Event(event)) => self.take(event).await?,
-                Next::News(News::Typed(message)) => {
-                    self.typed = Some(message);
-                    self.reason = self.reason.filter(|_| message != Message::Leader);
-                    self.give(Input::Message(message))?;
-                    if self.running.is_none() {
-                        seat.prompt();
-                    }
-                }
-                Next::News(News::Over) => {
-                    over = true;
-                    self.close()?;
-                }
-                Next::Signal(asked) => self.signalled(asked)?,
-                Next::Returned(ended) => {
-                    self.returned(ended)?;
-                    if self.running.is_none() {
-                        seat.prompt();
-                    }
-                }
-                Next::OutOfPatience => self.not_elected()?,
-            }
-            if let Some(candidate) = &self.candidate {
-                self.health.tell(candidate);
-            }
+impl Form for Elector {
+    type Wake = Wake;
+
+    fn runner(&mut self) -> &mut Runner {
+        &mut self.runner
+    }
+
+    fn is_done(&self) -> bool {
+        self.reconciler.state() == State::Closed
+    }
+
+    fn is_leaving(&self) -> bool {
+        self.asked
+    }
+
+    fn is_ready(&self, source: &Source) -> bool {
+        source.is_ready(self.running.is_some())
+    }
+
+    async fn wait(&mut self) -> Wake {
+        let nap = self.nap();
+        tokio::select! {
+            failure = returned(&mut self.running) => Wake::Returned(failure),
+            () = self.runner.health.changed() => Wake::Look,
+            () = self.cleanup.gone() => Wake::CleanupGone,
+            () = tokio::time::sleep(nap) => Wake::Look,
         }
-        Ok(self.result.unwrap_or(Exit::Done) as u8)
+    }
+
+    fn look(&mut self) -> Result<(), Failure> {
+        self.check_lease()
+    }
+
+    async fn take(&mut self, event: Event) -> Result<(), Failure> {
+        self.follow(event).await
+    }
+
+    fn typed(&mut self, message: Message) -> Result<(), Failure> {
+        self.typed = Some(message);
+        self.reason = self.reason.filter(|_| message != Message::Leader);
+        self.prompts = true;
+        self.give(Input::Message(message))
+    }
+
+    fn over(&mut self) -> Result<(), Failure> {
+        self.close()
     }
 
     fn signalled(&mut self, asked: Asked) -> Result<(), Failure> {
@@ -246,33 +197,48 @@ impl Elector {
                     running.signal(Signal::KILL);
                 }
                 let left = "asked twice to end: what on-won began may still be going on here";
-                self.warn(left);
+                self.runner.warn(left);
                 self.result = Some(Exit::Inconsistent);
                 // Nothing is left to wait for.
-                self.reconciler = Reconciler::new(Settings::default(), self.clock.now());
+                self.reconciler = Reconciler::new(Settings::default(), self.runner.clock.now());
                 return self.give(Input::Close);
             }
         }
         Ok(())
     }
 
+    fn woken(&mut self, wake: Wake) -> Result<(), Failure> {
+        match wake {
+            Wake::Look => Ok(()),
+            Wake::CleanupGone => Ok(self.cleanup.replace(&self.runner)?),
+            Wake::Returned(failure) => {
+                self.prompts = true;
+                self.returned(failure)
+            }
+        }
+    }
+
+    fn not_elected(&mut self) -> Result<(), Failure> {
+        self.result = Some(Exit::NotElected);
+        self.close()
+    }
+
+    async fn settle(&mut self, source: &Source) -> Result<(), Failure> {
+        if std::mem::take(&mut self.prompts) && self.running.is_none() {
+            source.prompt();
+        }
+        Ok(())
+    }
+}
+
+impl Elector {
     /// Leaves the election for good.
     fn close(&mut self) -> Result<(), Failure> {
         self.asked = true;
         // The end begins now, before the election reports the reason.
         self.reason.get_or_insert(Reason::Closed);
-        if let Some(candidate) = &self.candidate {
-            drop(candidate.request_close());
-        }
+        self.runner.leave();
         self.give(Input::Close)
-    }
-
-    fn not_elected(&mut self) -> Result<(), Failure> {
-        let leader = self.candidate.as_ref().and_then(Candidate::leader);
-        let who = leader.map_or("nobody".into(), |leader| leader.name);
-        self.warn(&self.patience.over(&format!("the seat is held by {who}")));
-        self.result = Some(Exit::NotElected);
-        self.close()
     }
 }
 

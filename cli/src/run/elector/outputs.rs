@@ -1,23 +1,23 @@
 //! The reconciler's outputs.
 
-use incumbent::incumbent_core::reconcile::{Event as Told, Handler, Input, Message, Output, RunId};
+use incumbent::incumbent_core::reconcile::{Event as Reported, Handler, Input, Message, Output, RunId};
 use incumbent::{Candidate, Instant, Reason};
 use rustix::process::Signal;
 use serde_json::json;
 
+use super::cleanup::Instruction;
 use super::handler::{Running, option};
-use super::heir::Will;
-use super::{Elector, Exit, Failure, Work, command, guard};
+use super::{Elector, Exit, Failure, Work, guard};
 
 impl Elector {
     pub(super) fn returned(&mut self, failure: Option<String>) -> Result<(), Failure> {
         let Some(running) = self.running.take() else { return Ok(()) };
         if let Some(how) = &failure {
-            self.warn(&format!("{} failed: {how}", option(running.handler)));
+            self.runner.warn(&format!("{} failed: {how}", option(running.handler)));
         }
         match running.handler {
-            Handler::Begin => self.bequeath(Work::Begun),
-            Handler::End if failure.is_some() => self.bequeath(Work::Begun),
+            Handler::Begin => self.instruct_cleanup(Work::Begun),
+            Handler::End if failure.is_some() => self.instruct_cleanup(Work::Begun),
             Handler::End | Handler::Error => {}
         }
         self.give(Input::Returned { run: running.run, succeeded: failure.is_none() })
@@ -25,7 +25,7 @@ impl Elector {
 
     pub(super) fn give(&mut self, input: Input) -> Result<(), Failure> {
         self.reconciler
-            .handle(self.clock.now(), input)
+            .handle(self.runner.clock.now(), input)
             .map_err(|misuse| Failure::failed(misuse.to_string()))?;
         loop {
             match self.reconciler.poll() {
@@ -42,23 +42,23 @@ impl Elector {
         match output {
             Output::Run { run, handler } => self.start(run, handler),
             Output::Stop(_) => self.stop(),
-            Output::StandDown => self.health.stays_out = true,
+            Output::StandDown => self.runner.health.stays_out = true,
             Output::StandUp => {
-                self.health.stays_out = false;
+                self.runner.health.stays_out = false;
                 self.term = None;
                 // A win that was dropped would be a leader that does no work.
-                if let Some(candidate) = self.candidate.as_ref().filter(|candidate| candidate.is_leader()) {
-                    drop(candidate.request_resign());
+                if self.runner.candidate.as_ref().is_some_and(Candidate::is_leader) {
+                    self.runner.resign();
                 }
             }
             Output::Relinquish => self.relinquish(),
-            Output::Event(event) => self.told(event),
+            Output::Event(event) => self.reported(event),
             Output::GiveUp(gave_up) => {
-                let key = self.args.key.as_deref().unwrap_or("the console");
-                let leader = self.candidate.as_ref().and_then(Candidate::leader);
-                let leader = leader.map_or("nobody, as far as is known".into(), |leader| leader.name);
-                self.warn(&format!(
-                    "giving up: {gave_up}. The election is {key}, and its seat is held by {leader}. \
+                let key = self.runner.args.key.as_deref().unwrap_or("the console");
+                let leader =
+                    self.runner.leader().unwrap_or_else(|| "no candidate, as far as is known".into());
+                self.runner.warn(&format!(
+                    "giving up: {gave_up}. The election is {key}, and its leader is {leader}. \
                      Look at this system before you start a candidate here again"
                 ));
                 // Its term stays held: nothing is given up while the work may go on, and the lease runs out by itself.
@@ -73,11 +73,8 @@ impl Elector {
     fn relinquish(&mut self) {
         let Some(term) = self.term.take_if(|term| Some(term.token()) == self.begun) else { return };
         // The clock ended the work, and then the lease was renewed after all: this leader does no work.
-        if term.is_current()
-            && term.drains_until().is_none()
-            && let Some(candidate) = &self.candidate
-        {
-            drop(candidate.request_resign());
+        if term.is_current() && term.drains_until().is_none() {
+            self.runner.resign();
         }
     }
 
@@ -86,18 +83,26 @@ impl Elector {
             self.begun = self.token;
         }
         // A handler that ends the work goes on without this process.
-        self.bequeath(if handler == Handler::Begin { Work::Begins } else { Work::None });
+        self.instruct_cleanup(if handler == Handler::Begin { Work::Begins } else { Work::None });
         let Some(script) = self.scripts.of(handler) else {
             self.running = Some(Running::nothing(run, handler));
             return;
         };
         let reason = (handler != Handler::Begin).then(|| self.why().code());
-        let started = Running::start(run, handler, script, &self.what_is_told(), reason, self.as_json);
-        self.tell(json!({ "event": "handler", "handler": option(handler) }));
+        let started = Running::start(
+            run,
+            handler,
+            script,
+            &self.runner.environment(self.token),
+            reason,
+            self.runner.as_json,
+        );
+        self.runner.emit(json!({ "event": "handler", "handler": option(handler) }));
         let mut running = started.unwrap_or_else(|error| Running::not_started(run, handler, &error));
-        running.kill_at = self.args.handlers.handler_timeout.map(|limit| self.clock.now() + limit);
+        running.kill_at =
+            self.runner.args.handlers.handler_timeout.map(|limit| self.runner.clock.now() + limit);
         self.running = Some(running);
-        self.bequeath(self.work);
+        self.instruct_cleanup(self.work);
     }
 
     /// The reason why the work ends, as far as is known.
@@ -111,36 +116,26 @@ impl Elector {
         self.reason.or_else(over).unwrap_or_else(by_hand)
     }
 
-    fn what_is_told(&self) -> command::Told<'_> {
-        let name = self.candidate.as_ref().map(Candidate::name);
-        command::Told {
-            key: self.args.key.as_deref().unwrap_or("console"),
-            name: name.or(self.args.name.as_deref()).unwrap_or("console"),
-            token: self.token,
-            deadline_file: self.file.path(),
-        }
-    }
-
     /// Sets the work that must be ended if this process is killed.
-    fn bequeath(&mut self, work: Work) {
+    fn instruct_cleanup(&mut self, work: Work) {
         self.work = work;
         let begins = self.running.as_ref().filter(|_| work == Work::Begins).and_then(Running::group);
-        let will = match (&self.scripts.end, work) {
+        let instruction = match (&self.scripts.end, work) {
             (None, _) | (_, Work::None) => None,
             (Some(script), Work::Begins | Work::Begun) => {
-                Some(Will::new(script, &self.what_is_told(), begins))
+                Some(Instruction::new(script, &self.runner.environment(self.token), begins))
             }
         };
-        self.heir.tell(will);
+        self.cleanup.set(instruction);
     }
 
     /// Ends a begin that is no longer needed: in time, where there is a lease.
     fn stop(&mut self) {
-        let now = self.clock.now();
-        let by_grace = now + self.args.drain;
+        let now = self.runner.clock.now();
+        let by_grace = now + self.runner.args.drain;
         let by_lease = match self.deadline {
             Instant::ZERO => by_grace,
-            deadline => guard::times(deadline, self.longest, self.args.drain).1,
+            deadline => guard::times(deadline, self.longest, self.runner.args.drain).1,
         };
         if let Some(running) = &mut self.running {
             running.signal(Signal::TERM);
@@ -149,26 +144,28 @@ impl Elector {
         }
     }
 
-    fn told(&mut self, event: Told) {
+    fn reported(&mut self, event: Reported) {
         match event {
-            Told::State(state) => self.tell(json!({ "event": "state", "state": state.to_string() })),
+            Reported::State(state) => {
+                self.runner.emit(json!({ "event": "state", "state": state.to_string() }))
+            }
             // Its work is ended while the lease is held, and the election is given up then.
-            Told::Failed(Handler::Begin) => self.reason = Some(Reason::HandlerFailed),
-            Told::Failed(_) => {}
-            Told::Overdue { since } => {
-                let by = self.clock.now().since(since);
+            Reported::Failed(Handler::Begin) => self.reason = Some(Reason::HandlerFailed),
+            Reported::Failed(_) => {}
+            Reported::Overdue { since } => {
+                let by = self.runner.clock.now().since(since);
                 let doing = match &self.running {
                     Some(running) => format!("{} is still running", option(running.handler)),
                     None => "on-lost failed, and will be run again".into(),
                 };
-                self.warn(&format!(
+                self.runner.warn(&format!(
                     "the promise of one leader is broken: the lease has been over for {by:?}, and what \
                      on-won began has not ended ({doing}). Another candidate may lead beside it"
                 ));
             }
-            Told::Late { by } => self.warn(&format!("the work has ended, {by:?} too late")),
-            Told::Resumed { dropped } => {
-                self.warn(&format!("the candidacy resumes; messages dropped meanwhile: {dropped}"));
+            Reported::Late { by } => self.runner.warn(&format!("the work has ended, {by:?} too late")),
+            Reported::Resumed { dropped } => {
+                self.runner.warn(&format!("the candidacy resumes; messages dropped meanwhile: {dropped}"));
             }
         }
     }

@@ -4,26 +4,23 @@ mod work;
 
 use std::time::Duration;
 
-use incumbent::{Candidate, Clock, Event, Instant, Reason, Store, Term};
+use incumbent::incumbent_core::reconcile::Message;
+use incumbent::{Event, Instant, Reason, Term};
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::work::Work;
 use super::args::Args;
 use super::backoff::Backoff;
 use super::cgroup::Cgroup;
-use super::deadline::DeadlineFile;
-use super::guard::{Guard, Word};
-use super::health::Health;
-use super::patience::{NO_STORE, Patience};
-use super::signals::{Asked, Signals};
-use super::stale;
-use super::tell::say;
+use super::guard::{self, Order};
+use super::helper::Helper;
+use super::runner::{Form, Opened, Runner, drive};
+use super::signals::Asked;
+use super::source::Source;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::listen::Listener;
-use crate::output::span;
-use crate::stderr::tell;
+use crate::stderr::report;
 
 /// The interval between two checks for a new deadline, and for the command's end where no signal reported it.
 const TICK: Duration = Duration::from_millis(50);
@@ -31,154 +28,92 @@ const TICK: Duration = Duration::from_millis(50);
 const DYING: Duration = Duration::from_millis(200);
 
 /// `incumbent run … -- CMD`. Returns the exit code.
-pub(super) async fn run(args: Args, key: &str, as_json: bool) -> Result<u8, Failure> {
-    let patience = Patience::new(args.wait);
-    let mut signals = Signals::new()?;
-    // Not beside the leftovers of an earlier supervisor.
-    let _ = tokio::task::spawn_blocking(stale::sweep).await;
-    let mut listener = Listener::of(args.listen, as_json).await?;
-    // Before any wait: a signal meanwhile ends this process.
-    let opened = tokio::select! {
-        opened = open(&args, key, &listener) => opened,
-        () = signals.end() => return Ok(Exit::Done as u8),
-        () = patience.sleep(), if patience.ends() => {
-            tell(format_args!("incumbent: {}", patience.over(NO_STORE)));
-            return Ok(Exit::NotElected as u8);
-        }
+pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
+    let mut opened = match Opened::open(&args, args.drain + DYING, as_json).await? {
+        Ok(opened) => opened,
+        Err(exit) => return Ok(exit as u8),
     };
-    let (store, candidate) = opened?;
-    listener.serve(&candidate);
-    let file = DeadlineFile::new()?;
+    let runner = Runner::new(args, as_json, &opened.source)?;
     let cgroup = Cgroup::new()
         .inspect_err(
             |error| tracing::info!(%error, "what leaves the command's process group is not followed"),
         )
         .ok();
     let mut supervisor = Supervisor {
-        clock: store.clock().clone(),
-        candidate,
-        guard: Guard::start(file.folder(), &where_to_look(cgroup.as_ref()))?,
-        health: Health::start(&args),
-        file,
+        guard: guard::start(runner.file.folder(), &where_to_look(cgroup.as_ref()))?,
+        runner,
         cgroup,
         work: None,
         rest: None,
         backoff: Backoff::default(),
-        has_led: false,
         result: None,
         asked: None,
-        patience,
-        args,
-        as_json,
+        is_over: false,
     };
-    let done = supervisor.supervise(&mut signals).await;
+    let done = drive(&mut supervisor, &mut opened).await;
     // Dropped first in every case: the command does not outlive the candidate.
     supervisor.work = None;
     supervisor.rest = None;
-    store.close().await?;
-    done
-}
-
-async fn open(args: &Args, key: &str, listener: &Listener) -> Result<(Store, Candidate), Failure> {
-    let store = open_store(args, listener).await?;
-    let candidate = store.campaign(key, args.options(args.drain + DYING)).await?;
-    Ok((store, candidate))
-}
-
-/// Opens the store for a candidate.
-pub(super) async fn open_store(args: &Args, listener: &Listener) -> Result<Store, Failure> {
-    let settings = args.store.settings()?;
-    let builder = match args.lease.lease {
-        Some(lease) => Store::builder().expected_lease(lease),
-        None => Store::builder(),
-    };
-    let store = args.store.open(listener.meter(builder), settings).await?;
-    say_that_it_is_young(&store, args).await;
-    Ok(store)
-}
-
-/// Reports how long there will be no leader in a new store, because nothing else shows it.
-async fn say_that_it_is_young(store: &Store, args: &Args) {
-    // A store that does not answer here will not answer the candidate either, and the candidate reports that.
-    let Ok(info) = store.store_info().await else { return };
-    let Ok(forecast) = args.lease.options().forecast(store.capabilities(), &info) else { return };
-    let left = info.age.and_then(|age| forecast.lease.checked_sub(age));
-    if let Some(left) = left.filter(|left| !info.never_used && !left.is_zero()) {
-        tell(format_args!(
-            "incumbent: the store was just made, so nobody leads for {}; `incumbent init --new` lifts that for a name \
-             under which no election was ever held",
-            span(left)
-        ));
-    }
+    opened.close().await?;
+    done.map(|()| supervisor.result.unwrap_or(Exit::Done as u8))
 }
 
 struct Supervisor {
-    args: Args,
-    as_json: bool,
-    clock: Clock,
-    candidate: Candidate,
-    guard: Guard,
-    health: Health,
-    file: DeadlineFile,
+    guard: Helper<Order>,
+    runner: Runner,
     /// Holds the command and all its children, where control groups can be used.
     cgroup: Option<Cgroup>,
     work: Option<Work>,
     /// The term whose command is started again, and the time.
     rest: Option<(Term, Instant)>,
     backoff: Backoff,
-    has_led: bool,
     /// The exit code, once it is known; then only leaving remains.
     result: Option<u8>,
-    patience: Patience,
     /// The signal that asked the supervisor to end.
     asked: Option<Signal>,
+    /// The campaign is over.
+    is_over: bool,
 }
 
-/// The words that say where the command and all its children are kept.
-fn where_to_look(cgroup: Option<&Cgroup>) -> Vec<Word> {
-    cgroup.map(|cgroup| Word::Within(cgroup.path().to_owned())).into_iter().collect()
+/// The orders that say where the command and all its children are kept.
+fn where_to_look(cgroup: Option<&Cgroup>) -> Vec<Order> {
+    cgroup.map(|cgroup| Order::Within(cgroup.path().to_owned())).into_iter().collect()
 }
 
-enum Next {
+enum Wake {
     Look,
-    Event(Event),
-    Signal(Asked),
     GuardGone,
-    OutOfPatience,
 }
 
-impl Supervisor {
-    async fn supervise(&mut self, signals: &mut Signals) -> Result<u8, Failure> {
-        let mut events = self.candidate.events();
-        let mut ticks = tokio::time::interval(TICK);
-        let patience = self.patience.sleep();
-        tokio::pin!(patience);
-        loop {
-            let waits = self.patience.ends() && !self.has_led && self.result.is_none();
-            let next = tokio::select! {
-                event = events.next() => match event {
-                    Some(event) => Next::Event(event),
-                    None => return Ok(self.result.unwrap_or(Exit::Done as u8)),
-                },
-                signal = signals.next() => signal.map_or(Next::Look, Next::Signal),
-                () = self.guard.gone() => Next::GuardGone,
-                () = self.health.changed() => Next::Look,
-                () = &mut patience, if waits && self.asked.is_none() => Next::OutOfPatience,
-                _ = ticks.tick(), if self.work.is_some() || self.rest.is_some() => Next::Look,
-            };
-            // First of all, because this process may have been stopped: a command whose lease is over dies.
-            self.look()?;
-            match next {
-                Next::Look => {}
-                Next::Event(event) => self.take(event).await?,
-                Next::Signal(signal) => self.signalled(signal),
-                Next::GuardGone => self.replace_guard()?,
-                Next::OutOfPatience => self.not_elected(),
-            }
-            self.health.tell(&self.candidate);
-            self.start_again().await?;
-            self.look()?;
+impl Form for Supervisor {
+    type Wake = Wake;
+
+    fn runner(&mut self) -> &mut Runner {
+        &mut self.runner
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_over
+    }
+
+    fn is_leaving(&self) -> bool {
+        self.result.is_some() || self.asked.is_some()
+    }
+
+    fn is_ready(&self, _: &Source) -> bool {
+        true
+    }
+
+    async fn wait(&mut self) -> Wake {
+        tokio::select! {
+            () = self.guard.gone() => Wake::GuardGone,
+            () = self.runner.health.changed() => Wake::Look,
+            () = tokio::time::sleep(TICK), if self.work.is_some() || self.rest.is_some() => Wake::Look,
         }
+    }
+
+    fn look(&mut self) -> Result<(), Failure> {
+        self.look_after_work()
     }
 
     async fn take(&mut self, event: Event) -> Result<(), Failure> {
@@ -190,16 +125,17 @@ impl Supervisor {
                 self.end_work(self.asked.unwrap_or(Signal::TERM));
             }
             Event::Lost { term, reason } => {
-                let (token, at) = (term.token().to_string(), self.clock.now().as_nanos());
+                let (token, at) = (term.token().to_string(), self.runner.clock.now().as_nanos());
                 self.rest = None;
                 // Before any output: it may take long until that is read.
                 self.kill_work().await?;
-                self.tell(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": at }));
-                if self.args.once && self.result.is_none() {
+                self.runner
+                    .emit(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": at }));
+                if self.runner.args.once && self.result.is_none() {
                     self.lost(reason);
                 }
             }
-            Event::Warning(warning) => say(self.as_json, &warning.to_string()),
+            Event::Warning(warning) => self.runner.warn(&warning.to_string()),
             Event::LeaderChanged(leader) => {
                 tracing::info!(leader = leader.map(|leader| leader.name), "the leader changed");
             }
@@ -208,17 +144,16 @@ impl Supervisor {
         Ok(())
     }
 
-    async fn start(&mut self, term: Term) -> Result<(), Failure> {
-        let (token, at) = (term.token().to_string(), term.started().as_nanos());
-        self.tell(json!({ "event": "won", "token": token, "at": at }));
-        self.has_led = true;
-        if self.result.is_some() || self.asked.is_some() {
-            return Ok(());
-        }
-        self.begin(term).await
+    fn typed(&mut self, _: Message) -> Result<(), Failure> {
+        Ok(())
     }
 
-    fn signalled(&mut self, asked: Asked) {
+    fn over(&mut self) -> Result<(), Failure> {
+        self.is_over = true;
+        Ok(())
+    }
+
+    fn signalled(&mut self, asked: Asked) -> Result<(), Failure> {
         match (asked, &self.work) {
             (Asked::PassOn(signal), Some(work)) => work.group.signal(signal),
             (Asked::PassOn(Signal::HUP), None) => self.leave(Signal::HUP),
@@ -227,53 +162,63 @@ impl Supervisor {
             (Asked::End(_), Some(work)) => work.group.signal(Signal::KILL),
             (Asked::End(_), None) => {}
         }
+        Ok(())
+    }
+
+    fn woken(&mut self, wake: Wake) -> Result<(), Failure> {
+        match wake {
+            Wake::Look => Ok(()),
+            Wake::GuardGone => self.replace_guard(),
+        }
+    }
+
+    fn not_elected(&mut self) -> Result<(), Failure> {
+        self.result = Some(Exit::NotElected as u8);
+        self.runner.leave();
+        Ok(())
+    }
+
+    async fn settle(&mut self, _: &Source) -> Result<(), Failure> {
+        self.start_again().await?;
+        self.look_after_work()
+    }
+}
+
+impl Supervisor {
+    async fn start(&mut self, term: Term) -> Result<(), Failure> {
+        let (token, at) = (term.token().to_string(), term.started().as_nanos());
+        self.runner.emit(json!({ "event": "won", "token": token, "at": at }));
+        self.runner.has_led = true;
+        if self.is_leaving() {
+            return Ok(());
+        }
+        self.begin(term).await
     }
 
     fn leave(&mut self, signal: Signal) {
         self.asked = Some(signal);
-        // The event `Draining` reports it where there is something to drain.
-        drop(self.candidate.request_close());
+        self.runner.leave();
     }
 
     fn replace_guard(&mut self) -> Result<(), Failure> {
         tracing::warn!("the process that guards the command has ended, and is started again");
-        let mut words = where_to_look(self.cgroup.as_ref());
+        let mut orders = where_to_look(self.cgroup.as_ref());
         if let Some(work) = &self.work {
-            words.extend(work.watch.map(|(_, watch)| Word::Watch(watch)));
+            orders.extend(work.watch.map(|(_, watch)| Order::Watch(watch)));
             if work.is_overdue {
                 work.group.signal(Signal::TERM);
             }
         }
-        self.guard = Guard::start(self.file.folder(), &words)?;
+        self.guard = guard::start(self.runner.file.folder(), &orders)?;
         Ok(())
-    }
-
-    /// The time limit for the election has passed.
-    fn not_elected(&mut self) {
-        let leader = self.candidate.leader();
-        let who = leader.map_or("nobody".into(), |leader| leader.name);
-        let said = self.patience.over(&format!("the seat is held by {who}"));
-        tell(format_args!("incumbent: {said}"));
-        self.result = Some(Exit::NotElected as u8);
-        drop(self.candidate.request_close());
     }
 
     /// A term was lost, and no other is to follow.
     fn lost(&mut self, reason: Reason) {
         if self.asked.is_none() {
-            tell(format_args!("incumbent: the term was lost ({reason}), and --once asks for no other"));
+            report(format_args!("incumbent: the term was lost ({reason}), and --once asks for no other"));
             self.result = Some(Exit::Failure as u8);
-            drop(self.candidate.request_close());
-        }
-    }
-
-    /// Writes an event to the standard error, because the standard output is the command's. `at` is the
-    /// machine's clock in nanoseconds, shared by all processes.
-    fn tell(&self, event: Value) {
-        if self.as_json {
-            tell(event);
-        } else {
-            tracing::info!(target: "incumbent::run", "{event}");
+            self.runner.leave();
         }
     }
 }

@@ -10,9 +10,9 @@ use serde_json::json;
 
 use super::{DYING, Exit, Failure, Supervisor, TICK};
 use crate::run::args::OnExit;
-use crate::run::command::{Group, Told, exit_code};
-use crate::run::guard::{Watch, Word};
-use crate::stderr::tell;
+use crate::run::command::{Group, exit_code};
+use crate::run::guard::{Order, Watch};
+use crate::stderr::report;
 
 /// The time after which a killed process is reported as stuck.
 const STUCK: Duration = Duration::from_secs(1);
@@ -49,23 +49,18 @@ impl Supervisor {
             // The term is over already; its event is about to come.
             return Ok(());
         }
-        match self.file.write(deadline, term.token(), &self.clock).await {
+        match self.runner.file.write(deadline, term.token(), &self.runner.clock).await {
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-                tell(format_args!(
+                report(format_args!(
                     "incumbent: the deadline cannot be written to its file yet, and the command waits: {error}"
                 ));
-                self.rest = Some((term, self.clock.now() + TICK));
+                self.rest = Some((term, self.runner.clock.now() + TICK));
                 return Ok(());
             }
             written => written?,
         }
-        let told = Told {
-            key: term.election(),
-            name: self.candidate.name(),
-            token: Some(term.token()),
-            deadline_file: self.file.path(),
-        };
-        let group = Group::start(&self.args.command, &told, self.cgroup.as_ref())?;
+        let environment = self.runner.environment(Some(term.token()));
+        let group = Group::start(&self.runner.args.command, &environment, self.cgroup.as_ref())?;
         tracing::info!(pid = group.pid().as_raw_nonzero().get(), token = %term.token(), "the command runs");
         self.work = Some(Work {
             group,
@@ -77,15 +72,15 @@ impl Supervisor {
             is_overdue: false,
         });
         // The guard first: from then on the command ends in time whatever happens to this process.
-        self.look()?;
-        let has_heard = self.guard.has_heard().await;
+        self.look_after_work()?;
+        let has_received = self.guard.has_received().await;
         match self.work.take() {
-            Some(work) if has_heard => {
+            Some(work) if has_received => {
                 work.group.go_on().await?;
                 self.work = Some(work);
             }
             // Another guard is about to be started.
-            Some(work) => self.rest = Some((work.term.clone(), self.clock.now() + TICK)),
+            Some(work) => self.rest = Some((work.term.clone(), self.runner.clock.now() + TICK)),
             None => {}
         }
         Ok(())
@@ -93,7 +88,7 @@ impl Supervisor {
 
     /// Starts the command again after its pause.
     pub(super) async fn start_again(&mut self) -> Result<(), Failure> {
-        let now = self.clock.now();
+        let now = self.runner.clock.now();
         match self.rest.take_if(|(_, at)| *at <= now) {
             Some((term, _)) if term.is_current() && term.drains_until().is_none() => self.begin(term).await,
             _ => Ok(()),
@@ -101,29 +96,29 @@ impl Supervisor {
     }
 
     /// Ends what should end, notices what has ended, and sends the guard what is new.
-    pub(super) fn look(&mut self) -> Result<(), Failure> {
+    pub(super) fn look_after_work(&mut self) -> Result<(), Failure> {
         let Some(work) = &mut self.work else { return Ok(()) };
-        let now = self.clock.now();
+        let now = self.runner.clock.now();
         if work.watch.is_some_and(|(_, watch)| watch.is_pressing(now)) && !work.is_ending {
             tracing::warn!("the lease is not renewed in time, and the command is ended");
             work.is_overdue = self.asked.is_none();
             work.is_ending = true;
-            work.kill_at = Some(now + self.args.drain);
+            work.kill_at = Some(now + self.runner.args.drain);
             // The guard sends the signal, as it would without us: a command that got two might hurry its shutdown.
-            self.guard.tell(Word::Terminate);
+            self.guard.send(Order::Terminate);
         }
         let is_over = work.watch.is_some_and(|(_, watch)| watch.is_over(now));
         if is_over || work.kill_at.is_some_and(|at| now >= at) {
             work.group.kill(self.cgroup.as_ref());
         }
         let deadline = work.term.deadline();
-        if deadline != Instant::ZERO && work.watch.is_none_or(|(told, _)| told != deadline) {
+        if deadline != Instant::ZERO && work.watch.is_none_or(|(sent, _)| sent != deadline) {
             work.longest = work.longest.max(deadline.since(now));
-            let watch = Watch::new(work.group.pid(), deadline, work.longest, self.args.drain);
+            let watch = Watch::new(work.group.pid(), deadline, work.longest, self.runner.args.drain);
             let watch = work.kill_at.map_or(watch, |at| watch.ending(at));
             work.watch = Some((deadline, watch));
-            self.guard.tell(Word::Watch(watch));
-            self.file.say(deadline, work.term.token(), &self.clock);
+            self.guard.send(Order::Watch(watch));
+            self.runner.file.say(deadline, work.term.token(), &self.runner.clock);
         }
         if let Some(status) = work.group.reap(self.cgroup.as_ref())? {
             self.exited(status);
@@ -133,10 +128,10 @@ impl Supervisor {
 
     /// The command has ended.
     fn exited(&mut self, status: ExitStatus) {
-        self.guard.tell(Word::Rest);
+        self.guard.send(Order::Rest);
         let Some(work) = self.work.take() else { return };
-        let (code, at) = (exit_code(status), self.clock.now().as_nanos());
-        self.tell(json!({ "event": "exited", "code": code, "at": at }));
+        let (code, at) = (exit_code(status), self.runner.clock.now().as_nanos());
+        self.runner.emit(json!({ "event": "exited", "code": code, "at": at }));
         if let Some(asked) = self.asked {
             // An end by the requested signal is success; after an end for the lease the exit code says nothing.
             let obeyed = i32::from(exit_code(status)) == 128 + asked.as_raw();
@@ -145,24 +140,24 @@ impl Supervisor {
             self.exited_by_itself(work, code);
         } else if work.term.is_current() && work.term.drains_until().is_none() {
             // It was ended for a lease that was renewed after all: a healthy candidate may lead.
-            drop(self.candidate.request_resign());
+            self.runner.resign();
         }
     }
 
     /// Handles the command's own exit.
     fn exited_by_itself(&mut self, work: Work, code: u8) {
-        match self.args.on_exit {
+        match self.runner.args.on_exit {
             OnExit::Restart => {
                 let wait = self.backoff.after(work.group.ran());
-                tell(format_args!(
+                report(format_args!(
                     "incumbent: the command exited with code {code}, and is started again in {wait:?}"
                 ));
-                self.rest = Some((work.term, self.clock.now() + wait));
+                self.rest = Some((work.term, self.runner.clock.now() + wait));
             }
-            OnExit::Resign if !self.args.once => {
-                tracing::info!(code, "the command exited, and the seat is given up");
+            OnExit::Resign if !self.runner.args.once => {
+                tracing::info!(code, "the command exited, and this leader resigns");
                 if code == 0 {
-                    drop(self.candidate.request_resign());
+                    self.runner.resign();
                 } else {
                     // A candidate whose work keeps failing waits longer each time.
                     work.term.fail();
@@ -170,13 +165,13 @@ impl Supervisor {
             }
             OnExit::Resign | OnExit::Exit => {
                 self.result = Some(code);
-                drop(self.candidate.request_close());
+                self.runner.leave();
             }
         }
     }
 
     pub(super) fn end_work(&mut self, signal: Signal) {
-        let by_grace = self.clock.now() + self.args.drain;
+        let by_grace = self.runner.clock.now() + self.runner.args.drain;
         if let Some(work) = self.work.as_mut().filter(|work| !work.is_ending) {
             let by_drain = work.term.drains_until().map(|until| until.before(DYING));
             let kill_at = by_drain.unwrap_or(by_grace).min(by_grace);
@@ -184,7 +179,7 @@ impl Supervisor {
             // From here on it is killed in time whatever delays this process.
             if let Some((_, watch)) = &mut work.watch {
                 *watch = watch.ending(kill_at);
-                self.guard.tell(Word::Watch(*watch));
+                self.guard.send(Order::Watch(*watch));
             }
         }
     }
@@ -197,20 +192,20 @@ impl Supervisor {
         }
         let since = tokio::time::Instant::now();
         while self.work.is_some() {
-            self.look()?;
-            if !self.health.stays_out && since.elapsed() > STUCK && self.work.is_some() {
+            self.look_after_work()?;
+            if !self.runner.health.stays_out && since.elapsed() > STUCK && self.work.is_some() {
                 // Nothing is given up before it has ended, and a candidate that cannot begin again should not be
                 // elected.
-                tell(
+                report(
                     "incumbent: the command cannot be killed, and this candidate stays out until nothing is left of it",
                 );
-                self.health.stays_out = true;
-                self.health.tell(&self.candidate);
+                self.runner.health.stays_out = true;
+                self.runner.apply_health();
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        self.health.stays_out = false;
-        self.health.tell(&self.candidate);
+        self.runner.health.stays_out = false;
+        self.runner.apply_health();
         Ok(())
     }
 }

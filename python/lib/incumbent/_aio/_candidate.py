@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Union
 
 from incumbent import _incumbent
@@ -118,7 +119,7 @@ class Candidate(BaseCandidate[Term]):
         Slow readers delay nothing: one that falls 1024 events behind loses the oldest events other than ``Won`` and
         ``Lost``, and ``missed`` counts them. Reading an event does not hold its term.
         """
-        return Stream(self._native.events(), self._event)
+        return Stream(self._native.events(), partial(event_of, term_of=Term))
 
     async def resign(self) -> None:
         """Gives up leadership, if this candidate leads, and campaigns on behind the other candidates.

@@ -27,7 +27,7 @@ def running() -> asyncio.AbstractEventLoop:
     return get_running_loop()
 
 
-class Post:
+class Wakeups:
     """Delivers wake-ups to one event loop.
 
     The loop watches a file descriptor, written directly by the thread that has the result: without another thread, and
@@ -44,7 +44,7 @@ class Post:
             mailbox = _incumbent.Mailbox()
             pulse = _incumbent.Pulse.of_mailbox(mailbox)
             # This makes the loop keep `self` and its pulse until it is closed.
-            loop.add_reader(mailbox.fileno(), _deliver, self, pulse)
+            loop.add_reader(mailbox.fileno(), self._deliver, pulse)
             self._mailbox = mailbox
         except (NotImplementedError, BrokenError):
             pulse = _called(loop)
@@ -60,40 +60,38 @@ class Post:
 
         Returns zero where there may be something already: the caller takes.
         """
-        letter = next(_LETTERS)
+        message = next(_MESSAGES)
         if self._mailbox is None:
-            return letter if source.tell(partial(_call, self.loop, callback)) else 0
-        self._waiting[letter] = callback
-        if source.write(self._mailbox, letter):
-            return letter
-        del self._waiting[letter]
+            return message if source.wake(partial(_call, self.loop, callback)) else 0
+        self._waiting[message] = callback
+        if source.post(self._mailbox, message):
+            return message
+        del self._waiting[message]
         return 0
 
-    def forget(self, letter: int) -> None:
+    def forget(self, message: int) -> None:
         """Drops a callback that is waited for no more."""
-        self._waiting.pop(letter, None)
+        self._waiting.pop(message, None)
 
     def is_of(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether it delivers to that loop, in this process."""
         return self.loop is loop and not (self._mailbox is not None and self._mailbox.is_forked)
 
-    def deliver(self) -> None:
-        """Calls the callbacks of the messages in the mailbox. Taking them also proves that the loop runs."""
+    def _deliver(self, pulse: _incumbent.Pulse) -> None:
+        """Calls the callbacks of the messages in the mailbox. Taking them also proves that the loop runs.
+
+        The argument ``pulse`` makes the loop, and only the loop, keep it.
+        """
         if self._mailbox is None:
             return
-        for letter in self._mailbox.take():
-            callback = self._waiting.pop(letter, None)
+        for message in self._mailbox.take():
+            callback = self._waiting.pop(message, None)
             if callback is not None:
                 callback()
 
 
-def _deliver(post: Post, pulse: _incumbent.Pulse) -> None:
-    """Delivers the messages in the mailbox. The argument ``pulse`` makes the loop, and only the loop, keep it."""
-    post.deliver()
-
-
-_LETTERS = count(1)
-_POSTS: WeakValueDictionary[int, Post] = WeakValueDictionary()
+_MESSAGES = count(1)
+_WAKEUPS: WeakValueDictionary[int, Wakeups] = WeakValueDictionary()
 # The pulses of loops that cannot watch file descriptors.
 _PULSES: WeakKeyDictionary[asyncio.AbstractEventLoop, _incumbent.Pulse] = WeakKeyDictionary()
 
@@ -119,12 +117,12 @@ def _ask(at: ref[asyncio.AbstractEventLoop]) -> None:
         pulse.stop()
 
 
-def post() -> Post:
-    """Returns the post of the caller's event loop."""
+def wakeups() -> Wakeups:
+    """Returns the wake-ups of the caller's event loop."""
     loop = running()
-    present = _POSTS.get(id(loop))
+    present = _WAKEUPS.get(id(loop))
     if present is None or not present.is_of(loop):
-        present = _POSTS[id(loop)] = Post(loop)
+        present = _WAKEUPS[id(loop)] = Wakeups(loop)
     return present
 
 
@@ -145,14 +143,14 @@ def settle(future: asyncio.Future[None]) -> None:
 
 async def answer(operation: _incumbent.Operation[T]) -> T:
     """Waits for an operation, and cancels it when the caller is cancelled."""
-    here, letter = post(), 0
+    here, message = wakeups(), 0
     try:
         while (taken := operation.take()) is None:
             future: asyncio.Future[None] = here.loop.create_future()
-            if letter := here.listen(operation, partial(settle, future)):
+            if message := here.listen(operation, partial(settle, future)):
                 await future
     except BaseException:
-        here.forget(letter)
+        here.forget(message)
         operation.cancel()
         raise
     return taken[0]

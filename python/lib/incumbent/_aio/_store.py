@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from incumbent import _incumbent, _inside
 from incumbent._aio import _drain, _health
 from incumbent._aio._candidate import Candidate
-from incumbent._aio._loop import answer, post
+from incumbent._aio._loop import answer, wakeups
 from incumbent._aio._stream import Stream
 from incumbent._settings import interval_of
 from incumbent._types import Leader, ElectionInfo, Observation, leader_of, election_of, observation_of
@@ -115,7 +115,7 @@ class Store:
             from incumbent import _log
 
             _log.refresh()
-            pulse = post().pulse
+            pulse = wakeups().pulse
             watched = None if pulse is None else (pulse, watch_loop)
             native = await answer(self._native.campaign(election, given, interval, watched))
             if handler is not None:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import ref
 
-from incumbent._aio._loop import Post, post, settle
+from incumbent._aio._loop import Wakeups, wakeups
 
 if TYPE_CHECKING:
     import asyncio
@@ -21,15 +21,15 @@ U = TypeVar("U")
 class Stream(Generic[T, U]):
     """A feed of the compiled part, as an asynchronous iterator."""
 
-    __slots__ = ("__weakref__", "_convert", "_feed", "_letter", "_listening", "_waiting")
+    __slots__ = ("__weakref__", "_convert", "_feed", "_message", "_listening", "_waiting")
 
     def __init__(self, feed: _incumbent.Feed[T], convert: Callable[[T], U]) -> None:
         self._feed = feed
         self._convert = convert
         self._waiting: set[asyncio.Future[None]] = set()
-        # The post with our callback; registered once at a time, however many waits are cancelled.
-        self._listening: Post | None = None
-        self._letter = 0
+        # The wakeups with our callback; registered once at a time, however many waits are cancelled.
+        self._listening: Wakeups | None = None
+        self._message = 0
 
     @property
     def missed(self) -> int:
@@ -41,13 +41,13 @@ class Stream(Generic[T, U]):
 
     async def __anext__(self) -> U:
         while (taken := self._feed.take()) is None:
-            here = post()
+            here = wakeups()
             if self._listening is not here:
                 # Weak: a stream that is dropped without being closed needs no wake-up.
-                letter = here.listen(self._feed, partial(_ring, ref(self), here))
-                if not letter:
+                message = here.listen(self._feed, partial(_ring, ref(self), here))
+                if not message:
                     continue
-                self._listening, self._letter = here, letter
+                self._listening, self._message = here, message
             future: asyncio.Future[None] = here.loop.create_future()
             self._waiting.add(future)
             try:
@@ -64,10 +64,10 @@ class Stream(Generic[T, U]):
 
     def __del__(self) -> None:
         if self._listening is not None:
-            self._listening.forget(self._letter)
+            self._listening.forget(self._message)
 
 
-def _ring(stream: ref[Stream[T, U]], at: Post) -> None:
+def _ring(stream: ref[Stream[T, U]], at: Wakeups) -> None:
     """Wakes the readers, since there may be something to read."""
     me = stream()
     if me is None:
@@ -75,5 +75,5 @@ def _ring(stream: ref[Stream[T, U]], at: Post) -> None:
     if me._listening is at:
         me._listening = None
     for future in me._waiting:
-        if future.get_loop() is at.loop:
-            settle(future)
+        if future.get_loop() is at.loop and not future.done():
+            future.set_result(None)

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from incumbent import _incumbent, _inside
-from incumbent._aio._loop import answer, post
+from incumbent._aio._loop import answer, wakeups
 from incumbent._base import BaseTerm
 from incumbent._types import Reason
 from incumbent.errors import TermEnded
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 class _Scope(_inside.Work):
     """The body of one ``async with term``."""
 
-    __slots__ = ("_cancelling", "_ended", "_letter", "_post", "_task", "fired")
+    __slots__ = ("_cancelling", "_ended", "_message", "_post", "_task", "fired")
 
     def __init__(self, term: _incumbent.Term, task: asyncio.Task[Any]) -> None:
         _inside.hand_on(term, task)
         super().__init__(term)
         self.fired = False
         self._task = task
-        self._post = post()
+        self._post = wakeups()
         self._cancelling: int = task.cancelling() if sys.version_info >= (3, 11) else 0
         self._ended = term.ended()
-        self._letter = self._post.listen(self._ended, self._end)
-        if not self._letter:
+        self._message = self._post.listen(self._ended, self._end)
+        if not self._message:
             # Deferred: the body has to run before it can be cancelled.
             self._post.loop.call_soon(self._end)
 
@@ -50,7 +50,7 @@ class _Scope(_inside.Work):
     def leave(self, kind: type[BaseException] | None, task: asyncio.Task[Any] | None) -> bool:
         """Ends the scope. Returns whether the body was cancelled because the term ended, and for no other reason."""
         self.finish()
-        self._post.forget(self._letter)
+        self._post.forget(self._message)
         self._ended.cancel()
         if not self.fired or not self.is_of(task):
             # The task that entered was cancelled, and not the one that leaves.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Union
 
 from incumbent import _incumbent
@@ -17,6 +18,7 @@ from incumbent._types import (
     StateChanged,
     Warning,
     Won,
+    event_of,
 )
 from incumbent.errors import TermEnded
 from incumbent.sync._callbacks import Callbacks
@@ -121,7 +123,7 @@ class Candidate(BaseCandidate[Term]):
         ``Lost``, and ``missed`` counts them. With ``timeout``, waiting longer than that many seconds for the next event
         raises :class:`TimedOutError`; the iterator can be used after that.
         """
-        return Stream(self._native.events(), self._event, timeout)
+        return Stream(self._native.events(), partial(event_of, term_of=Term), timeout)
 
     def attach(
         self,

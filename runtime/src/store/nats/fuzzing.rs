@@ -10,7 +10,7 @@ use incumbent_core::store::{Capabilities, Outcome, StoreInfo, Write};
 
 use super::NatsSettings;
 use super::admin::safety;
-use super::roll;
+use super::candidates;
 use super::wire::{message, outcome};
 use crate::clock::Clock;
 use crate::store::CandidateInfo;
@@ -43,14 +43,14 @@ pub fn answer(payload: &[u8]) -> Outcome {
     outcome::of_answer(payload, &Bucket::new(BUCKET, None), None)
 }
 
-/// Reads the candidates of an answer to a roll call.
-pub fn roll(payload: &[u8]) -> Vec<CandidateInfo> {
-    roll::wire::read(payload).collect()
+/// Reads the candidates of an answer to a request for candidates.
+pub fn candidates(payload: &[u8]) -> Vec<CandidateInfo> {
+    candidates::wire::read(payload).collect()
 }
 
-/// Writes the answers to a roll call for these candidates, in messages of at most `limit` bytes.
-pub fn roll_answers(present: &[CandidateInfo], limit: usize) -> Vec<Bytes> {
-    roll::wire::answers(present, limit)
+/// Writes the answers to a request for candidates for these candidates, in messages of at most `limit` bytes.
+pub fn candidate_answers(present: &[CandidateInfo], limit: usize) -> Vec<Bytes> {
+    candidates::wire::answers(present, limit)
 }
 
 /// Reads a server's description of a stream that is safe for elections.

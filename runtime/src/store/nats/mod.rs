@@ -18,11 +18,11 @@
 //! travels in headers. A release is a `KV-Operation: PURGE` without a rollup.
 
 mod admin;
+mod candidates;
 mod config;
 mod connection;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
-mod roll;
 mod wire;
 
 use std::error::Error as _;
@@ -50,19 +50,19 @@ pub use self::config::settings::NatsSettings;
 pub use self::connection::event::{Action, ConnectionEvent};
 
 use self::admin::safety;
+use self::candidates::Answering;
 use self::config::names;
-use self::connection::{Connection, Silence, chain};
-use self::roll::Answering;
+use self::connection::{Connection, NoAnswer, chain};
 use self::wire::api::{self, Api, ApiError, Bucket, Failure};
 use self::wire::follow::Follow;
 use self::wire::stream::{AccountInfo, StreamInfo};
 use self::wire::{message, outcome};
-use super::{Adapter, CandidateInfo, EntryInfo, Roll, WatchEvent};
+use super::{Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent};
 use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};
 
 /// The API's time limit while a store is opened; its own requests among servers take up to 4 s.
-const OPENING_PATIENCE: Duration = Duration::from_secs(5);
+const OPENING_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause between two attempts to open a store.
 const OPENING_PAUSE: Duration = Duration::from_millis(500);
 
@@ -102,10 +102,10 @@ impl Nats {
         let api = Api { connection, bucket };
         check_server(&api)?;
         let (info, level) = loop {
-            let error = match tokio::time::timeout(OPENING_PATIENCE, learn(&api)).await {
+            let error = match tokio::time::timeout(OPENING_TIMEOUT, learn(&api)).await {
                 Ok(Ok(learned)) => break learned,
-                Ok(Err(Failure::Silence(Silence::NoResponders))) => {
-                    let fault = api::silence_fault(&Silence::NoResponders, &api.bucket);
+                Ok(Err(Failure::NoAnswer(NoAnswer::NoResponders))) => {
+                    let fault = api::no_answer_fault(&NoAnswer::NoResponders, &api.bucket);
                     return Err(Error::new(ErrorKind::Broken, fault.detail));
                 }
                 Ok(Err(failure)) => failure.error(&api.bucket),
@@ -117,7 +117,7 @@ impl Nats {
             if settings.fail_fast || error.kind() != ErrorKind::StoreUnavailable {
                 return Err(error);
             }
-            settings.listener.tell(ConnectionEvent::Failed { detail: error.message().to_string() });
+            settings.listener.notify(ConnectionEvent::Failed { detail: error.message().to_string() });
             tokio::time::sleep(OPENING_PAUSE).await;
         };
         safety::check(&api.bucket, &info.config, level)?;
@@ -214,7 +214,7 @@ impl Adapter for Nats {
         let bucket = &self.api.bucket;
         match self.api.connection.ask(&bucket.write_subject(key), Some(headers), payload).await {
             Ok(answer) => self.outcome(&answer.payload),
-            Err(silence) => outcome::of_silence(&silence, bucket),
+            Err(error) => outcome::of_no_answer(&error, bucket),
         }
     }
 
@@ -246,18 +246,18 @@ impl Adapter for Nats {
         self.api.connection.renew().await;
     }
 
-    async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
-        if roll.is_empty() {
+    async fn register(&self, registry: &Registry) -> Result<(), Fault> {
+        if registry.is_empty() {
             self.answer_with(None);
         } else if !self.is_answering() {
             let (client, bucket) = (self.api.connection.client(), &self.api.bucket);
-            self.answer_with(Some(Answering::begin(client, bucket, &self.checked, roll).await?));
+            self.answer_with(Some(Answering::begin(client, bucket, &self.checked, registry).await?));
         }
         Ok(())
     }
 
     async fn candidates(&self) -> Result<Option<Vec<CandidateInfo>>, Fault> {
-        roll::call(&self.api).await
+        candidates::call(&self.api).await
     }
 
     async fn close(&self) {
@@ -280,7 +280,7 @@ impl Nats {
                 LastRawMessageErrorKind::NoMessageFound => Ok(None),
                 _ => Err(read_failure(&error).fault(bucket)),
             },
-            Err(silence) => Err(api::silence_fault(&silence, bucket)),
+            Err(error) => Err(api::no_answer_fault(&error, bucket)),
         }
     }
 }
@@ -312,7 +312,7 @@ async fn learn(api: &Api) -> Result<(StreamInfo, u32), Failure> {
 async fn account_level(api: &Api) -> Result<Option<u32>, Failure> {
     match api.ask::<AccountInfo>("INFO", &serde_json::json!({})).await {
         Ok(account) => Ok(Some(account.level())),
-        Err(Failure::Silence(Silence::PublishDenied { .. })) => Ok(None),
+        Err(Failure::NoAnswer(NoAnswer::PublishDenied { .. })) => Ok(None),
         Err(failure) => Err(failure),
     }
 }
@@ -339,8 +339,8 @@ fn read_failure(error: &LastRawMessageError) -> Failure {
     }
     let request = error.source().and_then(|source| source.downcast_ref::<RequestError>());
     match request.map(RequestError::kind) {
-        Some(RequestErrorKind::NoResponders) => Failure::Silence(Silence::NoResponders),
-        Some(RequestErrorKind::TimedOut) => Failure::Silence(Silence::Disconnected),
+        Some(RequestErrorKind::NoResponders) => Failure::NoAnswer(NoAnswer::NoResponders),
+        Some(RequestErrorKind::TimedOut) => Failure::NoAnswer(NoAnswer::Disconnected),
         _ => Failure::Unreadable(chain(error)),
     }
 }

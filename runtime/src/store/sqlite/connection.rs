@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::create::Folder;
 use super::failure::{Cause, Failure};
-use super::file::{Database, PATIENCE, PATIENCE_TO_READ};
-use super::making::Folder;
+use super::file::{Database, LOCK_TIMEOUT, READ_LOCK_TIMEOUT};
 use super::settings::SqliteSettings;
 use super::table::Known;
 use crate::clock::Clock;
@@ -24,7 +24,7 @@ pub(super) struct Connection {
     /// The state of the file when it was last open: an older file may be there at the next opening.
     known: Option<Known>,
     /// The time limit for locks.
-    patience: Duration,
+    lock_timeout: Duration,
     generation: u64,
     closed: bool,
 }
@@ -37,7 +37,7 @@ impl Connection {
             clock: clock.clone(),
             database: None,
             known: None,
-            patience: PATIENCE,
+            lock_timeout: LOCK_TIMEOUT,
             generation: 0,
             closed: false,
         }
@@ -45,7 +45,7 @@ impl Connection {
 
     /// The same for reading, with a longer limit for locks.
     pub(super) fn for_reading(self) -> Self {
-        Self { patience: PATIENCE_TO_READ, ..self }
+        Self { lock_timeout: READ_LOCK_TIMEOUT, ..self }
     }
 
     /// Does `work` on the file that is now at the path.
@@ -82,9 +82,10 @@ impl Connection {
             }
             if self.database.is_none() {
                 self.generation += 1;
-                self.database = Some(Database::open(&self.settings, &self.clock, self.known, self.patience)?);
+                self.database =
+                    Some(Database::open(&self.settings, &self.clock, self.known, self.lock_timeout)?);
             }
-            let held = Folder::shared(&self.path, self.patience)?;
+            let held = Folder::shared(&self.path, self.lock_timeout)?;
             if self.database.as_ref().is_some_and(Database::has_moved) {
                 self.leave();
             } else {

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
+use super::create::{Folder, is_missing, make};
 use super::failure::{Cause, is_busy};
 use super::filesystem;
-use super::identity::{Identity, Seen};
+use super::identity::{FileState, Identity};
 use super::jitter;
-use super::making::{Folder, is_missing, make};
 use super::settings::SqliteSettings;
 use super::table::{self, Known, Last};
 use crate::ErrorKind;
@@ -29,10 +29,10 @@ pub(super) const WRITE_AHEAD: &str = "wal";
 
 /// The time limit of one statement for another process's transaction; those take milliseconds. It is the shortest time a
 /// campaign gives an attempt.
-pub(super) const PATIENCE: Duration = Duration::from_millis(250);
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// The same for reading, which successive writers can delay several times.
-pub(super) const PATIENCE_TO_READ: Duration = Duration::from_secs(1);
+pub(super) const READ_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The random pause between two tries of the lock grows from the first to the second of these. SQLite's own grows to 100
 /// ms, a long time in a hand-over; and hundreds of processes that try every millisecond keep each other from making
@@ -43,7 +43,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_m
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The time limit of opening, while other processes open at the same time.
-pub(super) const OPENING: Duration = Duration::from_secs(20);
+pub(super) const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An opened file.
 #[derive(Debug)]
@@ -56,9 +56,9 @@ pub(super) struct Database {
     /// The known state of the file, from earlier openings as well.
     pub(super) known: Option<Known>,
     /// The last transaction, if the file may have been changed after it, and the time of that finding.
-    pub(super) doubt: Option<(Instant, Last)>,
+    pub(super) suspect: Option<(Instant, Last)>,
     /// Whether locks are waited for.
-    pub(super) patient: Arc<AtomicBool>,
+    pub(super) waits_for_locks: Arc<AtomicBool>,
 }
 
 impl Database {
@@ -67,21 +67,21 @@ impl Database {
         settings: &SqliteSettings,
         clock: &Clock,
         known: Option<Known>,
-        patience: Duration,
+        lock_timeout: Duration,
     ) -> Result<Self, Cause> {
         let Some(boot) = clock.boot_id() else {
             let detail = "this platform has no clock that its processes share; use a store with a server";
             return Err(Cause::Refused(ErrorKind::Unsupported, detail.into()));
         };
         filesystem::check(settings.path.parent().unwrap_or(&settings.path), settings.fuse)?;
-        let deadline = Instant::now() + OPENING;
+        let deadline = Instant::now() + OPEN_TIMEOUT;
         loop {
             let opened = if settings.create && is_missing(&settings.path) {
-                make(&settings.path, clock, boot, patience)
+                make(&settings.path, clock, boot, lock_timeout)
             } else {
                 Ok(())
             };
-            match opened.and_then(|()| Self::open_present(&settings.path, clock, boot, known, patience)) {
+            match opened.and_then(|()| Self::open_present(&settings.path, clock, boot, known, lock_timeout)) {
                 // It was deleted at this moment, or other processes are opening it at the same time.
                 Err(Cause::Replaced) if settings.create && Instant::now() < deadline => {}
                 Err(cause) if cause.is_busy() && Instant::now() < deadline => {}
@@ -100,19 +100,19 @@ impl Database {
         clock: &Clock,
         boot: &str,
         known: Option<Known>,
-        patience: Duration,
+        lock_timeout: Duration,
     ) -> Result<Self, Cause> {
-        let _folder = Folder::shared(path, patience)?;
+        let _folder = Folder::shared(path, lock_timeout)?;
         if is_missing(path) {
             return Err(Cause::Replaced);
         }
-        let Ok(seen) = Seen::at(path) else { return Err(Cause::Replaced) };
+        let Ok(seen) = FileState::at(path) else { return Err(Cause::Replaced) };
         seen.check(path)?;
-        let patient = Arc::new(AtomicBool::new(true));
-        let sql = connect(path, &patient, patience);
+        let waits_for_locks = Arc::new(AtomicBool::new(true));
+        let sql = connect(path, &waits_for_locks, lock_timeout);
         let sql = sql.map_err(|cause| if is_missing(path) { Cause::Replaced } else { cause })?;
         let (clock, boot, path, identity) = (clock.clone(), boot.to_owned(), path.to_owned(), seen.identity);
-        let mut database = Self { sql, clock, boot, path, identity, known, doubt: None, patient };
+        let mut database = Self { sql, clock, boot, path, identity, known, suspect: None, waits_for_locks };
         let adopted = recognise(&mut database.sql).and_then(|()| {
             refuse_other_namespace(&database)?;
             database.adopt()
@@ -130,10 +130,10 @@ impl Database {
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Cause>,
     ) -> Result<T, Cause> {
-        let patient = Arc::clone(&self.patient);
-        patient.store(false, Ordering::Relaxed);
+        let waits_for_locks = Arc::clone(&self.waits_for_locks);
+        waits_for_locks.store(false, Ordering::Relaxed);
         let result = work(self);
-        patient.store(true, Ordering::Relaxed);
+        waits_for_locks.store(true, Ordering::Relaxed);
         result
     }
 
@@ -144,7 +144,7 @@ impl Database {
 
     /// Whether the path has another file than this one, or none.
     pub(super) fn has_moved(&self) -> bool {
-        Seen::at(&self.path).map_or(true, |seen| seen.identity != self.identity)
+        FileState::at(&self.path).map_or(true, |seen| seen.identity != self.identity)
     }
 
     /// Whether SQLite has opened another file than the one at the path.
@@ -174,15 +174,21 @@ fn refuse_other_namespace(database: &Database) -> Result<(), Cause> {
     Err(Cause::Refused(ErrorKind::UnsafeStore, detail.into()))
 }
 
-fn connect(path: &Path, patient: &Arc<AtomicBool>, patience: Duration) -> Result<Connection, Cause> {
+fn connect(
+    path: &Path,
+    waits_for_locks: &Arc<AtomicBool>,
+    lock_timeout: Duration,
+) -> Result<Connection, Cause> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut sql = Connection::open_with_flags(path, flags)?;
     if sql.is_readonly(rusqlite::MAIN_DB)? {
         let detail = "the file can only be read; check its permissions".to_owned();
         return Err(Cause::Refused(ErrorKind::PermissionDenied, detail));
     }
-    let patient = Arc::clone(patient);
-    sql.busy_handler(Some(move |tries| patient.load(Ordering::Relaxed) && wait(tries, patience)))?;
+    let waits_for_locks = Arc::clone(waits_for_locks);
+    sql.busy_handler(Some(move |tries| {
+        waits_for_locks.load(Ordering::Relaxed) && wait(tries, lock_timeout)
+    }))?;
     make_durable(&sql)?;
     Ok(sql)
 }
@@ -203,12 +209,12 @@ fn keep_journal(sql: &Connection) -> Result<(), Cause> {
 }
 
 /// Waits for a lock, at SQLite's n-th call in a row.
-fn wait(tries: i32, patience: Duration) -> bool {
+fn wait(tries: i32, lock_timeout: Duration) -> bool {
     let tries = tries.unsigned_abs();
     let (shortest, longest) = PAUSES;
     let pause = |tries: u32| (shortest * (1 << (tries / 2).min(8))).min(longest);
     thread::sleep(pause(tries) / 2 + jitter(pause(tries)));
-    (0..=tries).map(pause).sum::<Duration>() < patience
+    (0..=tries).map(pause).sum::<Duration>() < lock_timeout
 }
 
 /// Refuses a file of another program or an unknown version; converts one of the version before.

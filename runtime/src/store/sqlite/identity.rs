@@ -36,14 +36,14 @@ pub(super) struct Identity {
 
 /// The file at a path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct FileState {
     pub(super) identity: Identity,
     /// The inode's time of change, in nanoseconds since 1970.
     pub(super) changed: i64,
     links: u64,
 }
 
-impl Seen {
+impl FileState {
     /// Reads the metadata at the path. The file is not opened: closing it would release SQLite's locks.
     pub(super) fn at(path: &Path) -> io::Result<Self> {
         let file = fs::metadata(path)?;
@@ -159,8 +159,8 @@ mod mount {
 mod tests {
     use super::*;
 
-    fn seen(changed: i64) -> Seen {
-        Seen { identity: Identity { device: 1, inode: 2, birth: 3 }, changed, links: 1 }
+    fn seen(changed: i64) -> FileState {
+        FileState { identity: Identity { device: 1, inode: 2, birth: 3 }, changed, links: 1 }
     }
 
     #[test]
@@ -180,12 +180,12 @@ mod tests {
         let (path, copy) = (folder.path().join("a"), folder.path().join("b"));
         fs::write(&path, "x").unwrap();
         fs::copy(&path, &copy).unwrap();
-        let first = Seen::at(&path).unwrap();
-        assert_eq!(Seen::at(&path).unwrap().identity, first.identity);
-        assert_ne!(Seen::at(&copy).unwrap().identity, first.identity);
+        let first = FileState::at(&path).unwrap();
+        assert_eq!(FileState::at(&path).unwrap().identity, first.identity);
+        assert_ne!(FileState::at(&copy).unwrap().identity, first.identity);
         fs::remove_file(&path).unwrap();
         fs::write(&path, "x").unwrap();
-        assert_ne!(Seen::at(&path).unwrap().identity, first.identity, "the inode may be given again");
+        assert_ne!(FileState::at(&path).unwrap().identity, first.identity, "the inode may be given again");
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //!
 //! ```text
 //!  Adapter ──write──▶ writer ──commit──▶ elections.db ◀──read── reader ◀──read, watch── Adapter
-//!                       └──────────────── "there is news" ────────▲
+//!                       └────────────────────── "changed" ────────▲
 //! ```
 //!
 //! The file uses a rollback journal, not a write-ahead log: processes that do not share the files of such a log do not see
@@ -29,17 +29,16 @@
 //! - Never remove the `-journal` alone: after a crash it is needed to complete the file
 //!   (<https://sqlite.org/howtocorrupt.html>, section 1.4).
 
+mod candidates;
 mod connection;
+mod create;
 mod failure;
 mod file;
 mod filesystem;
+mod forked;
 mod identity;
-mod inherited;
-mod making;
-mod neighbours;
 mod notice;
 mod process;
-mod roll;
 mod settings;
 mod table;
 mod watchers;
@@ -57,27 +56,27 @@ use tokio::sync::mpsc;
 
 pub use settings::SqliteSettings;
 
-use super::{Adapter, CandidateInfo, EntryInfo, Roll, StoreAdmin, WatchEvent, names};
+use super::local::check_text;
+use super::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent};
 use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};
 use connection::Connection;
 use failure::{Cause, Failure};
 use file::Database;
-use inherited::Opened;
-use neighbours::Neighbour;
+use forked::Opened;
 use notice::Notice;
-use worker::{Desk, Worker};
+use worker::{ReaderRegistration, Worker, WorkerState, notify_readers};
 
 /// The longest lease, in a store that needs no limit: a year.
 const LONGEST_LEASE: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The attempts to write down the candidates while other processes write, and the wait between two: random, up to twice as
 /// long each time. Renewals need the lock more.
-const ENLISTINGS: u32 = 40;
-const ENLISTING: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(400));
+const REGISTER_ATTEMPTS: u32 = 40;
+const REGISTER_WAIT: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(400));
 
 /// The attempts to read the candidates while other processes write; each takes up to the time limit of a read.
-const ROLL_CALLS: u32 = 5;
+const LIST_ATTEMPTS: u32 = 5;
 
 /// An open SQLite store.
 #[derive(Debug)]
@@ -85,8 +84,8 @@ pub struct Sqlite {
     clock: Clock,
     writer: Worker,
     reader: Worker,
-    // Dropped with the store; otherwise the reader would live on in the list of neighbours.
-    _neighbour: Neighbour,
+    // Dropped with the store; otherwise the reader would stay in the list of readers.
+    _registration: ReaderRegistration,
     _notice: Option<Notice>,
     opened: Opened,
 }
@@ -110,9 +109,16 @@ impl Sqlite {
         // The writer first: it creates the file.
         let writer = Worker::start("incumbent-write", connection(), settings.poll).await?;
         let reader = Worker::start("incumbent-read", connection().for_reading(), settings.poll).await?;
-        let neighbour = Neighbour::new(&settings.path, reader.jobs());
+        let registration = ReaderRegistration::new(&settings.path, reader.jobs());
         let notice = Notice::start(&settings.path, reader.jobs());
-        Ok(Self { clock: clock.clone(), writer, reader, _neighbour: neighbour, _notice: notice, opened })
+        Ok(Self {
+            clock: clock.clone(),
+            writer,
+            reader,
+            _registration: registration,
+            _notice: notice,
+            opened,
+        })
     }
 
     /// Creates the file where it does not exist, and returns its description. `never_used` records that no candidate ever
@@ -148,19 +154,19 @@ impl Sqlite {
         &self,
         work: impl FnOnce(&mut Database) -> Result<T, Cause> + Send + 'static,
     ) -> Result<T, Failure> {
-        self.reader.ask(|desk| desk.connection.with(work)).await
+        self.reader.run(|state| state.connection.with(work)).await
     }
 
     async fn on_writer<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Database) -> Result<T, Cause> + Send + 'static,
     ) -> Result<T, Failure> {
-        let job = |desk: &mut Desk| {
-            let result = desk.connection.with(work);
-            neighbours::tell(desk.connection.path());
+        let job = |state: &mut WorkerState| {
+            let result = state.connection.with(work);
+            notify_readers(state.connection.path());
             result
         };
-        self.writer.ask(job).await
+        self.writer.run(job).await
     }
 }
 
@@ -186,11 +192,11 @@ impl Adapter for Sqlite {
     }
 
     fn check_key(&self, key: &str) -> Result<()> {
-        names::check("key", key)
+        check_text("key", key)
     }
 
     fn check_name(&self, name: &str) -> Result<()> {
-        names::check("candidate's name", name)
+        check_text("candidate's name", name)
     }
 
     async fn inspect(&self) -> Result<StoreInfo, Fault> {
@@ -219,7 +225,7 @@ impl Adapter for Sqlite {
     }
 
     async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault> {
-        let changes = self.reader.ask(|desk| desk.watchers.add(&mut desk.connection)).await?;
+        let changes = self.reader.run(|state| state.watchers.add(&mut state.connection)).await?;
         let next = |mut changes: mpsc::Receiver<WatchEvent>| async move {
             changes.recv().await.map(|change| (change, changes))
         };
@@ -227,50 +233,50 @@ impl Adapter for Sqlite {
     }
 
     async fn reconnect(&self) {
-        let again = |desk: &mut Desk| {
-            desk.connection.forget();
-            desk.look();
-            desk.connection.with(|_| Ok(()))
+        let again = |state: &mut WorkerState| {
+            state.connection.forget();
+            state.check();
+            state.connection.with(|_| Ok(()))
         };
         // An error in opening is reported by the next call, which tries again.
-        let _ = tokio::join!(self.writer.ask(again), self.reader.ask(again));
+        let _ = tokio::join!(self.writer.run(again), self.reader.run(again));
     }
 
-    async fn enlist(&self, roll: &Roll) -> Result<(), Fault> {
+    async fn register(&self, registry: &Registry) -> Result<(), Fault> {
         let connection = self.opened.number();
-        let (mut wait, longest) = ENLISTING;
-        for _ in 1..ENLISTINGS {
-            let roll = roll.clone();
-            match self.on_writer(move |database| database.enlist(connection, &roll)).await {
+        let (mut wait, longest) = REGISTER_WAIT;
+        for _ in 1..REGISTER_ATTEMPTS {
+            let registry = registry.clone();
+            match self.on_writer(move |database| database.register(connection, &registry)).await {
                 Err(failure) if failure.is_passing() => tokio::time::sleep(jitter(wait)).await,
-                told => return Ok(told?),
+                result => return Ok(result?),
             }
             wait = (wait * 2).min(longest);
         }
-        let roll = roll.clone();
-        Ok(self.on_writer(move |database| database.enlist(connection, &roll)).await?)
+        let registry = registry.clone();
+        Ok(self.on_writer(move |database| database.register(connection, &registry)).await?)
     }
 
     async fn candidates(&self) -> Result<Option<Vec<CandidateInfo>>, Fault> {
         let connection = self.opened.number();
-        for _ in 1..ROLL_CALLS {
+        for _ in 1..LIST_ATTEMPTS {
             match self.on_reader(move |database| database.candidates(connection)).await {
                 Err(failure) if failure.is_passing() => {}
-                told => return Ok(Some(told?)),
+                result => return Ok(Some(result?)),
             }
         }
         Ok(Some(self.on_reader(move |database| database.candidates(connection)).await?))
     }
 
     async fn close(&self) {
-        let close = |desk: &mut Desk| {
-            desk.connection.close();
-            desk.look();
+        let close = |state: &mut WorkerState| {
+            state.connection.close();
+            state.check();
             Ok(())
         };
         // A worker that is gone has closed its file.
-        let _ = self.reader.ask(close).await;
-        let _ = self.writer.ask(close).await;
+        let _ = self.reader.run(close).await;
+        let _ = self.writer.run(close).await;
         self.opened.release();
     }
 }

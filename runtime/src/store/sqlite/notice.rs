@@ -21,11 +21,11 @@ mod system {
     use rustix::io::Errno;
 
     use crate::fork::ForkGuard;
-    use crate::store::sqlite::worker::{Desk, Job};
+    use crate::store::sqlite::worker::{Job, WorkerState};
 
     /// The time after a change in which further ones are combined: a transaction changes the file several times, and
     /// hundreds of candidates that start together make hundreds of transactions.
-    const TOGETHER: Duration = Duration::from_millis(25);
+    const COMBINED: Duration = Duration::from_millis(25);
 
     /// A watch of the file, until it is dropped.
     #[derive(Debug)]
@@ -85,11 +85,11 @@ mod system {
                     Err(Errno::INTR) => (false, false),
                     Err(_) => return,
                 };
-                if wakes && self.jobs.send(Box::new(Desk::hurry)).is_err() || is_over {
+                if wakes && self.jobs.send(Box::new(WorkerState::check_soon)).is_err() || is_over {
                     return;
                 }
                 if wakes {
-                    thread::sleep(TOGETHER);
+                    thread::sleep(COMBINED);
                 }
             }
         }

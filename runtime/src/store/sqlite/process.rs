@@ -15,7 +15,7 @@ pub(super) struct Process {
 
 /// The system's report about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seen {
+enum ProcessState {
     /// It runs, since this start.
     Running(u64),
     /// It exists, but its start is unknown.
@@ -27,20 +27,20 @@ enum Seen {
 /// This process. Read each time, because a forked child is another process.
 pub(super) fn here() -> Process {
     let number = std::process::id();
-    let started = match system::look(number) {
-        Seen::Running(started) => started,
-        Seen::Hidden | Seen::Ended => 0,
+    let started = match system::state(number) {
+        ProcessState::Running(started) => started,
+        ProcessState::Hidden | ProcessState::Ended => 0,
     };
     Process { space: system::space(), number, started }
 }
 
 impl Process {
     /// Whether a process of the same namespace still runs; true if unknown.
-    pub(super) fn lives(&self) -> bool {
-        match system::look(self.number) {
-            Seen::Running(started) => self.started == 0 || self.started == started,
-            Seen::Hidden => true,
-            Seen::Ended => false,
+    pub(super) fn is_running(&self) -> bool {
+        match system::state(self.number) {
+            ProcessState::Running(started) => self.started == 0 || self.started == started,
+            ProcessState::Hidden => true,
+            ProcessState::Ended => false,
         }
     }
 }
@@ -57,25 +57,25 @@ mod system {
     use std::fs;
     use std::os::unix::fs::MetadataExt;
 
-    use super::Seen;
+    use super::ProcessState;
 
     /// proc(5), `/proc/pid/stat`: the state is the third field, the start in clock ticks since boot the 22nd.
-    pub(super) fn look(number: u32) -> Seen {
+    pub(super) fn state(number: u32) -> ProcessState {
         match fs::read_to_string(format!("/proc/{number}/stat")) {
             Ok(stat) => read(&stat),
             // /proc may hide the processes of other users.
-            Err(_) if super::exists(number) => Seen::Hidden,
-            Err(_) => Seen::Ended,
+            Err(_) if super::exists(number) => ProcessState::Hidden,
+            Err(_) => ProcessState::Ended,
         }
     }
 
-    pub(super) fn read(stat: &str) -> Seen {
+    pub(super) fn read(stat: &str) -> ProcessState {
         // The second field is the program's name in parentheses, with any characters.
         let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
         match (fields.next(), fields.nth(18).and_then(|start| start.parse().ok())) {
-            (Some("Z" | "X"), _) => Seen::Ended,
-            (_, Some(started)) => Seen::Running(started),
-            _ => Seen::Hidden,
+            (Some("Z" | "X"), _) => ProcessState::Ended,
+            (_, Some(started)) => ProcessState::Running(started),
+            _ => ProcessState::Hidden,
         }
     }
 
@@ -86,15 +86,15 @@ mod system {
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 mod system {
-    use super::Seen;
+    use super::ProcessState;
 
-    pub(super) fn look(number: u32) -> Seen {
+    pub(super) fn state(number: u32) -> ProcessState {
         #[cfg(unix)]
         if !super::exists(number) {
-            return Seen::Ended;
+            return ProcessState::Ended;
         }
         let _ = number;
-        Seen::Hidden
+        ProcessState::Hidden
     }
 
     pub(super) fn space() -> u64 {
@@ -109,36 +109,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_lives_and_an_earlier_one_of_its_number_does_not() {
+    fn this_process_runs_and_an_earlier_one_of_its_number_does_not() {
         let here = here();
         assert!(here.started > 0 && here.space > 0, "{here:?}");
-        assert!(here.lives());
+        assert!(here.is_running());
         let earlier = Process { started: here.started - 1, ..here.clone() };
-        assert!(!earlier.lives());
-        assert!(Process { started: 0, ..here }.lives());
+        assert!(!earlier.is_running());
+        assert!(Process { started: 0, ..here }.is_running());
     }
 
     #[test]
     fn a_process_that_was_killed_is_gone_reaped_or_not() {
         let mut child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap();
-        let Seen::Running(started) = system::look(child.id()) else { panic!("it runs") };
+        let ProcessState::Running(started) = system::state(child.id()) else { panic!("it runs") };
         let process = Process { number: child.id(), started, ..here() };
-        assert!(process.lives());
+        assert!(process.is_running());
         child.kill().unwrap();
         // Until the process is a zombie.
-        while process.lives() {
+        while process.is_running() {
             std::thread::yield_now();
         }
         child.wait().unwrap();
-        assert!(!process.lives());
+        assert!(!process.is_running());
     }
 
     #[test]
     fn a_programs_name_may_hold_anything() {
         let stat = |name: &str, state: &str| format!("7 ({name}) {state} 1 {} 4711 0 0", "0 ".repeat(17));
-        assert_eq!(system::read(&stat("a) Z 1 (b", "S")), Seen::Running(4711));
-        assert_eq!(system::read(&stat("x", "Z")), Seen::Ended);
-        assert_eq!(system::read("7 (x) S 1"), Seen::Hidden);
-        assert_eq!(system::read(""), Seen::Hidden);
+        assert_eq!(system::read(&stat("a) Z 1 (b", "S")), ProcessState::Running(4711));
+        assert_eq!(system::read(&stat("x", "Z")), ProcessState::Ended);
+        assert_eq!(system::read("7 (x) S 1"), ProcessState::Hidden);
+        assert_eq!(system::read(""), ProcessState::Hidden);
     }
 }

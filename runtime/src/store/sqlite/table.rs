@@ -8,13 +8,13 @@ use incumbent_core::store::{Expect, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
+use super::candidates;
 use super::failure::{Cause, is_io};
 use super::file::{Database, WRITE_AHEAD};
-use super::identity::{Identity, LATE, Seen, wall};
-use super::roll;
+use super::identity::{FileState, Identity, LATE, wall};
 use crate::ErrorKind;
-use crate::store::message::{FOREIGN_LEASE, Message, pairs};
-use crate::store::{EntryInfo, WatchEvent, incarnation};
+use crate::store::local::{FOREIGN_LEASE, Message, next_incarnation, pairs, remember_incarnation};
+use crate::store::{EntryInfo, WatchEvent};
 
 /// One row for the store, and one for each key. Instants and spans are nanoseconds, instants on the clock of the recorded
 /// boot.
@@ -86,7 +86,7 @@ pub(super) struct Changes {
     /// The shortest lease of a live record.
     pub(super) shortest_lease: Option<Duration>,
     /// The number of registered candidates.
-    pub(super) crowd: u32,
+    pub(super) candidates: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -138,7 +138,7 @@ impl Known {
     }
 
     /// Records the present state of the file.
-    fn see(known: &mut Option<Self>, head: &Head) -> Result<(), Cause> {
+    fn observe(known: &mut Option<Self>, head: &Head) -> Result<(), Cause> {
         if Self::is_gone(*known, head) {
             return Err(Cause::WentBack);
         }
@@ -252,8 +252,9 @@ impl Database {
             .prepare_cached("SELECT min(lease) FROM entry WHERE kind = ?1 AND over > ?2")?
             .query_row(params![LIVE, signed(now.as_nanos())], |row| row.get::<_, Option<i64>>(0))?
             .map(span);
-        let (incarnation, newest, crowd) = (head.incarnation, head.newest, roll::crowd(&reading)?);
-        Ok(Changes { incarnation, newest, entries, shortest_lease, crowd })
+        let (incarnation, newest, candidates) =
+            (head.incarnation, head.newest, candidates::count_candidates(&reading)?);
+        Ok(Changes { incarnation, newest, entries, shortest_lease, candidates })
     }
 
     /// The description of the store.
@@ -297,7 +298,7 @@ impl Database {
             (head, is_same_boot) = there(&adopting)?;
             let now = clock.now();
             if head.identity != *identity {
-                begin_life(&adopting, &head, boot, *identity, now)?;
+                begin_incarnation(&adopting, &head, boot, *identity, now)?;
             } else if !is_same_boot {
                 adopting.execute(RENEW_ALL, [signed(now.as_nanos())])?;
                 adopting.execute(
@@ -309,7 +310,7 @@ impl Database {
             adopting.commit()?;
             (head, _) = head_of_any_boot(sql)?;
         }
-        incarnation::met(head.incarnation);
+        remember_incarnation(head.incarnation);
         Ok(())
     }
 
@@ -346,27 +347,27 @@ impl Database {
         if head.identity != *identity {
             return Err(Cause::WentBack);
         }
-        Known::see(known, &head)?;
+        Known::observe(known, &head)?;
         Ok((reading, head))
     }
 }
 
 /// Begins a new incarnation of the file: every lease in it runs again in full, and tokens go on growing.
-fn begin_life(
+fn begin_incarnation(
     sql: &Connection,
     head: &Head,
     boot: &str,
     identity: Identity,
     now: Instant,
 ) -> Result<(), Cause> {
-    incarnation::met(head.incarnation);
+    remember_incarnation(head.incarnation);
     sql.execute(RENEW_ALL, [signed(now.as_nanos())])?;
     sql.execute(
         "UPDATE store SET incarnation = ?1, never_used = 0, boot = ?2, born = ?3, aged = 0,
                           newest = max(newest, (SELECT coalesce(max(revision), 0) FROM entry)),
                           device = ?4, inode = ?5, birth = ?6",
         params![
-            signed(incarnation::next().0),
+            signed(next_incarnation().0),
             boot,
             signed(now.as_nanos()),
             identity.device,
@@ -397,32 +398,32 @@ impl<'a> Writing<'a> {
     /// Waits for the lock, and checks that only this crate's transactions have changed the file. Otherwise it begins a new
     /// incarnation and returns [`Replaced`](Cause::Replaced).
     pub(super) fn begin(database: &'a mut Database) -> Result<Self, Cause> {
-        let Database { sql, clock, boot, path, identity, known, doubt, .. } = database;
+        let Database { sql, clock, boot, path, identity, known, suspect, .. } = database;
         let transaction = sql.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let head = head(&transaction, boot)?;
         // Another program may have changed the mode; opening the file again changes it back.
         let mode: String =
             transaction.prepare_cached("PRAGMA journal_mode")?.query_row([], |row| row.get(0))?;
-        let seen = Seen::at(path).ok().filter(|seen| seen.identity == *identity && mode != WRITE_AHEAD);
+        let seen = FileState::at(path).ok().filter(|seen| seen.identity == *identity && mode != WRITE_AHEAD);
         let Some(seen) = seen else { return Err(Cause::Replaced) };
         // Read under the lock: a record that is over for one writer is over for every later one.
         let now = clock.now();
         if !is_ours(*known, &head, &seen) {
             if !Known::is_gone(*known, &head) && seen.may_be_slow(head.written) {
-                let (since, what) = doubt.get_or_insert((std::time::Instant::now(), head.last));
+                let (since, what) = suspect.get_or_insert((std::time::Instant::now(), head.last));
                 if *what != head.last {
-                    *doubt = Some((std::time::Instant::now(), head.last));
+                    *suspect = Some((std::time::Instant::now(), head.last));
                     return Err(Cause::busy());
                 }
                 if since.elapsed() < TIME_TO_SETTLE {
                     return Err(Cause::busy());
                 }
             }
-            begin_life(&transaction, &head, boot, *identity, now)?;
+            begin_incarnation(&transaction, &head, boot, *identity, now)?;
             transaction.commit()?;
             return Err(Cause::Replaced);
         }
-        *doubt = None;
+        *suspect = None;
         Ok(Self { transaction, head, now, path, known })
     }
 
@@ -432,7 +433,7 @@ impl<'a> Writing<'a> {
         let (last, written) = (head.last.next(), wall());
         date(&transaction, last, now, written)?;
         transaction.commit()?;
-        let ours = Seen::at(path).ok().map(|seen| (seen.changed, written));
+        let ours = FileState::at(path).ok().map(|seen| (seen.changed, written));
         *known = Some(Known { incarnation: head.incarnation, last, ours });
         Ok(())
     }
@@ -476,7 +477,7 @@ impl<'a> Writing<'a> {
 }
 
 /// Whether a transaction of this crate was the last to change the file.
-fn is_ours(known: Option<Known>, head: &Head, seen: &Seen) -> bool {
+fn is_ours(known: Option<Known>, head: &Head, seen: &FileState) -> bool {
     if head.identity != seen.identity || Known::is_gone(known, head) {
         return false;
     }

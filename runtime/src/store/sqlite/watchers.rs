@@ -9,7 +9,7 @@ use tokio::sync::mpsc::error::TrySendError;
 
 use super::connection::Connection;
 use super::failure::Failure;
-use super::identity::{Seen, wall};
+use super::identity::{FileState, wall};
 use super::jitter;
 use crate::store::WatchEvent;
 
@@ -21,17 +21,17 @@ const POLLS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_s
 
 /// The part of the shortest lease between two checks: with a lease of 5 s a candidate learns of a release within half a
 /// second even without a notice.
-const OF_A_LEASE: u32 = 10;
+const CHECKS_PER_LEASE: u32 = 10;
 
 /// The spacing of the candidates' checks after a change, so that hundreds leave the processors to the leader: a check costs
 /// about a fifth of it. For a release, the first of them are soon enough.
-const A_LOOK: Duration = Duration::from_millis(1);
+const CHECK_SPACING: Duration = Duration::from_millis(1);
 
 /// The number of candidates that may check at the same time.
-const FEW: u32 = 8;
+const UNSPACED: u32 = 8;
 
 /// The wait for a present writer: a transaction takes a few milliseconds.
-const A_TRANSACTION: Duration = Duration::from_millis(4);
+const TRANSACTION: Duration = Duration::from_millis(4);
 
 /// The time after a change from which a later change is visible in the file's time. Clocks of file systems tick every 10 ms
 /// at worst, except FAT's, where a change may only be found with the next one.
@@ -52,7 +52,7 @@ pub(super) struct Watchers {
     /// The shortest lease at the last check.
     lease: Option<Duration>,
     /// The number of candidates at the last check.
-    crowd: u32,
+    candidates: u32,
     /// The file's time of change at the last check, if a later change is sure to differ.
     changed: Option<i64>,
     /// The number of consecutive checks that met a writer.
@@ -74,7 +74,7 @@ impl Watchers {
             generation: 0,
             incarnation: Incarnation(0),
             lease: None,
-            crowd: 0,
+            candidates: 0,
             changed: None,
             busy: 0,
         }
@@ -95,7 +95,7 @@ impl Watchers {
         self.end_if_another(connection, Some(now.incarnation));
         let (changes, receiver) = mpsc::channel(now.entries.len() + BACKLOG);
         let mut watcher = Watcher { changes, seen: Revision(0) };
-        watcher.tell(&now.entries);
+        watcher.send_changes(&now.entries);
         watcher.seen = now.newest;
         self.all.push(watcher);
         self.changed = None;
@@ -105,9 +105,9 @@ impl Watchers {
 
     /// Hastens the next check: a change is under way, and done in a moment. The time is random, so that many candidates
     /// with the same notice do not all check at once.
-    pub(super) fn hurry(&mut self) {
+    pub(super) fn check_soon(&mut self) {
         self.changed = None;
-        self.due = self.due.min(Instant::now() + A_TRANSACTION / 2 + jitter(self.spread()));
+        self.due = self.due.min(Instant::now() + TRANSACTION / 2 + jitter(self.spread()));
     }
 
     /// Checks whether the file has changed, and if so reads the changes.
@@ -116,33 +116,33 @@ impl Watchers {
         if settled {
             self.due = Instant::now() + self.interval();
         } else {
-            self.look(connection);
+            self.check(connection);
         }
     }
 
     /// Sends the changes since the last check to the watchers.
-    pub(super) fn look(&mut self, connection: &mut Connection) {
+    pub(super) fn check(&mut self, connection: &mut Connection) {
         self.all.retain(|watcher| !watcher.changes.is_closed());
         let Some(seen) = self.all.iter().map(|watcher| watcher.seen).min() else { return };
         let (before, since) = (changed_at(connection.path()), wall());
-        let news = connection.with(|database| {
+        let changes = connection.with(|database| {
             // Does not wait for a writer, as every other connection does: the next check comes soon.
             database.without_waiting(|database| database.changes_after(seen))
         });
-        self.end_if_another(connection, news.as_ref().ok().map(|news| news.incarnation));
-        match news {
-            Ok(news) => {
-                (self.lease, self.crowd, self.busy) = (news.shortest_lease, news.crowd, 0);
+        self.end_if_another(connection, changes.as_ref().ok().map(|changes| changes.incarnation));
+        match changes {
+            Ok(changes) => {
+                (self.lease, self.candidates, self.busy) = (changes.shortest_lease, changes.candidates, 0);
                 self.changed = before.filter(|changed| since.saturating_sub(*changed) > SETTLED);
                 self.due = Instant::now() + self.interval();
                 self.all.retain_mut(|watcher| {
-                    let keeps_up = watcher.tell(&news.entries);
-                    watcher.seen = watcher.seen.max(news.newest);
+                    let keeps_up = watcher.send_changes(&changes.entries);
+                    watcher.seen = watcher.seen.max(changes.newest);
                     keeps_up
                 });
             }
             Err(failure) if failure.is_passing() => {
-                let wait = (A_TRANSACTION * (1 << self.busy.min(4))).max(self.spread());
+                let wait = (TRANSACTION * (1 << self.busy.min(4))).max(self.spread());
                 self.busy += 1;
                 self.changed = None;
                 self.due = Instant::now() + wait / 2 + jitter(wait);
@@ -153,12 +153,13 @@ impl Watchers {
 
     /// The time over which the candidates spread their checks after a change.
     fn spread(&self) -> Duration {
-        A_LOOK * self.crowd.saturating_sub(FEW)
+        CHECK_SPACING * self.candidates.saturating_sub(UNSPACED)
     }
 
     fn interval(&self) -> Duration {
         let (shortest, longest) = POLLS;
-        let follow = || self.lease.map_or(longest, |lease| (lease / OF_A_LEASE).clamp(shortest, longest));
+        let follow =
+            || self.lease.map_or(longest, |lease| (lease / CHECKS_PER_LEASE).clamp(shortest, longest));
         self.poll.unwrap_or_else(follow)
     }
 
@@ -174,12 +175,12 @@ impl Watchers {
 
 /// The time of the last change of the file at the path.
 fn changed_at(path: &Path) -> Option<i64> {
-    Seen::at(path).ok().map(|seen| seen.changed)
+    FileState::at(path).ok().map(|seen| seen.changed)
 }
 
 impl Watcher {
     /// Sends the entries. Returns whether the watcher exists and keeps up.
-    fn tell(&mut self, entries: &[WatchEvent]) -> bool {
+    fn send_changes(&mut self, entries: &[WatchEvent]) -> bool {
         let seen = self.seen;
         entries.iter().filter(|watched| watched.entry.revision() > Some(seen)).all(|watched| {
             match self.changes.try_send(watched.clone()) {

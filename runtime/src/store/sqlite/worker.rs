@@ -1,6 +1,10 @@
-//! The threads that wait for the disk, instead of the tasks of a runtime.
+//! The threads that wait for the disk, instead of the tasks of a runtime. Those of one process that read one file are
+//! notified at once of its writes; those of other processes notice at their next check.
 
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -8,16 +12,17 @@ use tokio::sync::oneshot;
 
 use super::connection::Connection;
 use super::failure::{Cause, Failure};
-use super::file::OPENING;
+use super::file::OPEN_TIMEOUT;
 use super::watchers::Watchers;
+use crate::fork::Own;
 use crate::{Error, ErrorKind, Result};
 
 /// Work for a worker's thread.
-pub(super) type Job = Box<dyn FnOnce(&mut Desk) + Send>;
+pub(super) type Job = Box<dyn FnOnce(&mut WorkerState) + Send>;
 
 /// The state of a worker's thread.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct WorkerState {
     pub(super) connection: Connection,
     pub(super) watchers: Watchers,
 }
@@ -26,7 +31,7 @@ pub(super) struct Desk {
 #[derive(Debug)]
 pub(super) struct Worker {
     jobs: Sender<Job>,
-    path: std::sync::Arc<std::path::Path>,
+    path: Arc<Path>,
 }
 
 impl Worker {
@@ -34,14 +39,14 @@ impl Worker {
     pub(super) async fn start(name: &str, connection: Connection, poll: Option<Duration>) -> Result<Self> {
         let (jobs, queue) = mpsc::channel();
         let worker = Self { jobs, path: connection.path().clone() };
-        let desk = Desk { connection, watchers: Watchers::new(poll) };
-        thread::Builder::new().name(name.to_owned()).spawn(move || work(desk, &queue)).map_err(|cause| {
+        let state = WorkerState { connection, watchers: Watchers::new(poll) };
+        thread::Builder::new().name(name.to_owned()).spawn(move || work(state, &queue)).map_err(|cause| {
             let message = format!("no thread can be started for {}: {cause}", worker.path.display());
             Error::new(ErrorKind::Broken, message).caused_by(cause)
         })?;
-        let deadline = Instant::now() + OPENING;
+        let deadline = Instant::now() + OPEN_TIMEOUT;
         loop {
-            match worker.ask(|desk| desk.connection.with(|_| Ok(()))).await {
+            match worker.run(|state| state.connection.with(|_| Ok(()))).await {
                 Err(failure) if failure.is_passing() && Instant::now() < deadline => {}
                 opened => return Ok(opened.map(|()| worker)?),
             }
@@ -49,14 +54,14 @@ impl Worker {
     }
 
     /// Runs `job` on the thread and waits for its answer. Dropping the future does not stop the job.
-    pub(super) async fn ask<T: Send + 'static>(
+    pub(super) async fn run<T: Send + 'static>(
         &self,
-        job: impl FnOnce(&mut Desk) -> Result<T, Failure> + Send + 'static,
+        job: impl FnOnce(&mut WorkerState) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
         let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |desk| {
+        let job: Job = Box::new(move |state| {
             // The receiver may be gone.
-            let _ = answer.send(job(desk));
+            let _ = answer.send(job(state));
         });
         self.jobs.send(job).map_err(|_| Cause::Closed.on(&self.path))?;
         answered.await.unwrap_or_else(|_| Err(Cause::Lost.on(&self.path)))
@@ -68,35 +73,77 @@ impl Worker {
     }
 }
 
-fn work(mut desk: Desk, queue: &Receiver<Job>) {
+fn work(mut state: WorkerState, queue: &Receiver<Job>) {
     loop {
-        let job = if desk.watchers.are_none() {
+        let job = if state.watchers.are_none() {
             queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
         } else {
-            queue.recv_timeout(desk.watchers.due().saturating_duration_since(Instant::now()))
+            queue.recv_timeout(state.watchers.due().saturating_duration_since(Instant::now()))
         };
         match job {
             Ok(job) => {
-                job(&mut desk);
-                desk.connection.settle();
+                job(&mut state);
+                state.connection.settle();
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        if !desk.watchers.are_none() && Instant::now() >= desk.watchers.due() {
-            desk.watchers.poll(&mut desk.connection);
+        if !state.watchers.are_none() && Instant::now() >= state.watchers.due() {
+            state.watchers.poll(&mut state.connection);
         }
     }
 }
 
-impl Desk {
+impl WorkerState {
     /// Sends the changes to the watchers.
-    pub(super) fn look(&mut self) {
-        self.watchers.look(&mut self.connection);
+    pub(super) fn check(&mut self) {
+        self.watchers.check(&mut self.connection);
     }
 
     /// Hastens the next check.
-    pub(super) fn hurry(&mut self) {
-        self.watchers.hurry();
+    pub(super) fn check_soon(&mut self) {
+        self.watchers.check_soon();
     }
+}
+
+/// Per process: a forked child has none of the threads that read for its parent.
+static READERS: Own<Vec<Reader>> = Own::new();
+
+struct Reader {
+    number: u64,
+    path: PathBuf,
+    jobs: Sender<Job>,
+}
+
+/// A reader's registration, removed when this is dropped.
+#[derive(Debug)]
+pub(super) struct ReaderRegistration(u64);
+
+impl ReaderRegistration {
+    /// Makes the reader behind `jobs` look whenever this process writes to the file.
+    pub(super) fn new(path: &Path, jobs: Sender<Job>) -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        readers().push(Reader { number, path: path.to_owned(), jobs });
+        Self(number)
+    }
+}
+
+impl Drop for ReaderRegistration {
+    fn drop(&mut self) {
+        readers().retain(|reader| reader.number != self.0);
+    }
+}
+
+/// Notifies every reader of the file in this process of a write.
+pub(super) fn notify_readers(path: &Path) {
+    for reader in readers().iter().filter(|reader| reader.path == path) {
+        // The reader may be gone.
+        let _ = reader.jobs.send(Box::new(WorkerState::check));
+    }
+}
+
+/// No code panics while it holds the lock.
+fn readers() -> MutexGuard<'static, Vec<Reader>> {
+    READERS.get().lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,7 +10,7 @@ mod sample;
 pub(crate) mod terms;
 pub(crate) mod vacancy;
 
-use incumbent_testkit::history::{Leadership, disorder, overlaps};
+use incumbent_rig::check::{Leadership, disorder, overlaps};
 
 use crate::history::History;
 use crate::log::Nanos;

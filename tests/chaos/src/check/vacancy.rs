@@ -43,7 +43,7 @@ pub(super) fn check(history: &History, election: &Election, terms: &[Term]) -> V
             None => "nothing explains it".into(),
         };
         let what = format!(
-            "nobody led {} for {:.3} s, {:.3} s of them without an explanation: {blame}",
+            "{} had no leader for {:.3} s, {:.3} s of them without an explanation: {blame}",
             election.key,
             seconds(vacancy.until - vacancy.from),
             seconds(until - from)
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_who_ever_leads_is_found_however_calm_it_is() {
+    fn an_election_without_any_leader_is_found_however_few_faults_there_are() {
         let mut run = Run::new();
         run.until(60_000);
         let history = run.history();

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use incumbent_testkit::process::ChildGuard;
 use incumbent_testkit::proxy::Proxy;
 
-use crate::candidate::{Order, Part, Seat};
+use crate::candidate::{Candidacy, Order, Part};
 use crate::log::Line;
 
 /// The longest time that a candidate may take to leave.
@@ -22,7 +22,7 @@ const FAREWELL: Duration = Duration::from_secs(30);
 pub(crate) struct Actor {
     pub(crate) name: &'static str,
     pub(crate) life: u32,
-    seats: Vec<Seat>,
+    candidacies: Vec<Candidacy>,
     /// The proxy to each server.
     pub(crate) links: Vec<Proxy>,
     pub(crate) is_stopped: bool,
@@ -60,9 +60,9 @@ impl Board {
 }
 
 impl Actor {
-    pub(crate) fn new(name: &'static str, seats: Vec<Seat>, servers: &[String]) -> Self {
+    pub(crate) fn new(name: &'static str, candidacies: Vec<Candidacy>, servers: &[String]) -> Self {
         let links = servers.iter().map(|server| Proxy::to(server)).collect();
-        Self { name, life: 0, seats, links, is_stopped: false, body: None }
+        Self { name, life: 0, candidacies, links, is_stopped: false, body: None }
     }
 
     /// Starts the next run, which writes to a file in that folder.
@@ -74,7 +74,7 @@ impl Actor {
             name: self.name.into(),
             servers: servers.join(","),
             log: folder.join(format!("{}-{}.jsonl", self.name, self.life)),
-            seats: self.seats.clone(),
+            candidacies: self.candidacies.clone(),
         };
         let mut command = Command::new(std::env::current_exe()?);
         let errors = std::fs::File::options().create(true).append(true).open(folder.join("errors.txt"))?;
@@ -84,11 +84,11 @@ impl Actor {
         writeln!(orders, "{}", serde_json::to_string(&part)?)?;
         let stdout = BufReader::new(child.take_stdout().context("a child without an output")?);
         let board = Arc::<Mutex<Board>>::default();
-        let told = Arc::clone(&board);
+        let reports = Arc::clone(&board);
         std::thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
                 if let Ok(line) = serde_json::from_str(&line) {
-                    locked(&told).take(line);
+                    locked(&reports).take(line);
                 }
             }
         });
@@ -106,7 +106,7 @@ impl Actor {
         let idle = |standing: &Standing| standing.token.is_none() && standing.state == "WAITING";
         let Some(body) = &self.body else { return false };
         let board = locked(&body.board);
-        !self.is_stopped && board.0.len() == self.seats.len() && board.0.values().all(idle)
+        !self.is_stopped && board.0.len() == self.candidacies.len() && board.0.values().all(idle)
     }
 
     /// The token of its term.

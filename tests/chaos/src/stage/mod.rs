@@ -14,7 +14,7 @@ use anyhow::Result;
 use incumbent::{Clock, Preset};
 use tokio::runtime::Runtime;
 
-use crate::candidate::{Order, Seat};
+use crate::candidate::{Candidacy, Order};
 use crate::log::{Election, Log, Note};
 use crate::scenario::Scenario;
 use actor::Actor;
@@ -159,9 +159,9 @@ impl Stage {
 }
 
 fn actors(scenario: &Scenario, addresses: &[String]) -> Vec<Actor> {
-    let seats = |at: usize| {
+    let candidacies = |at: usize| {
         let contests = scenario.elections.iter().filter(move |contest| contest.among.contains(&at));
-        contests.map(|contest| Seat {
+        contests.map(|contest| Candidacy {
             key: contest.key.into(),
             bucket: contest.bucket.into(),
             lease: contest.lease,
@@ -169,5 +169,5 @@ fn actors(scenario: &Scenario, addresses: &[String]) -> Vec<Actor> {
         })
     };
     let cast = scenario.cast.iter().enumerate();
-    cast.map(|(at, name)| Actor::new(name, seats(at).collect(), addresses)).collect()
+    cast.map(|(at, name)| Actor::new(name, candidacies(at).collect(), addresses)).collect()
 }

@@ -14,7 +14,7 @@ use crate::scenario::MARKED;
 /// The longest time of one attempt at a write.
 const TRY: Duration = Duration::from_secs(2);
 /// The longest time of all attempts; the store may be down meanwhile.
-const PATIENCE: Duration = Duration::from_secs(12);
+const TIMEOUT: Duration = Duration::from_secs(12);
 /// The longest time that a cluster may take to place a bucket.
 const PLACING: Duration = Duration::from_secs(60);
 
@@ -84,7 +84,7 @@ where
             Ok(Err(error)) => error.to_string(),
             Err(_) => "no answer".into(),
         };
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > TIMEOUT {
             bail!("an operator's write fails: {said}");
         }
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -130,7 +130,7 @@ impl Stage {
             }
             Kind::HandOver => {
                 // To no candidate in particular where there is no other.
-                let to = successor.unwrap_or("nobody").to_owned();
+                let to = successor.unwrap_or("no candidate").to_owned();
                 victim.order(&Order::HandOver { key: key.into(), to });
                 Undo::Nothing
             }

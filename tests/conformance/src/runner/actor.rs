@@ -7,7 +7,7 @@ use incumbent::incumbent_core::campaign::{Event, Term};
 use incumbent::{Instant, Token};
 use tokio::task::JoinHandle;
 
-use super::troupe::{Call, Player, Refused, Told};
+use super::implementation::{Call, Player, Refused, Reported};
 use crate::scenario;
 
 /// A candidate of a scenario. Its log continues from one campaign to the next.
@@ -39,11 +39,11 @@ impl Actor {
 
     /// Begins a campaign, and reads its events.
     pub(super) fn begin(&mut self, candidate: Arc<dyn Player>, clock: incumbent::Clock) {
-        let (told, book) = (Arc::clone(&candidate), Arc::clone(&self.book));
+        let (reported, book) = (Arc::clone(&candidate), Arc::clone(&self.book));
         self.book.pages().current = None;
         self.candidate = Some(candidate);
         self.reader = Some(tokio::spawn(async move {
-            while let Some(next) = told.next().await {
+            while let Some(next) = reported.next().await {
                 book.take(next, clock.now());
             }
         }));
@@ -120,13 +120,13 @@ impl Book {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, Told { event, is_current }: Told, at: Instant) {
+    fn take(&self, Reported { event, is_current }: Reported, at: Instant) {
         let mut pages = self.pages();
-        let told = match event {
+        let reported = match event {
             Event::Won(Term { token, started }) => {
                 if let Some(current) = &pages.current {
                     let before = current.token;
-                    pages.breaks(format!("{} was told Won with {token} during its term {before}", self.id));
+                    pages.breaks(format!("{} got Won with {token} during its term {before}", self.id));
                 }
                 pages.current = Some(Current { token, drained: false });
                 pages.terms.push(OfTerm::Won { token, at: started });
@@ -136,19 +136,19 @@ impl Book {
             Event::Draining { term: Term { token, .. }, until, reason } => {
                 match &mut pages.current {
                     Some(current) if current.token == token && !current.drained => current.drained = true,
-                    _ => pages.breaks(format!("{} was told Draining of {token}, not its term", self.id)),
+                    _ => pages.breaks(format!("{} got Draining of {token}, not its term", self.id)),
                 }
                 pages.terms.push(OfTerm::Draining { reason: reason.code() });
                 format!("Draining for {reason:?}, until {} ms", until.since(self.begun).as_millis())
             }
             Event::Lost { term: Term { token, .. }, reason } => {
                 if is_current {
-                    pages.breaks(format!("{} was told Lost, and its term {token} is current", self.id));
+                    pages.breaks(format!("{} got Lost, and its term {token} is current", self.id));
                 }
                 let drained = match pages.current.take() {
                     Some(current) if current.token == token => current.drained,
                     _ => {
-                        pages.breaks(format!("{} was told Lost of {token}, not its term", self.id));
+                        pages.breaks(format!("{} got Lost of {token}, not its term", self.id));
                         false
                     }
                 };
@@ -157,8 +157,8 @@ impl Book {
                 format!("Lost for {reason:?}, token {token}")
             }
             Event::LeaderChanged(leader) => match leader {
-                Some(leader) => format!("sees {:?} in the seat", leader.name),
-                None => "sees the seat vacant".into(),
+                Some(leader) => format!("sees {:?} as the leader", leader.name),
+                None => "sees a vacancy".into(),
             },
             Event::StateChanged(state) => format!("is {}", state.code()),
             Event::Warning(warning) => {
@@ -167,7 +167,7 @@ impl Book {
                 format!("warning {code}: {warning}")
             }
         };
-        pages.history.push((at, format!("{} {told}", self.id)));
+        pages.history.push((at, format!("{} {reported}", self.id)));
     }
 }
 

@@ -43,7 +43,7 @@ impl Play {
                 if is_leader == *leads { Ok(()) } else { Err(Missed::new(expected, is_leader)) }
             }
             Step::ExpectStillLeads { candidate, leases } => self.still_leads(candidate, *leases).await,
-            Step::ExpectNobodyLeads { election, leases } => self.nobody_leads(election, *leases).await,
+            Step::ExpectNobodyLeads { election, leases } => self.no_candidate_leads(election, *leases).await,
             Step::ExpectState { candidate, state } => {
                 let of = self.candidate(candidate)?;
                 let probe = || (of.state().code() == state).then_some(Ok(()));
@@ -54,14 +54,15 @@ impl Play {
                 let of = self.candidate(candidate)?;
                 let probe = || fits(of.leader().as_ref(), leader.as_deref(), []).then_some(Ok(()));
                 let seen = || format!("it sees {}", shown(of.leader().as_ref()));
-                let whom = leader.as_deref().unwrap_or("nobody");
-                self.wait(format!("{candidate} to see {whom:?} in the seat"), probe, seen).await
+                let who = leader.as_deref().unwrap_or("no candidate");
+                self.wait(format!("{candidate} to see {who:?} as the leader"), probe, seen).await
             }
             Step::ExpectWarning { candidate, warning } => {
                 let book = &self.actor(candidate)?.book;
-                let probe = || book.pages().warnings.iter().any(|told| told == warning).then_some(Ok(()));
-                let seen = || format!("it was told {:?}", book.pages().warnings);
-                self.wait(format!("{candidate} to be told the warning {warning}"), probe, seen).await
+                let probe =
+                    || book.pages().warnings.iter().any(|reported| reported == warning).then_some(Ok(()));
+                let seen = || format!("it got {:?}", book.pages().warnings);
+                self.wait(format!("{candidate} to get the warning {warning}"), probe, seen).await
             }
             Step::ExpectLeader { election, leader, metadata } => {
                 self.stored(election, leader.as_deref(), metadata).await
@@ -80,7 +81,7 @@ impl Play {
         mut probe: impl FnMut() -> Option<Result<T, Missed>>,
         seen: impl Fn() -> String,
     ) -> Result<T, Missed> {
-        let until = self.time.now() + self.patience;
+        let until = self.time.now() + self.timeout;
         loop {
             self.rules()?;
             let is_last = self.time.now() >= until;
@@ -88,7 +89,7 @@ impl Play {
                 return found;
             }
             if is_last {
-                return Err(Missed::new(expected, format!("{}, after {:?}", seen(), self.patience)));
+                return Err(Missed::new(expected, format!("{}, after {:?}", seen(), self.timeout)));
             }
             tokio::time::sleep(LOOK).await;
         }
@@ -102,7 +103,7 @@ impl Play {
         before: Option<&Moment>,
     ) -> Result<usize, Missed> {
         let names: Vec<_> = who.iter().map(|at| self.actors[*at].id.as_str()).collect();
-        let what = format!("{} to be told Won", names.join(" or "));
+        let what = format!("{} to get Won", names.join(" or "));
         let probe = || {
             who.iter().find_map(|at| {
                 let actor = &self.actors[*at];
@@ -110,10 +111,10 @@ impl Play {
                 let next = pages.unread().first()?.clone();
                 pages.read += 1;
                 Some(match next {
-                    OfTerm::Won { at: told, .. } => {
-                        self.time.check(&what, told, not_before, before).map(|()| *at)
+                    OfTerm::Won { at: reported, .. } => {
+                        self.time.check(&what, reported, not_before, before).map(|()| *at)
                     }
-                    other => Err(Missed::new(&what, format!("{} was told {other}", actor.id))),
+                    other => Err(Missed::new(&what, format!("{} got {other}", actor.id))),
                 })
             })
         };
@@ -123,13 +124,13 @@ impl Play {
 
     async fn draining(&self, id: &str, reason: &str) -> Result<(), Missed> {
         let actor = self.actor(id)?;
-        let what = format!("{id} to be told Draining for {reason}");
+        let what = format!("{id} to get Draining for {reason}");
         let probe = || {
             let mut pages = actor.book.pages();
             let next = pages.unread().first()?.clone();
             pages.read += 1;
-            let fits = matches!(next, OfTerm::Draining { reason: told } if told == reason);
-            Some(if fits { Ok(()) } else { Err(Missed::new(&what, format!("{id} was told {next}"))) })
+            let fits = matches!(next, OfTerm::Draining { reason: reported } if reported == reason);
+            Some(if fits { Ok(()) } else { Err(Missed::new(&what, format!("{id} got {next}"))) })
         };
         self.wait(&what, probe, || self.stand([actor])).await
     }
@@ -148,7 +149,7 @@ impl Play {
             Some(true) => ", after a drain",
             Some(false) => ", without a drain",
         };
-        let what = format!("{id} to be told Lost for {}{how}", reasons.join(" or "));
+        let what = format!("{id} to get Lost for {}{how}", reasons.join(" or "));
         let probe = || {
             let mut pages = actor.book.pages();
             // Its drain is skipped.
@@ -156,12 +157,12 @@ impl Play {
             let next = pages.unread().get(skipped)?.clone();
             pages.read += skipped + 1;
             let at = match next {
-                OfTerm::Lost { reason: told, drained: after, at }
-                    if reasons.contains(&told) && drained.is_none_or(|drained| drained == after) =>
+                OfTerm::Lost { reason: reported, drained: after, at }
+                    if reasons.contains(&reported) && drained.is_none_or(|drained| drained == after) =>
                 {
                     at
                 }
-                other => return Some(Err(Missed::new(&what, format!("{id} was told {other}")))),
+                other => return Some(Err(Missed::new(&what, format!("{id} got {other}")))),
             };
             Some(self.time.check(&what, at, not_before, before))
         };
@@ -178,13 +179,13 @@ impl Play {
             None => format!("{verb} of {id} to return"),
             Some(code) => format!("{verb} of {id} to return the error {code}"),
         };
-        let seen = match tokio::time::timeout(self.patience, call).await {
-            Err(_) => format!("it has not, after {:?}", self.patience),
+        let seen = match tokio::time::timeout(self.timeout, call).await {
+            Err(_) => format!("it has not, after {:?}", self.timeout),
             Ok(Err(gone)) => gone.to_string(),
             Ok(Ok(Ok(()))) if error.is_none() => return Ok(()),
             Ok(Ok(Ok(()))) => "it returned without an error".into(),
-            Ok(Ok(Err(told))) if error == Some(told.code) => return Ok(()),
-            Ok(Ok(Err(told))) => format!("the error {told}"),
+            Ok(Ok(Err(reported))) if error == Some(reported.code) => return Ok(()),
+            Ok(Ok(Err(reported))) => format!("the error {reported}"),
         };
         Err(Missed::new(expected, seen))
     }
@@ -199,14 +200,14 @@ impl Play {
                 return Some(Missed::new(&what, self.stand([actor])));
             }
             let pages = actor.book.pages();
-            let told = pages.unread().first()?;
-            Some(Missed::new(&what, format!("{id} was told {told}")))
+            let reported = pages.unread().first()?;
+            Some(Missed::new(&what, format!("{id} got {reported}")))
         })
         .await
     }
 
-    async fn nobody_leads(&self, election: &str, leases: f64) -> Result<(), Missed> {
-        let what = format!("nobody to lead {election:?} for {leases} leases");
+    async fn no_candidate_leads(&self, election: &str, leases: f64) -> Result<(), Missed> {
+        let what = format!("no candidate to lead {election:?} for {leases} leases");
         self.throughout(leases, || {
             let leaders = self.witness.leaders(election);
             (!leaders.is_empty()).then(|| Missed::new(&what, format!("{} leads", leaders.join(", "))))
@@ -234,11 +235,11 @@ impl Play {
     where
         M: IntoIterator<Item = (&'a String, &'a String)> + Copy,
     {
-        let until = self.time.now() + self.patience;
+        let until = self.time.now() + self.timeout;
         loop {
             self.rules()?;
             let is_last = self.time.now() >= until;
-            let answer = tokio::time::timeout(self.patience, self.hand.house().leader(election)).await;
+            let answer = tokio::time::timeout(self.timeout, self.fixture.own_store().leader(election)).await;
             let seen = match &answer {
                 Ok(Ok(leader)) if fits(leader.as_ref(), name, metadata) => return Ok(()),
                 Ok(Ok(leader)) => shown(leader.as_ref()),
@@ -246,9 +247,9 @@ impl Play {
                 Err(_) => "no answer".into(),
             };
             if is_last {
-                let whom = name.unwrap_or("nobody");
-                let expected = format!("the store to say that {whom:?} holds the seat of {election:?}");
-                return Err(Missed::new(expected, format!("{seen}, after {:?}", self.patience)));
+                let who = name.unwrap_or("no candidate");
+                let expected = format!("the store to say that {who:?} leads {election:?}");
+                return Err(Missed::new(expected, format!("{seen}, after {:?}", self.timeout)));
             }
             tokio::time::sleep(ASK).await;
         }
@@ -261,7 +262,7 @@ impl Play {
         let Some(watcher) = self.watchers.get(observer) else {
             return Err(Missed::new(format!("an observer {observer}"), "there is none"));
         };
-        let what = format!("{observer} to see {:?} in the seat", name.unwrap_or("nobody"));
+        let what = format!("{observer} to see {:?} as the leader", name.unwrap_or("no candidate"));
         let probe = || {
             let mut sights = watcher.sights();
             let unread = sights.all.get(sights.read..).unwrap_or_default();
@@ -285,7 +286,8 @@ impl Play {
             let state = of.map_or("not campaigning", |candidate| candidate.state().code());
             let leads = if of.is_some_and(|c| c.is_leader()) { "leads" } else { "does not lead" };
             let pages = actor.book.pages();
-            let next = pages.unread().first().map_or_else(String::new, |told| format!(", was told {told}"));
+            let next =
+                pages.unread().first().map_or_else(String::new, |reported| format!(", got {reported}"));
             format!("{} is {state}, {leads}{next}", actor.id)
         };
         actors.into_iter().map(one).collect::<Vec<_>>().join("; ")

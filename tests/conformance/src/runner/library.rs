@@ -7,13 +7,13 @@ use incumbent::incumbent_core::campaign::{self, Backoff, Leader, Lease, Settings
 use incumbent::store::Adapter;
 use incumbent::{CampaignOptions, Candidate, Clock, Event, Events, LeaveRequest, Store, Term};
 
-use super::troupe::{Call, Opened, Pending, Player, Refused, Told, Troupe};
+use super::implementation::{Call, Implementation, Opened, Pending, Player, Refused, Reported};
 
 /// The candidates of the crate `incumbent`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Library;
 
-impl Troupe for Library {
+impl Implementation for Library {
     fn open<'a>(&'a self, url: &'a str, lease: Duration) -> Pending<'a, Result<Arc<dyn Opened>, String>> {
         Box::pin(async move {
             let store = Store::builder().expected_lease(lease).open(url).await;
@@ -63,7 +63,7 @@ impl Own {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn told(&self, event: Event) -> Told {
+    fn reported(&self, event: Event) -> Reported {
         let mut is_current = false;
         let plain = |term: &Term| campaign::Term { token: term.token(), started: term.started() };
         let event = match event {
@@ -84,13 +84,13 @@ impl Own {
             Event::StateChanged(state) => campaign::Event::StateChanged(state),
             Event::Warning(warning) => campaign::Event::Warning(warning),
         };
-        Told { event, is_current }
+        Reported { event, is_current }
     }
 }
 
 impl Player for Own {
-    fn next(&self) -> Pending<'_, Option<Told>> {
-        Box::pin(async move { self.events.lock().await.next().await.map(|event| self.told(event)) })
+    fn next(&self) -> Pending<'_, Option<Reported>> {
+        Box::pin(async move { self.events.lock().await.next().await.map(|event| self.reported(event)) })
     }
 
     fn is_leader(&self) -> bool {

@@ -10,10 +10,10 @@ use incumbent::{Preset, State, WinDelay};
 
 use super::actor::Actor;
 use super::failure::{Failure, Missed};
-use super::hand::Hand;
+use super::fixture::Fixture;
+use super::implementation::{Implementation, Player, deadline};
 use super::rules;
 use super::time::Time;
-use super::troupe::{Player, Troupe, deadline};
 use super::watcher::Watcher;
 use super::witness::Witness;
 use crate::scenario::{self, Scenario, Step};
@@ -23,11 +23,11 @@ use crate::stage::StoreKind;
 #[derive(Clone)]
 pub struct Setup {
     /// The candidates under test.
-    pub troupe: Arc<dyn Troupe>,
+    pub implementation: Arc<dyn Implementation>,
     /// The program `incumbent-stage`.
     pub stage: PathBuf,
     /// The time limit of an expectation.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// Plays a scenario on a store.
@@ -46,8 +46,8 @@ pub async fn play(scenario: &Scenario, kind: StoreKind, setup: &Setup) -> Result
         seen: missed.seen,
         history,
     };
-    let hand = match Hand::new(setup, kind, scenario).await {
-        Ok(hand) => hand,
+    let fixture = match Fixture::new(setup, kind, scenario).await {
+        Ok(fixture) => fixture,
         Err(error) => {
             return Err(fail(
                 None,
@@ -57,7 +57,7 @@ pub async fn play(scenario: &Scenario, kind: StoreKind, setup: &Setup) -> Result
             ));
         }
     };
-    let mut play = Play::new(scenario, hand, setup.patience);
+    let mut play = Play::new(scenario, fixture, setup.timeout);
     let mut result = Ok(());
     for (at, step) in scenario.steps.iter().enumerate() {
         if let Err(missed) = play.step(step).await {
@@ -82,22 +82,22 @@ pub async fn play(scenario: &Scenario, kind: StoreKind, setup: &Setup) -> Result
 /// A scenario that is being played.
 pub(super) struct Play {
     pub(super) time: Time,
-    pub(super) hand: Hand,
+    pub(super) fixture: Fixture,
     pub(super) actors: Vec<Actor>,
     pub(super) witness: Witness,
     pub(super) watchers: BTreeMap<String, Watcher>,
-    pub(super) patience: Duration,
+    pub(super) timeout: Duration,
     /// Candidates that won under another name.
     pub(super) aliases: BTreeMap<String, usize>,
 }
 
 impl Play {
-    fn new(scenario: &Scenario, hand: Hand, patience: Duration) -> Self {
+    fn new(scenario: &Scenario, fixture: Fixture, timeout: Duration) -> Self {
         let time = Time::new(Duration::from_millis(scenario.lease_ms));
         let actors: Vec<_> =
             scenario.candidates.iter().map(|(id, of)| Actor::new(id, of, time.begun)).collect();
         let aliases = actors.iter().enumerate().map(|(at, actor)| (actor.id.clone(), at)).collect();
-        Self { time, hand, actors, witness: Witness::new(), watchers: BTreeMap::new(), patience, aliases }
+        Self { time, fixture, actors, witness: Witness::new(), watchers: BTreeMap::new(), timeout, aliases }
     }
 
     async fn step(&mut self, step: &Step) -> Result<(), Missed> {
@@ -119,7 +119,7 @@ impl Play {
             }
             Step::CloseStore { candidate } => {
                 let connection = self.connection(candidate)?;
-                let leaving = self.hand.open(&connection).await.map_err(on_stage)?.close();
+                let leaving = self.fixture.open(&connection).await.map_err(on_stage)?.close();
                 self.actor_mut(candidate)?.leave("close_store", leaving);
             }
             Step::SetHealthy { candidate, healthy } => self.candidate(candidate)?.set_healthy(*healthy),
@@ -137,24 +137,24 @@ impl Play {
                 player.fail();
             }
             Step::Observe { observer, election } => {
-                let observing = self.hand.house().observe(election).await;
+                let observing = self.fixture.own_store().observe(election).await;
                 let watcher = Watcher::new(observing.map_err(|error| Missed::new("an observer", error))?);
                 self.watchers.insert(observer.clone(), watcher);
             }
             Step::Kill { candidate } => self.kill(candidate).await?,
             Step::Cut { candidate } => {
                 let connection = self.connection(candidate)?;
-                self.hand.cut(&connection).await.map_err(on_stage)?;
+                self.fixture.cut(&connection).await.map_err(on_stage)?;
             }
             Step::Heal { candidate } => {
                 let connection = self.connection(candidate)?;
-                self.hand.heal(&connection).await.map_err(on_stage)?;
+                self.fixture.heal(&connection).await.map_err(on_stage)?;
             }
-            Step::DeleteKey { election } => self.hand.delete(election).await.map_err(on_stage)?,
-            Step::PutKey { election, value } => self.hand.put(election, value).await.map_err(on_stage)?,
-            Step::ResetStore {} => self.hand.reset().await.map_err(on_stage)?,
-            Step::StopServer {} => self.hand.stop_server().await.map_err(on_stage)?,
-            Step::StartServer {} => self.hand.start_server().await.map_err(on_stage)?,
+            Step::DeleteKey { election } => self.fixture.delete(election).await.map_err(on_stage)?,
+            Step::PutKey { election, value } => self.fixture.put(election, value).await.map_err(on_stage)?,
+            Step::ResetStore {} => self.fixture.reset().await.map_err(on_stage)?,
+            Step::StopServer {} => self.fixture.stop_server().await.map_err(on_stage)?,
+            Step::StartServer {} => self.fixture.start_server().await.map_err(on_stage)?,
             Step::Mark { mark } => self.time.mark(mark),
             expectation => self.expect(expectation).await?,
         }
@@ -166,13 +166,13 @@ impl Play {
             return Err(Missed::new(format!("{id} to be closed before it campaigns again"), "it is not"));
         }
         let connection = self.connection(id)?;
-        let store = self.hand.open(&connection).await.map_err(on_stage)?;
+        let store = self.fixture.open(&connection).await.map_err(on_stage)?;
         let actor = self.actor(id)?;
         let settings = settings(actor, self.time.lease);
         let campaigning = store.campaign(actor.of.election(), settings, actor.of.works);
-        let campaigning = tokio::time::timeout(self.patience, campaigning).await;
+        let campaigning = tokio::time::timeout(self.timeout, campaigning).await;
         let answer =
-            campaigning.map_err(|_| Missed::new("an answer", format!("none in {:?}", self.patience)))?;
+            campaigning.map_err(|_| Missed::new("an answer", format!("none in {:?}", self.timeout)))?;
         match (answer, error) {
             (Ok(candidate), None) => {
                 let clock = self.time.clock.clone();
@@ -199,13 +199,13 @@ impl Play {
     /// Cuts the candidate off from the store; then drops it.
     async fn kill(&mut self, id: &str) -> Result<(), Missed> {
         let connection = self.connection(id)?;
-        self.hand.kill(&connection).await.map_err(on_stage)?;
+        self.fixture.kill(&connection).await.map_err(on_stage)?;
         let deadline = deadline(&**self.candidate(id)?);
         let actor = self.actor_mut(id)?;
         let (election, id) = (actor.of.election().to_owned(), actor.id.clone());
         actor.die();
-        self.witness.bury(&election, &id, deadline);
-        self.hand.forget(&connection);
+        self.witness.died(&election, &id, deadline);
+        self.fixture.forget(&connection);
         Ok(())
     }
 
@@ -225,9 +225,9 @@ impl Play {
     }
 
     async fn end(self) -> Result<(), String> {
-        let Self { hand, witness, watchers, actors, patience, .. } = self;
+        let Self { fixture, witness, watchers, actors, timeout, .. } = self;
         drop((witness, watchers, actors));
-        hand.end(patience).await
+        fixture.end(timeout).await
     }
 
     fn history(&self) -> Vec<String> {
@@ -236,7 +236,7 @@ impl Play {
             history.extend(actor.book.pages().history.iter().cloned());
         }
         history.sort_by_key(|(at, _)| *at);
-        history.iter().map(|(at, told)| format!("{}  {told}", self.time.shown(*at))).collect()
+        history.iter().map(|(at, reported)| format!("{}  {reported}", self.time.shown(*at))).collect()
     }
 
     pub(super) fn place(&self, id: &str) -> Result<usize, Missed> {

@@ -11,9 +11,12 @@ pub(super) fn broken(actors: &[Actor], witness: &Witness) -> Option<Missed> {
     if let Some(two) = witness.verdict() {
         return Some(Missed::new("at most one leader at any time", two));
     }
-    let told = actors.iter().find_map(|actor| actor.book.pages().broken.clone());
-    if let Some(told) = told {
-        return Some(Missed::new("Won, then Draining where there is one, then Lost, each once a term", told));
+    let reported = actors.iter().find_map(|actor| actor.book.pages().broken.clone());
+    if let Some(reported) = reported {
+        return Some(Missed::new(
+            "Won, then Draining where there is one, then Lost, each once a term",
+            reported,
+        ));
     }
     disorder(&wins(actors))
         .map(|seen| Missed::new("a larger token for every later term of an election", seen))
@@ -24,7 +27,7 @@ pub(super) fn unasked(actors: &[Actor]) -> Option<Missed> {
     actors.iter().find_map(|actor| {
         let pages = actor.book.pages();
         let event = pages.unread().first()?;
-        Some(Missed::new("nothing that no step asks for", format!("{} was told {event}", actor.id)))
+        Some(Missed::new("nothing that no step asks for", format!("{} got {event}", actor.id)))
     })
 }
 
@@ -38,7 +41,7 @@ struct Win {
 fn wins(actors: &[Actor]) -> Vec<Win> {
     let of = |actor: &Actor| {
         let pages = actor.book.pages();
-        let win = |told: &OfTerm| match told {
+        let win = |reported: &OfTerm| match reported {
             OfTerm::Won { token, at } => {
                 let (election, id) = (actor.of.election().into(), actor.id.clone());
                 Some(Win { election, id, token: *token, at: *at })

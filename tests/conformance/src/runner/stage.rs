@@ -11,7 +11,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use crate::stage::{Hello, PROTOCOL, Reply, Request, Set};
 
 /// Longer than any request takes: a server may have to start on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A running stage.
 pub(super) struct Stage {
@@ -54,17 +54,17 @@ impl Stage {
     /// Ends it, and waits until it and all processes that it started are gone.
     pub(super) async fn end(mut self) -> Result<(), String> {
         drop(self.requests);
-        match tokio::time::timeout(PATIENCE, self.child.wait()).await {
+        match tokio::time::timeout(TIMEOUT, self.child.wait()).await {
             Ok(Ok(status)) if status.success() => Ok(()),
             Ok(Ok(status)) => Err(format!("the stage ended with {status}")),
             Ok(Err(error)) => Err(format!("the stage cannot be waited for: {error}")),
-            Err(_) => Err(format!("the stage did not end within {PATIENCE:?}")),
+            Err(_) => Err(format!("the stage did not end within {TIMEOUT:?}")),
         }
     }
 
     async fn hear<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, String> {
-        let line = tokio::time::timeout(PATIENCE, self.replies.next_line()).await;
-        let line = line.map_err(|_| format!("the stage did not answer within {PATIENCE:?}"))?;
+        let line = tokio::time::timeout(TIMEOUT, self.replies.next_line()).await;
+        let line = line.map_err(|_| format!("the stage did not answer within {TIMEOUT:?}"))?;
         let line = line.map_err(|error| format!("the stage is gone: {error}"))?;
         let line = line.ok_or("the stage has ended")?;
         serde_json::from_str(&line).map_err(|error| format!("the stage said {line:?}: {error}"))

@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
-use super::hand::offers;
+use super::fixture::offers;
+use super::implementation::Implementation;
 use super::play::{Setup, play};
-use super::troupe::Troupe;
 use crate::scenario::{Scenario, files};
 use crate::stage::StoreKind;
 
 /// The time limit of an expectation, on however busy a machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The tests of a binary without a harness: all scenarios on these stores, played by these candidates with the help of the
 /// program `incumbent-stage`.
-pub fn run(kinds: &[StoreKind], troupe: Arc<dyn Troupe>, stage: PathBuf) -> ExitCode {
+pub fn run(kinds: &[StoreKind], implementation: Arc<dyn Implementation>, stage: PathBuf) -> ExitCode {
     let args = Arguments::from_args();
     let files = match files() {
         Ok(files) => files,
@@ -27,7 +27,7 @@ pub fn run(kinds: &[StoreKind], troupe: Arc<dyn Troupe>, stage: PathBuf) -> Exit
             return ExitCode::FAILURE;
         }
     };
-    let setup = Setup { troupe, stage, patience: PATIENCE };
+    let setup = Setup { implementation, stage, timeout: TIMEOUT };
     let all = kinds.iter().flat_map(|kind| files.iter().map(|file| trial(*kind, file, &setup)));
     libtest_mimic::run(&args, all.collect()).exit_code()
 }
@@ -40,7 +40,7 @@ fn trial(kind: StoreKind, file: &Path, setup: &Setup) -> Trial {
         Ok(scenario) => scenario,
         Err(wrong) => return Trial::test(format!("{kind}::{name}"), move || Err(Failed::from(wrong))),
     };
-    let cannot = scenario.cannot(&*setup.troupe).map(str::to_owned);
+    let cannot = scenario.cannot(&*setup.implementation).map(str::to_owned);
     let ignored = cannot.or_else(|| scenario.lacks(&offers(kind)));
     let name = match &ignored {
         Some(why) => format!("{kind}::{name} ({why})"),

@@ -53,6 +53,6 @@ pub(super) fn fits<'a>(
 pub(super) fn shown(leader: Option<&Leader>) -> String {
     match leader {
         Some(leader) => format!("{:?} {:?}", leader.name, leader.metadata),
-        None => "nobody".into(),
+        None => "no leader".into(),
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use incumbent::{Clock, Instant};
 
-use super::troupe::Player;
+use super::implementation::Player;
 
 /// The interval between two questions to a candidate.
 const EVERY: Duration = Duration::from_millis(1);
@@ -36,14 +36,14 @@ struct Asked {
 enum Who {
     Player(Arc<dyn Player>),
     /// A candidate that died while it led may have led until then.
-    Ghost(Instant),
+    Dead(Instant),
 }
 
 impl Asked {
     fn leads(&self, clock: &Clock) -> bool {
         match &self.who {
             Who::Player(player) => player.is_leader(),
-            Who::Ghost(until) => clock.now() < *until,
+            Who::Dead(until) => clock.now() < *until,
         }
     }
 }
@@ -70,8 +70,8 @@ impl Witness {
     }
 
     /// Takes in that a candidate is dead: it counts as leader until its deadline.
-    pub(super) fn bury(&self, election: &str, id: &str, deadline: Instant) {
-        self.replace(election, id, Who::Ghost(deadline));
+    pub(super) fn died(&self, election: &str, id: &str, deadline: Instant) {
+        self.replace(election, id, Who::Dead(deadline));
     }
 
     /// The observation of two candidates that led at once.
@@ -130,12 +130,12 @@ mod tests {
     use incumbent::incumbent_core::campaign::{Event, Settings};
 
     use super::*;
-    use crate::runner::{Library, Troupe};
+    use crate::runner::{Implementation, Library};
 
     /// A candidate that leads until these seconds of a clock that shows 5 s.
     fn asked(election: &str, id: &str, until: u64) -> Asked {
         let until = Instant::ZERO + Duration::from_secs(until);
-        Asked { election: election.into(), id: id.into(), who: Who::Ghost(until) }
+        Asked { election: election.into(), id: id.into(), who: Who::Dead(until) }
     }
 
     #[test]

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_dies_with_another() {
+    fn no_candidate_dies_with_another() {
         let text = r#"{"$schema": "", "name": "n", "purpose": "", "shows": [], "needs": ["kill"], "lease_ms": 2000,
             "candidates": {"a": {"connection": "b"}, "b": {}}, "steps": [{"do": "kill", "candidate": "a"}]}"#;
         assert!(Scenario::parse(text).unwrap_err().contains("would die with"));

@@ -13,11 +13,11 @@ pub(super) const STATES: &str = "A foreign record above ours ends the term at on
      do no more than the time at which they come.";
 
 /// The timeout of an answer.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The proof in an input, and its required effect.
 #[derive(Debug, Default)]
-pub(crate) struct Weight {
+pub(crate) struct Proof {
     /// A foreign record above all known revisions.
     foreign: Option<Revision>,
     /// The input proves nothing; whether a term must remain after it.
@@ -26,13 +26,13 @@ pub(crate) struct Weight {
     pub(super) another: Option<Incarnation>,
 }
 
-pub(super) fn weigh(node: &Node, input: &Input, now: Instant) -> Weight {
-    let Some(campaign) = &node.campaign else { return Weight::default() };
+pub(super) fn proof_of(node: &Node, input: &Input, now: Instant) -> Proof {
+    let Some(campaign) = &node.campaign else { return Proof::default() };
     let seen = match input {
         Input::Watched(entry) => Some(entry),
         // Another answer replaces that to a read that was given up, or asked again.
         Input::Read { read, result: Ok(entry) } => {
-            let awaited = |(newest, asked)| newest == *read && now < asked + PATIENCE;
+            let awaited = |(newest, asked)| newest == *read && now < asked + TIMEOUT;
             Some(entry).filter(|_| node.reading.is_some_and(awaited))
         }
         _ => None,
@@ -58,7 +58,7 @@ pub(super) fn weigh(node: &Node, input: &Input, now: Instant) -> Weight {
         }
         _ => None,
     };
-    Weight {
+    Proof {
         foreign: foreign.map(|record| record.revision),
         nothing: (stale || silent).then(|| after_a_tick(campaign, node.term.is_some(), now)),
         another,
@@ -81,11 +81,11 @@ fn after_a_tick(campaign: &Campaign, mut told: bool, now: Instant) -> bool {
     }
 }
 
-pub(super) fn stands(node: &Node, weight: &Weight) -> Result<(), String> {
-    if let (Some(revision), Some(term)) = (weight.foreign, node.term) {
+pub(super) fn stands(node: &Node, proof: &Proof) -> Result<(), String> {
+    if let (Some(revision), Some(term)) = (proof.foreign, node.term) {
         return Err(format!("saw a foreign record at {} and leads on with {}", revision.0, term.token));
     }
-    match weight.nothing {
+    match proof.nothing {
         Some(true) if node.term.is_none() => Err("lost from an answer that proves nothing".into()),
         Some(false) if node.term.is_some() => Err("won from an answer that proves nothing".into()),
         _ => Ok(()),

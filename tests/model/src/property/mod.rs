@@ -1,17 +1,8 @@
-//! The properties, one a file, each with its statement.
+//! The properties: invariants that a step can break, each with its statement, and liveness.
 
-mod deadline_from_the_send;
-mod deletes_are_compared;
 mod foreign_above_ours;
-mod keeps_its_term;
-mod new_life;
-mod one_leader;
-mod only_an_acknowledgement_wins;
-mod released_is_over;
-mod somebody_leads;
-mod tokens_grow;
-mod told_and_in_time;
-mod won_and_lost_alternate;
+mod invariants;
+pub(crate) mod liveness;
 
 use std::sync::Arc;
 
@@ -93,19 +84,19 @@ impl Property {
     /// The statement.
     pub const fn states(self) -> &'static str {
         match self {
-            Self::I1 => one_leader::STATES,
-            Self::I2 => told_and_in_time::STATES,
-            Self::I3 => deadline_from_the_send::STATES,
-            Self::I4 => tokens_grow::STATES,
-            Self::I5 => won_and_lost_alternate::STATES,
-            Self::I7 => deletes_are_compared::STATES,
-            Self::I8 => released_is_over::STATES,
+            Self::I1 => states::I1,
+            Self::I2 => states::I2,
+            Self::I3 => states::I3,
+            Self::I4 => states::I4,
+            Self::I5 => states::I5,
+            Self::I7 => states::I7,
+            Self::I8 => states::I8,
             Self::I9 => foreign_above_ours::STATES,
-            Self::I11 => only_an_acknowledgement_wins::STATES,
-            Self::I12 => new_life::STATES,
-            Self::I15 => somebody_leads::STATES,
-            Self::Keeps => keeps_its_term::STATES,
-            Self::Contract => "What a campaign is handed, it takes.",
+            Self::I11 => states::I11,
+            Self::I12 => states::I12,
+            Self::I15 => liveness::STATES,
+            Self::Keeps => states::KEEPS,
+            Self::Contract => "A campaign accepts its inputs.",
         }
     }
 }
@@ -117,63 +108,67 @@ pub(crate) struct Broken {
     pub(crate) says: String,
 }
 
-pub(crate) use foreign_above_ours::Weight;
-pub(crate) use somebody_leads::vacancy;
+pub(crate) use foreign_above_ours::Proof;
+use invariants::states;
+pub(crate) use liveness::vacancy;
 
 impl State {
     /// Notes the first property that does not hold.
-    pub(crate) fn judge(&mut self, property: Property, verdict: Result<(), String>) {
+    pub(crate) fn check(&mut self, property: Property, verdict: Result<(), String>) {
         if let (Err(says), None) = (verdict, &self.broken) {
             self.broken = Some(Arc::new(Broken { property, says }));
         }
     }
 
-    /// Judges a reported win.
-    pub(crate) fn judge_won(&mut self, world: &World, place: usize, term: Term) {
-        self.judge(Property::I5, won_and_lost_alternate::won(&self.nodes[place], term).map_err(by(place)));
-        self.judge(Property::I4, tokens_grow::won(self.told, term).map_err(by(place)));
-        self.judge(
+    /// Checks a reported win.
+    pub(crate) fn check_won(&mut self, world: &World, place: usize, term: Term) {
+        self.check(Property::I5, invariants::won_alternates(&self.nodes[place], term).map_err(by(place)));
+        self.check(Property::I4, invariants::tokens_grow(self.largest_reported, term).map_err(by(place)));
+        self.check(
             Property::I11,
-            only_an_acknowledgement_wins::won(&self.nodes[place], term).map_err(by(place)),
+            invariants::only_an_acknowledgement_wins(&self.nodes[place], term).map_err(by(place)),
         );
-        self.judge(Property::I12, new_life::won(world, self, term).map_err(by(place)));
+        self.check(
+            Property::I12,
+            invariants::incarnation_is_old_enough(world, self, term).map_err(by(place)),
+        );
     }
 
-    /// Judges a reported loss.
-    pub(crate) fn judge_lost(&mut self, world: &World, place: usize, term: Term, reason: Reason) {
-        let verdict = won_and_lost_alternate::lost(&self.nodes[place], term, reason);
-        self.judge(Property::I5, verdict.map_err(by(place)));
-        self.judge(Property::Keeps, keeps_its_term::lost(world, term, reason).map_err(by(place)));
+    /// Checks a reported loss.
+    pub(crate) fn check_lost(&mut self, world: &World, place: usize, term: Term, reason: Reason) {
+        let verdict = invariants::lost_alternates(&self.nodes[place], term, reason);
+        self.check(Property::I5, verdict.map_err(by(place)));
+        self.check(Property::Keeps, invariants::keeps_its_term(world, term, reason).map_err(by(place)));
     }
 
-    /// Judges a write that a candidate sends.
-    pub(crate) fn judge_write(&mut self, place: usize, write: &Write) {
-        let verdict = deletes_are_compared::sent(&self.nodes[place], write);
-        self.judge(Property::I7, verdict.map_err(by(place)));
-        let verdict = released_is_over::sent(&self.nodes[place], write);
-        self.judge(Property::I8, verdict.map_err(by(place)));
+    /// Checks a write that a candidate sends.
+    pub(crate) fn check_write(&mut self, place: usize, write: &Write) {
+        let verdict = invariants::deletes_are_compared(&self.nodes[place], write);
+        self.check(Property::I7, verdict.map_err(by(place)));
+        let verdict = invariants::released_is_over(&self.nodes[place], write);
+        self.check(Property::I8, verdict.map_err(by(place)));
     }
 
-    /// Judges a candidate after an input and all of its outputs.
-    pub(crate) fn judge_stand(&mut self, world: &World, place: usize, weight: &Weight) {
+    /// Checks a candidate after an input and all of its outputs.
+    pub(crate) fn check_node(&mut self, world: &World, place: usize, proof: &Proof) {
         let node = &self.nodes[place];
         let now = world.clock(place).at(self.now);
         let verdicts = [
-            (Property::I2, told_and_in_time::stands(node, now)),
-            (Property::I3, deadline_from_the_send::stands(world, place, node)),
-            (Property::I5, won_and_lost_alternate::stands(node)),
-            (Property::I9, foreign_above_ours::stands(node, weight)),
-            (Property::I12, new_life::stands(node, weight)),
+            (Property::I2, invariants::reported_and_in_time(node, now)),
+            (Property::I3, invariants::deadline_from_the_send(world, place, node)),
+            (Property::I5, invariants::term_has_its_state(node)),
+            (Property::I9, foreign_above_ours::stands(node, proof)),
+            (Property::I12, invariants::another_incarnation_ends_the_term(node, proof)),
         ];
         for (property, verdict) in verdicts {
-            self.judge(property, verdict.map_err(by(place)));
+            self.check(property, verdict.map_err(by(place)));
         }
     }
 
-    /// Judges the state after a step.
-    pub(crate) fn judge_step(&mut self, world: &World) {
-        let verdict = one_leader::stands(world, self);
-        self.judge(Property::I1, verdict);
+    /// Checks the state after a step.
+    pub(crate) fn check_step(&mut self, world: &World) {
+        let verdict = invariants::one_leader(world, self);
+        self.check(Property::I1, verdict);
     }
 }
 
@@ -182,6 +177,6 @@ fn by(place: usize) -> impl Fn(String) -> String {
     move |says| format!("{} {says}", name(place))
 }
 
-pub(crate) fn weigh(node: &crate::node::Node, input: &Input, now: incumbent_core::Instant) -> Weight {
-    foreign_above_ours::weigh(node, input, now)
+pub(crate) fn proof_of(node: &crate::node::Node, input: &Input, now: incumbent_core::Instant) -> Proof {
+    foreign_above_ours::proof_of(node, input, now)
 }

@@ -8,30 +8,35 @@ mod bindings {
     wit_bindgen::generate!({ world: "example:worker/worker", path: ["../../../../wit", "wit"], generate_all });
 }
 
+mod settings;
+
 use bindings::example::worker::ledger;
-use bindings::incumbent::election::elections::{Candidate, Error};
-use bindings::incumbent::election::events::Event;
-use bindings::incumbent::election::settings::{BackOff, CampaignSettings, Preset, WinDelay};
+use bindings::incumbent::election as wit;
+use settings::defaults;
+use wit::elections::{Candidate, Error};
+use wit::events::Event;
+use wit::settings::{CampaignSettings, Preset};
 
 struct Worker;
 
-/// The longest time that a step may wait for events when nothing is due: 50 ms.
-const PATIENCE: u64 = 50_000_000;
+/// The longest time that a step may wait for the watch when nothing is due: 50 ms.
+const STEP_LIMIT: u64 = 50_000_000;
 
 impl bindings::Guest for Worker {
     fn run(name: String, pieces: u32) -> Result<u32, String> {
-        let candidate = Candidate::campaign("elections", "jobs", &campaign_settings(&name)).map_err(why)?;
+        let settings = CampaignSettings { preset: Preset::Fast, splay: Some(0), ..defaults(&name) };
+        let candidate = Candidate::campaign("elections", "jobs", &settings).map_err(message)?;
         let mut booked = 0;
         let mut done = 0;
         loop {
-            let turn = candidate.step(PATIENCE);
-            for event in &turn.events {
+            let result = candidate.step(STEP_LIMIT);
+            for event in &result.events {
                 if let Event::Draining(_) = event {
                     // No work runs between two steps.
                     candidate.drained();
                 }
             }
-            if turn.wake_at.is_none() {
+            if result.wake_at.is_none() {
                 return Ok(booked);
             }
             // Read right before the work, and sent with it.
@@ -46,24 +51,7 @@ impl bindings::Guest for Worker {
     }
 }
 
-fn campaign_settings(name: &str) -> CampaignSettings {
-    CampaignSettings {
-        name: name.into(),
-        preset: Preset::Fast,
-        lease: None,
-        skew: None,
-        drift_ppm: None,
-        slack: None,
-        win_delay: WinDelay::Automatic,
-        splay: Some(0),
-        drain: None,
-        interval: None,
-        back_off: BackOff::Standard,
-        metadata: Vec::new(),
-    }
-}
-
-fn why(error: Error) -> String {
+fn message(error: Error) -> String {
     match error {
         Error::Refused(refused) => format!("{} is {}: {}", refused.setting, refused.value, refused.remedy),
         Error::NotLeader => "it does not lead".into(),

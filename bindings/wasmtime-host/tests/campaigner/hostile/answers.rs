@@ -1,13 +1,14 @@
-//! Answers that are impossible, or that belong to another request.
+//! Answers that are impossible, or that belong to another request; and the order of events and calls.
 
 use super::guest::{Guest, compiled};
 use super::host::Hostile;
-use crate::bindings::incumbent::election::events::{Event, Reason};
-use crate::bindings::incumbent::election::stores::{Applied, Outcome};
-use crate::bindings::incumbent::election::types::Fault;
+use crate::wit::events::{Event, Reason};
+use crate::wit::records::Kind;
+use crate::wit::stores::{Applied, Outcome};
+use crate::wit::types::Fault;
 
 /// The newest revision before the campaign begins.
-const SEEN: u64 = 10;
+const NEWEST: u64 = 10;
 
 fn applied(revision: u64) -> Outcome {
     Outcome::Applied(Applied { revision, incarnation: None })
@@ -15,7 +16,7 @@ fn applied(revision: u64) -> Outcome {
 
 fn leader() -> Guest {
     let mut host = Hostile::new(1, 0);
-    host.sequence = SEEN;
+    host.sequence = NEWEST;
     let mut guest = Guest::campaign(&compiled(), host).unwrap();
     guest.win();
     guest
@@ -35,14 +36,14 @@ fn lost_after(guest: &mut Guest, answers: impl IntoIterator<Item = Outcome>) -> 
         let now = guest.store.data().now;
         guest.store.data_mut().now = now.max(wake.unwrap());
     }
-    panic!("it leads for ever")
+    panic!("its term does not end")
 }
 
 #[test]
 fn an_acknowledgement_that_goes_back_ends_the_term() {
     let mut guest = leader();
     // The revision of the acquire was above it.
-    assert_eq!(lost_after(&mut guest, [applied(SEEN - 1)]), Reason::StoreReset);
+    assert_eq!(lost_after(&mut guest, [applied(NEWEST - 1)]), Reason::StoreReset);
 }
 
 #[test]
@@ -65,4 +66,21 @@ fn the_largest_revision_there_is_ends_the_term_when_the_store_says_otherwise() {
     let mut guest = leader();
     let reason = lost_after(&mut guest, [applied(u64::MAX)]);
     assert!(matches!(reason, Reason::Expired | Reason::StoreReset), "{reason:?}");
+}
+
+#[test]
+fn the_end_of_a_term_is_reported_before_the_lease_is_released() {
+    let mut guest = Guest::campaign(&compiled(), Hostile::new(1, 0)).unwrap();
+    guest.win();
+    let elections = guest.world.incumbent_election_elections().candidate();
+    elections.call_close(&mut guest.store, guest.election).unwrap();
+    elections.call_drained(&mut guest.store, guest.election).unwrap();
+    assert!(!guest.is_leader());
+    let (wake, events) = guest.step();
+    assert!(events.iter().any(|event| matches!(event, Event::Lost(_))), "{events:?}");
+    let kind = |guest: &Guest| guest.store.data().key.as_ref().map(|message| message.kind);
+    assert_eq!(kind(&guest), Some(Kind::Live), "the user learns of it first");
+    assert!(wake.unwrap() <= guest.store.data().now, "the next step is due at once");
+    guest.step();
+    assert_eq!(kind(&guest), Some(Kind::Tombstone));
 }

@@ -3,7 +3,7 @@
 use super::guest::{Guest, compiled};
 use super::host::{Hostile, SECOND};
 use crate::bindings::exports::incumbent::election::elections::Error;
-use crate::bindings::incumbent::election::events::Event;
+use crate::wit::events::Event;
 
 #[test]
 fn a_clock_that_may_stand_still_in_a_suspension_is_refused_with_the_remedy() {

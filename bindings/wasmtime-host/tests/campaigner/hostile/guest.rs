@@ -6,9 +6,9 @@ use wasmtime::{Config, Engine, Store};
 use super::host::{Hostile, SECOND};
 use crate::bindings::Campaigner;
 use crate::bindings::exports::incumbent::election::elections::Error;
-use crate::bindings::incumbent::election::events::Event;
-use crate::bindings::incumbent::election::settings::{BackOff, CampaignSettings, Preset, WinDelay};
-use crate::support::bytes;
+use crate::settings::defaults;
+use crate::wit::events::Event;
+use crate::wit::settings::{CampaignSettings, Preset};
 
 pub(crate) struct Guest {
     pub(crate) store: Store<Hostile>,
@@ -18,25 +18,12 @@ pub(crate) struct Guest {
 
 pub(crate) fn compiled() -> (Engine, Component) {
     let engine = Engine::new(&Config::new()).unwrap();
-    let component = Component::new(&engine, bytes()).unwrap();
+    let component = crate::compiled::compiled(&engine, "incumbent-campaigner");
     (engine, component)
 }
 
 fn campaign_settings(name: &str) -> CampaignSettings {
-    CampaignSettings {
-        name: name.into(),
-        preset: Preset::Fast,
-        lease: None,
-        skew: None,
-        drift_ppm: None,
-        slack: None,
-        win_delay: WinDelay::Automatic,
-        splay: Some(0),
-        drain: Some(SECOND),
-        interval: None,
-        back_off: BackOff::Standard,
-        metadata: Vec::new(),
-    }
+    CampaignSettings { preset: Preset::Fast, splay: Some(0), drain: Some(SECOND), ..defaults(name) }
 }
 
 impl Guest {
@@ -67,15 +54,15 @@ impl Guest {
     /// Steps one of several candidates.
     pub(crate) fn step_of(&mut self, election: ResourceAny) -> (Option<u64>, Vec<Event>) {
         let elections = self.world.incumbent_election_elections().candidate();
-        let turn = elections.call_step(&mut self.store, election, 0).unwrap();
-        (turn.wake_at, turn.events)
+        let result = elections.call_step(&mut self.store, election, 0).unwrap();
+        (result.wake_at, result.events)
     }
 
     pub(crate) fn is_leader(&mut self) -> bool {
-        self.leads(self.election)
+        self.is_leader_of(self.election)
     }
 
-    pub(crate) fn leads(&mut self, election: ResourceAny) -> bool {
+    pub(crate) fn is_leader_of(&mut self, election: ResourceAny) -> bool {
         let elections = self.world.incumbent_election_elections().candidate();
         elections.call_is_leader(&mut self.store, election).unwrap()
     }

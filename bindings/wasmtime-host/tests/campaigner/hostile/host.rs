@@ -119,8 +119,8 @@ impl Hostile {
                 }
             };
         }
-        if let Some(told) = self.answers.pop_front() {
-            return told;
+        if let Some(answer) = self.answers.pop_front() {
+            return answer;
         }
         let current = self.key.as_ref().map_or(0, |message| message.revision);
         if current != expect {
@@ -134,7 +134,7 @@ impl Hostile {
     }
 
     /// Returns a present, former or invented message of the key.
-    fn seen(&mut self) -> Option<Message> {
+    fn observed(&mut self) -> Option<Message> {
         if let Some(late) = self.forgotten.take_if(|_| self.rng.rand_range(0..2) == 0) {
             self.put(Kind::Live, late.value.into_bytes(), late.headers);
         }
@@ -228,7 +228,7 @@ impl kv::HostBucket for Hostile {
 
     fn read(&mut self, _: Resource<Nothing>, _: String, limit: u64) -> Result<Option<Message>, Fault> {
         self.takes(limit);
-        if self.is_evil() { Err(self.fault()) } else { Ok(self.seen()) }
+        if self.is_evil() { Err(self.fault()) } else { Ok(self.observed()) }
     }
 
     fn create(&mut self, _: Resource<Nothing>, _: String, put: Put, limit: u64) -> Outcome {
@@ -276,8 +276,8 @@ impl kv::HostWatch for Hostile {
         if self.is_evil() && self.below(4) == 0 {
             return Err(self.fault());
         }
-        let told = if self.is_evil() { self.below(4) } else { 0 };
-        Ok((0..told).map(|_| self.seen()).collect())
+        let messages = if self.is_evil() { self.below(4) } else { 0 };
+        Ok((0..messages).map(|_| self.observed()).collect())
     }
 
     fn drop(&mut self, watch: Resource<Nothing>) -> wasmtime::Result<()> {

@@ -5,6 +5,5 @@ mod clocks;
 mod guest;
 mod host;
 mod large;
-mod order;
 mod storms;
 mod zeros;

@@ -2,7 +2,7 @@
 
 use super::guest::{Guest, compiled};
 use super::host::{Hostile, SECOND};
-use crate::bindings::incumbent::election::events::Event;
+use crate::wit::events::Event;
 
 #[test]
 fn a_hostile_host_makes_no_trap_and_no_second_term() {
@@ -32,7 +32,10 @@ fn a_hostile_host_makes_no_trap_and_no_second_term() {
                     _ => {}
                 }
             }
-            assert!(held.is_some() || !guest.is_leader(), "seed {seed}, turn {turn}: it leads untold");
+            assert!(
+                held.is_some() || !guest.is_leader(),
+                "seed {seed}, turn {turn}: it leads without a reported win"
+            );
             let Some(wake) = wake else { break };
             let host = guest.store.data_mut();
             // Now and then the step comes too late or too early.

@@ -3,7 +3,7 @@
 use super::guest::{Guest, compiled};
 use super::host::{Hostile, SECOND};
 use crate::bindings::exports::incumbent::election::elections::Error;
-use crate::bindings::incumbent::election::events::{Event, WarningKind};
+use crate::wit::events::{Event, WarningKind};
 
 /// Two candidates of one instance, the second with this name, on an honest store and one clock, with the same random
 /// numbers. Steps both until a lease and a half have passed; returns the events of the second.
@@ -15,16 +15,16 @@ fn beside_each_other(second: &str) -> Vec<Event> {
     // Like the clock of a cloned machine.
     guest.store.data_mut().now = began;
     let candidates = [guest.election, guest.another(second)];
-    let (mut told, mut led) = (Vec::new(), 0);
+    let (mut reported, mut led) = (Vec::new(), 0);
     while guest.store.data().now < began + 2 * SECOND {
         guest.store.data_mut().now += SECOND / 100;
         for (place, candidate) in candidates.into_iter().enumerate() {
             let (_, events) = guest.step_of(candidate);
             if place == 1 {
-                told.extend(events);
+                reported.extend(events);
             }
         }
-        let leaders = candidates.map(|candidate| guest.leads(candidate));
+        let leaders = candidates.map(|candidate| guest.is_leader_of(candidate));
         assert_ne!(
             leaders,
             [true, true],
@@ -34,7 +34,7 @@ fn beside_each_other(second: &str) -> Vec<Event> {
         led += u32::from(leaders[0]);
     }
     assert!(led > 50, "the first leads");
-    told
+    reported
 }
 
 #[test]
@@ -53,17 +53,17 @@ fn a_host_whose_random_numbers_are_zero_or_equal_is_refused() {
 
 #[test]
 fn two_names_with_the_same_random_numbers_never_lead_at_once() {
-    let told = beside_each_other("b");
+    let events = beside_each_other("b");
     assert!(
-        told.iter().any(|event| matches!(event, Event::LeaderChanged(Some(leader)) if leader.name == "a"))
+        events.iter().any(|event| matches!(event, Event::LeaderChanged(Some(leader)) if leader.name == "a"))
     );
 }
 
 #[test]
-fn two_candidates_alike_in_everything_never_lead_at_once_and_it_is_told() {
-    let told = beside_each_other("a");
-    let is_told = told.iter().any(|event| {
+fn two_candidates_alike_in_everything_never_lead_at_once_and_it_is_reported() {
+    let events = beside_each_other("a");
+    let is_reported = events.iter().any(|event| {
         matches!(event, Event::Warning(warning) if matches!(&warning.kind, WarningKind::SameNonce(name) if name == "a"))
     });
-    assert!(is_told, "{told:?}");
+    assert!(is_reported, "{events:?}");
 }

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use incumbent_testkit::history::Leadership;
+use incumbent_rig::check::Leadership;
 use incumbent_testkit::json::JsonProgram;
 use serde_json::Value;
 
-use super::parts;
+use super::roles;
 use crate::shared::command_line;
 
 const KEY: &str = "jobs.processes";
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Exit {
     Killed,
-    Told,
+    Terminated,
 }
 
 pub(crate) struct Contender {
@@ -54,11 +54,11 @@ impl Kind {
     fn command(self, url: &str, name: &str) -> Command {
         let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/nats_component/programs");
         match self {
-            Self::Component => parts::command("component_that_campaigns", &[url, KEY, name]),
+            Self::Component => roles::command("component_that_campaigns", &[url, KEY, name]),
             Self::CommandLine => {
                 let mut command = Command::new(command_line());
                 command.args(["run", "--store", url, "--key", KEY, "--name", name, "--preset", "fast", "--"]);
-                let child = parts::command("work_that_goes_on_while_it_lives", &[]);
+                let child = roles::command("work_that_goes_on_while_it_lives", &[]);
                 command.arg(child.get_program()).args(child.get_args());
                 command.envs(child.get_envs().filter_map(|(name, value)| Some((name, value?))));
                 command
@@ -110,7 +110,7 @@ impl Contender {
     pub(crate) fn leave(&mut self, exit: Exit, limit: Duration) {
         match exit {
             Exit::Killed => self.program.child().kill(),
-            Exit::Told => self.program.child().terminate(),
+            Exit::Terminated => self.program.child().terminate(),
         }
         let status = self.program.wait(limit);
         let in_order = matches!(exit, Exit::Killed) || status.success();

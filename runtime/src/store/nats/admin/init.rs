@@ -20,7 +20,7 @@ const NAME_TAKEN: u64 = 10058;
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
 /// The limit for the whole of `init`.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 /// The limit for one attempt: a cluster that has just elected a leader loses requests, and the server's own requests among
 /// its servers take up to 4 s. Creating a stream of three replicas takes a second or two.
 const ATTEMPT: Duration = Duration::from_secs(8);
@@ -83,7 +83,7 @@ impl InitOptions {
         }
         if !matches!(self.replicas, 1 | 3 | 5) {
             return refused(format!(
-                "`replicas` is {}; use 1, 3 or 5, of which a cluster survives the loss of none, one or two",
+                "`replicas` is {}; use 1, 3 or 5: a cluster then survives the loss of none, one or two",
                 self.replicas
             ));
         }
@@ -129,7 +129,7 @@ pub async fn init(settings: &NatsSettings, options: &InitOptions) -> Result<Init
             }
         }
     };
-    let report = tokio::time::timeout(PATIENCE, attempts).await;
+    let report = tokio::time::timeout(TIME_LIMIT, attempts).await;
     api.connection.close().await;
     report.unwrap_or_else(|_| {
         let servers = settings.servers_shown();
@@ -187,8 +187,8 @@ async fn run(api: &Api, options: &InitOptions, creating: &mut bool) -> Result<In
             return Err(Error::new(
                 ErrorKind::UnsafeStore,
                 format!(
-                    "the NATS bucket {:?} cannot be made right: {} is {} and should be {}, which NATS does \
-                     not let anybody change; delete the bucket and make it anew with `incumbent init`",
+                    "the NATS bucket {:?} cannot be made right: {} is {} and should be {}, which NATS never \
+                     changes; delete the bucket and make it again with `incumbent init`",
                     api.bucket.name, fixed.setting, fixed.is, fixed.should
                 ),
             ));

@@ -1,8 +1,51 @@
-//! Creating, checking and describing a bucket, for operators.
+//! An operator's writes; creating, checking and describing a bucket.
 
 pub(in crate::store::nats) mod difference;
 pub(in crate::store::nats) mod init;
-pub(in crate::store::nats) mod operate;
 pub(in crate::store::nats) mod permissions;
 pub(in crate::store::nats) mod safety;
 pub(in crate::store::nats) mod survey;
+
+use async_nats::HeaderMap;
+use async_trait::async_trait;
+use bytes::Bytes;
+use incumbent_core::Revision;
+use incumbent_core::store::{Fault, FaultKind, Outcome};
+
+use crate::store::StoreAdmin;
+use crate::store::nats::Nats;
+use crate::store::nats::wire::api;
+use crate::store::nats::wire::message;
+
+#[async_trait]
+impl StoreAdmin for Nats {
+    async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault> {
+        self.publish(key, None, Bytes::copy_from_slice(value)).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<Revision, Fault> {
+        self.publish(key, Some(message::tombstone()), Bytes::new()).await
+    }
+}
+
+impl Nats {
+    /// Publishes without comparing. Nothing is queued: the message is sent now or never.
+    async fn publish(
+        &self,
+        key: &str,
+        headers: Option<HeaderMap>,
+        payload: Bytes,
+    ) -> Result<Revision, Fault> {
+        let bucket = &self.api.bucket;
+        let sent = self.api.connection.ask(&bucket.write_subject(key), headers, payload).await;
+        let answer = sent.map_err(|error| api::no_answer_fault(&error, bucket))?;
+        match self.outcome(&answer.payload) {
+            Outcome::Applied { revision, .. } => Ok(revision),
+            Outcome::Failed(fault) => Err(fault),
+            Outcome::Refused { .. } | Outcome::Busy | Outcome::NotSent | Outcome::Unknown => Err(Fault {
+                kind: FaultKind::Unreachable,
+                detail: format!("NATS did not say clearly whether it changed the key {key:?}: try again"),
+            }),
+        }
+    }
+}

@@ -1,9 +1,9 @@
 //! The permissions that a user of NATS needs, and no more.
 
 use crate::Result;
+use crate::store::nats::candidates;
 use crate::store::nats::config::names;
 use crate::store::nats::config::settings::NatsSettings;
-use crate::store::nats::roll;
 use crate::store::nats::wire::api::Bucket;
 use crate::store::request::{self, AcceptReset, HandOver};
 
@@ -62,7 +62,7 @@ pub fn permissions(settings: &NatsSettings, role: Role, elections: &[&str]) -> R
     publish.push(format!("$JS.FC.{stream}.>"));
     let inbox = settings.inbox_prefix.as_deref().unwrap_or("_INBOX");
     let mut subscribe = vec![format!("{inbox}.>")];
-    let (calls, answers) = (roll::calls(&bucket), roll::answers(&bucket));
+    let (calls, answers) = (candidates::calls(&bucket), candidates::answers(&bucket));
     // An observer asks for the candidates, and the candidates answer.
     let (says, hears) = if role == Role::Candidate { (answers, calls) } else { (calls, answers) };
     publish.push(says);
@@ -92,13 +92,13 @@ mod tests {
         let permitted = permissions(&settings(), Role::Candidate, &["jobs", "a.b"]).unwrap();
         assert_eq!(permitted.publish[..2], ["$KV.B.jobs", "$KV.B.a.b"]);
         assert_eq!(permitted.publish[2..7], READING);
-        // It answers roll calls, but sends none.
+        // It answers requests for candidates, but sends none.
         assert_eq!(permitted.publish[7..], ["_incumbent.roll.B.*"]);
         assert_eq!(permitted.subscribe, ["_INBOX.>", "_incumbent.roll.B"]);
     }
 
     #[test]
-    fn an_observer_writes_nothing_and_asks_who_stands() {
+    fn an_observer_writes_nothing_and_requests_the_candidates() {
         let permitted = permissions(&settings().inbox_prefix("me"), Role::Observer, &["jobs"]).unwrap();
         assert_eq!(permitted.publish[..5], READING);
         assert_eq!(permitted.publish[5..], ["_incumbent.roll.B"]);

@@ -50,7 +50,7 @@ const SMALLEST_BUCKET: i64 = 2 * (SMALLEST_RECORD + 40);
 const RAISE: &str = "raise the limit, or remove it with -1";
 
 const ADJUST: &str = "`incumbent init --update` sets it right";
-const REMAKE: &str = "delete the bucket and make it anew with `incumbent init`";
+const RECREATE: &str = "delete the bucket and make it again with `incumbent init`";
 
 /// The settings that are unsafe, and their remedies.
 fn unsafe_settings(bucket: &Bucket, config: &Config) -> Vec<(String, &'static str)> {
@@ -63,10 +63,10 @@ fn unsafe_settings(bucket: &Bucket, config: &Config) -> Vec<(String, &'static st
         found("it takes in records of other streams", "use a bucket without sources");
     }
     if config.storage != "file" {
-        found(&format!("it is kept in {} and comes back empty after a restart", config.storage), REMAKE);
+        found(&format!("it is kept in {} and comes back empty after a restart", config.storage), RECREATE);
     }
     if config.persist_mode.as_deref().is_some_and(|mode| !mode.is_empty() && mode != "default") {
-        found("it acknowledges writes before they are stored", REMAKE);
+        found("it acknowledges writes before they are stored", RECREATE);
     }
     if config.max_age <= 0 {
         found("it has no TTL, so a leader that dies is never replaced", ADJUST);
@@ -76,7 +76,7 @@ fn unsafe_settings(bucket: &Bucket, config: &Config) -> Vec<(String, &'static st
         found(&format!("its history is {history}, and must be 1"), ADJUST);
     }
     if config.retention != "limits" {
-        found(&format!("its retention is {:?}, and must be \"limits\"", config.retention), REMAKE);
+        found(&format!("its retention is {:?}, and must be \"limits\"", config.retention), RECREATE);
     }
     if config.discard != "new" && (config.max_bytes > 0 || config.max_msgs > 0) {
         found("when it is full it drops records that leaders still hold (discard \"old\")", ADJUST);
@@ -96,17 +96,17 @@ fn unsafe_settings(bucket: &Bucket, config: &Config) -> Vec<(String, &'static st
         found("it does not acknowledge writes (no_ack)", ADJUST);
     }
     if config.sealed {
-        found("it is sealed", REMAKE);
+        found("it is sealed", RECREATE);
     }
     if config.allow_msg_counter {
-        found("it holds counters, not records (allow_msg_counter)", REMAKE);
+        found("it holds counters, not records (allow_msg_counter)", RECREATE);
     }
     if config.subject_transform.is_some() {
         found("it stores records under other subjects (subject_transform)", ADJUST);
     }
     let subject = bucket.subject(">");
     if !config.subjects.contains(&subject) {
-        found(&format!("its stream does not hold {subject}"), REMAKE);
+        found(&format!("its stream does not hold {subject}"), RECREATE);
     }
     list
 }
@@ -161,22 +161,22 @@ mod tests {
         for (config, what, remedy) in [
             (Config { mirror, ..safe() }, "mirrors another", "use the bucket it mirrors"),
             (Config { sources, ..safe() }, "records of other streams", "without sources"),
-            (Config { storage: "memory".into(), ..safe() }, "kept in memory", REMAKE),
-            (Config { persist_mode: Some("async".into()), ..safe() }, "before they are stored", REMAKE),
+            (Config { storage: "memory".into(), ..safe() }, "kept in memory", RECREATE),
+            (Config { persist_mode: Some("async".into()), ..safe() }, "before they are stored", RECREATE),
             (Config { max_age: 0, ..safe() }, "has no TTL", ADJUST),
             (Config { max_msgs_per_subject: 5, ..safe() }, "its history is 5", ADJUST),
             (Config { max_msgs_per_subject: -1, ..safe() }, "its history is -1", ADJUST),
-            (Config { retention: "interest".into(), ..safe() }, "\"interest\"", REMAKE),
+            (Config { retention: "interest".into(), ..safe() }, "\"interest\"", RECREATE),
             (Config { discard: "old".into(), max_bytes: 9, ..safe() }, "discard \"old\"", ADJUST),
             (Config { discard: "old".into(), max_msgs: 9, ..safe() }, "discard \"old\"", ADJUST),
             (Config { max_bytes: 1, ..safe() }, "cannot hold a leader's record", "raise the limit"),
             (Config { max_msg_size: 10, ..safe() }, "max_msg_size is 10 bytes", "raise the limit"),
             (Config { discard_new_per_subject: true, ..safe() }, "discard_new_per_subject", ADJUST),
             (Config { no_ack: true, ..safe() }, "no_ack", ADJUST),
-            (Config { sealed: true, ..safe() }, "sealed", REMAKE),
-            (Config { allow_msg_counter: true, ..safe() }, "allow_msg_counter", REMAKE),
+            (Config { sealed: true, ..safe() }, "sealed", RECREATE),
+            (Config { allow_msg_counter: true, ..safe() }, "allow_msg_counter", RECREATE),
             (Config { subject_transform: transform, ..safe() }, "subject_transform", ADJUST),
-            (Config { subjects: vec!["x".into()], ..safe() }, "does not hold $KV.b.>", REMAKE),
+            (Config { subjects: vec!["x".into()], ..safe() }, "does not hold $KV.b.>", RECREATE),
         ] {
             let error = check(&bucket(), &config, 5).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::UnsafeStore);

@@ -6,7 +6,7 @@ use incumbent_core::store::{Capabilities, StoreInfo};
 
 use super::safety::{self, Flaw};
 use crate::clock::Clock;
-use crate::store::nats::OPENING_PATIENCE;
+use crate::store::nats::OPENING_TIMEOUT;
 use crate::store::nats::account_level;
 use crate::store::nats::check_server;
 use crate::store::nats::config::settings::NatsSettings;
@@ -91,7 +91,7 @@ pub async fn survey(settings: &NatsSettings, clock: &Clock) -> Result<Survey> {
     let settings = settings.clone().fail_fast(true);
     let bucket = Bucket::new(&settings.bucket, settings.api_prefix.as_deref());
     let api = Api { connection: Connection::open(&settings).await?, bucket };
-    let survey = tokio::time::timeout(OPENING_PATIENCE, look(&api, clock)).await;
+    let survey = tokio::time::timeout(OPENING_TIMEOUT, survey_bucket(&api, clock)).await;
     api.connection.close().await;
     survey.unwrap_or_else(|_| {
         let servers = settings.servers_shown();
@@ -99,7 +99,7 @@ pub async fn survey(settings: &NatsSettings, clock: &Clock) -> Result<Survey> {
     })
 }
 
-async fn look(api: &Api, clock: &Clock) -> Result<Survey> {
+async fn survey_bucket(api: &Api, clock: &Clock) -> Result<Survey> {
     check_server(api)?;
     let failed = |failure: crate::store::nats::Failure| failure.error(&api.bucket);
     let account_level = account_level(api).await.map_err(failed)?;

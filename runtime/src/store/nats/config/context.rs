@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::credentials::Credentials;
-use super::secret::Secret;
+use super::credentials::{Credentials, Secret};
 use crate::{Error, ErrorKind, Result};
 
 /// The places where contexts are searched; read from the process's environment, or made up by a test.

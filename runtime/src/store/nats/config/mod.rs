@@ -3,6 +3,5 @@
 pub(in crate::store::nats) mod context;
 pub(in crate::store::nats) mod credentials;
 pub(in crate::store::nats) mod names;
-pub(in crate::store::nats) mod secret;
 pub(in crate::store::nats) mod settings;
 pub(in crate::store::nats) mod url;

@@ -8,9 +8,8 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::context::{Context, Environment};
-use super::credentials::Credentials;
+use super::credentials::{Credentials, Secret};
 use super::names;
-use super::secret::Secret;
 use super::url::{self, Authority};
 use crate::notifier::Notifier;
 use crate::store::nats::connection::event::{ConnectionEvent, Listener};
@@ -297,7 +296,7 @@ impl NatsSettings {
     }
 
     /// Adds a listener of this crate that is called at once; the user's own is called by the notifier.
-    pub(crate) fn told_by(
+    pub(crate) fn notified_by(
         self,
         notifier: Notifier,
         ours: impl Fn(ConnectionEvent) + Send + Sync + 'static,
@@ -306,7 +305,7 @@ impl NatsSettings {
         self.on_event(move |event| {
             if users.is_there() {
                 let (users, event) = (users.clone(), event.clone());
-                notifier.notify(move || users.tell(event));
+                notifier.notify(move || users.notify(event));
             }
             ours(event);
         })

@@ -6,8 +6,7 @@
 use async_nats::ServerAddr;
 
 use super::context::Environment;
-use super::credentials::Credentials;
-use super::secret::Secret;
+use super::credentials::{Credentials, Secret};
 use super::settings::NatsSettings;
 use crate::store::query::{Query, decode, is_word};
 use crate::{Error, ErrorKind, Result};
@@ -164,7 +163,7 @@ fn check_scheme(scheme: &str) -> Result<()> {
     let schemes = SCHEMES.join(", ");
     if !is_word(scheme) {
         return Err(invalid(format!(
-            "what stands before \"://\" is not a scheme of NATS; use one of {schemes}, and write : as %3A in a password"
+            "the part before \"://\" is not a scheme of NATS; use one of {schemes}, and write : as %3A in a password"
         )));
     }
     Err(invalid(format!("{scheme:?} is not a scheme of NATS; use one of {schemes}")))
@@ -318,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_host_or_a_context_the_ways_to_name_one_are_told() {
+    fn without_a_host_or_a_context_the_ways_to_name_one_are_listed() {
         let message = message("nats:///b");
         for way in ["?context=NAME", "$NATS_CONTEXT", "nats context select"] {
             assert!(message.contains(way), "{message}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_nats::{ClientError, Event, ServerError};
 
-use crate::store::nats::roll;
+use crate::store::nats::candidates;
 
 /// A change of the connection, reported as it happens.
 ///
@@ -63,7 +63,7 @@ impl Listener {
         self.0.is_some()
     }
 
-    pub(in crate::store::nats) fn tell(&self, event: ConnectionEvent) {
+    pub(in crate::store::nats) fn notify(&self, event: ConnectionEvent) {
         if let Some(listener) = &self.0 {
             listener(event);
         }
@@ -72,7 +72,7 @@ impl Listener {
 
 impl fmt::Debug for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "listener" } else { "nobody" })
+        f.write_str(if self.0.is_some() { "listener" } else { "none" })
     }
 }
 
@@ -100,11 +100,13 @@ impl ConnectionEvent {
         }
     }
 
-    /// The subject of a roll call that this event denies. It deserves no warning: without it a connection
+    /// The subject of a request for candidates that this event denies. It deserves no warning: without it a connection
     /// cannot see other candidates, or cannot be seen.
-    pub(in crate::store::nats) fn of_a_roll_call(&self) -> Option<&str> {
+    pub(in crate::store::nats) fn of_a_request_for_candidates(&self) -> Option<&str> {
         match self {
-            Self::NotPermitted { subject, .. } => Some(&**subject).filter(|on| roll::is_of_a_roll_call(on)),
+            Self::NotPermitted { subject, .. } => {
+                Some(&**subject).filter(|on| candidates::is_request_for_candidates(on))
+            }
             _ => None,
         }
     }
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_permission_is_told_with_its_subject() {
+    fn a_missing_permission_is_reported_with_its_subject() {
         assert_eq!(
             of_server("Permissions Violation for Publish to \"$KV.Elections.a\""),
             ConnectionEvent::NotPermitted { action: Action::Publish, subject: "$KV.Elections.a".into() }
@@ -152,8 +154,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_denied_of_a_roll_call_is_told_apart() {
-        let of_roll = |text: &str| of_server(text).of_a_roll_call().map(str::to_owned);
+    fn what_is_denied_of_a_request_for_candidates_is_distinguished() {
+        let of_roll = |text: &str| of_server(text).of_a_request_for_candidates().map(str::to_owned);
         let subject = "_incumbent.roll.Elections";
         for what in ["Publish to", "Subscription to"] {
             let denied = of_roll(&format!("Permissions Violation for {what} \"{subject}\""));
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_that_are_no_good_any_more_are_told_as_that() {
+    fn credentials_that_are_no_longer_valid_are_reported_as_that() {
         for text in
             ["User Authentication Expired", "Account Authentication Expired", "Authentication Revoked"]
         {

@@ -1,7 +1,7 @@
 //! One dedicated connection, and requests over it.
 //!
 //! The client has two habits that this module corrects. It queues messages while it is disconnected and
-//! sends them later: so none is given to it then, and the answer is [`Silence::NotConnected`]. And it
+//! sends them later: so none is given to it then, and the answer is [`NoAnswer::NotConnected`]. And it
 //! keeps a request waiting when its connection is lost: so every wait ends with the connection.
 
 pub(in crate::store::nats) mod event;
@@ -27,7 +27,7 @@ use tokio::task::spawn_blocking;
 
 use self::event::ConnectionEvent;
 use self::rotation::Rotation;
-use self::waiting::{Interruption, Waiting};
+use self::waiting::{Cancelled, Waiting};
 use crate::store::nats::config::settings::{NatsSettings, shown};
 use crate::{Error, ErrorKind, Result};
 
@@ -54,7 +54,7 @@ pub(in crate::store::nats) struct Link {
 
 /// The reason why a request has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::store::nats) enum Silence {
+pub(in crate::store::nats) enum NoAnswer {
     /// There is no connection; nothing was sent.
     NotConnected,
     /// The subject has no subscriber; nothing was delivered.
@@ -85,7 +85,7 @@ impl Connection {
             if error.kind() != ErrorKind::StoreUnavailable || (settings.fail_fast && all_tried) {
                 return Err(error);
             }
-            settings.listener.tell(ConnectionEvent::Failed { detail: error.message().to_string() });
+            settings.listener.notify(ConnectionEvent::Failed { detail: error.message().to_string() });
             // No wait until each server was tried once.
             tokio::time::sleep(delay((attempts + 2).saturating_sub(settings.servers.len()))).await;
         }
@@ -109,13 +109,13 @@ impl Connection {
             move |event| {
                 let server = || lock(&rotation).last().map(shown).unwrap_or_default();
                 let event = ConnectionEvent::of(&event, server);
-                if let Some(subject) = event.as_ref().and_then(ConnectionEvent::of_a_roll_call) {
+                if let Some(subject) = event.as_ref().and_then(ConnectionEvent::of_a_request_for_candidates) {
                     tracing::debug!(
-                        "candidates of other connections are not seen, or not ours: {subject} is denied"
+                        "candidates of other connections are not visible here, or ours not there: {subject} is denied"
                     );
-                    waiting.deny_roll_call(subject);
+                    waiting.deny_request_for_candidates(subject);
                 } else if let Some(event) = event {
-                    waiting.heed(&event);
+                    waiting.on_event(&event);
                     link_sender.send_modify(|link| match event {
                         ConnectionEvent::Connected { .. } => {
                             let number =
@@ -125,7 +125,7 @@ impl Connection {
                         ConnectionEvent::Disconnected => link.up = false,
                         _ => {}
                     });
-                    listener.tell(event);
+                    listener.notify(event);
                 }
                 std::future::ready(())
             }
@@ -191,16 +191,16 @@ impl Connection {
         subject: &str,
         headers: Option<HeaderMap>,
         payload: Bytes,
-    ) -> Result<Message, Silence> {
+    ) -> Result<Message, NoAnswer> {
         // The caller bounds the wait.
         let request = Request { payload: Some(payload), headers, timeout: Some(None), inbox: None };
         let answer = self.client.send_request(subject.to_string(), request);
         self.await_answer(subject, answer).await?.map_err(|error| match error.kind() {
-            RequestErrorKind::NoResponders => Silence::NoResponders,
+            RequestErrorKind::NoResponders => NoAnswer::NoResponders,
             RequestErrorKind::InvalidSubject | RequestErrorKind::MaxPayloadExceeded => {
-                Silence::NotSendable(error.to_string())
+                NoAnswer::NotSendable(error.to_string())
             }
-            RequestErrorKind::TimedOut | RequestErrorKind::Other => Silence::Disconnected,
+            RequestErrorKind::TimedOut | RequestErrorKind::Other => NoAnswer::Disconnected,
         })
     }
 
@@ -209,9 +209,9 @@ impl Connection {
         &self,
         subject: &str,
         request: F,
-    ) -> Result<F::Output, Silence> {
+    ) -> Result<F::Output, NoAnswer> {
         if !self.is_usable() {
-            return Err(Silence::NotConnected);
+            return Err(NoAnswer::NotConnected);
         }
         let mut ticket = self.waiting.note(self.number(), subject);
         let request = pin!(request);
@@ -221,12 +221,12 @@ impl Connection {
                 ticket.answered();
                 Ok(answer)
             }
-            why = ticket.interrupted() => Err(match why {
-                Interruption::Disconnected => Silence::Disconnected,
-                Interruption::PublishDenied { certain } => {
-                    Silence::PublishDenied { subject: subject.to_string(), certain }
+            why = ticket.cancelled() => Err(match why {
+                Cancelled::Disconnected => NoAnswer::Disconnected,
+                Cancelled::PublishDenied { certain } => {
+                    NoAnswer::PublishDenied { subject: subject.to_string(), certain }
                 }
-                Interruption::RepliesDenied { subject } => Silence::RepliesDenied { subject },
+                Cancelled::RepliesDenied { subject } => NoAnswer::RepliesDenied { subject },
             }),
         }
     }

@@ -17,7 +17,7 @@ use super::event::{Action, ConnectionEvent};
 
 /// The reason why no answer will come.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::store::nats) enum Interruption {
+pub(in crate::store::nats) enum Cancelled {
     /// The request's connection is lost.
     Disconnected,
     /// The server refused a message on this subject; if `certain`, this very message.
@@ -43,42 +43,42 @@ struct Request {
     /// The number of its connection, counted as in [`Table::connection`].
     connection: u64,
     subject: String,
-    tell: Option<oneshot::Sender<Interruption>>,
+    cancel: Option<oneshot::Sender<Cancelled>>,
 }
 
 impl Waiting {
     /// Adds a request that is about to be sent.
     pub(in crate::store::nats) fn note(self: &Arc<Self>, connection: u64, subject: &str) -> Ticket {
-        let (tell, interrupted) = oneshot::channel();
+        let (cancel, cancelled) = oneshot::channel();
         let mut table = self.lock();
         let id = table.next;
         table.next += 1;
-        table.requests.insert(id, Request { connection, subject: subject.into(), tell: Some(tell) });
-        Ticket { id, waiting: self.clone(), interrupted }
+        table.requests.insert(id, Request { connection, subject: subject.into(), cancel: Some(cancel) });
+        Ticket { id, waiting: self.clone(), cancelled }
     }
 
     /// Applies an event of the connection to the requests it concerns.
-    pub(in crate::store::nats) fn heed(&self, event: &ConnectionEvent) {
+    pub(in crate::store::nats) fn on_event(&self, event: &ConnectionEvent) {
         let mut table = self.lock();
         match event {
             ConnectionEvent::Connected { .. } => table.connection += 1,
             ConnectionEvent::Disconnected => {
                 let connection = table.connection;
-                table.end_all(&Interruption::Disconnected);
+                table.end_all(&Cancelled::Disconnected);
                 table.requests.retain(|_, request| request.connection > connection);
             }
             ConnectionEvent::NotPermitted { action: Action::Publish, subject } => {
                 table.refuse_one(subject);
             }
             ConnectionEvent::NotPermitted { action: Action::Subscribe, subject } => {
-                table.end_all(&Interruption::RepliesDenied { subject: subject.clone() });
+                table.end_all(&Cancelled::RepliesDenied { subject: subject.clone() });
             }
             _ => {}
         }
     }
 
-    /// Applies the refusal of a roll call to its request: to call, or to receive the answers.
-    pub(in crate::store::nats) fn deny_roll_call(&self, subject: &str) {
+    /// Applies the refusal of a request for candidates to its request: to call, or to receive the answers.
+    pub(in crate::store::nats) fn deny_request_for_candidates(&self, subject: &str) {
         self.lock().refuse_one(subject);
     }
 
@@ -95,7 +95,7 @@ impl Table {
             |request: &&mut Request| request.connection == connection && request.subject == subject;
         let certain = self.requests.values_mut().filter(concerned).count() == 1;
         for request in self.requests.values_mut().filter(concerned) {
-            request.end(Interruption::PublishDenied { certain });
+            request.end(Cancelled::PublishDenied { certain });
         }
         // The refusal accounts for one of them. It is unknown for which, so all are interrupted.
         let first = self.requests.iter_mut().find(|(_, request)| concerned(request)).map(|(id, _)| *id);
@@ -105,7 +105,7 @@ impl Table {
     }
 
     /// Interrupts all requests on this connection.
-    fn end_all(&mut self, why: &Interruption) {
+    fn end_all(&mut self, why: &Cancelled) {
         let connection = self.connection;
         for request in self.requests.values_mut().filter(|request| request.connection <= connection) {
             request.end(why.clone());
@@ -114,10 +114,10 @@ impl Table {
 }
 
 impl Request {
-    fn end(&mut self, why: Interruption) {
-        if let Some(tell) = self.tell.take() {
+    fn end(&mut self, why: Cancelled) {
+        if let Some(cancel) = self.cancel.take() {
             // The receiver may be gone.
-            let _ = tell.send(why);
+            let _ = cancel.send(why);
         }
     }
 }
@@ -127,14 +127,14 @@ impl Request {
 pub(in crate::store::nats) struct Ticket {
     id: u64,
     waiting: Arc<Waiting>,
-    interrupted: oneshot::Receiver<Interruption>,
+    cancelled: oneshot::Receiver<Cancelled>,
 }
 
 impl Ticket {
     /// Waits until an answer cannot come any more.
-    pub(in crate::store::nats) async fn interrupted(&mut self) -> Interruption {
+    pub(in crate::store::nats) async fn cancelled(&mut self) -> Cancelled {
         // The sender is dropped unused only with the table, when the client ends.
-        (&mut self.interrupted).await.unwrap_or(Interruption::Disconnected)
+        (&mut self.cancelled).await.unwrap_or(Cancelled::Disconnected)
     }
 
     /// Removes the answered request.
@@ -149,7 +149,7 @@ mod tests {
 
     fn connected() -> Arc<Waiting> {
         let waiting = Arc::new(Waiting::default());
-        waiting.heed(&ConnectionEvent::Connected { server: String::new() });
+        waiting.on_event(&ConnectionEvent::Connected { server: String::new() });
         waiting
     }
 
@@ -157,8 +157,8 @@ mod tests {
         ConnectionEvent::NotPermitted { action: Action::Publish, subject: subject.into() }
     }
 
-    fn told(ticket: &mut Ticket) -> Option<Interruption> {
-        ticket.interrupted.try_recv().ok()
+    fn told(ticket: &mut Ticket) -> Option<Cancelled> {
+        ticket.cancelled.try_recv().ok()
     }
 
     #[test]
@@ -166,8 +166,8 @@ mod tests {
         let waiting = connected();
         let mut old = waiting.note(1, "a");
         let mut new = waiting.note(2, "a");
-        waiting.heed(&ConnectionEvent::Disconnected);
-        assert_eq!(told(&mut old), Some(Interruption::Disconnected));
+        waiting.on_event(&ConnectionEvent::Disconnected);
+        assert_eq!(told(&mut old), Some(Cancelled::Disconnected));
         assert_eq!(told(&mut new), None);
     }
 
@@ -176,8 +176,8 @@ mod tests {
         let waiting = connected();
         let mut here = waiting.note(1, "a");
         let mut elsewhere = waiting.note(1, "b");
-        waiting.heed(&denied("a"));
-        assert_eq!(told(&mut here), Some(Interruption::PublishDenied { certain: true }));
+        waiting.on_event(&denied("a"));
+        assert_eq!(told(&mut here), Some(Cancelled::PublishDenied { certain: true }));
         assert_eq!(told(&mut elsewhere), None);
     }
 
@@ -186,8 +186,8 @@ mod tests {
         let waiting = connected();
         drop(waiting.note(1, "a"));
         let mut second = waiting.note(1, "a");
-        waiting.heed(&denied("a"));
-        assert_eq!(told(&mut second), Some(Interruption::PublishDenied { certain: false }));
+        waiting.on_event(&denied("a"));
+        assert_eq!(told(&mut second), Some(Cancelled::PublishDenied { certain: false }));
     }
 
     #[test]
@@ -195,11 +195,11 @@ mod tests {
         let waiting = connected();
         drop(waiting.note(1, "a"));
         drop(waiting.note(1, "a"));
-        waiting.heed(&denied("a"));
-        waiting.heed(&denied("a"));
+        waiting.on_event(&denied("a"));
+        waiting.on_event(&denied("a"));
         let mut third = waiting.note(1, "a");
-        waiting.heed(&denied("a"));
-        assert_eq!(told(&mut third), Some(Interruption::PublishDenied { certain: true }));
+        waiting.on_event(&denied("a"));
+        assert_eq!(told(&mut third), Some(Cancelled::PublishDenied { certain: true }));
         assert!(waiting.lock().requests.is_empty());
     }
 
@@ -208,33 +208,34 @@ mod tests {
         let waiting = connected();
         waiting.note(1, "a").answered();
         let mut second = waiting.note(1, "a");
-        waiting.heed(&denied("a"));
-        assert_eq!(told(&mut second), Some(Interruption::PublishDenied { certain: true }));
+        waiting.on_event(&denied("a"));
+        assert_eq!(told(&mut second), Some(Cancelled::PublishDenied { certain: true }));
     }
 
     #[test]
-    fn a_refusal_told_late_does_not_touch_the_next_connection() {
+    fn a_late_refusal_does_not_touch_the_next_connection() {
         let waiting = connected();
         let mut next = waiting.note(2, "a");
-        waiting.heed(&denied("a"));
+        waiting.on_event(&denied("a"));
         assert_eq!(told(&mut next), None);
     }
 
     #[test]
-    fn what_a_roll_call_is_denied_touches_nothing_else() {
+    fn what_a_request_for_candidates_is_denied_touches_nothing_else() {
         let waiting = connected();
         let (mut call, mut write) = (waiting.note(1, "roll"), waiting.note(1, "a"));
-        waiting.deny_roll_call("roll");
-        assert_eq!(told(&mut call), Some(Interruption::PublishDenied { certain: true }));
+        waiting.deny_request_for_candidates("roll");
+        assert_eq!(told(&mut call), Some(Cancelled::PublishDenied { certain: true }));
         assert_eq!(told(&mut write), None);
     }
 
     #[test]
-    fn where_replies_may_not_be_heard_every_request_ends() {
+    fn where_replies_may_not_be_received_every_request_ends() {
         let waiting = connected();
         let mut request = waiting.note(1, "a");
         let subject = "_INBOX.x.*".to_string();
-        waiting.heed(&ConnectionEvent::NotPermitted { action: Action::Subscribe, subject: subject.clone() });
-        assert_eq!(told(&mut request), Some(Interruption::RepliesDenied { subject }));
+        waiting
+            .on_event(&ConnectionEvent::NotPermitted { action: Action::Subscribe, subject: subject.clone() });
+        assert_eq!(told(&mut request), Some(Cancelled::RepliesDenied { subject }));
     }
 }

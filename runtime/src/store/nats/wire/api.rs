@@ -9,7 +9,7 @@ use incumbent_core::store::{Fault, FaultKind};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::store::nats::connection::{Connection, Silence};
+use crate::store::nats::connection::{Connection, NoAnswer};
 use crate::{Error, ErrorKind};
 
 /// The JetStream API as one account sees it, for one bucket.
@@ -64,7 +64,7 @@ const DEFAULT_API_PREFIX: &str = "$JS.API";
 /// The failure of an API request.
 #[derive(Debug)]
 pub(in crate::store::nats) enum Failure {
-    Silence(Silence),
+    NoAnswer(NoAnswer),
     /// The server refused it.
     Api(ApiError),
     /// The answer cannot be read.
@@ -108,7 +108,7 @@ impl Api {
         let payload = serde_json::to_vec(payload).map_err(|error| Failure::Unreadable(error.to_string()))?;
         let subject = self.bucket.api_subject(request);
         let reply =
-            self.connection.ask(&subject, None, Bytes::from(payload)).await.map_err(Failure::Silence)?;
+            self.connection.ask(&subject, None, Bytes::from(payload)).await.map_err(Failure::NoAnswer)?;
         match serde_json::from_slice(&reply.payload) {
             Ok(Reply::Granted(answer)) => Ok(answer),
             Ok(Reply::Refused { error }) => Err(Failure::Api(error)),
@@ -127,7 +127,7 @@ impl Failure {
     pub(in crate::store::nats) fn fault(self, bucket: &Bucket) -> Fault {
         let name = &bucket.name;
         let (kind, detail) = match self {
-            Self::Silence(silence) => return silence_fault(&silence, bucket),
+            Self::NoAnswer(error) => return no_answer_fault(&error, bucket),
             Self::Unreadable(why) => {
                 (FaultKind::Broken, format!("NATS gave an answer that cannot be read: {why}"))
             }
@@ -161,25 +161,25 @@ pub(in crate::store::nats) fn fault_error(fault: Fault) -> Error {
 }
 
 /// The fault for a missing answer.
-pub(in crate::store::nats) fn silence_fault(silence: &Silence, bucket: &Bucket) -> Fault {
-    let (kind, detail) = match silence {
-        Silence::NotConnected => (FaultKind::Unreachable, "there is no connection to NATS".to_string()),
-        Silence::Disconnected => {
+pub(in crate::store::nats) fn no_answer_fault(error: &NoAnswer, bucket: &Bucket) -> Fault {
+    let (kind, detail) = match error {
+        NoAnswer::NotConnected => (FaultKind::Unreachable, "there is no connection to NATS".to_string()),
+        NoAnswer::Disconnected => {
             (FaultKind::Unreachable, "the connection to NATS broke before the answer came".to_string())
         }
-        Silence::NoResponders => (
+        NoAnswer::NoResponders => (
             FaultKind::Unreachable,
             format!(
-                "nobody answers for the NATS bucket {:?}: JetStream is not enabled there, or is starting, \
+                "no server answers for the NATS bucket {:?}: JetStream is not enabled there, or is starting, \
                  or the `domain` or `api_prefix` is wrong",
                 bucket.name
             ),
         ),
-        Silence::NotSendable(why) => (FaultKind::Broken, format!("cannot be sent over NATS: {why}")),
-        Silence::PublishDenied { subject, .. } => {
+        NoAnswer::NotSendable(why) => (FaultKind::Broken, format!("cannot be sent over NATS: {why}")),
+        NoAnswer::PublishDenied { subject, .. } => {
             (FaultKind::Denied, format!("NATS does not let us publish to {subject}; allow it to our user"))
         }
-        Silence::RepliesDenied { subject } => (
+        NoAnswer::RepliesDenied { subject } => (
             FaultKind::Denied,
             format!(
                 "NATS does not let us hear replies on {subject}; allow it to our user, or set \

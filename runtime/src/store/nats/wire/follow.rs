@@ -3,7 +3,7 @@
 //! The client has an ordered consumer too, but that one repairs itself: after a gap or a restart it
 //! goes on from the last sequence it saw. In a bucket that was deleted and created again such a
 //! sequence means nothing, and the watcher would never learn of the gap. So this one ends as soon
-//! as it cannot promise that it saw every change in order, and the hub watches again from the
+//! as it cannot promise that it saw every change in order, and the driver watches again from the
 //! present entries.
 //!
 //! A record that is replaced before it was sent is not sent at all, because the bucket holds only
@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep_until};
 use super::api::{Api, Failure};
 use super::message;
 use crate::store::WatchEvent;
-use crate::store::nats::connection::{Link, Silence};
+use crate::store::nats::connection::{Link, NoAnswer};
 
 /// Longer intervals leave a dead consumer unnoticed for long.
 const LONGEST_HEARTBEAT: Duration = Duration::from_secs(5);
@@ -47,12 +47,13 @@ pub(in crate::store::nats) struct Follow {
     order: Order,
     /// The number of waiting entries when it was created.
     waiting: u64,
-    patience: Duration,
-    last_sign: Instant,
+    silence_limit: Duration,
+    last_message: Instant,
 }
 
-/// What the server sent.
-enum Sign {
+/// A message of the consumer.
+#[allow(clippy::large_enum_variant, reason = "there is one at a time, and it is passed on at once")]
+enum ConsumerMessage {
     /// An entry, and the number still waiting when it was sent.
     Entry { watched: WatchEvent, pending: u64 },
     /// A heartbeat, which a consumer sends while nothing is left to deliver.
@@ -93,7 +94,7 @@ impl Follow {
     /// Creates the consumer. `interval` is the approximate time in which a silent one should be noticed.
     pub(in crate::store::nats) async fn begin(api: &Api, interval: Duration) -> Result<Self, Failure> {
         if !api.connection.is_usable() {
-            return Err(Failure::Silence(Silence::NotConnected));
+            return Err(Failure::NoAnswer(NoAnswer::NotConnected));
         }
         let heartbeat = interval.clamp(SHORTEST_HEARTBEAT, LONGEST_HEARTBEAT);
         let connection = api.connection.number();
@@ -116,7 +117,7 @@ impl Follow {
                 flow_control: true,
                 idle_heartbeat: nanos(heartbeat),
                 inactive_threshold: nanos(INACTIVE),
-                // It ends with its server; the hub notices that and creates another.
+                // It ends with its server; the driver notices that and creates another.
                 num_replicas: 1,
                 mem_storage: true,
             },
@@ -130,50 +131,50 @@ impl Follow {
             connection,
             order: Order::default(),
             waiting: created.num_pending,
-            patience: heartbeat * MISSED_HEARTBEATS,
-            last_sign: Instant::now(),
+            silence_limit: heartbeat * MISSED_HEARTBEATS,
+            last_message: Instant::now(),
         })
     }
 
     /// The next sign of the consumer; `None` once the order is no longer certain.
-    async fn next(&mut self) -> Option<Sign> {
+    async fn next(&mut self) -> Option<ConsumerMessage> {
         let connection = self.connection;
         let message = tokio::select! {
             biased;
             message = self.subscriber.next() => message?,
             _ = self.link.wait_for(|link| link.is_over(connection)) => return None,
-            () = sleep_until(self.last_sign + self.patience) => return None,
+            () = sleep_until(self.last_message + self.silence_limit) => return None,
         };
-        self.last_sign = Instant::now();
+        self.last_message = Instant::now();
         match message.status {
             None => self.deliver(message),
-            Some(StatusCode::IDLE_HEARTBEAT) => self.heed_control(&message).await,
+            Some(StatusCode::IDLE_HEARTBEAT) => self.on_control(&message).await,
             // For instance because the consumer was deleted.
             Some(_) => None,
         }
     }
 
-    fn deliver(&mut self, message: Message) -> Option<Sign> {
+    fn deliver(&mut self, message: Message) -> Option<ConsumerMessage> {
         let message = jetstream::Message { message, context: self.jetstream.clone() };
         let info = message.info().ok()?;
         self.order.takes(info.consumer_sequence).then_some(())?;
         let key = message.subject.strip_prefix(&self.prefix)?.to_string();
         let entry = message::decode(info.stream_sequence, message.headers.as_ref(), &message.payload);
-        Some(Sign::Entry { watched: WatchEvent { key, entry }, pending: info.pending })
+        Some(ConsumerMessage::Entry { watched: WatchEvent { key, entry }, pending: info.pending })
     }
 
     /// Answers a flow control request, and compares a heartbeat's count of sent messages.
-    async fn heed_control(&mut self, message: &Message) -> Option<Sign> {
+    async fn on_control(&mut self, message: &Message) -> Option<ConsumerMessage> {
         let headers = message.headers.as_ref();
         let stalled = headers.and_then(|headers| headers.get(STALLED)).map(|subject| subject.as_str().into());
         if let Some(subject) = message.reply.clone().or(stalled) {
             self.jetstream.client().publish(subject, Bytes::new()).await.ok()?;
-            return Some(Sign::Stalled);
+            return Some(ConsumerMessage::Stalled);
         }
         let sent = headers.and_then(|headers| headers.get(NATS_LAST_CONSUMER)).map(HeaderValue::as_str);
         match sent.and_then(|text| text.parse().ok()) {
-            Some(sent) => self.order.is_complete(sent).then_some(Sign::Idle),
-            None => Some(Sign::Stalled),
+            Some(sent) => self.order.is_complete(sent).then_some(ConsumerMessage::Idle),
+            None => Some(ConsumerMessage::Stalled),
         }
     }
 
@@ -183,13 +184,13 @@ impl Follow {
         let mut waiting = self.waiting;
         while waiting > 0 {
             match self.next().await {
-                Some(Sign::Entry { watched, pending }) => {
+                Some(ConsumerMessage::Entry { watched, pending }) => {
                     waiting = pending;
                     newest.insert(watched.key, watched.entry);
                 }
-                Some(Sign::Stalled) => {}
+                Some(ConsumerMessage::Stalled) => {}
                 // The entries that were counted are gone: expired, or removed.
-                Some(Sign::Idle) => break,
+                Some(ConsumerMessage::Idle) => break,
                 None => {
                     let detail = "the connection to NATS broke before every key was listed".to_string();
                     return Err(Fault { kind: FaultKind::Unreachable, detail });
@@ -203,7 +204,7 @@ impl Follow {
     pub(in crate::store::nats) fn into_stream(self) -> BoxStream<'static, WatchEvent> {
         stream::unfold(self, |mut follow| async {
             loop {
-                if let Sign::Entry { watched, .. } = follow.next().await? {
+                if let ConsumerMessage::Entry { watched, .. } = follow.next().await? {
                     return Some((watched, follow));
                 }
             }
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heartbeat_tells_of_a_missing_delivery() {
+    fn a_heartbeat_reveals_a_missing_delivery() {
         let mut order = Order::default();
         assert!(order.is_complete(0) && !order.is_complete(1));
         order.takes(1);
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_over_when_it_is_down_or_another_one_stands() {
+    fn a_connection_is_over_when_it_is_down_or_another_one_is_ready() {
         assert!(!Link { number: 2, up: true }.is_over(2));
         assert!(Link { number: 2, up: false }.is_over(2));
         assert!(Link { number: 3, up: true }.is_over(2));

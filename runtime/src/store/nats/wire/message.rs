@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn deletions_and_markers_are_told_apart() {
+    fn deletions_and_markers_are_distinguished() {
         let entry = |headers: &[(&str, &str)]| decode(3, Some(&message(headers)), b"");
         let deleted = Entry::Deleted { revision: Revision(3), lease: None };
         assert_eq!(entry(&[("KV-Operation", "DEL")]), deleted);

@@ -8,7 +8,7 @@ use incumbent_core::store::{Fault, FaultKind, Outcome};
 use serde::Deserialize;
 
 use super::api::{self, ApiError, Bucket};
-use crate::store::nats::connection::Silence;
+use crate::store::nats::connection::NoAnswer;
 
 const WRONG_LAST_SEQUENCE: u64 = 10071;
 const IN_FLIGHT: u64 = 10164;
@@ -66,7 +66,7 @@ fn of_error(error: &ApiError, bucket: &Bucket) -> Outcome {
         // With these words a limit was met before the write was stored. With others, such as a failing
         // disk, another replica may have stored it.
         STORE_FAILED if is_limit(&error.description) => broken(format!(
-            "the NATS bucket {name:?} is full ({}): raise its limits, or remove keys nobody needs",
+            "the NATS bucket {name:?} is full ({}): raise its limits, or remove keys that are not needed",
             error.description
         )),
         TTL_INVALID | TTL_DISABLED => broken(format!(
@@ -102,16 +102,16 @@ fn last_sequence(description: &str) -> Revision {
 }
 
 /// The outcome of a write without an answer.
-pub(in crate::store::nats) fn of_silence(silence: &Silence, bucket: &Bucket) -> Outcome {
-    match silence {
-        Silence::NotConnected | Silence::NoResponders => Outcome::NotSent,
-        Silence::NotSendable(_) | Silence::PublishDenied { certain: true, .. } => {
-            Outcome::Failed(api::silence_fault(silence, bucket))
+pub(in crate::store::nats) fn of_no_answer(error: &NoAnswer, bucket: &Bucket) -> Outcome {
+    match error {
+        NoAnswer::NotConnected | NoAnswer::NoResponders => Outcome::NotSent,
+        NoAnswer::NotSendable(_) | NoAnswer::PublishDenied { certain: true, .. } => {
+            Outcome::Failed(api::no_answer_fault(error, bucket))
         }
         // Without permission for replies a write may still be applied.
-        Silence::Disconnected
-        | Silence::PublishDenied { certain: false, .. }
-        | Silence::RepliesDenied { .. } => Outcome::Unknown,
+        NoAnswer::Disconnected
+        | NoAnswer::PublishDenied { certain: false, .. }
+        | NoAnswer::RepliesDenied { .. } => Outcome::Unknown,
     }
 }
 
@@ -234,19 +234,20 @@ mod tests {
 
     #[test]
     fn nothing_was_sent_where_there_was_no_connection_or_no_responder() {
-        assert_eq!(of_silence(&Silence::NotConnected, &bucket()), Outcome::NotSent);
-        assert_eq!(of_silence(&Silence::NoResponders, &bucket()), Outcome::NotSent);
+        assert_eq!(of_no_answer(&NoAnswer::NotConnected, &bucket()), Outcome::NotSent);
+        assert_eq!(of_no_answer(&NoAnswer::NoResponders, &bucket()), Outcome::NotSent);
     }
 
     #[test]
     fn a_broken_connection_is_unknown() {
-        assert_eq!(of_silence(&Silence::Disconnected, &bucket()), Outcome::Unknown);
+        assert_eq!(of_no_answer(&NoAnswer::Disconnected, &bucket()), Outcome::Unknown);
     }
 
     #[test]
     fn a_missing_permission_is_denied_only_where_it_concerns_this_write() {
-        let denied =
-            |certain| of_silence(&Silence::PublishDenied { subject: "$KV.b.k".into(), certain }, &bucket());
+        let denied = |certain| {
+            of_no_answer(&NoAnswer::PublishDenied { subject: "$KV.b.k".into(), certain }, &bucket())
+        };
         assert_eq!(
             denied(true),
             Outcome::Failed(Fault {
@@ -255,7 +256,7 @@ mod tests {
             })
         );
         assert_eq!(denied(false), Outcome::Unknown);
-        let replies = Silence::RepliesDenied { subject: "_INBOX.>".into() };
-        assert_eq!(of_silence(&replies, &bucket()), Outcome::Unknown);
+        let replies = NoAnswer::RepliesDenied { subject: "_INBOX.>".into() };
+        assert_eq!(of_no_answer(&replies, &bucket()), Outcome::Unknown);
     }
 }

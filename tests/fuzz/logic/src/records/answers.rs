@@ -44,12 +44,14 @@ pub(super) fn of_an_inspection(bytes: &[u8]) {
 
 /// Every listed candidate could exist, and reads back as it was listed.
 pub(super) fn of_a_roll_call(bytes: &[u8]) {
-    let present = fuzzing::roll(bytes);
+    let present = fuzzing::candidates(bytes);
     for one in &present {
         assert!(!one.election.is_empty() && !one.name.is_empty(), "{one:?}");
         assert!(!one.name.contains(char::is_control) && !one.election.contains(char::is_control), "{one:?}");
     }
-    let told: Vec<_> =
-        fuzzing::roll_answers(&present, 256).iter().flat_map(|answer| fuzzing::roll(answer)).collect();
+    let told: Vec<_> = fuzzing::candidate_answers(&present, 256)
+        .iter()
+        .flat_map(|answer| fuzzing::candidates(answer))
+        .collect();
     assert_eq!(told, present);
 }

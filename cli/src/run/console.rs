@@ -1,0 +1,66 @@
+//! An election by hand: a person types messages, and the handlers act on them.
+
+use std::io::{IsTerminal, Write};
+
+use incumbent::incumbent_core::reconcile::Message;
+use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
+
+use crate::stderr::warn;
+
+/// Reads typed messages.
+pub(super) struct Console {
+    lines: Lines<BufReader<Stdin>>,
+    as_json: bool,
+}
+
+impl Console {
+    pub(super) fn new(as_json: bool) -> Self {
+        Self { lines: BufReader::new(tokio::io::stdin()).lines(), as_json }
+    }
+
+    /// Prompts for a message, where a person types.
+    pub(super) fn prompt(&self) {
+        if std::io::stdin().is_terminal() {
+            let mut stderr = std::io::stderr();
+            let _ = write!(stderr, "{}> ", understood()).and_then(|()| stderr.flush());
+        }
+    }
+
+    /// The next message; none at the end of the input. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Option<Message> {
+        loop {
+            let line = self.lines.next_line().await.ok()??;
+            match read(&line) {
+                Ok(message) => return Some(message),
+                Err(mistake) => {
+                    warn(self.as_json, &mistake);
+                    self.prompt();
+                }
+            }
+        }
+    }
+}
+
+fn understood() -> String {
+    Message::ALL.map(Message::word).join(", ")
+}
+
+fn read(line: &str) -> Result<Message, String> {
+    let word = line.trim();
+    let known = Message::ALL.into_iter().find(|message| message.word().eq_ignore_ascii_case(word));
+    known.ok_or_else(|| format!("{word:?} is not understood; type one of {}", understood()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_three_words_are_understood_and_a_mistake_is_answered_with_them() {
+        assert_eq!(read("LEADER"), Ok(Message::Leader));
+        assert_eq!(read("  notleader "), Ok(Message::NotLeader));
+        assert_eq!(read("ERROR"), Ok(Message::Error));
+        let mistake = "\"LEAD\" is not understood; type one of LEADER, NOTLEADER, ERROR";
+        assert_eq!(read("LEAD"), Err(mistake.into()));
+    }
+}

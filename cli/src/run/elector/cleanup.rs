@@ -1,0 +1,154 @@
+//! The cleanup process: it ends the work where the supervisor was killed.
+//!
+//! While there is work to end it holds an instruction: the command to run, and its environment. It runs the command
+//! when its standard input ends, because then the supervisor is gone, for whatever reason. A supervisor that ends in
+//! good order withdraws the instruction first.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use incumbent::incumbent_core::reconcile::{Handler, RunId};
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::{Deserialize, Serialize};
+
+use super::handler::Running;
+use super::script::Script;
+use crate::run::command::Environment;
+use crate::run::helper::{self, Helper, Orders};
+use crate::run::runner::Runner;
+use crate::stderr::warn;
+
+/// The instruction to carry out when the supervisor is gone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Instruction {
+    /// The script that ends the work.
+    script: Script,
+    environment: Vec<(String, String)>,
+    /// The process group of the handler that began the work, while it runs: it is killed first.
+    begins: Option<i32>,
+}
+
+impl Instruction {
+    pub(super) fn new(script: &Script, environment: &Environment<'_>, begins: Option<Pid>) -> Self {
+        let mut named = Command::new("");
+        environment.set(&mut named);
+        let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
+        let environment = named.get_envs().filter_map(|(name, value)| Some((text(name), text(value?))));
+        Self {
+            script: script.clone(),
+            environment: environment.collect(),
+            begins: begins.map(|group| group.as_raw_nonzero().get()),
+        }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = self.script.command();
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.env("INCUMBENT_REASON", "KILLED");
+        command
+    }
+}
+
+/// The hidden command of the cleanup process.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CleanupArgs {
+    /// A folder to remove when the supervisor is gone
+    #[arg(long)]
+    folder: PathBuf,
+    /// How often to try again, the first time at once
+    #[arg(long)]
+    retries: u32,
+    /// How long after a failure, from the second on
+    #[arg(long, value_parser = crate::time::time)]
+    retry_every: Duration,
+}
+
+/// The hidden command of the cleanup process. It ends when its standard input does, after it has carried out the
+/// instruction.
+///
+/// # Errors
+/// The signals that it must ignore cannot be caught.
+pub(crate) async fn cleanup(args: &CleanupArgs, as_json: bool) -> io::Result<()> {
+    let mut orders = Orders::new(c"run-cleanup")?;
+    let mut instruction: Option<Instruction> = None;
+    // An incomplete order: the supervisor died while it wrote, and the instruction before it holds.
+    while let Some(next) = orders.next().await {
+        instruction = next;
+    }
+    if let Some(instruction) = instruction {
+        orders.undisturbed(execute(&instruction, args, as_json)).await;
+    }
+    helper::remove(&args.folder);
+    Ok(())
+}
+
+async fn execute(instruction: &Instruction, args: &CleanupArgs, as_json: bool) {
+    warn(as_json, "the process that led is gone, and on-lost is run in its place");
+    if let Some(group) = instruction.begins.and_then(Pid::from_raw) {
+        // A group that is gone needs no signal.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    // As in the reconciler: after a failure it runs again at once, and from then on at intervals.
+    for tried in 0..=args.retries {
+        if tried > 1 {
+            tokio::time::sleep(args.retry_every).await;
+        }
+        let failure = match Running::spawn(RunId(0), Handler::End, instruction.command(), as_json) {
+            Ok(mut running) => running.ended().await,
+            Err(error) => Some(format!("it cannot be started: {error}")),
+        };
+        match failure {
+            None => return,
+            Some(how) => warn(as_json, &format!("on-lost failed: {how}")),
+        }
+    }
+    warn(as_json, "giving up: what on-won began may still be going on here");
+}
+
+/// The cleanup process as its supervisor sees it.
+pub(super) struct Cleanup {
+    process: Helper<Option<Instruction>>,
+    /// The last instruction sent to it.
+    last: Option<Instruction>,
+}
+
+impl Cleanup {
+    pub(super) fn start(runner: &Runner) -> io::Result<Self> {
+        let handlers = &runner.args.handlers;
+        let pause = humantime::format_duration(handlers.retry_every).to_string();
+        let mut arguments =
+            vec!["--retries".to_owned(), handlers.retries.to_string(), "--retry-every".to_owned(), pause];
+        if runner.as_json {
+            arguments.push("--json".to_owned());
+        }
+        Ok(Self { process: Helper::start("run-cleanup", runner.file.folder(), arguments)?, last: None })
+    }
+
+    /// Sets the instruction from now on; none: nothing to do.
+    pub(super) fn set(&mut self, instruction: Option<Instruction>) {
+        if self.last != instruction {
+            self.last.clone_from(&instruction);
+            self.process.send(instruction);
+        }
+    }
+
+    /// Returns when the cleanup process has ended, which it should not. Cancel-safe.
+    pub(super) async fn gone(&mut self) {
+        self.process.gone().await;
+    }
+
+    /// Starts a replacement with the same instruction.
+    pub(super) fn replace(&mut self, runner: &Runner) -> io::Result<()> {
+        let last = self.last.take();
+        *self = Self::start(runner)?;
+        self.set(last);
+        Ok(())
+    }
+
+    /// Withdraws the instruction, and waits until the cleanup process has ended.
+    pub(super) async fn dismiss(self) {
+        self.process.dismiss(None).await;
+    }
+}

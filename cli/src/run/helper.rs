@@ -1,0 +1,155 @@
+//! A second process of this program, which acts when this one is gone: the guard of a command, or the cleanup of
+//! handlers.
+//!
+//! It reads orders from its standard input, a line each. That input ends when this process does, for whatever
+//! reason; then the helper carries out its duty, and ends.
+
+use std::ffi::CStr;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines, Stdin};
+use tokio::process::{Child, Command};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use super::signals::Signals;
+use crate::process;
+
+/// The longest time that a live helper may take to confirm an order (2 s).
+const CONFIRMING: Duration = Duration::from_secs(2);
+
+/// A message on its way to the helper.
+enum Message<T> {
+    Order(T),
+    /// All earlier orders are in the helper's pipe: it will read them even if this process dies.
+    Confirm(oneshot::Sender<()>),
+}
+
+/// The helper as the process sees it that started it.
+pub(super) struct Helper<T> {
+    messages: mpsc::UnboundedSender<Message<T>>,
+    process: Child,
+}
+
+impl<T: Serialize + Send + 'static> Helper<T> {
+    /// Starts the hidden command `name`, which removes `folder` when this process is gone.
+    pub(super) fn start(
+        name: &str,
+        folder: &Path,
+        arguments: impl IntoIterator<Item = String>,
+    ) -> io::Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        // Another process name than ours, so that killing by our name does not kill both.
+        command.arg0(name).arg(name).arg("--folder").arg(folder).args(arguments);
+        // In a process group of its own: signals to the terminal's group do not reach it.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut process = command.spawn()?;
+        let (messages, mut to_send) = mpsc::unbounded_channel::<Message<T>>();
+        if let Some(mut stdin) = process.stdin.take() {
+            tokio::spawn(async move {
+                while let Some(message) = to_send.recv().await {
+                    let order = match message {
+                        Message::Order(order) => order,
+                        Message::Confirm(confirmed) => {
+                            // The waiting caller may have given up.
+                            let _ = confirmed.send(());
+                            continue;
+                        }
+                    };
+                    if stdin.write_all(format!("{}\n", line(&order)).as_bytes()).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        Ok(Self { messages, process })
+    }
+
+    /// Sends an order. [`gone`](Self::gone) notices a helper that is gone.
+    pub(super) fn send(&self, order: T) {
+        let _ = self.messages.send(Message::Order(order));
+    }
+
+    /// Whether the helper has every order sent to it. One that takes too long is killed, and so [gone](Self::gone).
+    pub(super) async fn has_received(&mut self) -> bool {
+        let (confirmed, confirmation) = oneshot::channel();
+        // Where it cannot be sent, no answer comes either.
+        let _ = self.messages.send(Message::Confirm(confirmed));
+        if timeout(CONFIRMING, confirmation).await.is_ok_and(|confirmed| confirmed.is_ok()) {
+            return true;
+        }
+        // A helper that has ended by itself need not be killed.
+        let _ = self.process.start_kill();
+        false
+    }
+
+    /// Returns when the helper has ended, which it should not. Cancel-safe.
+    pub(super) async fn gone(&mut self) {
+        let _ = self.process.wait().await;
+    }
+
+    /// Sends a last order, and waits until the helper has ended.
+    pub(super) async fn dismiss(self, order: T) {
+        self.send(order);
+        let Self { messages, mut process } = self;
+        drop(messages);
+        let _ = process.wait().await;
+    }
+}
+
+/// An order as a line; empty where it cannot be written as text, such as a path that is not UTF-8.
+pub(super) fn line(order: &impl Serialize) -> String {
+    serde_json::to_string(order).unwrap_or_default()
+}
+
+/// The orders as the helper reads them.
+pub(super) struct Orders {
+    lines: Lines<BufReader<Stdin>>,
+    signals: Signals,
+}
+
+impl Orders {
+    /// Sets the helper's process name, and ignores signals from now on: those to every process of a service, and those
+    /// that the kernel sends to a stopped group whose supervisor has died, must not end a helper.
+    ///
+    /// # Errors
+    /// The signals cannot be caught.
+    pub(super) fn new(name: &CStr) -> io::Result<Self> {
+        let signals = Signals::new()?;
+        process::go_by(name);
+        Ok(Self { lines: BufReader::new(tokio::io::stdin()).lines(), signals })
+    }
+
+    /// The next order; none when the process that gave orders is gone, perhaps while it wrote one. Cancel-safe.
+    pub(super) async fn next<T: DeserializeOwned>(&mut self) -> Option<T> {
+        loop {
+            tokio::select! {
+                line = self.lines.next_line() => match line.ok().flatten()? {
+                    // One that could not be written as text.
+                    line if line.is_empty() => {}
+                    line => return serde_json::from_str(&line).ok(),
+                },
+                _ = self.signals.next() => {}
+            }
+        }
+    }
+
+    /// Ignores signals until the work is done.
+    pub(super) async fn undisturbed(&mut self, work: impl Future<Output = ()>) {
+        tokio::select! {
+            () = work => {}
+            () = async { loop { self.signals.next().await; } } => {}
+        }
+    }
+}
+
+/// Removes the folder of the process that is gone; one that ended in good order has removed it already.
+pub(super) fn remove(folder: &Path) {
+    let _ = fs::remove_dir_all(folder);
+}

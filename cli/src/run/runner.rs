@@ -1,0 +1,307 @@
+//! What both forms of `incumbent run` share: opening the store, campaigning, and the loop that waits.
+//!
+//! A [`Form`] decides what happens to the work. The loop reads the clock after every wait, before anything else: this
+//! process may have been stopped, and work whose lease is over must end first.
+
+use std::time::Duration;
+
+use incumbent::incumbent_core::reconcile::Message;
+use incumbent::{Candidate, Clock, Event, Store, Token};
+use serde_json::Value;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::args::Args;
+use super::command::Environment;
+use super::deadline::DeadlineFile;
+use super::health::Health;
+use super::signals::{Asked, Signals};
+use super::source::{Incoming, Source};
+use super::stale;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::listen::Listener;
+use crate::output::span;
+use crate::stderr::{report, warn};
+
+/// One form of `incumbent run`, and what it does with the work of a term.
+pub(super) trait Form {
+    /// The reason why [`wait`](Self::wait) has returned.
+    type Wake;
+
+    fn runner(&mut self) -> &mut Runner;
+
+    /// Whether the loop ends.
+    fn is_done(&self) -> bool;
+
+    /// Whether this process was asked to end, or ends for another reason.
+    fn is_leaving(&self) -> bool;
+
+    /// Whether an event can be handled now.
+    fn is_ready(&self, source: &Source) -> bool;
+
+    /// Waits for the form's own processes and timers. Cancel-safe.
+    async fn wait(&mut self) -> Self::Wake;
+
+    /// Reads the clock, and ends what has to end by now.
+    fn look(&mut self) -> Result<(), Failure>;
+
+    async fn take(&mut self, event: Event) -> Result<(), Failure>;
+
+    /// Handles a message that was typed.
+    fn typed(&mut self, message: Message) -> Result<(), Failure>;
+
+    /// No event follows.
+    fn over(&mut self) -> Result<(), Failure>;
+
+    fn signalled(&mut self, asked: Asked) -> Result<(), Failure>;
+
+    fn woken(&mut self, wake: Self::Wake) -> Result<(), Failure>;
+
+    /// This candidate was not elected in time, and leaves.
+    fn not_elected(&mut self) -> Result<(), Failure>;
+
+    /// Follows each of the above.
+    async fn settle(&mut self, source: &Source) -> Result<(), Failure>;
+}
+
+/// Runs a form of `incumbent run` until it is done.
+pub(super) async fn drive(form: &mut impl Form, opened: &mut Opened) -> Result<(), Failure> {
+    let Opened { source, signals, timeout, .. } = opened;
+    let sleep = timeout.sleep();
+    tokio::pin!(sleep);
+    let mut is_over = false;
+    while !form.is_done() {
+        let is_ready = !is_over && form.is_ready(source);
+        let is_timed = timeout.is_set() && !form.runner().has_led && !form.is_leaving();
+        let next = tokio::select! {
+            incoming = source.next(), if is_ready => Next::Incoming(incoming),
+            signal = signals.next() => signal.map_or(Next::Look, Next::Signal),
+            wake = form.wait() => Next::Wake(wake),
+            () = &mut sleep, if is_timed => Next::TimedOut,
+        };
+        form.look()?;
+        match next {
+            Next::Look => {}
+            Next::Incoming(Incoming::Event(event)) => form.take(event).await?,
+            Next::Incoming(Incoming::Typed(message)) => form.typed(message)?,
+            Next::Incoming(Incoming::Over) => {
+                is_over = true;
+                form.over()?;
+            }
+            Next::Signal(asked) => form.signalled(asked)?,
+            Next::Wake(wake) => form.woken(wake)?,
+            Next::TimedOut => {
+                let runner = form.runner();
+                let leader = runner.leader().unwrap_or_else(|| "no candidate".into());
+                runner.warn(&timeout.message(&format!("{leader} leads")));
+                form.not_elected()?;
+            }
+        }
+        form.runner().apply_health();
+        form.settle(source).await?;
+    }
+    Ok(())
+}
+
+enum Next<W> {
+    Look,
+    Incoming(Incoming),
+    Signal(Asked),
+    Wake(W),
+    TimedOut,
+}
+
+/// A form's candidate, or the console, before its work begins.
+pub(super) struct Opened {
+    pub(super) source: Source,
+    signals: Signals,
+    timeout: ElectionTimeout,
+    /// Serves until it is dropped.
+    _listener: Listener,
+}
+
+impl Opened {
+    /// Opens the store and campaigns; or opens the console. None where a signal or `--wait` came first, with the exit
+    /// code.
+    pub(super) async fn open(
+        args: &Args,
+        drain: Duration,
+        as_json: bool,
+    ) -> Result<Result<Self, Exit>, Failure> {
+        let timeout = ElectionTimeout::new(args.wait);
+        let key = args.key.as_deref().filter(|_| !args.is_console());
+        if key.is_none() && !args.is_console() {
+            return Err(Failure::usage("no election is named: give --key KEY"));
+        }
+        // Before any wait: a signal meanwhile ends this process.
+        let mut signals = Signals::new()?;
+        // Not beside the leftovers of an earlier supervisor.
+        let _ = tokio::task::spawn_blocking(stale::sweep).await;
+        let mut listener = Listener::of(args.listen, as_json).await?;
+        let source = match key {
+            None => Source::console(as_json),
+            Some(key) => tokio::select! {
+                source = campaign(args, key, drain, &mut listener) => source?,
+                () = signals.end() => return Ok(Err(Exit::Done)),
+                () = timeout.sleep(), if timeout.is_set() => {
+                    warn(as_json, &timeout.message(NO_STORE));
+                    return Ok(Err(Exit::NotElected));
+                }
+            },
+        };
+        Ok(Ok(Self { source, signals, timeout, _listener: listener }))
+    }
+
+    /// Closes the store, and the candidate with it.
+    pub(super) async fn close(self) -> Result<(), Failure> {
+        if let Source::Store { store, .. } = self.source {
+            store.close().await?;
+        }
+        Ok(())
+    }
+}
+
+async fn campaign(
+    args: &Args,
+    key: &str,
+    drain: Duration,
+    listener: &mut Listener,
+) -> Result<Source, Failure> {
+    let builder = match args.lease.lease {
+        Some(lease) => Store::builder().expected_lease(lease),
+        None => Store::builder(),
+    };
+    let store = args.store.open(listener.meter(builder), args.store.settings()?).await?;
+    report_a_young_store(&store, args).await;
+    let candidate = store.campaign(key, args.options(drain)).await?;
+    listener.serve(&candidate);
+    let events = candidate.events();
+    Ok(Source::Store { store, candidate, events })
+}
+
+/// Reports how long there will be no leader in a new store, because nothing else shows it.
+async fn report_a_young_store(store: &Store, args: &Args) {
+    // A store that does not answer here will not answer the candidate either, and the candidate reports that.
+    let Ok(info) = store.store_info().await else { return };
+    let Ok(forecast) = args.lease.options().forecast(store.capabilities(), &info) else { return };
+    let left = info.age.and_then(|age| forecast.lease.checked_sub(age));
+    if let Some(left) = left.filter(|left| !info.never_used && !left.is_zero()) {
+        report(format_args!(
+            "incumbent: the store was just made, so no candidate leads for {}; `incumbent init --new` lifts that for a \
+             name under which no election was ever held",
+            span(left)
+        ));
+    }
+}
+
+/// The state that every form needs.
+pub(super) struct Runner {
+    pub(super) args: Args,
+    pub(super) as_json: bool,
+    pub(super) clock: Clock,
+    /// None at the console.
+    pub(super) candidate: Option<Candidate>,
+    pub(super) health: Health,
+    pub(super) file: DeadlineFile,
+    pub(super) has_led: bool,
+}
+
+impl Runner {
+    pub(super) fn new(args: Args, as_json: bool, source: &Source) -> Result<Self, Failure> {
+        let (clock, candidate) = match source {
+            Source::Console(_) => (Clock::system(), None),
+            Source::Store { store, candidate, .. } => (store.clock().clone(), Some(candidate.clone())),
+        };
+        let (health, file) = (Health::start(&args), DeadlineFile::new()?);
+        Ok(Self { args, as_json, clock, candidate, health, file, has_led: false })
+    }
+
+    /// Resigns and stays a candidate. Not awaited: events report what becomes of it.
+    pub(super) fn resign(&self) {
+        if let Some(candidate) = &self.candidate {
+            drop(candidate.request_resign());
+        }
+    }
+
+    /// Leaves the election for good; the event `Draining` follows where there is something to drain.
+    pub(super) fn leave(&self) {
+        if let Some(candidate) = &self.candidate {
+            drop(candidate.request_close());
+        }
+    }
+
+    /// The leader's name, as far as it is known.
+    pub(super) fn leader(&self) -> Option<String> {
+        Some(self.candidate.as_ref()?.leader()?.name)
+    }
+
+    /// Passes a changed result of the health check to the candidate.
+    pub(super) fn apply_health(&mut self) {
+        if let Some(candidate) = &self.candidate {
+            self.health.apply(candidate);
+        }
+    }
+
+    /// The environment of a command or a handler.
+    pub(super) fn environment(&self, token: Option<Token>) -> Environment<'_> {
+        let name = self.candidate.as_ref().map(Candidate::name);
+        Environment {
+            key: self.args.key.as_deref().unwrap_or("console"),
+            name: name.or(self.args.name.as_deref()).unwrap_or("console"),
+            token,
+            deadline_file: self.file.path(),
+        }
+    }
+
+    /// Writes a warning for a person.
+    pub(super) fn warn(&self, message: &str) {
+        warn(self.as_json, message);
+    }
+
+    /// Writes an event to the standard error, because the standard output is the command's. An event's `at` is the
+    /// machine's clock in nanoseconds, shared by all processes.
+    pub(super) fn emit(&self, event: Value) {
+        if self.as_json {
+            report(event);
+        } else {
+            tracing::info!(target: "incumbent::run", "{event}");
+        }
+    }
+}
+
+/// A wait without end, in practice (100 years).
+const UNLIMITED: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// The time limit for an election (`--wait`): counted from the start of the program, whatever the wait.
+#[derive(Clone, Copy, Debug)]
+struct ElectionTimeout {
+    limit: Option<Duration>,
+    until: Instant,
+}
+
+impl ElectionTimeout {
+    fn new(limit: Option<Duration>) -> Self {
+        let now = Instant::now();
+        let far = now + UNLIMITED;
+        Self { limit, until: limit.and_then(|limit| now.checked_add(limit)).unwrap_or(far).min(far) }
+    }
+
+    /// Whether there is a limit.
+    fn is_set(self) -> bool {
+        self.limit.is_some()
+    }
+
+    /// Sleeps until the limit.
+    fn sleep(self) -> Sleep {
+        sleep_until(self.until)
+    }
+
+    /// The message at the limit, including the current state.
+    fn message(self, state: &str) -> String {
+        let limit = humantime::format_duration(self.limit.unwrap_or_default());
+        format!("not elected within {limit}; {state}")
+    }
+}
+
+/// The current state where the store was not opened in time.
+const NO_STORE: &str = "the store has not answered yet";

@@ -1,0 +1,104 @@
+//! The statements of a record beside its candidate: the campaign and the attempt that wrote it, and the holder's term.
+
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
+
+use crate::token::{Incarnation, Revision, Token};
+
+/// A number [made](crate::campaign::draw) for one campaign of random numbers of the operating system; no two campaigns
+/// share one, not even two of one process in one election. Where two do all the same, a campaign knows its own records by
+/// its name and its attempts as well.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nonce(pub u128);
+
+impl fmt::Display for Nonce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for Nonce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The number of one write of a campaign; it grows and is never used again under one nonce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Attempt(pub u64);
+
+/// The campaign and the attempt that wrote a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    /// The campaign.
+    pub nonce: Nonce,
+    /// Its attempt.
+    pub attempt: Attempt,
+}
+
+/// As a header has it. Of one width up to ten thousand million attempts, so that no renewal is longer than the record it
+/// replaces: a store that is full would refuse it.
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:010}", self.nonce, self.attempt.0)
+    }
+}
+
+impl FromStr for Stamp {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (nonce, attempt) = text.split_once('.').ok_or(())?;
+        if nonce.len() != 32 {
+            return Err(());
+        }
+        Ok(Self {
+            nonce: Nonce(u128::from_str_radix(nonce, 16).map_err(drop)?),
+            attempt: Attempt(attempt.parse().map_err(drop)?),
+        })
+    }
+}
+
+/// The statement of a holder about its term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Claim {
+    /// The term's fencing token.
+    pub token: Token,
+    /// The time for which it had led when it sent this record; `None` where its win was not reported yet.
+    pub led_for: Option<Duration>,
+}
+
+impl Claim {
+    /// The claim of an acquire: its own revision is to be the token's sequence, and no revision is zero.
+    pub(crate) fn of_acquire(incarnation: Incarnation) -> Self {
+        Self { token: Token { incarnation, sequence: Revision(0) }, led_for: None }
+    }
+
+    /// With the revision it was made at, where it is that of the acquire.
+    pub(super) fn made_at(self, revision: Revision) -> Self {
+        let sequence = if self.token.sequence == Revision(0) { revision } else { self.token.sequence };
+        Self { token: Token { sequence, ..self.token }, ..self }
+    }
+}
+
+/// As a header has it; of one width, as the [`Stamp`](super::Stamp) is.
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.led_for {
+            Some(led_for) => write!(f, "{} {:013}", self.token, led_for.as_millis()),
+            None => write!(f, "{} {:->13}", self.token, ""),
+        }
+    }
+}
+
+impl FromStr for Claim {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (token, led_for) = text.split_once(' ').ok_or(())?;
+        let is_told = !led_for.bytes().all(|byte| byte == b'-');
+        let led_for = is_told.then(|| led_for.parse().map(Duration::from_millis)).transpose();
+        Ok(Self { token: token.parse().map_err(drop)?, led_for: led_for.map_err(drop)? })
+    }
+}

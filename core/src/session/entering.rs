@@ -1,0 +1,182 @@
+//! Campaigns enter, are commanded, are asked by an operator, and leave.
+
+use alloc::boxed::Box;
+use alloc::string::ToString;
+use alloc::sync::Arc;
+use alloc::vec;
+use core::time::Duration;
+
+use super::io::{Command, Enter, Output, Refusal, Request};
+use super::{CampaignId, Candidate, FIRST_WAIT, Observer, Session, Stage, Timer, doubled};
+use crate::campaign::{self, Campaign, Event, State, Warning, check_name};
+use crate::store::{Fault, FaultKind, StoreInfo};
+use crate::time::Instant;
+use crate::token::Revision;
+
+/// The time limit of an answer to a campaign that has sent no lease yet.
+const FIRST_LIMIT: Duration = Duration::from_secs(10);
+/// The longest wait before a store that did not answer is asked again.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// A campaign that has not begun: the store has not answered yet, or cannot be used.
+#[derive(Clone, Debug)]
+pub(super) struct Entering {
+    enter: Enter,
+    /// Whether the campaign was reported to have entered.
+    entered: bool,
+    failures: u32,
+    /// The warning that was reported last.
+    reported: Option<Warning>,
+}
+
+impl Session {
+    pub(super) fn enter(&mut self, enter: Enter) {
+        let (id, election) = (enter.id, Arc::clone(&enter.election));
+        self.elections.get_or_default(Arc::clone(&election)).push(id);
+        let candidate = Candidate {
+            election,
+            stage: Stage::Entering(Box::new(Entering { enter, entered: false, failures: 0, reported: None })),
+            healthy: true,
+            limit: FIRST_LIMIT,
+            last_sent: Instant::ZERO,
+            campaigning: false,
+            lease: None,
+            lease_time: None,
+            hand_over: None,
+            acceptance: None,
+            barred_by: None,
+        };
+        self.candidates.insert(id, Box::new(candidate));
+        let number = self.watch.want();
+        self.begin_watch(number);
+        self.inspection.want(id, self.now);
+        self.inspect();
+    }
+
+    /// Begins a campaign with the store's first answer.
+    pub(super) fn begin(
+        &mut self,
+        id: CampaignId,
+        result: &Result<StoreInfo, Fault>,
+        observer: &mut impl Observer,
+    ) {
+        let Some(candidate) = self.candidates.get_mut(&id) else { return };
+        let Stage::Entering(entering) = &mut candidate.stage else { return };
+        let made = result.as_ref().map_err(|fault| Refusal::Store(fault.clone())).and_then(|info| {
+            let Enter { settings, nonce, seed, .. } = &entering.enter;
+            let made = Campaign::new(settings.clone(), self.store, info, *nonce, *seed, self.now);
+            made.map(|campaign| (campaign, info)).map_err(Refusal::Settings)
+        });
+        let (campaign, info) = match made {
+            Ok(made) => made,
+            Err(refusal) => return self.not_begun(id, refusal),
+        };
+        observer.begins(id, self.now, info);
+        if !entering.entered {
+            self.outputs.push_back(Output::Entered(id));
+        }
+        candidate.lease_time = Some(campaign.lease_time());
+        candidate.stage = Stage::Running(Box::new(campaign));
+        let warning = self.flaw.clone().map(|flaw| Event::Warning(Warning::Store(flaw)));
+        self.outputs.push_back(candidate.report(id, warning.into_iter().collect()));
+        self.deliveries.push_back((id, campaign::Input::Health(candidate.healthy)));
+        if let Some(since) = self.watch.since() {
+            self.deliveries.push_back((id, campaign::Input::Watching { since }));
+        }
+        self.deliveries.push_back((id, campaign::Input::Campaign));
+    }
+
+    /// The campaign cannot begin at present: it is refused where its caller waits for it to enter, and tried again
+    /// otherwise.
+    fn not_begun(&mut self, id: CampaignId, refusal: Refusal) {
+        let Some(candidate) = self.candidates.get_mut(&id) else { return };
+        let Stage::Entering(entering) = &mut candidate.stage else { return };
+        let can_wait = matches!(&refusal, Refusal::Store(fault) if fault.kind == FaultKind::Unreachable);
+        if !entering.entered {
+            if !can_wait || entering.enter.fail_fast {
+                self.forget(id);
+                return self.outputs.push_back(Output::Refused(id, refusal));
+            }
+            entering.entered = true;
+            self.outputs.push_back(Output::Entered(id));
+        }
+        let (wait, fault) = match refusal {
+            Refusal::Store(fault) => {
+                let wait = doubled(FIRST_WAIT, entering.failures, LONGEST_WAIT);
+                entering.failures = entering.failures.saturating_add(1);
+                (wait, fault)
+            }
+            Refusal::Settings(invalid) => {
+                (LONGEST_WAIT, Fault { kind: FaultKind::Broken, detail: invalid.to_string() })
+            }
+        };
+        self.timers.set(Timer::Enter(id), self.now + wait);
+        let warning = Warning::Store(fault);
+        if entering.reported.as_ref() != Some(&warning) {
+            entering.reported = Some(warning.clone());
+            self.outputs.push_back(candidate.report(id, vec![Event::Warning(warning)]));
+        }
+    }
+
+    pub(super) fn command(&mut self, id: CampaignId, command: Command) {
+        let Some(candidate) = self.candidates.get_mut(&id) else { return };
+        if let Command::Health(healthy) = command {
+            candidate.healthy = healthy;
+        }
+        match (&candidate.stage, command) {
+            (Stage::Running(_), command) => self.deliveries.push_back((id, command.into())),
+            (Stage::Entering(_), Command::Close) => self.end(id),
+            (Stage::Entering(_), _) => {}
+        }
+    }
+
+    pub(super) fn requested(&mut self, id: CampaignId, revision: Revision, request: &Request) {
+        let Some(candidate) = self.candidates.get_mut(&id) else { return };
+        let Stage::Running(campaign) = &candidate.stage else { return };
+        let (accepted, input) = match request {
+            Request::HandOver { leader, successor } => {
+                if campaign.nonce() != *leader || candidate.hand_over.replace(revision) == Some(revision) {
+                    return;
+                }
+                let holds = matches!(campaign.state(), State::Leading | State::Holding);
+                let accepted = holds && check_name(successor).is_ok() && campaign.name() != successor;
+                (accepted, campaign::Input::HandOver(successor.clone()))
+            }
+            Request::AcceptReset { seen, incarnation } => {
+                let is_new = candidate.acceptance.replace(revision) != Some(revision);
+                let is_named = candidate.barred_by.is_some_and(|barred_by| barred_by <= *seen);
+                let present = self.info.map(|info| info.incarnation);
+                let accepted = is_new && is_named && present == Some(*incarnation);
+                if accepted {
+                    candidate.barred_by = None;
+                }
+                (accepted, campaign::Input::Accept)
+            }
+        };
+        self.outputs.push_back(Output::Considered { id, request: request.clone(), accepted });
+        if accepted {
+            self.deliveries.push_back((id, input));
+        }
+    }
+
+    fn forget(&mut self, id: CampaignId) {
+        self.timers.forget(id);
+        self.inspection.forget(id);
+        let Some(candidate) = self.candidates.remove(&id) else { return };
+        if let Some(campaigns) = self.elections.get_mut(&candidate.election) {
+            campaigns.retain(|other| *other != id);
+            if campaigns.is_empty() {
+                self.elections.remove(&candidate.election);
+            }
+        }
+        if candidate.campaigning {
+            self.outputs.push_back(Output::Campaigning(id, false));
+            self.register();
+        }
+    }
+
+    pub(super) fn end(&mut self, id: CampaignId) {
+        self.forget(id);
+        self.outputs.push_back(Output::Closed(id));
+    }
+}

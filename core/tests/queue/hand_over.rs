@@ -1,0 +1,134 @@
+//! Handing over to a named successor, and stepping behind.
+
+use incumbent_core::Revision;
+use incumbent_core::queue::{Change, Failure, Input, Outcome, Timer};
+
+use crate::harness::*;
+
+#[test]
+fn a_successor_that_is_next_is_released_to() {
+    let mut bench = Bench::leader();
+    assert_eq!(bench.give(Input::HandOver("b".into())), ["keep alive A1 B"]);
+    assert_eq!(bench.kept(), ["read A1 and all"]);
+    let snapshot = bench.snapshot().ours(11, "b");
+    assert_eq!(bench.read(snapshot), ["draining HANDED_OVER", "state DRAINING"]);
+    assert_eq!(bench.give(Input::Drained), ["lost 10 HANDED_OVER", "leave 2 A1@10", "state RELEASING"]);
+}
+
+#[test]
+fn a_successor_behind_candidates_of_ours_is_named_and_the_leader_goes_on_leading() {
+    let mut bench = Bench::leader();
+    bench.give(Input::HandOver("c".into()));
+    assert_eq!(bench.prove(|snapshot| snapshot.ours(11, "b").ours(12, "c")), ["name 2 A1@10 c"]);
+    bench.wrote(2, Outcome::Applied { revision: Revision(50) });
+    assert!(bench.leads());
+    // b steps behind; the watch shows its keys removed.
+    assert_eq!(bench.released(11), ["keep alive A1 B"]);
+    let outputs = bench.prove(|snapshot| snapshot.ours(12, "c").ours(51, "b"));
+    assert_eq!(outputs, ["draining HANDED_OVER", "state DRAINING"]);
+}
+
+#[test]
+fn a_foreign_candidate_before_the_successor_refuses_the_hand_over() {
+    let mut bench = Bench::leader();
+    bench.give(Input::HandOver("c".into()));
+    let outputs = bench.prove(|snapshot| snapshot.foreign(11, "go").ours(12, "c"));
+    assert_eq!(outputs, ["not next c after go"]);
+    assert!(bench.leads());
+}
+
+#[test]
+fn a_successor_that_is_foreign_or_absent_refuses_the_hand_over() {
+    let mut bench = Bench::leader();
+    bench.give(Input::HandOver("go".into()));
+    assert_eq!(bench.prove(|snapshot| snapshot.foreign(11, "go")), ["not next go"]);
+    bench.give(Input::HandOver("c".into()));
+    assert_eq!(bench.prove(|snapshot| snapshot), ["not next c"]);
+    assert!(bench.leads());
+}
+
+#[test]
+fn a_hand_over_that_takes_longer_than_a_drain_is_given_up_and_the_term_goes_on() {
+    let mut bench = Bench::leader();
+    bench.give(Input::HandOver("c".into()));
+    bench.prove(|snapshot| snapshot.ours(11, "b").ours(12, "c"));
+    bench.wrote(2, Outcome::Applied { revision: Revision(50) });
+    bench.sleep(secs(10));
+    let outputs = bench.tick();
+    assert_eq!(outputs, ["not next c", "name 3 A1@10 nobody", "keep alive A1 B"]);
+    assert!(bench.leads());
+}
+
+#[test]
+fn a_companion_ahead_of_the_successor_whose_place_is_gone_holds_the_hand_over_back() {
+    let mut bench = Bench::leader();
+    bench.give(Input::HandOver("c".into()));
+    let outputs = bench.prove(|snapshot| snapshot.companion(11).ours(12, "c"));
+    assert_eq!(outputs, ["name 2 A1@10 c"]);
+}
+
+/// A candidate between the leader, which names a successor, and that one.
+fn stepping() -> Bench {
+    let mut bench = Bench::waiting();
+    let rewritten =
+        Change { revision: Revision(150), rewritten_companions: vec![key(5)], ..Change::default() };
+    assert_eq!(bench.give(Input::Watched(rewritten)), ["keep alive A1 B"]);
+    let outputs = bench.prove(|mut snapshot| {
+        snapshot.revision = Revision(150);
+        snapshot.ours(5, "other").ours(12, "c").naming("c")
+    });
+    assert_eq!(outputs, ["grant A2"]);
+    assert_eq!(bench.granted(2), ["enter 2 A2 B for A1@10"]);
+    bench
+}
+
+#[test]
+fn a_candidate_ahead_of_a_named_successor_steps_behind_in_one_transaction() {
+    let mut bench = stepping();
+    assert_eq!(bench.applied(2, 160), ["keep alive A2 B", "revoke A1"]);
+    assert_eq!(bench.revoked(1), NOTHING);
+}
+
+#[test]
+fn a_candidate_steps_behind_once() {
+    let mut bench = stepping();
+    bench.applied(2, 160);
+    let outputs = bench.prove(|mut snapshot| {
+        snapshot.revision = Revision(170);
+        snapshot.ours(5, "other").naming("c")
+    });
+    assert_eq!(outputs, NOTHING, "the successor is gone");
+}
+
+#[test]
+fn a_step_of_unknown_outcome_leaves_both_places_for_a_third() {
+    let mut bench = stepping();
+    assert_eq!(bench.failed(2, Failure::Unknown), ["revoke A2", "state RELEASING"]);
+    assert_eq!(bench.revoked(2), ["leave 3 A2"]);
+    assert_eq!(bench.removed(3), ["leave 4 A1@10"]);
+    assert_eq!(bench.removed(4), ["revoke A1"]);
+    assert_eq!(bench.revoked(1), ["grant A3", "state ACQUIRING"]);
+}
+
+#[test]
+fn a_step_that_was_not_made_leaves_the_place() {
+    let mut bench = stepping();
+    assert_eq!(bench.failed(2, Failure::Busy), ["revoke A2"]);
+    assert_eq!(bench.wake().map(|(timer, _)| timer), Some(Timer::Remove));
+}
+
+#[test]
+fn the_successor_and_candidates_behind_it_stay() {
+    let mut bench = Bench::placed();
+    let outputs = bench.prove(|snapshot| snapshot.ours(5, "other").naming("me"));
+    assert_eq!(outputs, ["leader other"]);
+    let mut bench = Bench::placed();
+    let outputs = bench.prove(|snapshot| snapshot.ours(5, "other").ours(6, "c").naming("c"));
+    assert_eq!(outputs, ["leader other"]);
+}
+
+#[test]
+fn a_candidate_that_does_not_lead_hands_nothing_over() {
+    let mut bench = Bench::waiting();
+    assert_eq!(bench.give(Input::HandOver("b".into())), NOTHING);
+}

@@ -1,0 +1,448 @@
+//! One candidate in a test bench: a clock that is set by hand, inputs given one by one, outputs listed.
+
+use std::time::Duration;
+
+use incumbent_core::campaign::{Event, ReadId, Settings, Warning};
+use incumbent_core::queue::{
+    Action, Campaign, Change, Companion, Failure, Input, KeptAlive, LeaseId, Outcome, Output, Place, Server,
+    Snapshot, Timer, Write,
+};
+use incumbent_core::record::{Attempt, Nonce};
+use incumbent_core::store::{Fault, FaultKind, StoreInfo};
+use incumbent_core::{Incarnation, Instant, Revision};
+
+/// The lease of the bench, and the margin that follows from it: 0.15 s of drift for each of two clocks, 0.25 s of slack.
+pub const T: Duration = Duration::from_secs(30);
+pub const M: Duration = Duration::from_millis(550);
+pub const BIRTH: Incarnation = Incarnation(1_000);
+pub const ME: Nonce = Nonce(0xa);
+/// The lease of the connection's companions.
+pub const B: LeaseId = LeaseId(0xb);
+/// The raft term of the bench's store.
+pub const TERM: u64 = 2;
+/// The creation of the bench's first place.
+pub const R: u64 = 10;
+/// No outputs.
+pub const NOTHING: [&str; 0] = [];
+
+pub const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+pub const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// A server that keeps its leases.
+pub const SERVER: Server = Server { version: Some((3, 7, 3)), shortest: Duration::from_secs(2) };
+/// A server that may revoke live leases.
+pub const OLD_SERVER: Server = Server { version: Some((3, 4, 23)), shortest: Duration::from_secs(2) };
+
+pub fn settings() -> Settings {
+    Settings { splay: Some(Duration::ZERO), lease: Some(T), ..Settings::new("me") }
+}
+
+pub struct Bench {
+    pub campaign: Campaign,
+    pub now: Instant,
+    /// The leases of places, in the order in which they were asked for: A1, A2 …
+    leases: Vec<LeaseId>,
+    /// The lease, creation and companion's lease of the place that a snapshot shows as our own.
+    own: (usize, u64, LeaseId),
+    read: u64,
+    revision: u64,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        Self::with(settings(), SERVER)
+    }
+
+    /// A campaign on a store that has had its birth record for long, one hour after the clock's origin.
+    pub fn with(settings: Settings, server: Server) -> Self {
+        Self::with_info(settings, server, |info| info)
+    }
+
+    pub fn with_info(
+        settings: Settings,
+        server: Server,
+        change: impl FnOnce(StoreInfo) -> StoreInfo,
+    ) -> Self {
+        let now = Instant::ZERO + secs(3600);
+        let info = change(StoreInfo {
+            asked_at: now.before(secs(60)),
+            incarnation: BIRTH,
+            age: None,
+            never_used: false,
+            max_age: None,
+            newest: None,
+        });
+        let campaign =
+            Campaign::new(settings, server, &info, ME, 7, now).expect("settings that fit the store");
+        Self { campaign, now, leases: Vec::new(), own: (1, R, B), read: 0, revision: 100 }
+    }
+
+    /// A candidate that has its leases and sent its transaction, attempt 1.
+    pub fn entering() -> Self {
+        Self::new().enter()
+    }
+
+    fn enter(mut self) -> Self {
+        self.give(Input::Campaign);
+        self.granted(1);
+        self.shared(B);
+        self
+    }
+
+    /// A candidate that has a place and began a round.
+    pub fn placed() -> Self {
+        Self::entering().place()
+    }
+
+    pub fn placed_with(settings: Settings, server: Server) -> Self {
+        Self::with(settings, server).enter().place()
+    }
+
+    fn place(mut self) -> Self {
+        self.applied(1, R);
+        self
+    }
+
+    /// A candidate behind another one of ours, which came at revision 5.
+    pub fn waiting() -> Self {
+        let mut bench = Self::placed();
+        bench.prove(|snapshot| snapshot.ours(5, "other"));
+        bench
+    }
+
+    pub fn leader() -> Self {
+        Self::placed().lead()
+    }
+
+    pub fn leader_with(settings: Settings, server: Server) -> Self {
+        Self::placed_with(settings, server).lead()
+    }
+
+    fn lead(mut self) -> Self {
+        self.prove(|snapshot| snapshot);
+        assert!(self.leads(), "the bench's leader leads");
+        self
+    }
+
+    /// Gives an input now, and lists the outputs up to the wake-up.
+    pub fn give(&mut self, input: Input) -> Vec<String> {
+        self.campaign.handle(self.now, input).expect("an input that keeps the contract");
+        let mut outputs = Vec::new();
+        loop {
+            match self.campaign.poll() {
+                Output::WakeAt(_) => return outputs,
+                output => outputs.push(self.in_short(&output)),
+            }
+        }
+    }
+
+    /// The next wake-up: its timer, and the time until then.
+    pub fn wake(&mut self) -> Option<(Timer, Duration)> {
+        match self.campaign.poll() {
+            Output::WakeAt(wake) => wake.map(|wake| (wake.timer, wake.at.since(self.now))),
+            other => panic!("not drained: {other:?}"),
+        }
+    }
+
+    pub fn tick(&mut self) -> Vec<String> {
+        self.give(Input::Tick)
+    }
+
+    /// Lets time pass without a call, as a stopped process would.
+    pub fn sleep(&mut self, span: Duration) {
+        self.now = self.now + span;
+    }
+
+    /// Sleeps until the campaign's next wake-up, and wakes it.
+    pub fn next(&mut self) -> Vec<String> {
+        let (_, wait) = self.wake().expect("a wake-up");
+        self.sleep(wait);
+        self.tick()
+    }
+
+    pub fn lease(&self, number: usize) -> LeaseId {
+        self.leases[number - 1]
+    }
+
+    pub fn granted(&mut self, number: usize) -> Vec<String> {
+        self.give(Input::Granted { lease: self.lease(number), result: Ok(T) })
+    }
+
+    pub fn not_granted(&mut self, number: usize, failure: Failure) -> Vec<String> {
+        self.give(Input::Granted { lease: self.lease(number), result: Err(failure) })
+    }
+
+    pub fn shared(&mut self, lease: LeaseId) -> Vec<String> {
+        self.own.2 = lease;
+        self.give(Input::Shared { result: Ok(lease) })
+    }
+
+    pub fn wrote(&mut self, attempt: u64, outcome: Outcome) -> Vec<String> {
+        self.give(Input::Wrote { attempt: Attempt(attempt), outcome })
+    }
+
+    /// A transaction was applied; where it created keys, those are our own from now on.
+    pub fn applied(&mut self, attempt: u64, revision: u64) -> Vec<String> {
+        self.own = (self.leases.len(), revision, self.own.2);
+        self.wrote(attempt, Outcome::Applied { revision: Revision(revision) })
+    }
+
+    /// A transaction that deletes was applied.
+    pub fn removed(&mut self, attempt: u64) -> Vec<String> {
+        self.wrote(attempt, Outcome::Applied { revision: Revision(99) })
+    }
+
+    pub fn failed(&mut self, attempt: u64, failure: Failure) -> Vec<String> {
+        self.wrote(attempt, Outcome::Failed(failure))
+    }
+
+    pub fn revoked(&mut self, number: usize) -> Vec<String> {
+        self.give(Input::Revoked { lease: self.lease(number), result: Ok(()) })
+    }
+
+    /// Answers the keep-alive of one lease, sent now.
+    pub fn kept_alive(&mut self, lease: LeaseId, ttl: Duration, raft_term: u64) -> Vec<String> {
+        let result = Ok(KeptAlive { ttl, raft_term });
+        self.give(Input::KeptAlive { lease, sent_at: self.now, result })
+    }
+
+    /// Answers the keep-alives of both leases, sent now.
+    pub fn kept(&mut self) -> Vec<String> {
+        self.kept_as(T, T, TERM)
+    }
+
+    pub fn kept_as(&mut self, place: Duration, companion: Duration, raft_term: u64) -> Vec<String> {
+        let (number, _, shared) = self.own;
+        let mut outputs = self.kept_alive(self.lease(number), place, raft_term);
+        outputs.extend(self.kept_alive(shared, companion, raft_term));
+        outputs
+    }
+
+    /// The store's answer at the next revision: our keys, and no others.
+    pub fn snapshot(&mut self) -> Snapshot {
+        let (number, created, shared) = self.own;
+        self.revision += 1;
+        let key = self.lease(number).to_string();
+        let place = Place {
+            key: key.clone(),
+            created: Revision(created),
+            modified: Revision(created),
+            lease: Some(self.lease(number)),
+            name: "me".into(),
+        };
+        let companion = Companion {
+            key,
+            created: Revision(created),
+            lease: Some(shared),
+            nonce: Some(ME),
+            lease_time: T,
+            successor: None,
+            metadata: Vec::new(),
+        };
+        Snapshot {
+            revision: Revision(self.revision),
+            raft_term: TERM,
+            birth: Some(BIRTH),
+            place: Some(place.clone()),
+            companion: Some(companion.clone()),
+            places: vec![place],
+            companions: vec![companion],
+        }
+    }
+
+    /// Answers the read that was asked for last.
+    pub fn read(&mut self, snapshot: Snapshot) -> Vec<String> {
+        let read = ReadId(self.read);
+        self.give(Input::Read { read, result: Ok(Box::new(snapshot)) })
+    }
+
+    pub fn read_failed(&mut self, failure: Failure) -> Vec<String> {
+        let read = ReadId(self.read);
+        self.give(Input::Read { read, result: Err(failure) })
+    }
+
+    /// Answers the round that is under way; lists what follows its read.
+    pub fn prove(&mut self, change: impl FnOnce(Snapshot) -> Snapshot) -> Vec<String> {
+        self.kept();
+        let snapshot = change(self.snapshot());
+        self.read(snapshot)
+    }
+
+    /// The watch shows that another's place and companion were removed at one revision.
+    pub fn released(&mut self, created: u64) -> Vec<String> {
+        let key = key(created);
+        self.revision += 1;
+        self.give(Input::Watched(Change {
+            revision: Revision(self.revision),
+            removed_places: vec![key.clone()],
+            removed_companions: vec![key],
+            rewritten_companions: Vec::new(),
+        }))
+    }
+
+    /// The watch shows that another's keys were removed, at two revisions.
+    pub fn vanished(&mut self, created: u64) -> Vec<String> {
+        self.revision += 2;
+        let removed = vec![key(created)];
+        let place = Change {
+            revision: Revision(self.revision - 1),
+            removed_places: removed.clone(),
+            ..Change::default()
+        };
+        let companion =
+            Change { revision: Revision(self.revision), removed_companions: removed, ..Change::default() };
+        let mut outputs = self.give(Input::Watched(place));
+        outputs.extend(self.give(Input::Watched(companion)));
+        outputs
+    }
+
+    pub fn leads(&self) -> bool {
+        self.campaign.is_leader(self.now)
+    }
+
+    /// The time left of the lease; `None` where none is held.
+    pub fn remaining(&self) -> Option<Duration> {
+        self.campaign.lease().map(|lease| lease.deadline.since(self.now))
+    }
+
+    fn name_of(&mut self, lease: LeaseId) -> String {
+        if lease.0 < 0x100 {
+            return format!("{lease}").to_uppercase();
+        }
+        let number = self.leases.iter().position(|known| *known == lease).unwrap_or_else(|| {
+            self.leases.push(lease);
+            self.leases.len() - 1
+        });
+        format!("A{}", number + 1)
+    }
+
+    /// An output in a few words, with the parts that matter.
+    fn in_short(&mut self, output: &Output) -> String {
+        match output {
+            Output::Grant { lease, .. } => format!("grant {}", self.name_of(*lease)),
+            Output::Share { gone: None, .. } => "share".into(),
+            Output::Share { gone: Some(gone), .. } => format!("share, not {}", self.name_of(*gone)),
+            Output::KeepAlive { leases: [place, companion] } => {
+                format!("keep alive {} {}", self.name_of(*place), self.name_of(*companion))
+            }
+            Output::Read { read, own, whole } => {
+                self.read = read.0;
+                let own = own.map_or("nothing".into(), |own| self.name_of(own));
+                format!("read {own}{}", if *whole { " and all" } else { "" })
+            }
+            Output::Write(write) => self.write_in_short(write),
+            Output::Revoke { lease } => format!("revoke {}", self.name_of(*lease)),
+            Output::Inspect => "inspect".into(),
+            Output::Reconnect => "reconnect".into(),
+            Output::NotNext { successor, before } => {
+                let before = before.as_ref().map(|name| format!(" after {name}")).unwrap_or_default();
+                format!("not next {successor}{before}")
+            }
+            Output::Event(event) => event_in_short(event),
+            Output::WakeAt(_) => "wake".into(),
+        }
+    }
+
+    fn write_in_short(&mut self, Write { attempt, action }: &Write) -> String {
+        let attempt = attempt.0;
+        match action {
+            Action::Enter { lease, companion, replaces } => {
+                let replaced =
+                    replaces.map(|own| format!(" for {}@{}", self.name_of(own.lease), own.revision.0));
+                format!(
+                    "enter {attempt} {} {}{}",
+                    self.name_of(*lease),
+                    self.name_of(*companion),
+                    replaced.unwrap_or_default()
+                )
+            }
+            Action::Name { own, successor, .. } => {
+                let successor = successor.as_deref().unwrap_or("nobody");
+                format!("name {attempt} {}@{} {successor}", self.name_of(own.lease), own.revision.0)
+            }
+            Action::Leave { lease, revision } => {
+                let at = revision.map(|revision| format!("@{}", revision.0)).unwrap_or_default();
+                format!("leave {attempt} {}{at}", self.name_of(*lease))
+            }
+        }
+    }
+}
+
+/// The key of another candidate that came at `created`.
+pub fn key(created: u64) -> String {
+    format!("{:x}", 0xf000 + created)
+}
+
+/// Other candidates in a snapshot.
+pub trait Others: Sized {
+    /// A candidate of ours that came at `created`.
+    fn ours(self, created: u64, name: &str) -> Self;
+    /// A foreign candidate that came at `created`.
+    fn foreign(self, created: u64, name: &str) -> Self;
+    /// A companion of ours that came at `created`, whose place is gone.
+    fn companion(self, created: u64) -> Self;
+    /// The first companion names this successor.
+    fn naming(self, successor: &str) -> Self;
+}
+
+impl Others for Snapshot {
+    fn ours(self, created: u64, name: &str) -> Self {
+        self.foreign(created, name).companion(created)
+    }
+
+    fn foreign(mut self, created: u64, name: &str) -> Self {
+        self.places.push(Place {
+            key: key(created),
+            created: Revision(created),
+            modified: Revision(created),
+            lease: Some(LeaseId(0xf000 + created)),
+            name: name.into(),
+        });
+        self.places.sort_by_key(|place| place.created);
+        self
+    }
+
+    fn companion(mut self, created: u64) -> Self {
+        self.companions.push(Companion {
+            key: key(created),
+            created: Revision(created),
+            lease: Some(LeaseId(0xee)),
+            nonce: Some(Nonce(created.into())),
+            lease_time: T,
+            successor: None,
+            metadata: Vec::new(),
+        });
+        self.companions.sort_by_key(|companion| companion.created);
+        self
+    }
+
+    fn naming(mut self, successor: &str) -> Self {
+        self.companions[0].successor = Some(successor.into());
+        self
+    }
+}
+
+pub fn fault(kind: FaultKind) -> Failure {
+    Failure::Fault(Fault { kind, detail: "the store says so".into() })
+}
+
+fn event_in_short(event: &Event) -> String {
+    match event {
+        Event::Won(term) => format!("won {}", term.token.sequence.0),
+        Event::Draining { reason, .. } => format!("draining {}", reason.code()),
+        Event::Lost { term, reason } => format!("lost {} {}", term.token.sequence.0, reason.code()),
+        Event::LeaderChanged(leader) => {
+            format!("leader {}", leader.as_ref().map_or("vacant", |leader| leader.name.as_str()))
+        }
+        Event::StateChanged(state) => format!("state {}", state.code()),
+        Event::Warning(Warning::Store(fault)) => format!("warning {:?}", fault.kind),
+        Event::Warning(Warning::StoreReset { barred: true, .. }) => "warning StoreReset, barred".into(),
+        Event::Warning(Warning::StoreReset { barred: false, .. }) => "warning StoreReset".into(),
+        Event::Warning(warning) => format!("warning {}", warning.code()),
+    }
+}

@@ -1,0 +1,241 @@
+//! When a proof is a win.
+
+use incumbent_core::campaign::{Settings, WinDelay};
+use incumbent_core::queue::{Input, Timer};
+
+use crate::harness::*;
+
+#[test]
+fn the_first_in_both_queues_wins_with_the_creation_of_its_place_as_its_token() {
+    let mut bench = Bench::placed();
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 10", "state LEADING"]);
+    let token = bench.campaign.lease().expect("a lease").token;
+    assert_eq!((token.incarnation, token.sequence.0), (BIRTH, R));
+}
+
+#[test]
+fn candidates_behind_change_nothing() {
+    let mut bench = Bench::placed();
+    let outputs = bench.prove(|snapshot| snapshot.ours(11, "other").foreign(12, "go"));
+    assert_eq!(outputs, ["leader me", "won 10", "state LEADING"]);
+}
+
+#[test]
+fn a_foreign_place_ahead_is_waited_for() {
+    let mut bench = Bench::placed();
+    assert_eq!(bench.prove(|snapshot| snapshot.foreign(5, "go")), ["leader go"]);
+    assert!(!bench.leads());
+}
+
+#[test]
+fn a_companion_ahead_whose_place_is_gone_is_waited_for() {
+    let mut bench = Bench::placed();
+    assert_eq!(bench.prove(|snapshot| snapshot.companion(5)), ["leader me"]);
+    assert!(!bench.leads());
+}
+
+#[test]
+fn a_release_of_the_last_one_ahead_begins_a_round_and_that_round_wins() {
+    let mut bench = Bench::waiting();
+    assert_eq!(bench.released(5), ["keep alive A1 B"]);
+    assert!(!bench.leads(), "a watch proves nothing");
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 10", "state LEADING"]);
+}
+
+#[test]
+fn the_disappearance_of_one_of_two_ahead_is_worth_no_round() {
+    let mut bench = Bench::placed();
+    bench.prove(|snapshot| snapshot.ours(5, "other").foreign(6, "go"));
+    assert_eq!(bench.released(5), NOTHING);
+    assert_eq!(bench.vanished(6), ["keep alive A1 B"]);
+}
+
+#[test]
+fn without_a_watch_the_next_round_elects() {
+    let mut bench = Bench::waiting();
+    assert_eq!(bench.wake(), Some((Timer::Round, secs(10))));
+    assert_eq!(bench.next(), ["keep alive A1 B"]);
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 10", "state LEADING"]);
+}
+
+#[test]
+fn after_a_watch_gap_the_whole_queue_is_read() {
+    let mut bench = Bench::waiting();
+    assert_eq!(bench.give(Input::WatchGap), ["keep alive A1 B"]);
+    assert_eq!(bench.kept(), ["read A1 and all"]);
+}
+
+#[test]
+fn a_proof_that_is_over_when_it_comes_wins_nothing() {
+    let mut bench = Bench::placed();
+    // The process is stopped between the keep-alives and the read's answer.
+    bench.kept();
+    bench.sleep(T - M);
+    let snapshot = bench.snapshot();
+    assert_eq!(bench.read(snapshot), ["leader me", "state HOLDING"]);
+    assert!(!bench.leads());
+}
+
+#[test]
+fn a_win_waits_a_lease_after_the_first_sight_of_a_birth_record() {
+    let mut bench = Bench::with_info(settings(), SERVER, |info| incumbent_core::store::StoreInfo {
+        asked_at: info.asked_at + secs(60),
+        ..info
+    });
+    bench.give(Input::Campaign);
+    bench.granted(1);
+    bench.shared(B);
+    bench.applied(1, R);
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
+    for _ in 0..2 {
+        bench.next();
+        assert_eq!(bench.prove(|snapshot| snapshot), NOTHING);
+    }
+    assert_eq!(bench.wake().map(|(timer, _)| timer), Some(Timer::Owed));
+    assert_eq!(bench.next(), ["keep alive A1 B"]);
+    assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
+}
+
+#[test]
+fn a_name_that_was_never_used_owes_nothing() {
+    let mut bench = Bench::with_info(settings(), SERVER, |info| incumbent_core::store::StoreInfo {
+        asked_at: info.asked_at + secs(60),
+        never_used: true,
+        ..info
+    });
+    bench.give(Input::Campaign);
+    bench.granted(1);
+    bench.shared(B);
+    bench.applied(1, R);
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 10", "state LEADING"]);
+}
+
+#[test]
+fn after_another_deleted_our_companion_a_lease_is_owed() {
+    let mut bench = Bench::waiting();
+    bench.next();
+    let lost = bench.prove(|mut snapshot| {
+        (snapshot.place, snapshot.companion) = (None, None);
+        snapshot.places.clear();
+        snapshot.companions.clear();
+        snapshot
+    });
+    assert_eq!(lost, ["leave 2 A1@10", "state RELEASING"]);
+    bench.removed(2);
+    bench.revoked(1);
+    assert_eq!(bench.granted(2), ["enter 3 A2 B"]);
+    bench.applied(3, 20);
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
+    bench.sleep(T);
+    assert_eq!(bench.tick(), ["keep alive A2 B"]);
+    assert_eq!(bench.prove(|snapshot| snapshot), ["won 20", "state LEADING"]);
+}
+
+#[test]
+fn a_companion_that_ran_out_with_its_lease_owes_nothing() {
+    let mut bench = Bench::waiting();
+    bench.next();
+    bench.kept_as(ms(0), ms(0), TERM);
+    let mut snapshot = bench.snapshot();
+    (snapshot.place, snapshot.companion) = (None, None);
+    snapshot.places.clear();
+    snapshot.companions.clear();
+    bench.read(snapshot);
+    bench.removed(2);
+    bench.revoked(1);
+    bench.granted(2);
+    bench.shared(incumbent_core::queue::LeaseId(0xc));
+    bench.applied(3, 20);
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 20", "state LEADING"]);
+}
+
+#[test]
+fn where_a_server_may_revoke_live_leases_a_newcomer_waits_a_lease() {
+    let mut bench = Bench::placed_with(settings(), OLD_SERVER);
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
+    bench.sleep(T);
+    bench.tick();
+    assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
+}
+
+/// A candidate of an old server that waited its lease out behind another of ours.
+fn waiting_on_an_old_server() -> Bench {
+    let mut bench = Bench::placed_with(settings(), OLD_SERVER);
+    bench.prove(|snapshot| snapshot.ours(5, "other"));
+    bench.sleep(T);
+    bench.tick();
+    bench.prove(|snapshot| snapshot.ours(5, "other"));
+    bench
+}
+
+#[test]
+fn where_a_server_may_revoke_live_leases_a_disappearance_that_is_no_release_is_waited_out() {
+    let mut bench = waiting_on_an_old_server();
+    assert_eq!(bench.vanished(5), ["keep alive A1 B"]);
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
+    bench.sleep(T);
+    bench.tick();
+    assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
+}
+
+#[test]
+fn where_a_server_may_revoke_live_leases_a_release_is_waited_for_no_longer() {
+    let mut bench = waiting_on_an_old_server();
+    assert_eq!(bench.released(5), ["keep alive A1 B"]);
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 10", "state LEADING"]);
+}
+
+#[test]
+fn a_release_that_the_watch_shows_after_the_read_ends_the_wait() {
+    let mut bench = waiting_on_an_old_server();
+    bench.next();
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
+    bench.released(5);
+    bench.next();
+    assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
+}
+
+#[test]
+fn one_that_vanished_between_two_reads_is_waited_out_though_it_was_never_first() {
+    let mut bench = Bench::placed_with(settings(), OLD_SERVER);
+    bench.prove(|snapshot| snapshot.ours(4, "x").ours(5, "y").ours(6, "z"));
+    bench.sleep(T);
+    bench.tick();
+    bench.prove(|snapshot| snapshot.ours(4, "x").ours(5, "y").ours(6, "z"));
+    bench.released(4);
+    bench.released(5);
+    bench.next();
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"], "z vanished");
+}
+
+#[test]
+fn a_longer_lease_of_another_candidate_is_what_is_owed() {
+    let mut bench = Bench::placed_with(settings(), OLD_SERVER);
+    bench.prove(|snapshot| {
+        let mut snapshot = snapshot.ours(5, "other");
+        snapshot.companions[0].lease_time = secs(60);
+        snapshot
+    });
+    bench.sleep(secs(60));
+    bench.tick();
+    bench.prove(|snapshot| snapshot.ours(5, "other"));
+    bench.vanished(5);
+    bench.prove(|snapshot| snapshot);
+    bench.sleep(secs(59));
+    bench.tick();
+    assert_eq!(bench.prove(|snapshot| snapshot), NOTHING);
+    bench.sleep(secs(1));
+    bench.tick();
+    assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
+}
+
+#[test]
+fn the_users_win_delay_is_a_floor() {
+    for (win_delay, wait) in [(WinDelay::Cautious, T), (WinDelay::Fixed(secs(4)), secs(4))] {
+        let mut bench = Bench::placed_with(Settings { win_delay, ..settings() }, SERVER);
+        assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
+        bench.sleep(wait);
+        bench.tick();
+        assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
+    }
+}

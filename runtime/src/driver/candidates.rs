@@ -1,0 +1,306 @@
+//! The candidates of a driver: their entry, the commands of their handles, what is reported to them, and their log lines.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime};
+
+use incumbent_core::campaign::{self, Event, Identity, InvalidSettings, Lease, State, Warning, check_name};
+use incumbent_core::record::Nonce;
+use incumbent_core::session::{self, CampaignId, Input, Refusal};
+use incumbent_core::store::FaultKind;
+use incumbent_core::{Instant, Token};
+
+use super::{Command, CommandSink, Driver, Enter, Reply, in_flight};
+use crate::candidate_state::CandidateState;
+use crate::store::registry::Registration;
+use crate::{Error, ErrorKind, Result};
+
+/// A candidate, from when it enters until its handlers have returned: its handles, and the callers that wait for it.
+pub(super) struct CandidateEntry {
+    pub(super) shared: Arc<CandidateState>,
+    commands: Weak<dyn CommandSink>,
+    /// Answered once the campaign has entered, or was refused.
+    reply: Option<Reply>,
+    /// The last term that was led.
+    term: Option<Token>,
+    /// The channel through which a dropped candidate's work reports its end.
+    kept_commands: Option<Arc<dyn CommandSink>>,
+    /// The health that the candidate or its health check reported.
+    is_well: bool,
+    /// The watched event loop responds.
+    loop_responds: bool,
+    /// Answered once the candidate neither drains nor releases.
+    leaving: Vec<Reply>,
+    /// Answered once the campaign is over and its handlers have returned.
+    closing: Vec<Reply>,
+}
+
+impl CandidateEntry {
+    fn new(enter: Enter) -> Self {
+        Self {
+            shared: enter.shared,
+            commands: enter.commands,
+            reply: Some(enter.reply),
+            term: None,
+            kept_commands: None,
+            is_well: true,
+            loop_responds: true,
+            leaving: Vec::new(),
+            closing: Vec::new(),
+        }
+    }
+
+    /// The campaign has entered: answers its caller.
+    pub(super) fn entered(&mut self) {
+        if let Some(reply) = self.reply.take() {
+            // A caller that is gone has dropped its candidate, and the driver receives that as a command.
+            let _ = reply.send(Ok(()));
+        }
+    }
+
+    /// Whether the candidate is healthy by its own report and by its event loop.
+    fn is_healthy(&self) -> bool {
+        self.is_well && self.loop_responds
+    }
+
+    /// Answers the callers that wait for a leave, once it is done.
+    fn answer_leaves(&mut self, state: State) {
+        if !matches!(state, State::Draining | State::Releasing) {
+            self.leaving.drain(..).for_each(|reply| drop(reply.send(Ok(()))));
+        }
+    }
+
+    /// Ends the campaign, for the handles too.
+    pub(super) fn end(&mut self) {
+        self.reply = None;
+        self.kept_commands = None;
+        self.shared.end(campaign::Reason::Closed);
+    }
+}
+
+impl Driver {
+    pub(super) fn enter(&mut self, enter: Enter) {
+        match self.admit(&enter) {
+            Ok(admitted) => {
+                self.candidates.insert(enter.id, CandidateEntry::new(enter));
+                self.feed(Input::Enter(Box::new(admitted)));
+            }
+            // A caller that is gone needs no answer.
+            Err(error) => drop(enter.reply.send(Err(error))),
+        }
+    }
+
+    fn admit(&self, enter: &Enter) -> Result<session::Enter> {
+        if self.closing.is_some() {
+            let message = "the store is closing; open it again with `Store::open`";
+            return Err(Error::new(ErrorKind::Closed, message));
+        }
+        let election = Arc::clone(&enter.shared.election);
+        self.check_election(&election)?;
+        self.store.adapter.check_name(&enter.shared.candidate)?;
+        let settings = enter.options.settings();
+        let (nonce, seed) = draw(&settings.name, &election, self.clock.now())?;
+        Ok(session::Enter { id: enter.id, election, settings, nonce, seed, fail_fast: self.fail_fast })
+    }
+
+    pub(super) fn command(&mut self, id: CampaignId, command: Command) {
+        // Where the campaign is gone, a waiting caller sees its answer dropped.
+        let Some(entry) = self.candidates.get_mut(&id) else { return };
+        let campaign = self.session.campaign(id);
+        let token = campaign.and_then(|campaign| campaign.lease()).map(|lease| lease.token);
+        let (command, leave) = match command {
+            Command::Resign(leave) => (session::Command::Resign, Some(leave)),
+            Command::HandOver(to, leave) => {
+                let rules = || {
+                    check_name(&to).map_err(|refused| Error::new(ErrorKind::InvalidName, refused.to_string()))
+                };
+                if let Err(error) = self.store.adapter.check_name(&to).and_then(|()| rules()) {
+                    return leave.refuse(&error);
+                }
+                if campaign.is_none_or(|campaign| campaign.state() != State::Leading) {
+                    return leave.refuse(&Error::new(ErrorKind::NotLeader, "only the leader can hand over"));
+                }
+                (session::Command::HandOver(to), Some(leave))
+            }
+            Command::Close(leave) => {
+                entry.closing.push(leave.done);
+                self.close_campaign(id);
+                // Not before the drain was reported: a caller inside the drained work looks for it.
+                let _ = leave.begun.send(Ok(()));
+                return;
+            }
+            Command::Abandon(commands) => {
+                entry.kept_commands = Some(commands);
+                (session::Command::Close, None)
+            }
+            Command::Health(is_well) => {
+                entry.is_well = is_well;
+                (session::Command::Health(entry.is_healthy()), None)
+            }
+            Command::LoopResponds(responds) => {
+                entry.loop_responds = responds;
+                (session::Command::Health(entry.is_healthy()), None)
+            }
+            Command::AcceptReset => (session::Command::Accept, None),
+            Command::Drained(of) if entry.term == Some(of) => (session::Command::Drained, None),
+            Command::HandlerFailed(of) if token == Some(of) => (session::Command::HandlerFailed, None),
+            // For a term that is over.
+            Command::Drained(_) | Command::HandlerFailed(_) => return,
+        };
+        self.feed(Input::Command { id, command });
+        if let Some(leave) = leave
+            && let Some(entry) = self.candidates.get_mut(&id)
+        {
+            // A caller that no longer waits needs no answer.
+            let _ = leave.begun.send(Ok(()));
+            entry.leaving.push(leave.done);
+            entry.answer_leaves(state(&self.session, id));
+        }
+    }
+
+    pub(super) fn close_campaign(&mut self, id: CampaignId) {
+        self.feed(Input::Command { id, command: session::Command::Close });
+    }
+
+    /// Publishes the lease of a campaign, and then its events. Returns whether the work of a term that drains, or is
+    /// over, has ended.
+    pub(super) fn report(
+        &mut self,
+        id: CampaignId,
+        lease: Option<Lease>,
+        lease_time: Option<Duration>,
+        events: Vec<Event>,
+    ) -> bool {
+        let Some(entry) = self.candidates.get_mut(&id) else { return false };
+        if let Some(lease_time) = lease_time {
+            entry.shared.set_lease_time(lease_time);
+        }
+        entry.term = lease.map(|lease| lease.token).or(entry.term);
+        events.iter().for_each(|event| log_event(&entry.shared, event));
+        let work_ended = entry.shared.update(lease, events, &entry.commands);
+        entry.answer_leaves(state(&self.session, id));
+        work_ended
+    }
+
+    /// Registers or removes a candidate.
+    pub(super) fn register(&mut self, id: CampaignId, stands: bool) {
+        if !stands {
+            return self.roll.leave(id);
+        }
+        let Some(entry) = self.candidates.get(&id) else { return };
+        let (election, name) = (Arc::clone(&entry.shared.election), entry.shared.candidate.clone());
+        let nonce = self.session.campaign(id).map(|campaign| campaign.nonce());
+        self.roll.enter(id, Registration { election, name, nonce, since: self.clock.now() });
+    }
+
+    /// The campaign did not enter: answers its caller.
+    pub(super) fn refused(&mut self, id: CampaignId, refusal: Refusal) {
+        let reply = self.candidates.get_mut(&id).and_then(|entry| entry.reply.take());
+        if let Some(reply) = reply {
+            let _ = reply.send(Err(match refusal {
+                Refusal::Settings(invalid) => Error::new(ErrorKind::InvalidSetting, invalid.to_string()),
+                Refusal::Store(fault) => in_flight::error(fault),
+            }));
+        }
+        self.end(id);
+    }
+
+    /// Ends a campaign; it is forgotten as soon as its handlers have returned.
+    pub(super) fn end(&mut self, id: CampaignId) {
+        let Some(entry) = self.candidates.get_mut(&id) else { return };
+        entry.end();
+        entry.answer_leaves(State::Closed);
+        self.in_flight.push(self.store.await_handlers(id, entry.shared.tasks.clone()));
+    }
+
+    /// The campaign is over and its handlers have returned: answers the callers that wait for it.
+    pub(super) fn forget(&mut self, id: CampaignId) {
+        if let Some(entry) = self.candidates.remove(&id) {
+            entry.closing.into_iter().for_each(|reply| drop(reply.send(Ok(()))));
+        }
+    }
+
+    /// Logs an operator's request, which the campaign does or does not accept.
+    pub(super) fn considered(&self, id: CampaignId, request: &session::Request, accepted: bool) {
+        if let Some(entry) = self.candidates.get(&id) {
+            log_request(&entry.shared, request, accepted);
+        }
+    }
+}
+
+/// The state of a campaign; one that has not begun, or is over, neither drains nor releases.
+fn state(session: &session::Session, id: CampaignId) -> State {
+    session.campaign(id).map_or(State::Idle, |campaign| campaign.state())
+}
+
+const NO_RANDOM_NUMBERS: &str = "the operating system gives no random numbers, which a campaign needs";
+
+/// A campaign's nonce and the seed of its random choices. The numbers are the operating system's; the process id and
+/// the time of day distinguish two machines that were cloned with the state of their random generators.
+pub(super) fn draw(name: &str, key: &str, now: Instant) -> Result<(Nonce, u64)> {
+    let mut drawn = [0; 3];
+    for number in &mut drawn {
+        *number = getrandom::u64()
+            .map_err(|error| Error::new(ErrorKind::Broken, NO_RANDOM_NUMBERS).caused_by(error))?;
+    }
+    // Cut to its low 64 bits, which are those that differ. A clock before 1970 counts as zero.
+    let today =
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |today| today.as_nanos() as u64);
+    let process = [u64::from(std::process::id()), today];
+    let refused = |invalid: InvalidSettings| Error::new(ErrorKind::InvalidSetting, invalid.to_string());
+    campaign::draw(drawn, Identity { name, key, now, process: &process }).map_err(refused)
+}
+
+/// Logs an event. Levels: error, a person must act; warn, a promise is at risk; info, a term begins or ends; debug, a
+/// decision; trace, a message. A healthy candidate that waits logs nothing above debug.
+fn log_event(shared: &CandidateState, event: &Event) {
+    let (election, candidate) = (&*shared.election, &*shared.candidate);
+    match event {
+        Event::Won(term) => tracing::info!(election, candidate, term = %term.token, "won"),
+        Event::Draining { term, reason, .. } => {
+            tracing::debug!(election, candidate, term = %term.token, "draining: {reason}");
+        }
+        Event::Lost { term, reason } => {
+            tracing::info!(election, candidate, term = %term.token, "lost: {reason}");
+        }
+        Event::LeaderChanged(Some(leader)) => {
+            tracing::debug!(election, candidate, leader = leader.name, "the leader changed");
+        }
+        Event::LeaderChanged(None) => tracing::debug!(election, candidate, "the election is vacant"),
+        Event::StateChanged(state) => {
+            tracing::debug!(election, candidate, state = state.code(), "campaigning")
+        }
+        Event::Warning(warning) if needs_a_person(warning) => {
+            tracing::error!(election, candidate, "{warning}");
+        }
+        Event::Warning(warning) => tracing::warn!(election, candidate, "{warning}"),
+    }
+}
+
+fn log_request(shared: &CandidateState, request: &session::Request, accepted: bool) {
+    let (election, candidate) = (&*shared.election, &*shared.candidate);
+    match (request, accepted) {
+        (session::Request::HandOver { successor, .. }, true) => {
+            tracing::info!(election, candidate, to = successor, "hands over, as an operator asks");
+        }
+        (session::Request::HandOver { .. }, false) => {
+            tracing::debug!(election, candidate, "an operator's request to hand over means nothing here");
+        }
+        (session::Request::AcceptReset { seen, .. }, true) => {
+            tracing::warn!(election, candidate, %seen, "tokens start again below this one, as an operator accepts");
+        }
+        (session::Request::AcceptReset { seen, .. }, false) => {
+            tracing::debug!(election, candidate, %seen, "an operator's acceptance of a reset is not about this one");
+        }
+    }
+}
+
+/// Whether the condition lasts until a person acts.
+fn needs_a_person(warning: &Warning) -> bool {
+    match warning {
+        Warning::Store(fault) => fault.kind != FaultKind::Unreachable,
+        Warning::StoreReset { barred, .. } => *barred,
+        Warning::MaxAgeChanged { to, .. } => to.is_none(),
+        Warning::NotExpiring { .. } | Warning::NotARecord { .. } | Warning::SameNonce { .. } => true,
+        Warning::SameName { .. } | Warning::ShortLease { .. } | Warning::MarkersMislead => false,
+    }
+}

@@ -1,0 +1,138 @@
+//! Starts a driver: its thread, its store, and the events of the store's connection.
+
+#[cfg(feature = "nats")]
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use incumbent_core::store::Capabilities;
+use tokio::sync::oneshot;
+
+use super::in_flight::within;
+use super::request::DriverHandle;
+#[cfg(feature = "nats")]
+use super::request::Request;
+use super::{Driver, FLUSH_LIMIT};
+use crate::clock::Clock;
+use crate::notifier::{Notifier, WriteListener};
+#[cfg(feature = "nats")]
+use crate::store::nats::ConnectionEvent;
+use crate::store::{Adapter, StoreSettings};
+use crate::{Error, ErrorKind, Result};
+
+/// A store to open.
+pub(crate) struct Opening {
+    pub(crate) settings: StoreSettings,
+    pub(crate) clock: Clock,
+    pub(crate) fail_fast: bool,
+    pub(crate) write_listener: WriteListener,
+}
+
+/// Opens a store on a thread of its own, and runs a driver for it there.
+pub(crate) async fn open(opening: Opening) -> Result<(DriverHandle, Capabilities)> {
+    let (mut ready, opened) = oneshot::channel();
+    let notifier = Notifier::new();
+    on_own_thread(notifier.clone(), async move {
+        let (handle, requests) = DriverHandle::new();
+        let Opening { settings, clock, fail_fast, write_listener } = opening;
+        let settings = with_connection_events(settings, &handle, &notifier);
+        let adapter = tokio::select! {
+            adapter = settings.open(&clock) => adapter,
+            // The caller has stopped waiting.
+            () = ready.closed() => return,
+        };
+        let adapter = match adapter {
+            Ok(adapter) => adapter,
+            Err(error) => {
+                // The caller may end the program with this error, so flush the log lines that belong to it.
+                within(clock, FLUSH_LIMIT, notifier.flush()).await;
+                return drop(ready.send(Err(error)));
+            }
+        };
+        let capabilities = adapter.capabilities();
+        let driver = Driver::new(adapter, clock, fail_fast, write_listener, notifier, requests);
+        // If the caller has stopped waiting meanwhile, the only handle of the driver is dropped with the answer.
+        drop(ready.send(Ok((handle, capabilities))));
+        driver.run().await;
+    })?;
+    opened.await.map_err(|_| {
+        Error::new(ErrorKind::Broken, "the store's thread ended while it was opening the store")
+    })?
+}
+
+/// Runs a driver for a store that is open already, on a thread of its own.
+pub(crate) fn start(
+    adapter: Box<dyn Adapter>,
+    clock: Clock,
+    fail_fast: bool,
+    write_listener: WriteListener,
+) -> Result<DriverHandle> {
+    let (handle, requests) = DriverHandle::new();
+    let notifier = Notifier::new();
+    on_own_thread(notifier.clone(), async move {
+        Driver::new(adapter, clock, fail_fast, write_listener, notifier, requests).run().await;
+    })?;
+    Ok(handle)
+}
+
+fn on_own_thread(notifier: Notifier, work: impl Future<Output = ()> + Send + 'static) -> Result<()> {
+    let refused = |error| {
+        let message = "the operating system refuses a thread for the store; raise the limit of threads";
+        Error::new(ErrorKind::Broken, message).caused_by(error)
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(refused)?;
+    let thread = std::thread::Builder::new().name("incumbent".into());
+    let run = move || {
+        let _relay = notifier.relay_logs();
+        drop(notifier);
+        runtime.block_on(work);
+        // Work that an adapter still has on a blocking thread is not waited for.
+        runtime.shutdown_background();
+    };
+    thread.spawn(run).map_err(refused).map(drop)
+}
+
+/// Adds the driver's listener for the events of the connection, where the store has any.
+fn with_connection_events(
+    settings: StoreSettings,
+    driver: &DriverHandle,
+    notifier: &Notifier,
+) -> StoreSettings {
+    match settings {
+        #[cfg(feature = "nats")]
+        StoreSettings::Nats(settings) => {
+            StoreSettings::Nats(Box::new(settings.notified_by(notifier.clone(), listener(driver))))
+        }
+        settings => {
+            let _ = (driver, notifier);
+            settings
+        }
+    }
+}
+
+/// Reports every connection to the driver, and logs the other events. Does not keep the driver alive.
+#[cfg(feature = "nats")]
+fn listener(driver: &DriverHandle) -> impl Fn(ConnectionEvent) + Send + Sync + use<> {
+    let driver = driver.sender.as_ref().map(|sender| sender.downgrade());
+    let failing = AtomicBool::new(false);
+    move |event| match event {
+        ConnectionEvent::Connected { .. } => {
+            failing.store(false, Ordering::Relaxed);
+            if let Some(driver) = driver.as_ref().and_then(|driver| driver.upgrade()) {
+                // A driver that has ended needs no connection.
+                let _ = driver.send(Request::Connected);
+            }
+        }
+        ConnectionEvent::Disconnected => tracing::debug!("the connection to the store is gone"),
+        ConnectionEvent::ServerLeaving => tracing::debug!("the store's server will shut down soon"),
+        // One line for each outage, not for each attempt.
+        ConnectionEvent::Failed { detail } if !failing.swap(true, Ordering::Relaxed) => {
+            tracing::warn!("the store cannot be reached, and is tried again: {detail}");
+        }
+        ConnectionEvent::Failed { detail } => tracing::debug!("the store cannot be reached: {detail}"),
+        ConnectionEvent::NotAuthorized { detail } => {
+            tracing::error!("the store does not accept these credentials: {detail}");
+        }
+        ConnectionEvent::NotPermitted { action, subject } => {
+            tracing::error!("a permission is missing: allow {action:?} on {subject:?}");
+        }
+    }
+}

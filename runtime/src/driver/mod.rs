@@ -1,0 +1,325 @@
+//! One thread, one connection and one watch for a store, however many elections run on it.
+//!
+//! ```text
+//!   handles: Store, Candidate, Term, Observer            user's runtime
+//!      │ requests (never wait)        ▲ deadline, events, observations (never wait)
+//! ─────▼──────────────────────────────┴─────────────────────────────────────────────
+//!   Driver::run ── one Session, a Campaign a candidate       the store's own thread
+//!      │   ▲    (incumbent-core: decides everything)
+//!      ▼   │
+//!   requests: writes, reads, one inspection, one reconnection, one watch
+//!      ▼   │
+//!   Adapter (memory, SQLite, NATS …)
+//!      │ log lines, what listeners are called with (never wait)
+//! ─────▼────────────────────────────────────────────────────────────────────────────
+//!   Notifier: the user's log subscriber and listeners     a thread of their own
+//! ```
+//!
+//! The store has its own thread for one reason: nothing that runs on the user's runtime, such as a handler that blocks
+//! its thread, may delay a renewal. So the code of users does not run here: handlers and the work of a term run on their
+//! runtime, log subscribers and listeners on the thread of the [`Notifier`](crate::notifier). This thread calls only the
+//! wakers of their runtime, and their adapter where they bring one. A forked child inherits no thread, so it has no driver
+//! and sends nothing.
+//!
+//! Tokio's timers do not count the time a machine is suspended, so the driver sleeps a second at most
+//! ([`Clock::sleep_until`](crate::Clock::sleep_until)): the loss of a lease that ran out meanwhile is reported within a
+//! second of the resume. `is_leader` has been right since the resume itself, because it trusts no timer.
+
+mod candidates;
+mod connection;
+mod in_flight;
+mod observed;
+mod queries;
+mod request;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::{BoxStream, FuturesUnordered};
+use incumbent_core::Instant;
+use incumbent_core::session::{self, CampaignId, Input, Output, Session};
+use tokio::sync::mpsc;
+
+pub(crate) use self::connection::{Opening, open, start};
+pub(crate) use self::request::{
+    CampaignHandle, Command, CommandSink, DriverHandle, Enter, LeaveReplies, Reply, Request,
+};
+
+use self::candidates::CandidateEntry;
+use self::in_flight::{Done, InFlight, StoreRequests, within};
+use self::observed::{Checks, ObservedElection};
+use crate::clock::Clock;
+use crate::notifier::{Notifier, WriteListener};
+use crate::store::{Adapter, Registry, WatchEvent};
+
+/// The time limit for closing the connection.
+const CLOSE_LIMIT: Duration = Duration::from_secs(2);
+/// The time, within that limit, for notifying other processes that none of their candidates is here any more.
+const DEREGISTER_LIMIT: Duration = Duration::from_secs(1);
+/// The time for log subscribers and listeners to receive what is still queued.
+const FLUSH_LIMIT: Duration = Duration::from_secs(1);
+
+/// Carries out the outputs of a store's session, and serves its observers.
+struct Driver {
+    clock: Clock,
+    fail_fast: bool,
+    store: StoreRequests,
+    requests: mpsc::UnboundedReceiver<Request>,
+    session: Session,
+    /// The next wake-up that the session asked for.
+    wake: Option<Instant>,
+    candidates: HashMap<CampaignId, CandidateEntry>,
+    /// The elections that have observers.
+    observed: HashMap<Arc<str>, ObservedElection>,
+    /// The times at which keys are read again for their observers.
+    checks: Checks,
+    in_flight: FuturesUnordered<InFlight>,
+    /// The number of the newest watch.
+    watch: u64,
+    /// The changes of that watch, once it has begun.
+    watched: Option<BoxStream<'static, WatchEvent>>,
+    /// The registered candidates.
+    roll: Registry,
+    /// Every handle was dropped, so no request will come.
+    handles_dropped: bool,
+    /// The store is closing; answered once it is closed.
+    closing: Option<Vec<Reply>>,
+}
+
+impl Driver {
+    fn new(
+        adapter: Box<dyn Adapter>,
+        clock: Clock,
+        fail_fast: bool,
+        write_listener: WriteListener,
+        notifier: Notifier,
+        requests: mpsc::UnboundedReceiver<Request>,
+    ) -> Self {
+        let session = Session::new(adapter.capabilities());
+        Self {
+            fail_fast,
+            store: StoreRequests { adapter: adapter.into(), clock: clock.clone(), write_listener, notifier },
+            roll: Registry::new(&clock),
+            clock,
+            requests,
+            session,
+            wake: None,
+            candidates: HashMap::new(),
+            observed: HashMap::new(),
+            checks: Checks::default(),
+            in_flight: FuturesUnordered::new(),
+            watch: 0,
+            watched: None,
+            handles_dropped: false,
+            closing: None,
+        }
+    }
+
+    /// Runs until the store is closed and every campaign is over.
+    async fn run(mut self) {
+        while self.closing.is_none() || !self.candidates.is_empty() {
+            let wake = [self.wake, self.checks.next()].into_iter().flatten().min();
+            tokio::select! {
+                request = self.requests.recv(), if !self.handles_dropped => self.request(request),
+                Some(done) = self.in_flight.next() => self.done(done),
+                event = next(&mut self.watched) => self.watched(event),
+                () = sleep(&self.clock, wake) => {}
+            }
+            // Checked in every turn, so that a flood of other work does not delay a timer; and each
+            // only once, so that no timer delays other work.
+            let now = self.clock.now();
+            if self.wake.is_some_and(|wake| wake <= now) {
+                self.feed(Input::Tick);
+            }
+            for key in self.checks.take_due(now) {
+                self.read_for_observers(&key);
+            }
+        }
+        self.finish().await;
+    }
+
+    async fn finish(mut self) {
+        self.end_observers();
+        let adapter = Arc::clone(&self.store.adapter);
+        let until = self.clock.now() + CLOSE_LIMIT;
+        let (roll, registered) = (self.roll.clone(), self.session.is_registered());
+        let close = async {
+            if !registered {
+                // A failed notice to other processes is neither an error nor a reason to delay closing.
+                let _ = within(self.clock.clone(), DEREGISTER_LIMIT, adapter.register(&roll)).await;
+            }
+            adapter.close().await;
+        };
+        tokio::select! {
+            () = close => {}
+            () = self.clock.sleep_until(until) => {}
+        }
+        // Flush the log before a caller goes on, perhaps to end the program.
+        within(self.clock.clone(), FLUSH_LIMIT, self.store.notifier.flush()).await;
+        for waiter in self.closing.take().into_iter().flatten() {
+            let _ = waiter.send(Ok(()));
+        }
+    }
+
+    fn request(&mut self, request: Option<Request>) {
+        match request {
+            Some(Request::Enter(enter)) => self.enter(*enter),
+            Some(Request::Command(id, command)) => self.command(id, command),
+            Some(Request::Observe { election, queue, reply }) => self.observe(election, queue, reply),
+            Some(Request::Entry { election, reply }) => self.entry(election, reply),
+            Some(Request::EntryInfo { election, reply }) => self.entry_info(election, reply),
+            Some(Request::List { reply }) => self.list(reply),
+            Some(Request::Candidates { election, reply }) => self.candidates(election, reply),
+            Some(Request::StoreInfo { reply }) => self.store_info(reply),
+            #[cfg(feature = "nats")]
+            Some(Request::Connected) => self.feed(Input::Connected),
+            Some(Request::Close(LeaveReplies { begun, done })) => {
+                self.close(Some(done));
+                // Not before the drains were reported. A caller that no longer waits needs no answer.
+                let _ = begun.send(Ok(()));
+            }
+            None => {
+                self.handles_dropped = true;
+                self.close(None);
+            }
+        }
+    }
+
+    fn close(&mut self, waiter: Option<Reply>) {
+        self.closing.get_or_insert_default().extend(waiter);
+        let ids: Vec<_> = self.candidates.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.close_campaign(id));
+    }
+
+    fn done(&mut self, done: Done) {
+        match done {
+            Done::Wrote(id, attempt, outcome) => self.feed(Input::Wrote { id, attempt, outcome }),
+            Done::Read(id, read, result) => self.feed(Input::Read { id, read, result }),
+            Done::Inspected(number, result) => {
+                if result.is_ok() {
+                    self.feed(Input::Flaw(self.store.adapter.flaw()));
+                }
+                self.feed(Input::Inspected { number, result });
+            }
+            Done::Reconnected(true) => self.feed(Input::Reconnected),
+            Done::Reconnected(false) => self.feed(Input::NotReconnected),
+            // A newer watch was started meanwhile.
+            Done::Watching(number, _) if number != self.watch => {}
+            Done::Watching(number, Ok(stream)) => {
+                self.watched = Some(stream);
+                self.feed(Input::Watching { number });
+                // A key that vanished while there was no watch is shown by no watch, so read all of them.
+                let keys: Vec<_> = self.observed.keys().cloned().collect();
+                keys.iter().for_each(|key| self.read_for_observers(key));
+            }
+            Done::Watching(number, Err(fault)) => {
+                tracing::debug!("the store cannot be watched at present: {fault}");
+                self.feed(Input::WatchEnded { number });
+            }
+            Done::ReadForObservers(key, changes, result) => self.observers_read(&key, changes, result),
+            Done::Registered(done) => self.feed(Input::Registered(done)),
+            Done::HandlersReturned(id) => self.forget(id),
+            Done::Answered => {}
+        }
+    }
+
+    fn watched(&mut self, event: Option<WatchEvent>) {
+        let number = self.watch;
+        let Some(WatchEvent { key, entry }) = event else {
+            self.watched = None;
+            return self.feed(Input::WatchEnded { number });
+        };
+        self.observe_entry(&key, &entry);
+        if !self.session.is_contested(&key) {
+            self.operator_request(&key, &entry);
+        }
+        self.feed(Input::Watched { number, election: key, entry });
+    }
+
+    /// Gives an input to the session, and carries out all of its outputs.
+    fn feed(&mut self, input: Input) {
+        let mut input = Some(input);
+        loop {
+            if let Some(input) = input.take()
+                && let Err(misuse) = self.session.handle(self.clock.now(), input)
+            {
+                tracing::error!("a defect of this library, please report it: {misuse}");
+            }
+            match self.session.poll() {
+                Output::WakeAt(wake) => {
+                    self.wake = wake.map(|wake| wake.at);
+                    return;
+                }
+                Output::Report { id, lease, lease_time, events } => {
+                    if self.report(id, lease, lease_time, events) {
+                        input = Some(Input::Command { id, command: session::Command::Drained });
+                    }
+                }
+                output => self.carry_out(output),
+            }
+        }
+    }
+
+    fn carry_out(&mut self, output: Output) {
+        let request = match output {
+            Output::Write { id, write, limit } => {
+                let Some(entry) = self.candidates.get(&id) else { return };
+                self.store.write(id, &entry.shared.election, write, limit)
+            }
+            Output::Read { id, read, limit } => {
+                let Some(entry) = self.candidates.get(&id) else { return };
+                self.store.read(id, &entry.shared.election, read, limit)
+            }
+            Output::Inspect { number, limit } => self.store.inspect(number, limit),
+            Output::Watch { number, limit } => {
+                (self.watch, self.watched) = (number, None);
+                self.store.watch(number, limit)
+            }
+            Output::Reconnect { limit } => self.store.reconnect(limit),
+            Output::Register { limit } => self.store.register(&self.roll, limit),
+            Output::Entered(id) => {
+                return self.candidates.get_mut(&id).into_iter().for_each(CandidateEntry::entered);
+            }
+            Output::Refused(id, refusal) => return self.refused(id, refusal),
+            Output::Campaigning(id, campaigning) => return self.register(id, campaigning),
+            Output::Closed(id) => return self.end(id),
+            Output::Considered { id, request, accepted } => {
+                return self.considered(id, &request, accepted);
+            }
+            // Handled in `feed`.
+            Output::Report { .. } | Output::WakeAt(_) => return,
+        };
+        self.in_flight.push(request);
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // Empty after an orderly close. After a panic no thread is left to renew the leases: every term ends now.
+        for entry in self.candidates.values_mut() {
+            let shared = &entry.shared;
+            let (election, candidate) = (&*shared.election, &*shared.candidate);
+            tracing::error!(election, candidate, "the store's driver broke down; the campaign is over");
+            entry.end();
+        }
+        self.roll.clear();
+        self.end_observers();
+    }
+}
+
+async fn sleep(clock: &Clock, until: Option<Instant>) {
+    match until {
+        Some(until) => clock.sleep_until(until).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The next change; `None` when the watch ended. Waits until there is a watch.
+async fn next(watched: &mut Option<BoxStream<'static, WatchEvent>>) -> Option<WatchEvent> {
+    match watched {
+        Some(stream) => stream.next().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,146 @@
+//! The driver's work for observers, for callers with a query, and for an operator's requests.
+
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use incumbent_core::record::Entry;
+use incumbent_core::session::{Input, Request};
+use incumbent_core::store::{Fault, StoreInfo};
+
+use super::observed::ObservedElection;
+use super::{Driver, Reply};
+use crate::Result;
+use crate::observe::Observation;
+use crate::queue::Queue;
+use crate::store::registry::merge;
+use crate::store::request::{self, AcceptReset, HandOver, Request as OperatorRequest};
+use crate::store::{CandidateInfo, EntryInfo, WatchEvent};
+
+impl Driver {
+    /// Refuses keys that no election of this store can have.
+    pub(super) fn check_election(&self, key: &str) -> Result<()> {
+        request::check_election(key)?;
+        self.store.adapter.check_key(key)
+    }
+
+    pub(super) fn entry(&mut self, election: String, reply: Reply<Entry>) {
+        if let Err(error) = self.check_election(&election) {
+            return drop(reply.send(Err(error)));
+        }
+        let adapter = Arc::clone(&self.store.adapter);
+        self.in_flight.push(self.store.answer(reply, async move { adapter.read(&election).await }));
+    }
+
+    pub(super) fn entry_info(&mut self, election: String, reply: Reply<Option<EntryInfo>>) {
+        if let Err(error) = self.check_election(&election) {
+            return drop(reply.send(Err(error)));
+        }
+        let adapter = Arc::clone(&self.store.adapter);
+        self.in_flight.push(self.store.answer(reply, async move { adapter.written(&election).await }));
+    }
+
+    pub(super) fn candidates(&mut self, election: Option<String>, reply: Reply<Option<Vec<CandidateInfo>>>) {
+        if let Err(error) = election.as_deref().map_or(Ok(()), |key| self.check_election(key)) {
+            return drop(reply.send(Err(error)));
+        }
+        let (adapter, own) = (Arc::clone(&self.store.adapter), self.roll.clone());
+        let ask = async move {
+            let heard = adapter.candidates().await?;
+            Ok(heard.map(|heard| merge(own.list(), heard, election.as_deref())))
+        };
+        self.in_flight.push(self.store.answer(reply, ask));
+    }
+
+    pub(super) fn list(&mut self, reply: Reply<Vec<WatchEvent>>) {
+        let adapter = Arc::clone(&self.store.adapter);
+        self.in_flight.push(self.store.answer(reply, async move { adapter.list().await }));
+    }
+
+    pub(super) fn store_info(&mut self, reply: Reply<StoreInfo>) {
+        let adapter = Arc::clone(&self.store.adapter);
+        self.in_flight.push(self.store.answer(reply, async move { adapter.inspect().await }));
+    }
+
+    pub(super) fn observe(&mut self, election: String, queue: Arc<Queue<Observation>>, reply: Reply) {
+        if let Err(error) = self.check_election(&election) {
+            return drop(reply.send(Err(error)));
+        }
+        let key: Arc<str> = election.into();
+        let new = || ObservedElection::new(Arc::clone(&key));
+        self.observed.entry(Arc::clone(&key)).or_insert_with(new).add(queue);
+        self.read_for_observers(&key);
+        self.feed(Input::Observe);
+        drop(reply.send(Ok(())));
+    }
+
+    /// Processes a change of a key from the watch, for its observers.
+    pub(super) fn observe_entry(&mut self, key: &str, entry: &Entry) {
+        let Some((key, mut election)) = self.observed.remove_entry(key) else { return };
+        if election.is_unobserved() {
+            return self.checks.set(&key, None);
+        }
+        let (check, woken) = election.changed(self.clock.now(), entry, self.max_age());
+        self.checks.set(&key, check);
+        self.observed.insert(key, election);
+        wake_all(woken);
+    }
+
+    /// The store's maximum age, as last inspected.
+    fn max_age(&self) -> Option<Duration> {
+        self.session.info().and_then(|info| info.max_age)
+    }
+
+    /// Reads a key for its observers.
+    pub(super) fn read_for_observers(&mut self, key: &Arc<str>) {
+        let Some(election) = self.observed.get_mut(key) else { return };
+        if election.is_unobserved() {
+            self.observed.remove(key);
+            return self.checks.set(key, None);
+        }
+        if let Some(changes) = election.begin_read() {
+            self.in_flight.push(self.store.read_for_observers(key, changes));
+        }
+    }
+
+    pub(super) fn observers_read(
+        &mut self,
+        key: &Arc<str>,
+        changes: u64,
+        result: std::result::Result<Entry, Fault>,
+    ) {
+        let (now, max_age) = (self.clock.now(), self.max_age());
+        let Some(election) = self.observed.get_mut(key) else { return };
+        let (check, woken) = election.read(now, changes, result.as_ref().ok(), max_age);
+        self.checks.set(key, check);
+        wake_all(woken);
+    }
+
+    /// Processes a change of a key that is no election here: it may be an operator's request.
+    pub(super) fn operator_request(&mut self, key: &str, entry: &Entry) {
+        let Some(record) = entry.live() else { return };
+        let Some((election, asked)) = request::read(key, &record.candidate) else { return };
+        let request = match asked {
+            OperatorRequest::HandOver(HandOver { leader, to }) => {
+                if self.store.adapter.check_name(&to).is_err() {
+                    tracing::debug!(election, to, "an operator's request names a successor that cannot be");
+                    return;
+                }
+                Request::HandOver { leader, successor: to }
+            }
+            OperatorRequest::AcceptReset(AcceptReset { seen, incarnation }) => {
+                Request::AcceptReset { seen, incarnation }
+            }
+        };
+        self.feed(Input::Requested { election: election.into(), revision: record.revision, request });
+    }
+
+    /// Ends the streams of all observers.
+    pub(super) fn end_observers(&mut self) {
+        wake_all(self.observed.drain().flat_map(|(_, election)| election.end()).collect());
+    }
+}
+
+fn wake_all(wakers: Vec<Waker>) {
+    wakers.into_iter().for_each(Waker::wake);
+}

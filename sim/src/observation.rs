@@ -1,0 +1,109 @@
+//! The events of a run, for its oracles and for its drawing.
+
+use std::time::Duration;
+
+use incumbent_core::campaign::{Campaign, Input, Output};
+use incumbent_core::record::{Attempt, Entry, Nonce};
+use incumbent_core::{Incarnation, Instant, Revision};
+
+use crate::kind::Kind;
+use crate::oracle::{Checkers, Violation};
+use crate::plan::Plan;
+use crate::promise::Promises;
+use crate::report::Tally;
+use crate::store::Bucket;
+use crate::timeline::Timeline;
+
+/// An event that just happened.
+pub(crate) enum Observation<'a> {
+    /// A process of this nonce begins to campaign.
+    Begins { node: usize, nonce: Nonce },
+    /// The process is gone, and with it all that it believed.
+    Ends { node: usize },
+    /// An input is about to be handled by a campaign, whose clock shows `clock`.
+    Input { node: usize, clock: Instant, input: &'a Input },
+    /// The campaign has handled it. `until` is the world's time at which its `is_leader` turns false.
+    Handled { node: usize, clock: Instant, campaign: &'a Campaign, until: Option<Instant> },
+    /// The campaign emits an output.
+    Output { node: usize, campaign: &'a Campaign, output: &'a Output },
+    /// The clock of a campaign runs at another rate, so that its `is_leader` turns false at another time.
+    Clock { node: usize, until: Option<Instant> },
+    /// The store applied a write of a campaign.
+    Applied { nonce: Nonce, attempt: Attempt, incarnation: Incarnation, revision: Revision },
+    /// The key's entry changed.
+    Key { entry: &'a Entry },
+    /// A candidate of the Go library reports that it won or lost.
+    Peer { peer: usize, leads: bool },
+    /// The store was made again, with this maximum age.
+    Remade { max_age: Duration },
+    /// The store went back to an earlier state.
+    WentBack,
+    /// An operator accepted that tokens start again.
+    Accepted,
+    /// A candidate is stopped, or goes on.
+    Stopped { node: usize, stopped: bool },
+    /// A fault begins, or ends.
+    Fault { kind: Kind, node: Option<usize>, place: usize, begins: bool },
+    /// There are no faults from now on.
+    Quiet,
+    /// An orderly change after the faults.
+    Order(Order),
+    /// The run is over.
+    Over,
+}
+
+/// An orderly change that happens to the leader when there are no faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// It resigns.
+    Resign { leader: usize },
+    /// It hands over to another candidate.
+    HandOver { leader: usize, successor: usize },
+    /// Its process dies.
+    Crash { leader: usize },
+    /// An operator deletes its record.
+    Delete { leader: usize },
+    /// The server that leads the stream is isolated.
+    Isolate { leader: usize },
+}
+
+/// The state of the world around an event.
+pub(crate) struct View<'a> {
+    pub(crate) now: Instant,
+    pub(crate) plan: &'a Plan,
+    pub(crate) promises: &'a Promises,
+    /// The present incarnation of the store, and the time of its creation.
+    pub(crate) incarnation: Incarnation,
+    pub(crate) made: Instant,
+    /// An operator stated that the present incarnation is the first.
+    pub(crate) never_used: bool,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(now: Instant, plan: &'a Plan, promises: &'a Promises, bucket: &Bucket) -> Self {
+        let (made, never_used) = (bucket.made, bucket.never_used);
+        Self { now, plan, promises, incarnation: bucket.incarnation, made, never_used }
+    }
+}
+
+/// All observers of a run: the oracles, the counts and the drawing.
+pub(crate) struct Observers {
+    pub(crate) checkers: Checkers,
+    pub(crate) tally: Tally,
+    pub(crate) timeline: Option<Timeline>,
+    /// The first invariant that did not hold.
+    pub(crate) violation: Option<Violation>,
+}
+
+impl Observers {
+    pub(crate) fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.observe(view, observation);
+        }
+        self.tally.observe(view, observation);
+        let verdict = self.checkers.observe(view, observation);
+        if self.violation.is_none() {
+            self.violation = verdict.err();
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! I12.
+
+use std::collections::VecDeque;
+
+use incumbent_core::campaign::{Event, Input, Output, State, Warning};
+use incumbent_core::record::Attempt;
+use incumbent_core::store::Outcome;
+use incumbent_core::{Incarnation, Instant, Revision};
+
+use super::Oracle;
+use super::known::{ReportedTerm, reported_term};
+use crate::observation::{Observation, View};
+
+pub(super) struct AnotherIncarnation {
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Default)]
+struct Node {
+    /// The known incarnation, and the time of the question whose inspection showed it.
+    incarnation: Option<(Incarnation, Instant)>,
+    /// The latest reading, and the time of the newest write: once that is answered or observed, an answer to an
+    /// earlier question is old.
+    latest: Instant,
+    sent: Instant,
+    /// An input of another incarnation was just handed in.
+    another: bool,
+    /// The highest revision from the watch or an acknowledgement; and its value, and the time, when each write was sent.
+    known: Revision,
+    marks: VecDeque<(Attempt, Revision, Instant)>,
+    /// The revision just acknowledged: its incarnation, where the store states it; and that it was below the known one.
+    acknowledged: Option<Incarnation>,
+    went_back: bool,
+    /// Whether it held the key before this step and after it, and when it reported that the store went back.
+    held: (bool, bool),
+    said: Option<Instant>,
+    /// An inspection of another incarnation than the last one was just handed in.
+    changed: bool,
+    /// It knew another incarnation before.
+    remembers: bool,
+}
+
+impl Node {
+    fn acknowledge(&mut self, attempt: Attempt, revision: Revision, incarnation: Option<Incarnation>) {
+        // A write sent in another incarnation proves nothing about this one.
+        let Some((_, mark, at)) = self.marks.iter().find(|(sent, ..)| *sent == attempt) else { return };
+        // It shows the incarnation as an inspection asked for at the time of the send would.
+        if let Some((known, shown)) = &mut self.incarnation
+            && incarnation == Some(*known)
+        {
+            *shown = (*shown).max(*at);
+        }
+        self.acknowledged = incarnation;
+        self.went_back = revision <= *mark;
+        self.known = if self.went_back { revision } else { self.known.max(revision) };
+    }
+}
+
+impl AnotherIncarnation {
+    pub(super) fn new(count: usize) -> Self {
+        Self { nodes: vec![Node::default(); count] }
+    }
+}
+
+impl Oracle for AnotherIncarnation {
+    fn states(&self) -> (&'static str, &'static str) {
+        (
+            "I12",
+            "Another incarnation of the store, or a lower acknowledgement, ends the term; no candidate wins in an incarnation younger than a lease.",
+        )
+    }
+
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Begins { node, .. } => self.nodes[*node] = Node::default(),
+            Observation::Input { node, clock, input } => {
+                let node = &mut self.nodes[*node];
+                (node.another, node.changed) = (false, false);
+                (node.acknowledged, node.went_back) = (None, false);
+                node.latest = node.latest.max(*clock);
+                if let Input::Inspected(Ok(info)) = input {
+                    let newer = node.incarnation.is_none_or(|(_, asked_at)| info.asked_at >= asked_at);
+                    if newer {
+                        node.another = info.asked_at >= node.sent
+                            && node
+                                .incarnation
+                                .is_some_and(|(incarnation, _)| incarnation != info.incarnation);
+                        node.changed =
+                            node.incarnation.is_some_and(|(incarnation, _)| incarnation != info.incarnation);
+                        node.remembers |= node.changed;
+                        if node.changed {
+                            (node.known, node.marks) = (Revision(0), VecDeque::new());
+                        }
+                        node.incarnation = Some((info.incarnation, info.asked_at));
+                    }
+                }
+                match input {
+                    Input::Watched(entry) => {
+                        node.known = node.known.max(entry.revision().unwrap_or_default());
+                    }
+                    Input::Wrote { attempt, outcome: Outcome::Applied { revision, incarnation } } => {
+                        node.acknowledge(*attempt, *revision, *incarnation);
+                    }
+                    _ => {}
+                }
+            }
+            Observation::Handled { node: place, campaign, .. } => {
+                let node = &mut self.nodes[*place];
+                let holds = matches!(campaign.state(), State::Holding | State::Leading | State::Draining);
+                node.held = (node.held.1, holds);
+                let Some(lease) = campaign.lease() else { return Ok(()) };
+                if node.another
+                    || node.acknowledged.is_some_and(|incarnation| incarnation != lease.token.incarnation)
+                {
+                    return Err(format!("c{place} knows of another incarnation and leads on: {lease:?}"));
+                }
+                if node.went_back {
+                    return Err(format!(
+                        "c{place} was acknowledged a lower revision and leads on: {lease:?}"
+                    ));
+                }
+            }
+            Observation::Output { node, campaign, output, .. } => {
+                if let Output::Write(write) = output {
+                    let node = &mut self.nodes[*node];
+                    node.sent = node.latest;
+                    if node.marks.len() == 64 {
+                        node.marks.pop_front();
+                    }
+                    node.marks.push_back((write.attempt, node.known, node.latest));
+                }
+                if let Output::Event(Event::Warning(Warning::StoreReset { .. })) = output {
+                    let node = &mut self.nodes[*node];
+                    (node.known, node.marks) = (Revision(0), VecDeque::new());
+                    // A holder may have released a lease whose token is too small.
+                    if !node.changed && !node.held.0 && campaign.state() != State::Releasing {
+                        node.said = Some(node.latest);
+                    }
+                }
+                let Some(ReportedTerm::Won(term)) = reported_term(output) else { return Ok(()) };
+                let seen = &self.nodes[*node];
+                if let Some(since) = seen.said.map(|said| seen.latest.since(said))
+                    && since < campaign.lease_time()
+                {
+                    return Err(format!(
+                        "c{node} won {} only {since:?} after the store went back",
+                        term.token
+                    ));
+                }
+                let excused = view.promises.excuses(view.now, *node) || !view.promises.one_leader(view.now);
+                // An operator's statement about a new incarnation is for candidates that knew none before it.
+                if view.never_used && !seen.remembers || excused {
+                    return Ok(());
+                }
+                // In a former incarnation it leads no longer than its lease there lasts.
+                if term.token.incarnation != view.incarnation {
+                    return Ok(());
+                }
+                // Its own clock may run fast by a hundredth.
+                let age = view.now.since(view.made);
+                if age < campaign.lease_time() * 98 / 100 {
+                    return Err(format!("c{node} won {} in an incarnation that is {age:?} old", term.token));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! I15, closely: the duration of an orderly change of leaders without faults.
+
+use std::time::Duration;
+
+use incumbent_core::Instant;
+use incumbent_core::campaign::{Event, Output};
+
+use super::Oracle;
+use crate::observation::{Observation, Order, View};
+use crate::plan::Plan;
+
+/// Time for messages, a race or two, and the longest wait of a candidate that holds back.
+const ALLOWANCE: Duration = Duration::from_secs(4);
+
+pub(super) struct OrderlyChanges {
+    /// The requested change, its candidates, and its deadline.
+    order: Option<(Order, Instant)>,
+}
+
+impl OrderlyChanges {
+    pub(super) fn new() -> Self {
+        Self { order: None }
+    }
+
+    /// The longest time that it may take.
+    fn most(plan: &Plan, order: Order) -> Duration {
+        let longest = plan.settings.iter().map(|setting| setting.lease).max().unwrap_or_default();
+        // A user who configures a longer win delay gets it.
+        let fixed = plan.delay();
+        ALLOWANCE
+            + fixed
+            + match order {
+                Order::Resign { .. } | Order::HandOver { .. } => plan.drain(),
+                // The deleted holder may have had the longest lease that the store keeps.
+                Order::Delete { .. } => plan.longest_age(),
+                Order::Crash { .. } => longest,
+                Order::Isolate { .. } => longest,
+            }
+    }
+}
+
+impl Oracle for OrderlyChanges {
+    fn states(&self) -> (&'static str, &'static str) {
+        (
+            "I15",
+            "Without faults, a successor leads at once after a release, in a lease after a crash or a deletion; the one \
+             that is named comes first, the one that resigned does not; one isolated server ends no long lease.",
+        )
+    }
+
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Order(order) => {
+                // Clocks may run slow by a hundredth.
+                let most = Self::most(view.plan, *order) * 102 / 100;
+                self.order = Some((*order, view.now + most));
+            }
+            Observation::Output { node, output: Output::Event(Event::Won(_)), .. } => {
+                match self.order.take().map(|(order, _)| order) {
+                    Some(Order::Resign { leader }) if leader == *node => {
+                        return Err(format!("c{node} resigned and is the next to lead"));
+                    }
+                    Some(Order::HandOver { successor, .. }) if successor != *node => {
+                        return Err(format!("c{node} leads, and the lease was handed to c{successor}"));
+                    }
+                    _ => {}
+                }
+            }
+            Observation::Output { node, output: Output::Event(Event::Lost { reason, .. }), .. } => {
+                if let Some((Order::Isolate { leader }, _)) = self.order
+                    && leader == *node
+                {
+                    return Err(format!("c{node} lost ({reason}) because one server of three was isolated"));
+                }
+            }
+            Observation::Handled { .. } | Observation::Over => {
+                if let Some((order, _)) = self.order.filter(|(_, until)| view.now > *until) {
+                    self.order = None;
+                    if !matches!(order, Order::Isolate { .. }) {
+                        return Err(format!("no candidate leads in time after {order:?}"));
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

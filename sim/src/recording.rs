@@ -1,0 +1,61 @@
+//! A recording of the inputs and outputs of a run's campaigns, so that another machine can be given the same.
+
+use incumbent_core::Instant;
+use incumbent_core::campaign::{Input, Lease, Output, Settings};
+use incumbent_core::record::Nonce;
+use incumbent_core::store::{Capabilities, StoreInfo};
+
+use crate::plan::{Choice, Plan};
+use crate::world::World;
+use crate::{Outcome, run_to_the_end};
+
+/// An input or output of a campaign. Processes are numbered over the whole run.
+#[derive(Clone, Debug)]
+pub enum Recorded {
+    /// The campaign of a process is made.
+    Begins {
+        /// The number of the process.
+        process: u64,
+        /// The settings; boxed, being much larger than all else.
+        settings: Box<Settings>,
+        /// The capabilities of the store.
+        store: Capabilities,
+        /// The store's inspection.
+        info: StoreInfo,
+        /// The campaign's nonce.
+        nonce: Nonce,
+        /// The seed of its random choices.
+        seed: u64,
+        /// Its clock.
+        now: Instant,
+    },
+    /// An input was handed in.
+    Input {
+        /// The number of the process.
+        process: u64,
+        /// Its clock.
+        now: Instant,
+        /// The input.
+        input: Input,
+        /// The lease afterwards.
+        lease: Option<Lease>,
+    },
+    /// An output came out.
+    Output {
+        /// The number of the process.
+        process: u64,
+        /// The output.
+        output: Output,
+    },
+}
+
+/// Makes a run, and records its campaigns' inputs and outputs.
+pub fn record(choice: &Choice) -> (Outcome, Vec<Recorded>) {
+    let mut world = World::new(Plan::new(choice), false, false);
+    world.recording = Some(Vec::new());
+    run_to_the_end(&mut world);
+    (
+        Outcome { tally: world.observers.tally, violation: world.observers.violation },
+        world.recording.unwrap_or_default(),
+    )
+}

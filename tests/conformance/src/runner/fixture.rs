@@ -1,0 +1,194 @@
+//! The runner's access to the store and to the network: through the stage, or its own where the stage has none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use incumbent::store::{Memory, StoreAdmin, StoreSettings};
+use incumbent::testing::{Faults, Faulty};
+use incumbent::{Clock, Store};
+
+use super::implementation::{Implementation, Opened};
+use super::play::Setup;
+use super::stage::Stage;
+use crate::scenario::{Need, Scenario};
+use crate::stage::{Request, Set, StoreKind};
+
+/// The faults that this runner can make in a store, with the stage's help.
+pub fn offers(kind: StoreKind) -> BTreeSet<Need> {
+    let own: &[Need] = match kind {
+        StoreKind::Memory => &[Need::Operator, Need::Reset, Need::Network, Need::Kill],
+        StoreKind::Sqlite => &[Need::Network, Need::Kill],
+        StoreKind::Nats => &[],
+    };
+    kind.offers().into_iter().chain(own.iter().copied()).collect()
+}
+
+/// The store of a scenario, and the faults that can be made in it.
+pub(super) struct Fixture {
+    implementation: Arc<dyn Implementation>,
+    stage: Stage,
+    /// The store that the stage made.
+    set: Set,
+    lease: Duration,
+    /// Whether the runner cuts connections itself.
+    cuts: bool,
+    own_store: Store,
+    connections: BTreeMap<String, Connection>,
+}
+
+struct Connection {
+    store: Arc<dyn Opened>,
+    faults: Option<Faults>,
+}
+
+impl Fixture {
+    pub(super) async fn new(setup: &Setup, kind: StoreKind, scenario: &Scenario) -> Result<Self, String> {
+        if let Some(lacking) = scenario.lacks(&offers(kind)) {
+            return Err(format!("the scenario {lacking}, which is not to be had on {kind}"));
+        }
+        if let Some(why) = scenario.cannot(&*setup.implementation) {
+            return Err(format!("these candidates cannot play the scenario: {why}"));
+        }
+        let mut stage = Stage::start(&setup.stage).await?;
+        let connections = scenario.connections();
+        let request = Request::Set { store: kind, lease_ms: scenario.lease_ms, connections };
+        let set = stage.ask(&request).await?.ok_or("the stage set nothing")?;
+        let network = BTreeSet::from([Need::Network, Need::Kill]);
+        let cuts = !scenario.needs.is_disjoint(&network) && set.offers.is_disjoint(&network);
+        let own_store = Store::open(&set.url).await.map_err(text)?;
+        let lease = Duration::from_millis(scenario.lease_ms);
+        let implementation = Arc::clone(&setup.implementation);
+        Ok(Self { implementation, stage, set, lease, cuts, own_store, connections: BTreeMap::new() })
+    }
+
+    /// The runner's own connection.
+    pub(super) fn own_store(&self) -> &Store {
+        &self.own_store
+    }
+
+    /// The store behind a connection, opened the first time.
+    pub(super) async fn open(&mut self, connection: &str) -> Result<Arc<dyn Opened>, String> {
+        if let Some(open) = self.connections.get(connection) {
+            return Ok(Arc::clone(&open.store));
+        }
+        let url = self.set.connections.get(connection).ok_or("the stage gave no URL for it")?;
+        let clock = Clock::system();
+        let (store, faults) = if self.cuts {
+            let settings: StoreSettings = url.parse().map_err(text)?;
+            let (faulty, faults) = Faulty::new(settings.open(&clock).await.map_err(text)?);
+            (self.implementation.take(Box::new(faulty), clock)?, Some(faults))
+        } else {
+            (self.implementation.open(url, self.lease).await?, None)
+        };
+        self.connections.insert(connection.into(), Connection { store: Arc::clone(&store), faults });
+        Ok(store)
+    }
+
+    pub(super) async fn delete(&mut self, key: &str) -> Result<(), String> {
+        match self.own_memory()? {
+            Some(memory) => memory.delete(key).await.map(drop).map_err(text),
+            None => self.ask(&Request::DeleteKey { key: key.into() }).await,
+        }
+    }
+
+    pub(super) async fn put(&mut self, key: &str, value: &str) -> Result<(), String> {
+        match self.own_memory()? {
+            Some(memory) => memory.put(key, value.as_bytes()).await.map(drop).map_err(text),
+            None => self.ask(&Request::PutKey { key: key.into(), value: value.into() }).await,
+        }
+    }
+
+    pub(super) async fn reset(&mut self) -> Result<(), String> {
+        match self.own_memory()? {
+            Some(memory) => {
+                memory.reset();
+                Ok(())
+            }
+            None => self.ask(&Request::ResetStore {}).await,
+        }
+    }
+
+    pub(super) async fn cut(&mut self, connection: &str) -> Result<(), String> {
+        match self.faults(connection) {
+            Some(faults) => {
+                faults.partition();
+                Ok(())
+            }
+            None => self.ask(&Request::Cut { connection: connection.into() }).await,
+        }
+    }
+
+    pub(super) async fn heal(&mut self, connection: &str) -> Result<(), String> {
+        match self.faults(connection) {
+            Some(faults) => {
+                faults.heal();
+                Ok(())
+            }
+            None => self.ask(&Request::Heal { connection: connection.into() }).await,
+        }
+    }
+
+    /// Keeps everything on this connection from reaching the store from now on. [`forget`](Self::forget) follows.
+    pub(super) async fn kill(&mut self, connection: &str) -> Result<(), String> {
+        match self.faults(connection) {
+            Some(faults) => {
+                faults.partition();
+                Ok(())
+            }
+            None => self.ask(&Request::Kill { connection: connection.into() }).await,
+        }
+    }
+
+    /// Drops a connection without closing it.
+    pub(super) fn forget(&mut self, connection: &str) {
+        self.connections.remove(connection);
+    }
+
+    pub(super) async fn stop_server(&mut self) -> Result<(), String> {
+        self.ask(&Request::StopServer {}).await
+    }
+
+    pub(super) async fn start_server(&mut self) -> Result<(), String> {
+        self.ask(&Request::StartServer {}).await
+    }
+
+    /// Ends everything, whatever came before.
+    pub(super) async fn end(mut self, timeout: Duration) -> Result<(), String> {
+        let mut result = Ok(());
+        let connections = std::mem::take(&mut self.connections);
+        // No task may wait for a connection that is never healed.
+        connections.values().filter_map(|connection| connection.faults.as_ref()).for_each(Faults::heal);
+        for (name, connection) in connections {
+            let closing = tokio::time::timeout(timeout, connection.store.close()).await;
+            if !matches!(closing, Ok(Ok(()))) && result.is_ok() {
+                result = Err(format!("the store of {name} does not close: {closing:?}"));
+            }
+        }
+        let _ = tokio::time::timeout(timeout, self.own_store.close()).await;
+        let struck = self.stage.ask(&Request::Strike {}).await.map(drop);
+        result.and(struck).and(self.stage.end().await)
+    }
+
+    async fn ask(&mut self, request: &Request) -> Result<(), String> {
+        self.stage.ask(request).await.map(drop)
+    }
+
+    /// The store in this process, where the scenario has one: the stage has no access to it.
+    fn own_memory(&self) -> Result<Option<Memory>, String> {
+        match self.set.url.parse().map_err(text)? {
+            StoreSettings::Memory(settings) => {
+                Memory::open(&settings, &Clock::system()).map(Some).map_err(text)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn faults(&self, connection: &str) -> Option<Faults> {
+        self.connections.get(connection)?.faults.clone()
+    }
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

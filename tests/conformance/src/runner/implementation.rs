@@ -1,0 +1,121 @@
+//! The candidates under test, behind a trait: one runner for all of them gives every verb one meaning.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use incumbent::incumbent_core::campaign::{Event, Leader, Lease, Settings, State};
+use incumbent::store::Adapter;
+use incumbent::{Clock, Instant};
+
+use crate::scenario::{Scenario, Step};
+
+/// A pending result.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+/// A call that has begun, and its result.
+pub type Call = Pending<'static, Result<(), Refused>>;
+
+/// Candidates of one kind, in this process.
+pub trait Implementation: Send + Sync {
+    /// Opens the store of this URL; its records live for `lease`.
+    fn open<'a>(&'a self, url: &'a str, lease: Duration) -> Pending<'a, Result<Arc<dyn Opened>, String>>;
+
+    /// Wraps an open store, on this clock.
+    ///
+    /// # Errors
+    /// The reason why it cannot.
+    fn take(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Result<Arc<dyn Opened>, String>;
+
+    /// The reason why these candidates cannot carry out a step, whatever the store; `None` where they can.
+    fn cannot(&self, step: &Step) -> Option<&'static str> {
+        let _ = step;
+        None
+    }
+}
+
+/// An open store, on which candidates campaign.
+pub trait Opened: Send + Sync {
+    /// Begins a campaign. A candidate that `works` has work in each of its terms, until the call of
+    /// [`drained`](Player::drained).
+    fn campaign<'a>(
+        &'a self,
+        election: &'a str,
+        settings: Settings,
+        works: bool,
+    ) -> Pending<'a, Result<Arc<dyn Player>, Refused>>;
+
+    /// Closes the store, and all candidates on it.
+    fn close(&self) -> Call;
+}
+
+/// A candidate. Dropping it ends it without a release.
+pub trait Player: Send + Sync {
+    /// The next event; `None` when its campaign is over.
+    fn next(&self) -> Pending<'_, Option<Reported>>;
+
+    /// Whether it leads, by its own answer.
+    fn is_leader(&self) -> bool;
+
+    /// The lease of its term; `None` without a term, or after the event of its end.
+    fn lease(&self) -> Option<Lease>;
+
+    /// The state of its campaign.
+    fn state(&self) -> State;
+
+    /// The leader that it sees.
+    fn leader(&self) -> Option<Leader>;
+
+    /// Resigns.
+    fn resign(&self) -> Call;
+
+    /// Hands leadership over to the candidate of this name.
+    fn hand_over(&self, to: &str) -> Call;
+
+    /// Resigns and leaves the election.
+    fn close(&self) -> Call;
+
+    /// Sets whether it is well.
+    fn set_healthy(&self, is_well: bool);
+
+    /// The work of its term is done.
+    fn drained(&self);
+
+    /// The work of its term failed.
+    fn fail(&self);
+}
+
+/// An event of a candidate.
+pub struct Reported {
+    /// The event.
+    pub event: Event,
+    /// Whether the term of a `Lost` event is current nevertheless.
+    pub is_current: bool,
+}
+
+/// A call that failed.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// The library's error code.
+    pub code: &'static str,
+    /// The reason, for a person.
+    pub message: String,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+/// The end of the candidate's lease; long ago where it has none.
+pub(super) fn deadline(player: &dyn Player) -> Instant {
+    player.lease().map_or(Instant::ZERO, |lease| lease.deadline)
+}
+
+impl Scenario {
+    /// The reason why candidates of this kind cannot play it; `None` where they can.
+    pub fn cannot(&self, implementation: &dyn Implementation) -> Option<&'static str> {
+        self.steps.iter().find_map(|step| implementation.cannot(step))
+    }
+}

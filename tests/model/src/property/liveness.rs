@@ -1,0 +1,55 @@
+//! I15: without further faults a candidate leads before long.
+
+use std::sync::Arc;
+
+use crate::action::{Action, enabled};
+use crate::clock::Tick;
+use crate::state::State;
+use crate::step;
+use crate::world::{Budget, World};
+
+pub(super) const STATES: &str =
+    "From every state, if nothing more goes wrong, a candidate leads within the worst fail-over.";
+
+/// The time without a leader from here, without further faults; an error where that is too long.
+pub(crate) fn vacancy(world: &World, state: &State) -> Result<Tick, String> {
+    let mut quiet = without_faults(world, state);
+    let begin = quiet.now;
+    while quiet.leaders(world).next().is_none() {
+        if quiet.now - begin > world.fail_over || !advance(world, &mut quiet) {
+            return Err(format!("no candidate leads for {} s, and there are no faults", quiet.now - begin));
+        }
+    }
+    Ok(quiet.now - begin)
+}
+
+/// A state without further faults: late messages have arrived, stopped candidates go on, and at least one candidate exists.
+pub(crate) fn without_faults(world: &World, state: &State) -> State {
+    let mut quiet = state.clone();
+    quiet.fault_free = true;
+    quiet.left = Budget::NONE;
+    for message in &mut quiet.net {
+        Arc::make_mut(message).held = None;
+    }
+    for node in &mut quiet.nodes {
+        if node.is_paused() || node.stalled.is_some() {
+            let node = Arc::make_mut(node);
+            (node.paused, node.stalled) = (None, None);
+        }
+    }
+    if quiet.nodes.iter().all(|node| node.campaign.is_none()) {
+        quiet = step::step(world, &quiet, Action::Start(0), None);
+    }
+    quiet
+}
+
+/// Takes the next action: messages under way arrive, then timers fire, then time passes; a record vanishes no
+/// sooner than it must. Returns whether there was one.
+pub(crate) fn advance(world: &World, quiet: &mut State) -> bool {
+    let mut actions = Vec::new();
+    enabled(world, quiet, &mut actions);
+    let next = actions.iter().find(|action| **action != Action::Expire).or(actions.first());
+    let Some(next) = next else { return false };
+    *quiet = step::step(world, quiet, *next, None);
+    true
+}

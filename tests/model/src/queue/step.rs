@@ -1,0 +1,317 @@
+//! The effects of each action.
+
+use std::collections::VecDeque;
+
+use incumbent_core::campaign::{Event, State as Stand};
+use incumbent_core::queue::{Change, Input, LeaseId, Output, Snapshot, Write};
+
+use super::action::{Action, enabled};
+use super::state::{Request, State, clock, name};
+use super::store::{RAFT_TERM, Store};
+use super::world::{Budget, Part, QueueWorld};
+
+/// The state in which a world begins: the first candidate leads, the second waits behind it.
+pub(crate) fn begin(world: &QueueWorld) -> State {
+    let mut state = State::new(world);
+    for candidate in 0..state.nodes.len() {
+        let mut step = Step { world, state, log: &mut Vec::new() };
+        step.hand(candidate, Input::Campaign);
+        state = step.state;
+        // Everything that is due, until it waits; with an old server, until its wait is over.
+        loop {
+            let mut actions = Vec::new();
+            enabled(&state, &mut actions);
+            let next = actions.iter().find(|action| matches!(action, Action::Serve(_) | Action::Wake(_)));
+            let stands = state.nodes[candidate].campaign.as_ref().map(incumbent_core::queue::Campaign::state);
+            let wanted = if candidate == 0 { Stand::Leading } else { Stand::Waiting };
+            match next {
+                Some(action) => state = step_quietly(world, &state, *action),
+                None if stands == Some(wanted) => break,
+                None => state = step_quietly(world, &state, Action::Pass),
+            }
+        }
+    }
+    let begun = state.now;
+    state.left = world.budget;
+    state.horizon = begun + world.horizon;
+    state
+}
+
+fn step_quietly(world: &QueueWorld, state: &State, action: Action) -> State {
+    step(world, state, action, &mut Vec::new())
+}
+
+/// The state after an action; what the candidates are told and ask for goes to the log.
+pub(crate) fn step(world: &QueueWorld, state: &State, action: Action, log: &mut Vec<String>) -> State {
+    let mut step = Step { world, state: state.clone(), log };
+    step.spend(action);
+    step.act(action);
+    step.judge();
+    step.state
+}
+
+struct Step<'a> {
+    world: &'a QueueWorld,
+    state: State,
+    log: &'a mut Vec<String>,
+}
+
+impl Step<'_> {
+    fn spend(&mut self, action: Action) {
+        let Budget { lose, late, stale, pause, delete, revoke, early, resign, crash } = &mut self.state.left;
+        let spent = match action {
+            Action::Lose(_) | Action::LoseAnswer(_) => lose,
+            Action::Stale(_) => stale,
+            Action::Delay(_) => late,
+            Action::RevokeEarly(_) => early,
+            Action::DeletePlace(_) => delete,
+            Action::RevokePlace(_) => revoke,
+            Action::Pause(_) => pause,
+            Action::Crash(_) => crash,
+            Action::Resign(_) => resign,
+            _ => return,
+        };
+        *spent = spent.saturating_sub(1);
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Pass => self.state.now += 1,
+            Action::Wake(candidate) => self.hand(candidate, Input::Tick),
+            Action::Serve(candidate) => {
+                if let Some(request) = self.state.nodes[candidate].requests.pop_front() {
+                    let (answer, change) = self.serve(candidate, request);
+                    self.show(&change);
+                    self.answer(candidate, answer);
+                }
+            }
+            Action::Lose(candidate) => drop(self.state.nodes[candidate].requests.pop_front()),
+            Action::LoseAnswer(candidate) => {
+                if let Some(request) = self.state.nodes[candidate].requests.pop_front() {
+                    let (_, change) = self.serve(candidate, request);
+                    self.show(&change);
+                }
+            }
+            Action::Stale(candidate) => {
+                let request = self.state.nodes[candidate].requests.pop_front();
+                if let Some(Request::KeepAlive(lease, sent_at)) = request {
+                    let result = Ok(Store::keep_alive_from_memory());
+                    self.answer(candidate, Input::KeptAlive { lease, sent_at, result });
+                }
+            }
+            Action::Delay(candidate) => {
+                if let Some(Request::Write(write)) = self.state.nodes[candidate].requests.pop_front() {
+                    self.state.late.push((candidate, write));
+                }
+            }
+            Action::Land(place) => {
+                let (candidate, write) = self.state.late.remove(place);
+                let (_, change) = self.write(candidate, &write);
+                self.show(&change);
+            }
+            Action::Expire(lease) | Action::RevokeEarly(lease) | Action::RevokePlace(lease) => {
+                let change = self.state.store.revoke(lease);
+                self.show(&change);
+            }
+            Action::DeletePlace(place) => {
+                let change = self.state.store.delete_place(place);
+                self.show(&change);
+            }
+            Action::Pause(candidate) => self.state.nodes[candidate].paused = true,
+            Action::Resume(candidate) => {
+                self.state.nodes[candidate].paused = false;
+                for input in std::mem::take(&mut self.state.nodes[candidate].inbox) {
+                    self.hand(candidate, input);
+                }
+            }
+            Action::Crash(candidate) => {
+                let node = &mut self.state.nodes[candidate];
+                (node.campaign, node.term, node.paused, node.wakes) = (None, None, false, None);
+                node.requests.clear();
+                node.inbox.clear();
+            }
+            Action::Resign(candidate) => self.hand(candidate, Input::Resign),
+            Action::Drained(candidate) => self.hand(candidate, Input::Drained),
+        }
+    }
+
+    fn write(&mut self, candidate: usize, write: &Write) -> (incumbent_core::queue::Outcome, Change) {
+        self.state.store.write(candidate, write, self.world.without)
+    }
+
+    fn serve(&mut self, candidate: usize, request: Request) -> (Input, Change) {
+        let now = self.state.now;
+        match request {
+            Request::Grant(lease) => {
+                self.state.store.grant(lease, now);
+                (Input::Granted { lease, result: Ok(super::state::LEASE_TIME) }, Change::default())
+            }
+            Request::KeepAlive(lease, sent_at) => {
+                let result = Ok(self.state.store.keep_alive(lease, now));
+                (Input::KeptAlive { lease, sent_at, result }, Change::default())
+            }
+            Request::Read(read, own) => {
+                let snapshot = self.read(candidate, own);
+                (Input::Read { read, result: Ok(Box::new(snapshot)) }, Change::default())
+            }
+            Request::Write(write) => {
+                let (outcome, change) = self.write(candidate, &write);
+                (Input::Wrote { attempt: write.attempt, outcome }, change)
+            }
+            Request::Revoke(lease) => {
+                let change = self.state.store.revoke(lease);
+                (Input::Revoked { lease, result: Ok(()) }, change)
+            }
+        }
+    }
+
+    fn read(&mut self, candidate: usize, own: Option<LeaseId>) -> Snapshot {
+        let node = &mut self.state.nodes[candidate];
+        let shared = node.shared.unwrap_or(LeaseId(0));
+        let mut snapshot = self.state.store.read(own, shared, self.world.without);
+        if self.world.without == Some(Part::Keys) {
+            // Once its keys were there, they are taken to be there.
+            match &node.kept {
+                Some(kept) if kept.place.as_ref().map(|place| place.lease) == Some(own) => {
+                    snapshot.place.clone_from(&kept.place);
+                    snapshot.companion.clone_from(&kept.companion);
+                }
+                _ if snapshot.place.is_some() => node.kept = Some(Box::new(snapshot.clone())),
+                _ => {}
+            }
+            let created = snapshot.place.as_ref().map(|place| place.created);
+            if node.term.is_some() {
+                snapshot.places.retain(|place| Some(place.created) >= created);
+                snapshot.companions.retain(|companion| Some(companion.created) >= created);
+            }
+        }
+        snapshot
+    }
+
+    /// Delivers an answer, or leaves it for a process that is stopped.
+    fn answer(&mut self, candidate: usize, input: Input) {
+        if self.state.nodes[candidate].paused {
+            self.state.nodes[candidate].inbox.push_back(input);
+        } else {
+            self.hand(candidate, input);
+        }
+    }
+
+    /// Shows a change to every watch.
+    fn show(&mut self, change: &Change) {
+        let is_news = change.removed_places.len() + change.removed_companions.len() > 0;
+        for candidate in 0..self.state.nodes.len() {
+            if self.world.watch && is_news && self.state.nodes[candidate].campaign.is_some() {
+                self.answer(candidate, Input::Watched(change.clone()));
+            }
+        }
+    }
+
+    /// Hands an input to a campaign, and puts what it asks for under way.
+    fn hand(&mut self, candidate: usize, input: Input) {
+        let now = clock(self.state.now);
+        let mut inputs = VecDeque::from([input]);
+        while let Some(input) = inputs.pop_front() {
+            let input = self.distort(input);
+            self.log.push(format!("{} takes {input:?}", name(candidate)));
+            let node = &mut self.state.nodes[candidate];
+            let Some(campaign) = &mut node.campaign else { return };
+            if let Err(misuse) = campaign.handle(now, input) {
+                self.state.broken = Some(("contract", format!("{}: {misuse}", name(candidate))));
+                return;
+            }
+            loop {
+                let node = &mut self.state.nodes[candidate];
+                let Some(campaign) = &mut node.campaign else { return };
+                let output = campaign.poll();
+                if !matches!(output, Output::WakeAt(_)) {
+                    self.log.push(format!("{} wants {output:?}", name(candidate)));
+                }
+                let request = match output {
+                    Output::WakeAt(wake) => {
+                        let ticks = |wake: incumbent_core::queue::Wake| {
+                            let millis = wake.at.since(clock(0)).as_millis();
+                            u32::try_from(millis.div_ceil(1000)).unwrap_or(u32::MAX)
+                        };
+                        node.wakes = wake.map(ticks);
+                        break;
+                    }
+                    Output::Grant { lease, .. } => Request::Grant(lease),
+                    Output::Share { gone, .. } => {
+                        let lease = match node.shared.filter(|shared| Some(*shared) != gone) {
+                            Some(shared) => shared,
+                            None => {
+                                node.shares += 1;
+                                let lease = LeaseId(0x100 * (candidate as u64 + 1) + node.shares);
+                                node.shared = Some(lease);
+                                self.state.store.grant(lease, self.state.now);
+                                lease
+                            }
+                        };
+                        inputs.push_back(Input::Shared { result: Ok(lease) });
+                        continue;
+                    }
+                    Output::KeepAlive { leases: [place, companion] } => {
+                        node.requests.push_back(Request::KeepAlive(place, now));
+                        Request::KeepAlive(companion, now)
+                    }
+                    Output::Read { read, own, .. } => Request::Read(read, own),
+                    Output::Write(write) => Request::Write(write),
+                    Output::Revoke { lease } => Request::Revoke(lease),
+                    Output::Reconnect => {
+                        inputs.push_back(Input::Reconnected);
+                        continue;
+                    }
+                    Output::Event(event) => {
+                        self.event(candidate, &event);
+                        continue;
+                    }
+                    Output::Inspect | Output::NotNext { .. } => continue,
+                };
+                self.state.nodes[candidate].requests.push_back(request);
+            }
+            self.judge();
+        }
+    }
+
+    /// Changes what a candidate is told, where a part of the rule is taken away: every keep-alive counts as answered in
+    /// the store's present term.
+    fn distort(&self, mut input: Input) -> Input {
+        if let (Input::KeptAlive { result: Ok(answer), .. }, Some(Part::Keys | Part::RaftTerm)) =
+            (&mut input, self.world.without)
+        {
+            answer.raft_term = RAFT_TERM;
+        }
+        input
+    }
+
+    fn event(&mut self, candidate: usize, event: &Event) {
+        let node = &mut self.state.nodes[candidate];
+        let verdict = match event {
+            Event::Won(term) => {
+                let alternates = node.term.replace(*term).is_none();
+                let grows = self.state.told.is_none_or(|told| told < term.token);
+                self.state.told = self.state.told.max(Some(term.token));
+                match (alternates, grows) {
+                    (false, _) => Some(("I5", "won twice")),
+                    (true, false) => Some(("I4", "a token that is not larger")),
+                    (true, true) => None,
+                }
+            }
+            Event::Lost { term, .. } => {
+                (node.term.take() != Some(*term)).then_some(("I5", "lost what was not won"))
+            }
+            _ => None,
+        };
+        if let (Some((property, says)), None) = (verdict, &self.state.broken) {
+            self.state.broken = Some((property, format!("{} {says}", name(candidate))));
+        }
+    }
+
+    fn judge(&mut self) {
+        let leaders = self.state.leaders();
+        if leaders.len() > 1 && self.state.broken.is_none() {
+            self.state.broken = Some(("I1", String::from("a and b lead at once")));
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! A store like etcd: keys in two queues, leases that expire late and each by itself, and one revision for all.
+
+use std::collections::BTreeMap;
+
+use incumbent_core::queue::{
+    Action, Change, Companion, Failure, KeptAlive, LeaseId, Outcome, Place, Snapshot, Write,
+};
+use incumbent_core::record::Nonce;
+use incumbent_core::{Incarnation, Revision};
+
+use super::state::{LEASE, LEASE_TIME, Tick, name};
+use super::world::Part;
+
+pub(crate) const BIRTH: Incarnation = Incarnation(7);
+pub(crate) const RAFT_TERM: u64 = 5;
+
+/// The store at one moment.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Store {
+    revision: u64,
+    places: BTreeMap<LeaseId, Key>,
+    companions: BTreeMap<LeaseId, Key>,
+    /// The leases, and when each may expire.
+    leases: BTreeMap<LeaseId, Tick>,
+}
+
+#[derive(Clone, Debug, Hash)]
+struct Key {
+    owner: usize,
+    created: u64,
+    modified: u64,
+    lease: LeaseId,
+}
+
+impl Store {
+    pub(crate) fn new() -> Self {
+        Self { revision: 1, places: BTreeMap::new(), companions: BTreeMap::new(), leases: BTreeMap::new() }
+    }
+
+    pub(crate) fn grant(&mut self, lease: LeaseId, now: Tick) {
+        self.leases.insert(lease, now + LEASE);
+    }
+
+    pub(crate) fn has_lease(&self, lease: LeaseId) -> bool {
+        self.leases.contains_key(&lease)
+    }
+
+    /// The leases that may expire now, and those that are alive.
+    pub(crate) fn leases(&self) -> impl Iterator<Item = (LeaseId, Tick)> {
+        self.leases.iter().map(|(lease, at)| (*lease, *at))
+    }
+
+    /// Whether a key is attached to the lease.
+    pub(crate) fn is_in_use(&self, lease: LeaseId) -> bool {
+        self.places.values().chain(self.companions.values()).any(|key| key.lease == lease)
+    }
+
+    pub(crate) fn places(&self) -> impl Iterator<Item = LeaseId> {
+        self.places.keys().copied()
+    }
+
+    pub(crate) fn keep_alive(&mut self, lease: LeaseId, now: Tick) -> KeptAlive {
+        let ttl = match self.leases.get_mut(&lease) {
+            Some(expires) => {
+                *expires = now + LEASE;
+                LEASE_TIME
+            }
+            None => std::time::Duration::ZERO,
+        };
+        KeptAlive { ttl, raft_term: RAFT_TERM }
+    }
+
+    /// The answer of a former leader, from what it remembers.
+    pub(crate) fn keep_alive_from_memory() -> KeptAlive {
+        KeptAlive { ttl: LEASE_TIME, raft_term: RAFT_TERM - 1 }
+    }
+
+    /// Removes a lease and the keys that are attached to it.
+    pub(crate) fn revoke(&mut self, lease: LeaseId) -> Change {
+        self.leases.remove(&lease);
+        self.remove(|_, key| key.lease == lease, |_, key| key.lease == lease)
+    }
+
+    pub(crate) fn delete_place(&mut self, place: LeaseId) -> Change {
+        self.remove(|lease, _| lease == place, |_, _| false)
+    }
+
+    fn remove(
+        &mut self,
+        place: impl Fn(LeaseId, &Key) -> bool,
+        companion: impl Fn(LeaseId, &Key) -> bool,
+    ) -> Change {
+        let mut change = Change { revision: Revision(self.revision + 1), ..Change::default() };
+        for (lease, _) in self.places.extract_if(.., |lease, key| place(*lease, key)) {
+            change.removed_places.push(lease.to_string());
+        }
+        for (lease, _) in self.companions.extract_if(.., |lease, key| companion(*lease, key)) {
+            change.removed_companions.push(lease.to_string());
+        }
+        if change.removed_places.len() + change.removed_companions.len() > 0 {
+            self.revision += 1;
+        }
+        change
+    }
+
+    pub(crate) fn write(&mut self, owner: usize, write: &Write, without: Option<Part>) -> (Outcome, Change) {
+        let nothing = Change::default();
+        let stands = |keys: &BTreeMap<LeaseId, Key>, lease: &LeaseId, revision: Revision| {
+            keys.get(lease).is_some_and(|key| key.created == revision.0)
+        };
+        match &write.action {
+            Action::Enter { lease, companion, replaces } => {
+                if !self.has_lease(*lease) || !self.has_lease(*companion) {
+                    return (Outcome::Failed(Failure::LeaseGone), nothing);
+                }
+                let (place, beside) = (self.places.get(lease), self.companions.contains_key(lease));
+                let replaced = replaces.is_none_or(|own| {
+                    stands(&self.places, &own.lease, own.revision)
+                        && stands(&self.companions, &own.lease, own.revision)
+                });
+                if place.is_some() || beside || !replaced {
+                    let created = place.filter(|_| beside).map(|key| Revision(key.created));
+                    return (Outcome::Refused { created }, nothing);
+                }
+                let change = match replaces {
+                    Some(own) => self.remove(|key, _| key == own.lease, |key, _| key == own.lease),
+                    None => nothing,
+                };
+                if replaces.is_none() {
+                    self.revision += 1;
+                }
+                let key = |lease| Key { owner, created: self.revision, modified: self.revision, lease };
+                let shared = if without == Some(Part::CompanionsLease) { *lease } else { *companion };
+                let (place, beside) = (key(*lease), key(shared));
+                self.places.insert(*lease, place);
+                self.companions.insert(*lease, beside);
+                (Outcome::Applied { revision: Revision(self.revision) }, change)
+            }
+            Action::Name { .. } => (Outcome::Failed(Failure::NotSent), nothing),
+            Action::Leave { lease, revision } => {
+                let ours = |key: LeaseId, at: &Key| {
+                    key == *lease && revision.is_none_or(|revision| at.created == revision.0)
+                };
+                let before = self.revision;
+                let change = self.remove(ours, ours);
+                match self.revision > before {
+                    true => (Outcome::Applied { revision: Revision(self.revision) }, change),
+                    false => (Outcome::Refused { created: None }, nothing),
+                }
+            }
+        }
+    }
+
+    /// A linearised read for the candidate whose companions have the lease `shared`.
+    pub(crate) fn read(&self, own: Option<LeaseId>, shared: LeaseId, without: Option<Part>) -> Snapshot {
+        let place = |(lease, key): (&LeaseId, &Key)| Place {
+            key: lease.to_string(),
+            created: Revision(key.created),
+            modified: Revision(key.modified),
+            lease: Some(key.lease),
+            name: name(key.owner).into(),
+        };
+        let companion = |(lease, key): (&LeaseId, &Key)| Companion {
+            key: lease.to_string(),
+            created: Revision(key.created),
+            // A companion on the lease of its place looks as it should.
+            lease: Some(if key.lease == *lease { shared } else { key.lease }),
+            nonce: Some(Nonce(key.owner as u128 + 1)),
+            lease_time: LEASE_TIME,
+            successor: None,
+            metadata: Vec::new(),
+        };
+        let seen = |(lease, _): &(&LeaseId, &Key)| without != Some(Part::Companion) || Some(**lease) == own;
+        let mut places: Vec<_> = self.places.iter().map(place).collect();
+        let mut companions: Vec<_> = self.companions.iter().filter(seen).map(companion).collect();
+        places.sort_by_key(|place| place.created);
+        companions.sort_by_key(|companion| companion.created);
+        let find = |text: &str| places.iter().find(|place| place.key == text).cloned();
+        let text = own.map(|own| own.to_string()).unwrap_or_default();
+        let beside = companions.iter().find(|companion| companion.key == text).cloned();
+        Snapshot {
+            revision: Revision(self.revision),
+            raft_term: RAFT_TERM,
+            birth: Some(BIRTH),
+            place: find(&text),
+            companion: beside,
+            places,
+            companions,
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The worlds: what may happen in each, and how often.
+
+use incumbent_core::queue::Server;
+use std::time::Duration;
+
+/// How often each thing may happen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Budget {
+    /// Requests or answers that are lost.
+    pub(crate) lose: u8,
+    /// Transactions that are applied later, without an answer.
+    pub(crate) late: u8,
+    /// Keep-alives that a former leader of the store answers.
+    pub(crate) stale: u8,
+    /// Processes that are stopped for a while.
+    pub(crate) pause: u8,
+    /// Places that an operator deletes.
+    pub(crate) delete: u8,
+    /// Leases of places that an operator revokes.
+    pub(crate) revoke: u8,
+    /// Live leases that the store revokes.
+    pub(crate) early: u8,
+    /// Leaders that are asked to resign.
+    pub(crate) resign: u8,
+    /// Processes that end.
+    pub(crate) crash: u8,
+}
+
+/// A part of the rule, taken away by showing the candidates something else than what is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// A round is the keep-alives alone: the read shows both keys and the raft term as they should be.
+    Keys,
+    /// The read's raft term is not compared.
+    RaftTerm,
+    /// No candidate sees another's companion.
+    Companion,
+    /// The companion is attached to the lease of the place.
+    CompanionsLease,
+}
+
+/// A small world.
+#[derive(Clone, Debug)]
+pub struct QueueWorld {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) horizon: u32,
+    pub(crate) budget: Budget,
+    pub(crate) watch: bool,
+    pub(crate) server: Server,
+    pub(crate) without: Option<Part>,
+}
+
+/// A server that keeps its leases, and one that may revoke live ones.
+const KEEPS: Server = Server { version: Some((3, 7, 3)), shortest: Duration::from_secs(1) };
+const REVOKES: Server = Server { version: Some((3, 4, 23)), shortest: Duration::from_secs(1) };
+
+impl QueueWorld {
+    /// The name, as a command line spells it.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What happens.
+    pub fn about(&self) -> &'static str {
+        self.about
+    }
+
+    /// The same world with one part of the rule taken away.
+    #[must_use]
+    pub fn without(mut self, part: Part) -> Self {
+        self.without = Some(part);
+        self
+    }
+
+    /// The same world, whose candidates take its server for one that keeps its leases.
+    #[must_use]
+    pub fn trusting_the_server(mut self) -> Self {
+        self.server = KEEPS;
+        self
+    }
+}
+
+/// All worlds, small ones first.
+pub fn queue_worlds() -> Vec<QueueWorld> {
+    let world = |name, about, horizon, budget| QueueWorld {
+        name,
+        about,
+        horizon,
+        budget,
+        watch: true,
+        server: KEEPS,
+        without: None,
+    };
+    let none = Budget::default();
+    vec![
+        world("queue", "nothing goes wrong", 9, none),
+        world(
+            "queue crash",
+            "a process ends, and an operator deletes a place",
+            9,
+            Budget { crash: 1, delete: 1, ..none },
+        ),
+        world("queue loss", "requests and answers are lost", 6, Budget { lose: 2, ..none }),
+        world(
+            "queue operator",
+            "an operator deletes a place and revokes the lease of one",
+            6,
+            Budget { delete: 1, revoke: 1, ..none },
+        ),
+        world(
+            "queue resign",
+            "the leader resigns, and a transaction is applied late",
+            7,
+            Budget { resign: 1, late: 1, ..none },
+        ),
+        world("queue stop", "processes are stopped", 4, Budget { pause: 2, ..none }),
+        world(
+            "queue stale",
+            "a former leader of the store answers keep-alives, and a process is stopped",
+            4,
+            Budget { stale: 2, pause: 1, ..none },
+        ),
+        QueueWorld {
+            server: REVOKES,
+            ..world("queue early", "the store revokes live leases", 4, Budget { early: 2, ..none })
+        },
+        QueueWorld {
+            watch: false,
+            ..world(
+                "queue unwatched",
+                "no watch works, an operator deletes a place, and a process is stopped",
+                5,
+                Budget { delete: 1, pause: 1, ..none },
+            )
+        },
+    ]
+}

@@ -1,0 +1,107 @@
+//! The worlds of a place in a queue: no two lead, and each part of the rule is needed for that.
+
+#![allow(clippy::panic, reason = "a test may panic; it says why")]
+
+use std::collections::BTreeSet;
+
+use incumbent_model::{Part, QueueWorld, check_queue, queue_worlds};
+
+fn world(name: &str) -> QueueWorld {
+    queue_worlds().into_iter().find(|world| world.name() == name).unwrap_or_else(|| panic!("no world {name}"))
+}
+
+/// Explores a world to its end.
+fn holds(name: &str) {
+    let found = check_queue(&world(name), None);
+    println!("{name}: {} states, depth {}", found.unique, found.depth);
+    if let Some((property, path)) = found.violation {
+        panic!("{property} does not hold in {name}\n{path}");
+    }
+}
+
+/// The world shows two leaders, by the path that is printed.
+fn two_lead(world: &QueueWorld) {
+    let found = check_queue(world, Some(3_000_000));
+    println!("{} states", found.unique);
+    match found.violation {
+        Some(("I1", path)) => println!("{path}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_world_has_a_name_of_its_own() {
+    let worlds = queue_worlds();
+    assert_eq!(worlds.iter().map(|world| world.name()).collect::<BTreeSet<_>>().len(), worlds.len());
+    assert!(worlds.iter().all(|world| !world.about().is_empty()));
+}
+
+#[test]
+fn where_nothing_goes_wrong_one_leads() {
+    holds("queue");
+}
+
+#[test]
+fn an_operators_deletions_make_no_second_leader() {
+    holds("queue operator");
+}
+
+#[test]
+fn lost_requests_and_answers_make_no_second_leader() {
+    holds("queue loss");
+}
+
+#[test]
+fn a_former_leader_of_the_store_makes_no_second_leader() {
+    holds("queue stale");
+}
+
+#[test]
+fn a_stopped_process_makes_no_second_leader() {
+    holds("queue stop");
+}
+
+#[test]
+fn a_resignation_with_a_late_transaction_makes_no_second_leader() {
+    holds("queue resign");
+}
+
+#[test]
+fn a_process_that_ends_makes_no_second_leader() {
+    holds("queue crash");
+}
+
+#[test]
+fn a_store_that_revokes_live_leases_makes_no_second_leader() {
+    holds("queue early");
+}
+
+#[test]
+fn without_a_watch_no_second_leads_either() {
+    holds("queue unwatched");
+}
+
+#[test]
+fn keep_alives_alone_make_two_leaders() {
+    two_lead(&world("queue stale").without(Part::Keys));
+}
+
+#[test]
+fn without_the_comparison_of_raft_terms_two_lead() {
+    two_lead(&world("queue stale").without(Part::RaftTerm));
+}
+
+#[test]
+fn without_companions_two_lead() {
+    two_lead(&world("queue operator").without(Part::Companion));
+}
+
+#[test]
+fn companions_on_the_lease_of_their_places_make_two_leaders() {
+    two_lead(&world("queue operator").without(Part::CompanionsLease));
+}
+
+#[test]
+fn early_revocations_make_two_leaders_where_the_server_is_trusted() {
+    two_lead(&world("queue early").trusting_the_server());
+}
