@@ -66,7 +66,8 @@ use oorandom::Rand64;
 
 pub use answers::{Code, Failure, Operation};
 pub use io::{
-    Action, Change, Companion, Input, KeptAlive, LeaseId, Outcome, Output, Own, Place, Snapshot, Write,
+    Action, Answer, Change, Companion, Input, KeptAlive, LeaseId, Outcome, Output, Own, Place, Request,
+    Snapshot, Write,
 };
 pub use settings::{Server, check_priority};
 pub use timers::{Timer, Wake};

@@ -39,7 +39,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, FuturesUnordered};
 use incumbent_core::Instant;
-use incumbent_core::session::{self, CampaignId, Input, Output, Session};
+use incumbent_core::session::{self, CampaignId, Input, Output, Session, StoreRequest};
 use tokio::sync::mpsc;
 
 pub(crate) use self::connection::{Opening, open, start};
@@ -195,8 +195,8 @@ impl Driver {
 
     fn done(&mut self, done: Done) {
         match done {
-            Done::Wrote(id, attempt, outcome) => self.feed(Input::Wrote { id, attempt, outcome }),
-            Done::Read(id, read, result) => self.feed(Input::Read { id, read, result }),
+            Done::Wrote(id, attempt, outcome) => self.feed(Input::wrote(id, attempt, outcome)),
+            Done::Read(id, read, result) => self.feed(Input::read(id, read, result)),
             Done::Inspected(number, result) => {
                 if result.is_ok() {
                     self.feed(Input::Flaw(self.store.adapter.flaw()));
@@ -235,7 +235,7 @@ impl Driver {
         if !self.session.is_contested(&key) {
             self.operator_request(&key, &entry);
         }
-        self.feed(Input::Watched { number, election: key, entry });
+        self.feed(Input::Watched { number, election: key, shown: entry });
     }
 
     /// Gives an input to the session, and carries out all of its outputs.
@@ -264,11 +264,11 @@ impl Driver {
 
     fn carry_out(&mut self, output: Output) {
         let request = match output {
-            Output::Write { id, write, limit } => {
+            Output::Ask { id, request: StoreRequest::Write(write), limit } => {
                 let Some(entry) = self.candidates.get(&id) else { return };
                 self.store.write(id, &entry.shared.election, write, limit)
             }
-            Output::Read { id, read, limit } => {
+            Output::Ask { id, request: StoreRequest::Read(read), limit } => {
                 let Some(entry) = self.candidates.get(&id) else { return };
                 self.store.read(id, &entry.shared.election, read, limit)
             }
@@ -288,6 +288,8 @@ impl Driver {
             Output::Considered { id, request, accepted } => {
                 return self.considered(id, &request, accepted);
             }
+            // Only a queue has an order that a successor can miss.
+            Output::NotNext { .. } => return,
             // Handled in `feed`.
             Output::Report { .. } | Output::WakeAt(_) => return,
         };
