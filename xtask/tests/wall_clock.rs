@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// And it is mixed into a campaign's nonce, in case random numbers repeat.
 const ALLOWED: [&str; 4] = [
     "runtime/src/driver/candidates.rs",
-    "runtime/src/store/incarnation.rs",
+    "runtime/src/store/local.rs",
     "runtime/src/store/nats/admin/survey.rs",
     "runtime/src/store/sqlite/identity.rs",
 ];

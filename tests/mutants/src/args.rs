@@ -38,6 +38,9 @@ pub(crate) struct Args {
     /// How many to hunt at a time; as many as there are cores by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+    /// End with the first notice of each, by the simulator or the model checker
+    #[arg(long, conflicts_with = "page")]
+    until_noticed: bool,
     /// Print one line of JSON for each
     #[arg(long)]
     json: bool,
@@ -100,7 +103,7 @@ fn go(args: &Args) -> Result<bool> {
         }
         return Ok(traced.outcome.violation.is_none());
     }
-    let hunt = Hunt { blind: args.blind, swarm: args.swarm };
+    let hunt = Hunt { blind: args.blind, swarm: args.swarm, until_noticed: args.until_noticed };
     if args.alone {
         let [mutant] = mutants[..] else { bail!("--alone wants one --mutant") };
         println!("{}", serde_json::to_string(&hunt.run(mutant))?);

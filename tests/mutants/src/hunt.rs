@@ -15,6 +15,8 @@ use crate::table::{Mutant, name_of};
 pub(crate) const BLIND: u64 = 1_000;
 /// See [`BLIND`].
 pub(crate) const SWARM: u64 = 300;
+/// The number of seeds before a hunt that ends with the first notice tries the model checker and the scripts.
+const FIRST: u64 = 100;
 
 /// The number of runs with handlers where no election shows anything.
 const HANDLERS: u64 = 100;
@@ -56,6 +58,8 @@ const SWARMS: &[(&str, &[Kind])] = &[
 pub(crate) struct Hunt {
     pub(crate) blind: u64,
     pub(crate) swarm: u64,
+    /// End with the first notice, instead of trying the simulator and the model checker both.
+    pub(crate) until_noticed: bool,
 }
 
 impl Hunt {
@@ -68,7 +72,18 @@ impl Hunt {
             // The simulator has no queue.
             return Finding::uncaught(mutant, "not simulated", 0).and_in_the_model(explore_queue());
         }
-        self.simulate(mutant).and_in_the_model(explore().or_else(script::play))
+        let elsewhere = || explore().or_else(script::play);
+        if !self.until_noticed {
+            return self.simulate(mutant).and_in_the_model(elsewhere());
+        }
+        let first = Self { blind: self.blind.min(FIRST), swarm: 0, ..self }.simulate(mutant);
+        if first.caught {
+            return first;
+        }
+        match elsewhere() {
+            Some(seen) => first.and_in_the_model(Some(seen)),
+            None => self.simulate(mutant),
+        }
     }
 
     fn simulate(self, mutant: Option<&Mutant>) -> Finding {

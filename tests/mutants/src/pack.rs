@@ -47,6 +47,7 @@ pub(crate) fn hunt(
 fn hunt_one(mutant: Option<&Mutant>, hunt: Hunt) -> Result<Finding> {
     let mut child = alone(mutant)?
         .args(["--blind", &hunt.blind.to_string(), "--swarm", &hunt.swarm.to_string()])
+        .args(hunt.until_noticed.then_some("--until-noticed"))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()

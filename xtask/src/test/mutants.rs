@@ -38,17 +38,20 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
 
     shell::progress("break one rule after the other");
     let mut unread = None;
-    let succeeded = shell::lines(hunt().arg("--json"), |line| match serde_json::from_str::<Finding>(line) {
-        Ok(finding) => {
-            let Finding { name, by, at, runs, model, .. } = &finding;
-            let well = finding.is_well();
-            let mark = if well { "" } else { "NOT AS IT SHOULD BE: " };
-            let simulated = if at.is_empty() { by.clone() } else { format!("{by}, {at}") };
-            println!("{name:<32} {runs:>6} runs  {mark}{simulated:<40}  {model}");
-            report.check(Part::Mutants, &format!("{name}: {by}; {model}"), well);
-        }
-        Err(error) => unread = Some((line.to_owned(), error)),
-    })?;
+    let succeeded =
+        shell::lines(hunt().args(["--json", "--until-noticed"]), |line| {
+            match serde_json::from_str::<Finding>(line) {
+                Ok(finding) => {
+                    let Finding { name, by, at, runs, model, .. } = &finding;
+                    let well = finding.is_well();
+                    let mark = if well { "" } else { "NOT AS IT SHOULD BE: " };
+                    let simulated = if at.is_empty() { by.clone() } else { format!("{by}, {at}") };
+                    println!("{name:<32} {runs:>6} runs  {mark}{simulated:<40}  {model}");
+                    report.check(Part::Mutants, &format!("{name}: {by}; {model}"), well);
+                }
+                Err(error) => unread = Some((line.to_owned(), error)),
+            }
+        })?;
     if let Some((line, error)) = unread {
         return Err(error).with_context(|| format!("cannot read what incumbent-mutants says: {line}"));
     }
