@@ -9,7 +9,7 @@ use incumbent_core::{Incarnation, Revision};
 use serde::{Deserialize, Serialize};
 
 use super::wire::messages::KeyValue;
-use crate::store::names;
+use crate::store::local;
 use crate::{Error, ErrorKind, Result};
 
 /// The part of a prefix's keys that holds what other clients do not know.
@@ -34,7 +34,7 @@ impl Keys {
     /// etcd's clients read every key that begins with `ELECTION/` as a place, so one election's name must not be the
     /// beginning of another's.
     pub(super) fn check(key: &str) -> Result<()> {
-        names::check("election's key", key)?;
+        local::check_text("election's key", key)?;
         let refuse = |why: &str| {
             Err(Error::new(ErrorKind::InvalidName, format!("the election's key {key:?} {why} on etcd")))
         };
