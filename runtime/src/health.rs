@@ -76,8 +76,9 @@ impl Pulse {
         self.inner.changed.notify_waiters();
     }
 
-    /// Returns when the loop has not answered for `limit`; never after it has ended.
-    async fn hangs(&self, limit: Duration) {
+    /// Returns when the loop has not answered for `limit`, with the number of its answers until then; never after it has
+    /// ended.
+    async fn hangs(&self, limit: Duration) -> u64 {
         let quarter = limit / QUARTERS;
         loop {
             let (beats, due) = {
@@ -97,7 +98,7 @@ impl Pulse {
             let mut passed = 0;
             while self.is_silent_since(beats) {
                 if passed == QUARTERS {
-                    return;
+                    return beats;
                 }
                 tokio::time::sleep(quarter).await;
                 passed += 1;
@@ -130,9 +131,9 @@ impl Pulse {
         is_there
     }
 
-    /// Returns when a hung loop responds again, or has ended.
-    async fn responds(&self) {
-        let hung_at = self.inner.lock().beats;
+    /// Returns when a loop that hung after so many answers responds again, or has ended. An answer counts from the hang
+    /// on, also where it came before this call: it may be the answer to the last probe.
+    async fn responds(&self, hung_at: u64) {
         loop {
             let mut changed = std::pin::pin!(self.inner.changed.notified());
             // Enabled before the state is read, so that an answer in between is not missed.
@@ -192,9 +193,7 @@ impl LoopWatch {
             let view = term.view();
             drop(term);
             let limit = self.limit.unwrap_or_else(|| shared.lease_time());
-            if !self.hangs_in(&view, limit).await {
-                continue;
-            }
+            let Some(hung_at) = self.hangs_in(&view, limit).await else { continue };
             tracing::warn!(
                 election,
                 candidate,
@@ -204,18 +203,18 @@ impl LoopWatch {
             let Some(leaving) = driver.upgrade() else { return };
             leaving.send(Command::LoopResponds(false));
             drop(leaving);
-            self.pulse.responds().await;
+            self.pulse.responds(hung_at).await;
             tracing::info!(election, candidate, "the event loop turns again");
             let Some(returning) = driver.upgrade() else { return };
             returning.send(Command::LoopResponds(true));
         }
     }
 
-    /// Whether the loop hangs before the term is over.
-    async fn hangs_in(&self, view: &TermView, limit: Duration) -> bool {
+    /// Returns when the loop hangs, as [`Pulse::hangs`] does; `None` where the term ends before.
+    async fn hangs_in(&self, view: &TermView, limit: Duration) -> Option<u64> {
         tokio::select! {
-            _ = view.ended() => false,
-            () = self.pulse.hangs(limit) => true,
+            _ = view.ended() => None,
+            hung_at = self.pulse.hangs(limit) => Some(hung_at),
         }
     }
 }
@@ -325,7 +324,7 @@ mod tests {
     async fn noticed(pulse: &Pulse) -> Option<Duration> {
         let began = Instant::now();
         let hangs = tokio::time::timeout(Duration::from_secs(60), pulse.hangs(LIMIT)).await;
-        hangs.ok().map(|()| began.elapsed())
+        hangs.ok().map(|_| began.elapsed())
     }
 
     #[tokio::test(start_paused = true)]
@@ -367,7 +366,7 @@ mod tests {
             event_loop.answers_for(Duration::from_secs(10)).await;
         };
         tokio::select! {
-            () = event_loop.pulse.hangs(LIMIT) => panic!("it does not hang"),
+            _ = event_loop.pulse.hangs(LIMIT) => panic!("it does not hang"),
             () = blocked => {}
         }
     }
@@ -382,7 +381,7 @@ mod tests {
         assert!(futures_util::poll!(&mut hangs).is_pending(), "an hour is one quarter");
         event_loop.pulse.beat();
         tokio::select! {
-            () = &mut hangs => panic!("it does not hang"),
+            _ = &mut hangs => panic!("it does not hang"),
             () = event_loop.answers_for(Duration::from_secs(60)) => {}
         }
     }
@@ -414,11 +413,20 @@ mod tests {
     async fn a_loop_that_hung_turns_again_when_it_answers_or_is_over() {
         for ends in [Pulse::beat, Pulse::stop] {
             let event_loop = event_loop();
-            event_loop.pulse.hangs(LIMIT).await;
-            let mut responds = Box::pin(event_loop.pulse.responds());
+            let hung_at = event_loop.pulse.hangs(LIMIT).await;
+            let mut responds = Box::pin(event_loop.pulse.responds(hung_at));
             assert!(futures_util::poll!(&mut responds).is_pending());
             ends(&event_loop.pulse);
             responds.await;
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_that_answers_before_anyone_waits_for_it_turns_again() {
+        let event_loop = event_loop();
+        let hung_at = event_loop.pulse.hangs(LIMIT).await;
+        event_loop.pulse.beat();
+        // The last probe is answered, and no other comes.
+        assert_eq!(event_loop.pulse.responds(hung_at).now_or_never(), Some(()));
     }
 }

@@ -153,6 +153,8 @@ impl Demo {
             .iter()
             .filter(|member| member.is_present())
             .try_for_each(|member| member.kill())?;
+        // A killed process is gone only when it was waited for.
+        self.wait_until_gone(signals, None).await?;
         Ok(())
     }
 

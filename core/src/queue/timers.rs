@@ -1,6 +1,6 @@
-//! The timers of a campaign in a queue: a table of optional deadlines.
+//! The timers of a campaign in a queue.
 
-use crate::time::Instant;
+use crate::timers;
 
 /// What a wake-up is for. Where several are due at once, they fire in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,15 +32,11 @@ pub enum Timer {
 }
 
 /// A wake-up, and the timer it is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wake {
-    /// When to call [`handle`](super::Campaign::handle) with [`Input::Tick`](super::Input::Tick).
-    pub at: Instant,
-    /// What for.
-    pub timer: Timer,
-}
+pub type Wake = timers::Wake<Timer>;
 
-impl Timer {
+pub(super) type Timers = timers::Timers<Timer, 12>;
+
+impl timers::Kind<12> for Timer {
     const ALL: [Self; 12] = [
         Self::Deadline,
         Self::Answer,
@@ -55,60 +51,8 @@ impl Timer {
         Self::Retry,
         Self::Splay,
     ];
-}
 
-#[derive(Clone, Debug, Hash, Default)]
-pub(super) struct Timers([Option<Instant>; Timer::ALL.len()]);
-
-impl Timers {
-    pub(super) fn set(&mut self, timer: Timer, at: Instant) {
-        self.0[timer as usize] = Some(at);
-    }
-
-    pub(super) fn stop(&mut self, timer: Timer) {
-        self.0[timer as usize] = None;
-    }
-
-    pub(super) fn is_set(&self, timer: Timer) -> bool {
-        self.0[timer as usize].is_some()
-    }
-
-    /// The first timer in the table's order that is due, which it stops.
-    pub(super) fn take_due(&mut self, now: Instant) -> Option<Timer> {
-        let due = Timer::ALL.into_iter().find(|timer| self.0[*timer as usize].is_some_and(|at| at <= now))?;
-        self.stop(due);
-        Some(due)
-    }
-
-    /// The next timer to fire.
-    pub(super) fn next(&self) -> Option<Wake> {
-        Timer::ALL
-            .into_iter()
-            .filter_map(|timer| self.0[timer as usize].map(|at| Wake { at, timer }))
-            .min_by_key(|wake| wake.at)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_has_a_place_for_every_timer() {
-        for (place, timer) in Timer::ALL.into_iter().enumerate() {
-            assert_eq!(timer as usize, place);
-        }
-    }
-
-    #[test]
-    fn due_timers_come_in_the_tables_order_and_the_next_by_time() {
-        let mut timers = Timers::default();
-        let at = Instant::from_nanos;
-        timers.set(Timer::Round, at(1));
-        timers.set(Timer::Deadline, at(2));
-        assert_eq!(timers.next(), Some(Wake { at: at(1), timer: Timer::Round }));
-        assert_eq!(timers.take_due(at(2)), Some(Timer::Deadline));
-        assert_eq!(timers.take_due(at(2)), Some(Timer::Round));
-        assert_eq!(timers.take_due(at(2)), None);
+    fn place(self) -> usize {
+        self as usize
     }
 }

@@ -66,7 +66,7 @@ pub(crate) struct State {
     pub(crate) now: Tick,
     pub(crate) store: Store,
     pub(crate) nodes: Vec<Node>,
-    /// Transactions that will be applied, with nobody to hear of it.
+    /// Transactions that will be applied, and whose answer no candidate gets.
     pub(crate) late: Vec<(usize, Write)>,
     pub(crate) left: Budget,
     /// Nothing happens after that.

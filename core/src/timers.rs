@@ -1,0 +1,123 @@
+//! The timers of a campaign, whatever its rule: a table of optional deadlines.
+
+use core::marker::PhantomData;
+
+use crate::time::Instant;
+
+/// The kinds of timers of one rule, in the order in which they fire where several are due at once.
+pub(crate) trait Kind<const N: usize>: Copy {
+    const ALL: [Self; N];
+
+    /// The place in [`ALL`](Self::ALL).
+    fn place(self) -> usize;
+}
+
+/// A wake-up, and the timer it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wake<T> {
+    /// The time to call the campaign's `handle` with `Input::Tick`.
+    pub at: Instant,
+    /// Its timer.
+    pub timer: T,
+}
+
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Timers<T, const N: usize>([Option<Instant>; N], PhantomData<T>);
+
+impl<T, const N: usize> Default for Timers<T, N> {
+    fn default() -> Self {
+        Self([None; N], PhantomData)
+    }
+}
+
+impl<T: Kind<N>, const N: usize> Timers<T, N> {
+    pub(crate) fn set(&mut self, timer: T, at: Instant) {
+        self.0[timer.place()] = Some(at);
+    }
+
+    pub(crate) fn stop(&mut self, timer: T) {
+        self.0[timer.place()] = None;
+    }
+
+    pub(crate) fn get(&self, timer: T) -> Option<Instant> {
+        self.0[timer.place()]
+    }
+
+    pub(crate) fn is_set(&self, timer: T) -> bool {
+        self.get(timer).is_some()
+    }
+
+    /// When a timer fires. One that is set for never does not, not even at the end of all time.
+    fn fires(&self, timer: T) -> Option<Instant> {
+        self.get(timer).filter(|at| *at < Instant::NEVER)
+    }
+
+    /// The first timer in the table's order that is due, which it stops.
+    pub(crate) fn take_due(&mut self, now: Instant) -> Option<T> {
+        let due = T::ALL.into_iter().find(|timer| self.fires(*timer).is_some_and(|at| at <= now))?;
+        self.stop(due);
+        Some(due)
+    }
+
+    /// The next timer to fire.
+    pub(crate) fn next(&self) -> Option<Wake<T>> {
+        T::ALL
+            .into_iter()
+            .filter_map(|timer| self.fires(timer).map(|at| Wake { at, timer }))
+            .min_by_key(|wake| wake.at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{campaign, queue};
+
+    fn has_a_place_for_every_timer<T: Kind<N>, const N: usize>() {
+        for (place, timer) in T::ALL.into_iter().enumerate() {
+            assert_eq!(timer.place(), place);
+        }
+    }
+
+    #[test]
+    fn the_table_of_each_rule_has_a_place_for_every_timer() {
+        has_a_place_for_every_timer::<campaign::Timer, 13>();
+        has_a_place_for_every_timer::<queue::Timer, 12>();
+    }
+
+    #[test]
+    fn a_timer_that_is_set_for_never_does_not_fire() {
+        let mut timers = Timers::default();
+        timers.set(campaign::Timer::Renew, Instant::NEVER);
+        assert_eq!((timers.next(), timers.take_due(Instant::NEVER)), (None, None));
+        assert!(timers.is_set(campaign::Timer::Renew));
+    }
+
+    #[test]
+    fn due_timers_come_in_the_tables_order_and_the_next_by_time() {
+        use campaign::Timer;
+        let mut timers = Timers::default();
+        let at = Instant::from_nanos;
+        timers.set(Timer::Poll, at(1));
+        timers.set(Timer::Deadline, at(2));
+        timers.set(Timer::Renew, at(9));
+        assert_eq!(timers.next(), Some(Wake { at: at(1), timer: Timer::Poll }));
+        assert_eq!(timers.take_due(at(2)), Some(Timer::Deadline));
+        assert_eq!(timers.take_due(at(2)), Some(Timer::Poll));
+        assert_eq!(timers.take_due(at(2)), None);
+        assert_eq!(timers.next(), Some(Wake { at: at(9), timer: Timer::Renew }));
+    }
+
+    #[test]
+    fn in_a_queue_due_timers_come_in_the_tables_order_too() {
+        use queue::Timer;
+        let mut timers = Timers::default();
+        let at = Instant::from_nanos;
+        timers.set(Timer::Round, at(1));
+        timers.set(Timer::Deadline, at(2));
+        assert_eq!(timers.next(), Some(Wake { at: at(1), timer: Timer::Round }));
+        assert_eq!(timers.take_due(at(2)), Some(Timer::Deadline));
+        assert_eq!(timers.take_due(at(2)), Some(Timer::Round));
+        assert_eq!(timers.take_due(at(2)), None);
+    }
+}
