@@ -4,10 +4,13 @@
 //! companion is `PREFIX.incumbent/ELECTION/LEASE`; `PREFIX.incumbent` is the birth record.
 
 mod adapter;
+mod elections;
+mod inspection;
 mod keys;
 mod leases;
 mod settings;
 mod transaction;
+mod watch;
 mod wire;
 
 pub(crate) use adapter::Etcd;
