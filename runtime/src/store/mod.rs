@@ -2,7 +2,7 @@
 
 mod boxed;
 #[cfg(feature = "etcd")]
-mod etcd;
+pub mod etcd;
 #[cfg(feature = "testing")]
 pub(crate) mod faulty;
 mod local;
@@ -10,6 +10,7 @@ mod memory;
 #[cfg(feature = "nats")]
 pub mod nats;
 mod query;
+pub(crate) mod queue_adapter;
 pub(crate) mod registry;
 pub(crate) mod request;
 #[cfg(feature = "sqlite")]
@@ -24,6 +25,8 @@ use incumbent_core::Revision;
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo, Write};
 
+#[cfg(feature = "etcd")]
+pub use etcd::EtcdSettings;
 pub use memory::{Memory, MemorySettings};
 #[cfg(feature = "nats")]
 pub use nats::{Nats, NatsSettings};
@@ -32,6 +35,7 @@ pub use registry::{CandidateInfo, Registry};
 pub use request::{AcceptReset, HandOver};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, SqliteSettings};
+pub(crate) use url::Opened;
 pub use url::{StoreSettings, open};
 
 use crate::Result;

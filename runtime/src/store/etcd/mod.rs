@@ -3,7 +3,12 @@
 //! `incumbent_core::queue` has the rule. Of its two keys the place is the standard one, `PREFIX ELECTION/LEASE`; the
 //! companion is `PREFIX.incumbent/ELECTION/LEASE`; `PREFIX.incumbent` is the birth record.
 
+mod adapter;
 mod keys;
 mod leases;
+mod settings;
 mod transaction;
 mod wire;
+
+pub(crate) use adapter::Etcd;
+pub use settings::EtcdSettings;

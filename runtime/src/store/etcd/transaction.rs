@@ -1,9 +1,6 @@
 //! The requests of a candidacy, and what etcd's answers mean to it.
 
-use std::time::Duration;
-
 use incumbent_core::queue::{Action, Code, Failure, LeaseId, Operation, Outcome, Own, Snapshot};
-use incumbent_core::record::Nonce;
 use tonic::Status;
 
 use super::keys::{Keys, Range, companion_of, companion_value, incarnation_of, place_of, revision};
@@ -11,15 +8,7 @@ use super::wire::messages::{
     self as wire, Compare, CompareTarget, CompareValue, Comparison, DeleteRequest, OperationAnswer,
     OperationKind, Order, PutRequest, RangeRequest, RangeResponse, SortTarget, TxnRequest, TxnResponse,
 };
-
-/// What a candidate writes into its keys.
-#[derive(Clone, Debug)]
-pub(super) struct Identity {
-    pub(super) name: String,
-    pub(super) nonce: Nonce,
-    pub(super) lease_time: Duration,
-    pub(super) metadata: Vec<(String, String)>,
-}
+use crate::store::queue_adapter::Identity;
 
 /// The transaction that carries out `action`.
 pub(super) fn write(keys: &Keys, election: &str, identity: &Identity, action: &Action) -> TxnRequest {
@@ -200,8 +189,11 @@ fn signed(number: u64) -> i64 {
 
 #[cfg(all(test, unix))]
 mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
     use incumbent_core::Revision;
     use incumbent_core::queue::Place;
+    use incumbent_core::record::Nonce;
     use incumbent_testkit::etcd::{EtcdServer, Options};
     use incumbent_testkit::tools::EtcdVersion;
     use tonic::transport::Endpoint;
@@ -227,6 +219,7 @@ mod tests {
                 name: "heron".into(),
                 nonce: Nonce(7),
                 lease_time: Duration::from_secs(10),
+                since: UNIX_EPOCH,
                 metadata: Vec::new(),
             };
             Self { server, connection, keys: Keys::new(""), identity }
