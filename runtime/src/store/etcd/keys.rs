@@ -52,12 +52,30 @@ impl Keys {
         format!("{}{OURS}", self.prefix).into_bytes()
     }
 
+    /// All keys under the prefix; every key of the cluster where it is empty.
+    pub(super) fn all(&self) -> Range {
+        match self.prefix.as_str() {
+            "" => (vec![0], vec![0]),
+            prefix => range(prefix.to_owned()),
+        }
+    }
+
+    /// The birth record and what lies beside it.
+    pub(super) fn ours(&self) -> Range {
+        range(format!("{}{OURS}", self.prefix))
+    }
+
     pub(super) fn place(&self, election: &str, lease: LeaseId) -> Vec<u8> {
         format!("{}{election}/{lease}", self.prefix).into_bytes()
     }
 
     pub(super) fn companion(&self, election: &str, lease: LeaseId) -> Vec<u8> {
         format!("{}{OURS}/{election}/{lease}", self.prefix).into_bytes()
+    }
+
+    /// An operator's request, by its reserved key.
+    pub(super) fn request(&self, reserved: &str) -> Vec<u8> {
+        format!("{}{OURS}/{reserved}", self.prefix).into_bytes()
     }
 
     /// All places of an election.
@@ -71,12 +89,13 @@ impl Keys {
     }
 }
 
-/// All keys that begin with a text that ends with a slash.
+/// All keys that begin with a text that is not empty.
 fn range(begin: String) -> Range {
     let begin = begin.into_bytes();
     let mut end = begin.clone();
-    if let Some(slash) = end.last_mut() {
-        *slash += 1;
+    // No byte of a text is 255.
+    if let Some(last) = end.last_mut() {
+        *last += 1;
     }
     (begin, end)
 }
@@ -139,14 +158,31 @@ pub(super) fn companion_value(
     serde_json::to_vec(&value).unwrap_or_default()
 }
 
+/// The word in a birth record by which an operator states that the prefix was never used before.
+const NEVER_USED: &str = "never-used";
+
 /// The value of a new birth record.
-pub(super) fn birth_value(incarnation: Incarnation) -> Vec<u8> {
-    incarnation.0.to_string().into_bytes()
+pub(super) fn birth_value(incarnation: Incarnation, never_used: bool) -> Vec<u8> {
+    match never_used {
+        true => format!("{} {NEVER_USED}", incarnation.0).into_bytes(),
+        false => incarnation.0.to_string().into_bytes(),
+    }
 }
 
-/// The incarnation in a birth record; `None` for a value that this crate did not write.
+/// The incarnation in a birth record, and whether the prefix was never used before; `None` for a value that this crate did
+/// not write.
+pub(super) fn birth_of(kv: &KeyValue) -> Option<(Incarnation, bool)> {
+    let text = std::str::from_utf8(&kv.value).ok()?;
+    let (number, never_used) = match text.split_once(' ') {
+        None => (text, false),
+        Some((number, word)) => (number, word == NEVER_USED),
+    };
+    Some((Incarnation(number.parse().ok()?), never_used))
+}
+
+/// The incarnation in a birth record.
 pub(super) fn incarnation_of(kv: &KeyValue) -> Option<Incarnation> {
-    std::str::from_utf8(&kv.value).ok()?.parse().ok().map(Incarnation)
+    birth_of(kv).map(|(incarnation, _)| incarnation)
 }
 
 /// A revision as etcd counts it: from 1, so never below zero.
@@ -171,6 +207,16 @@ mod tests {
         assert_eq!(keys.companion("jobs", lease), b"prod/.incumbent/jobs/694d71ddd4a2c9cb");
         assert_eq!(keys.birth(), b"prod/.incumbent");
         assert_eq!(keys.places("jobs"), (b"prod/jobs/".to_vec(), b"prod/jobs0".to_vec()));
+    }
+
+    #[test]
+    fn a_birth_record_is_a_number_and_perhaps_the_statement_that_the_prefix_is_new() {
+        let read = |value: &[u8]| birth_of(&KeyValue { value: value.to_vec(), ..KeyValue::default() });
+        for never_used in [false, true] {
+            assert_eq!(read(&birth_value(Incarnation(42), never_used)), Some((Incarnation(42), never_used)));
+        }
+        assert_eq!(read(b"42 later words"), Some((Incarnation(42), false)));
+        assert_eq!(read(b"x"), None);
     }
 
     #[test]

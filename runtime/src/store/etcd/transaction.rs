@@ -149,14 +149,14 @@ pub(super) fn failure(operation: Operation, status: &Status) -> Failure {
     Failure::of(operation, code, status.message())
 }
 
-fn ranges(answer: &TxnResponse) -> impl Iterator<Item = &RangeResponse> {
+pub(super) fn ranges(answer: &TxnResponse) -> impl Iterator<Item = &RangeResponse> {
     answer.responses.iter().filter_map(|response| match &response.answer {
         Some(OperationAnswer::Range(range)) => Some(range),
         _ => None,
     })
 }
 
-fn created_at(key: &[u8], revision: i64) -> Compare {
+pub(super) fn created_at(key: &[u8], revision: i64) -> Compare {
     Compare {
         result: Comparison::Equal.into(),
         target: CompareTarget::CreateRevision.into(),
@@ -170,15 +170,15 @@ fn put(key: Vec<u8>, value: Vec<u8>, lease: LeaseId) -> wire::Operation {
     operation(OperationKind::Put(put))
 }
 
-fn delete(key: Vec<u8>) -> wire::Operation {
+pub(super) fn delete(key: Vec<u8>) -> wire::Operation {
     operation(OperationKind::Delete(DeleteRequest { key, ..Default::default() }))
 }
 
-fn get(key: Vec<u8>) -> wire::Operation {
+pub(super) fn get(key: Vec<u8>) -> wire::Operation {
     operation(OperationKind::Range(RangeRequest { key, ..Default::default() }))
 }
 
-fn operation(kind: OperationKind) -> wire::Operation {
+pub(super) fn operation(kind: OperationKind) -> wire::Operation {
     wire::Operation { kind: Some(kind) }
 }
 
@@ -261,7 +261,7 @@ mod tests {
             bench.server.ctl(&[
                 "put",
                 ".incumbent",
-                &String::from_utf8(birth_value(incumbent_core::Incarnation(42))).unwrap(),
+                &String::from_utf8(birth_value(incumbent_core::Incarnation(42), false)).unwrap(),
             ]);
             bench.server.ctl(&["put", "jobs/foreign", "go-1"]);
             let revision = bench.enter(a, b).await;

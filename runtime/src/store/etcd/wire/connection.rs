@@ -27,6 +27,7 @@ pub(in crate::store::etcd) mod method {
     pub(in crate::store::etcd) const GRANT: &str = "/etcdserverpb.Lease/LeaseGrant";
     pub(in crate::store::etcd) const REVOKE: &str = "/etcdserverpb.Lease/LeaseRevoke";
     pub(in crate::store::etcd) const STATUS: &str = "/etcdserverpb.Maintenance/Status";
+    pub(in crate::store::etcd) const MEMBERS: &str = "/etcdserverpb.Cluster/MemberList";
     pub(super) const KEEP_ALIVE: &str = "/etcdserverpb.Lease/LeaseKeepAlive";
     pub(super) const WATCH: &str = "/etcdserverpb.Watch/Watch";
     pub(super) const AUTHENTICATE: &str = "/etcdserverpb.Auth/Authenticate";

@@ -1,0 +1,292 @@
+//! An operator's acts on the elections under a prefix: preparing it, and writes that ask no leader.
+
+pub(in crate::store::etcd) mod permissions;
+pub(in crate::store::etcd) mod survey;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use incumbent_core::queue::{Failure, LeaseId, Operation as Attempted};
+use incumbent_core::store::{Fault, FaultKind};
+use incumbent_core::{Incarnation, Revision};
+use tonic::Status;
+
+use super::keys::{self, Keys, birth_value};
+use super::settings::EtcdSettings;
+use super::transaction::{created_at, delete, failure, get, operation, ranges};
+use super::wire::connection::{Connection, method};
+use super::wire::messages::{
+    self as wire,     GrantRequest, GrantResponse, KeyValue, OperationKind, Order, PutRequest, RangeRequest, RangeResponse,
+    SortTarget, TxnRequest, TxnResponse,
+};
+use crate::store::{StoreAdmin, request};
+use crate::{Error, ErrorKind, Result};
+
+/// The time limit of an operator's act: a cluster that has just elected a leader loses requests.
+const LIMIT: Duration = Duration::from_secs(5);
+/// The tries for a place that goes away, or comes, between the look at it and the write.
+const TRIES: usize = 5;
+/// The lease of a place that is written where there was none, as [`StoreAdmin::put`] promises.
+const LEASE: Duration = Duration::from_secs(30);
+/// The lease of a request to candidates: they watch it, and take it up at once.
+const REQUEST_LEASE: Duration = Duration::from_secs(60);
+
+/// The findings and actions of [`init`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InitReport {
+    /// There was no birth record, and one was written.
+    pub created: bool,
+    /// The incarnation of the elections under the prefix.
+    pub incarnation: Incarnation,
+    /// An operator stated that the prefix was never used before.
+    pub never_used: bool,
+}
+
+/// Writes the birth record of the elections under a prefix, or reads the one that stands.
+///
+/// The first candidate writes it too, and then waits for a lease; where it was written that long before, none waits. With
+/// `never_used` it is stated that no election was ever held under that prefix, so that the first leader need not wait at
+/// all. Not for automation: where a script writes the record again under a leader, there can be two leaders.
+///
+/// # Errors
+/// `UnsafeStore` for a prefix that is stated to be new and has a birth record or keys of elections; `Broken` for a birth
+/// record that cannot be read; and every error of reaching the cluster.
+pub async fn init(settings: &EtcdSettings, never_used: bool) -> Result<InitReport> {
+    let connection = settings.connect()?;
+    let prepared = tokio::time::timeout(LIMIT, prepare(&connection, settings, never_used));
+    prepared.await.unwrap_or_else(|_| Err(silent(settings)))
+}
+
+async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: bool) -> Result<InitReport> {
+    let (keys, prefix) = (settings.keys(), &settings.prefix);
+    let failed = |status: Status| error(settings, &status);
+    let used = |what: String| {
+        let message = format!("{what}, so the prefix {prefix:?} of etcd is not new; leave --new out");
+        Err(Error::new(ErrorKind::UnsafeStore, message))
+    };
+    if never_used {
+        // Without a prefix, keys that are not ours may be those of any software.
+        let (key, range_end) = if prefix.is_empty() { keys.ours() } else { keys.all() };
+        let look = RangeRequest { key, range_end, limit: 1, ..Default::default() };
+        let found: RangeResponse = connection.call(method::RANGE, look).await.map_err(failed)?;
+        if let Some(kv) = found.kvs.iter().find(|kv| kv.key != keys.birth()) {
+            return used(format!("there is the key {:?}", String::from_utf8_lossy(&kv.key)));
+        }
+    }
+    let incarnation = new_incarnation();
+    let birth = PutRequest { key: keys.birth(), value: birth_value(incarnation, never_used), ..Default::default() };
+    let write = TxnRequest {
+        compare: vec![created_at(&keys.birth(), 0)],
+        success: vec![operation(OperationKind::Put(birth))],
+        failure: vec![get(keys.birth())],
+    };
+    let answer: TxnResponse = connection.call(method::TXN, write).await.map_err(failed)?;
+    if answer.succeeded {
+        return Ok(InitReport { created: true, incarnation, never_used });
+    }
+    let stands = ranges(&answer).flat_map(|range| &range.kvs).next();
+    let Some((incarnation, was_never_used)) = stands.and_then(keys::birth_of) else {
+        let key = String::from_utf8_lossy(&keys.birth()).into_owned();
+        let message = format!(
+            "the key {key:?} of etcd is the birth record of the elections there, and holds something else; stop every \
+             candidate, and remove it with `etcdctl del {key}`"
+        );
+        return Err(Error::new(ErrorKind::Broken, message));
+    };
+    if never_used && !was_never_used {
+        return used("elections were prepared there before".into());
+    }
+    Ok(InitReport { created: false, incarnation, never_used: was_never_used })
+}
+
+/// A connection for an operator's unconditional writes.
+pub(crate) struct EtcdAdmin {
+    connection: Connection,
+    keys: Keys,
+}
+
+#[async_trait]
+impl StoreAdmin for EtcdAdmin {
+    /// Overwrites the place that leads the election, which keeps its lease: without one, it would outlive a leader that
+    /// crashes, and bar every candidate.
+    async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault> {
+        in_time(async {
+            if request::is_reserved(key) {
+                return self.put_for(REQUEST_LEASE, |_| self.keys.request(key), value).await;
+            }
+            for _ in 0..TRIES {
+                let (Some(place), _) = self.first(self.keys.places(key)).await? else {
+                    return self.put_for(LEASE, |lease| self.keys.place(key, lease), value).await;
+                };
+                let (key, value) = (place.key.clone(), value.to_vec());
+                let put = PutRequest { key, value, ignore_lease: true, ..Default::default() };
+                let put = operation(OperationKind::Put(put));
+                if let Some(revision) = self.write(Attempted::Put, &place, put).await? {
+                    return Ok(revision);
+                }
+            }
+            Err(unsteady(key))
+        })
+        .await
+    }
+
+    /// Deletes the place that leads the election, and not its companion, which holds the next candidate back until the
+    /// leader has reported its loss, or the lease of its connection is over.
+    async fn delete(&self, key: &str) -> Result<Revision, Fault> {
+        in_time(async {
+            let keys = match request::is_reserved(key) {
+                true => (self.keys.request(key), Vec::new()),
+                false => self.keys.places(key),
+            };
+            for _ in 0..TRIES {
+                let (place, newest) = self.first(keys.clone()).await?;
+                let Some(place) = place else { return Ok(newest) };
+                let deletion = delete(place.key.clone());
+                if let Some(revision) = self.write(Attempted::Delete, &place, deletion).await? {
+                    return Ok(revision);
+                }
+            }
+            Err(unsteady(key))
+        })
+        .await
+    }
+}
+
+impl EtcdAdmin {
+    pub(crate) fn open(settings: &EtcdSettings) -> Result<Self> {
+        Ok(Self { connection: settings.connect()?, keys: settings.keys() })
+    }
+
+    /// The key of a range that was created first, and the revision at which it was looked up.
+    async fn first(&self, (key, range_end): keys::Range) -> Result<(Option<KeyValue>, Revision), Fault> {
+        let look = RangeRequest {
+            key,
+            range_end,
+            limit: 1,
+            sort_order: Order::Ascending.into(),
+            sort_target: SortTarget::CreateRevision.into(),
+            ..Default::default()
+        };
+        let found = self.connection.call::<_, RangeResponse>(method::RANGE, look).await;
+        let found = found.map_err(|status| fault(Attempted::Read, &status))?;
+        let newest = keys::revision(found.header.unwrap_or_default().revision);
+        Ok((found.kvs.into_iter().next(), newest))
+    }
+
+    /// Writes where that very key still stands, and returns the revision; `None` where it does not.
+    async fn write(
+        &self,
+        attempted: Attempted,
+        key: &KeyValue,
+        write: wire::Operation,
+    ) -> Result<Option<Revision>, Fault> {
+        let compare = vec![created_at(&key.key, key.create_revision)];
+        let write = TxnRequest { compare, success: vec![write], failure: Vec::new() };
+        let answer = self.connection.call::<_, TxnResponse>(method::TXN, write).await;
+        let answer = answer.map_err(|status| fault(attempted, &status))?;
+        let written = answer.header.filter(|_| answer.succeeded);
+        Ok(written.map(|header| keys::revision(header.revision)))
+    }
+
+    /// Puts a key under a lease of its own.
+    async fn put_for(
+        &self,
+        ttl: Duration,
+        key: impl Fn(LeaseId) -> Vec<u8>,
+        value: &[u8],
+    ) -> Result<Revision, Fault> {
+        let grant = GrantRequest { ttl: i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX), id: 0 };
+        let granted = self.connection.call::<_, GrantResponse>(method::GRANT, grant).await;
+        let lease = granted.map_err(|status| fault(Attempted::Grant, &status))?.id;
+        let (key, value) = (key(LeaseId(lease.cast_unsigned())), value.to_vec());
+        let put = operation(OperationKind::Put(PutRequest { key, value, lease, ..Default::default() }));
+        let put = TxnRequest { success: vec![put], ..Default::default() };
+        let answer = self.connection.call::<_, TxnResponse>(method::TXN, put).await;
+        let answer = answer.map_err(|status| fault(Attempted::Put, &status))?;
+        Ok(keys::revision(answer.header.unwrap_or_default().revision))
+    }
+}
+
+async fn in_time<T>(act: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    tokio::time::timeout(LIMIT, act).await.unwrap_or_else(|_| {
+        let detail = format!("etcd did not answer within {LIMIT:?}: look whether the change was made, and try again");
+        Err(Fault { kind: FaultKind::Unreachable, detail })
+    })
+}
+
+fn unsteady(key: &str) -> Fault {
+    let detail = format!("the election {key:?} has another first place at each look: try again");
+    Fault { kind: FaultKind::Unreachable, detail }
+}
+
+fn fault(attempted: Attempted, status: &Status) -> Fault {
+    match failure(attempted, status) {
+        Failure::Fault(fault) => fault,
+        failure => {
+            let detail = match failure.may_be_applied() && attempted != Attempted::Read {
+                true => format!("etcd did not say clearly whether it made the change ({}): try again", status.message()),
+                false => format!("etcd does not answer: {}", status.message()),
+            };
+            Fault { kind: FaultKind::Unreachable, detail }
+        }
+    }
+}
+
+/// The error of a call that an operator's command ends with.
+fn error(settings: &EtcdSettings, status: &Status) -> Error {
+    let shown = settings.servers_shown();
+    if status.message().contains("authentication is not enabled") {
+        let message = format!(
+            "etcd at {shown} has users and does not ask for them: leave user and password out, or run `etcdctl auth enable`"
+        );
+        return Error::new(ErrorKind::PermissionDenied, message);
+    }
+    match failure(Attempted::Read, status) {
+        Failure::Fault(Fault { kind: FaultKind::Denied, detail }) => {
+            Error::new(ErrorKind::PermissionDenied, format!("etcd at {shown}: {detail}"))
+        }
+        Failure::Fault(Fault { detail, .. }) => Error::new(ErrorKind::Broken, format!("etcd at {shown}: {detail}")),
+        _ => Error::new(ErrorKind::StoreUnavailable, format!("etcd at {shown} does not answer: {}", status.message())),
+    }
+}
+
+fn silent(settings: &EtcdSettings) -> Error {
+    error(settings, &Status::deadline_exceeded(format!("not within {LIMIT:?}")))
+}
+
+/// The settings as this branch needs them.
+impl EtcdSettings {
+    fn each(&self) -> Result<Vec<(String, Connection)>> {
+        let invalid = || Error::new(ErrorKind::InvalidUrl, "write etcd://HOST:2379/PREFIX");
+        let each = self.hosts.iter().map(|host| {
+            let endpoint = tonic::transport::Endpoint::from_shared(format!("http://{host}")).map_err(|_| invalid())?;
+            Ok((host.clone(), Connection::new(vec![endpoint], None).ok_or_else(invalid)?))
+        });
+        each.collect()
+    }
+
+    fn connect(&self) -> Result<Connection> {
+        Ok(self.each()?.remove(0).1)
+    }
+
+    fn keys(&self) -> Keys {
+        Keys::new(self.prefix.clone())
+    }
+
+    fn servers_shown(&self) -> String {
+        self.hosts.join(",")
+    }
+
+    pub fn user_name(&self) -> Option<&str> {
+        None
+    }
+}
+
+fn new_incarnation() -> Incarnation {
+    Incarnation(1)
+}
+
+pub(super) fn version_of(text: &str) -> Option<(u32, u32, u32)> {
+    let mut parts = text.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?))
+}
