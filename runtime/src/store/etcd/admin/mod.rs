@@ -16,8 +16,8 @@ use super::settings::EtcdSettings;
 use super::transaction::{created_at, delete, failure, get, operation, ranges};
 use super::wire::connection::{Connection, method};
 use super::wire::messages::{
-    self as wire,     GrantRequest, GrantResponse, KeyValue, OperationKind, Order, PutRequest, RangeRequest, RangeResponse,
-    SortTarget, TxnRequest, TxnResponse,
+    self as wire, GrantRequest, GrantResponse, KeyValue, OperationKind, Order, PutRequest, RangeRequest,
+    RangeResponse, SortTarget, TxnRequest, TxnResponse,
 };
 use crate::store::{StoreAdmin, request};
 use crate::{Error, ErrorKind, Result};
@@ -74,7 +74,8 @@ async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: b
         }
     }
     let incarnation = new_incarnation();
-    let birth = PutRequest { key: keys.birth(), value: birth_value(incarnation, never_used), ..Default::default() };
+    let birth =
+        PutRequest { key: keys.birth(), value: birth_value(incarnation, never_used), ..Default::default() };
     let write = TxnRequest {
         compare: vec![created_at(&keys.birth(), 0)],
         success: vec![operation(OperationKind::Put(birth))],
@@ -209,7 +210,8 @@ impl EtcdAdmin {
 
 async fn in_time<T>(act: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     tokio::time::timeout(LIMIT, act).await.unwrap_or_else(|_| {
-        let detail = format!("etcd did not answer within {LIMIT:?}: look whether the change was made, and try again");
+        let detail =
+            format!("etcd did not answer within {LIMIT:?}: look whether the change was made, and try again");
         Err(Fault { kind: FaultKind::Unreachable, detail })
     })
 }
@@ -224,7 +226,10 @@ fn fault(attempted: Attempted, status: &Status) -> Fault {
         Failure::Fault(fault) => fault,
         failure => {
             let detail = match failure.may_be_applied() && attempted != Attempted::Read {
-                true => format!("etcd did not say clearly whether it made the change ({}): try again", status.message()),
+                true => format!(
+                    "etcd did not say clearly whether it made the change ({}): try again",
+                    status.message()
+                ),
                 false => format!("etcd does not answer: {}", status.message()),
             };
             Fault { kind: FaultKind::Unreachable, detail }
@@ -245,8 +250,13 @@ fn error(settings: &EtcdSettings, status: &Status) -> Error {
         Failure::Fault(Fault { kind: FaultKind::Denied, detail }) => {
             Error::new(ErrorKind::PermissionDenied, format!("etcd at {shown}: {detail}"))
         }
-        Failure::Fault(Fault { detail, .. }) => Error::new(ErrorKind::Broken, format!("etcd at {shown}: {detail}")),
-        _ => Error::new(ErrorKind::StoreUnavailable, format!("etcd at {shown} does not answer: {}", status.message())),
+        Failure::Fault(Fault { detail, .. }) => {
+            Error::new(ErrorKind::Broken, format!("etcd at {shown}: {detail}"))
+        }
+        _ => Error::new(
+            ErrorKind::StoreUnavailable,
+            format!("etcd at {shown} does not answer: {}", status.message()),
+        ),
     }
 }
 
@@ -259,7 +269,8 @@ impl EtcdSettings {
     fn each(&self) -> Result<Vec<(String, Connection)>> {
         let invalid = || Error::new(ErrorKind::InvalidUrl, "write etcd://HOST:2379/PREFIX");
         let each = self.hosts.iter().map(|host| {
-            let endpoint = tonic::transport::Endpoint::from_shared(format!("http://{host}")).map_err(|_| invalid())?;
+            let endpoint =
+                tonic::transport::Endpoint::from_shared(format!("http://{host}")).map_err(|_| invalid())?;
             Ok((host.clone(), Connection::new(vec![endpoint], None).ok_or_else(invalid)?))
         });
         each.collect()
@@ -289,4 +300,138 @@ fn new_incarnation() -> Incarnation {
 pub(super) fn version_of(text: &str) -> Option<(u32, u32, u32)> {
     let mut parts = text.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use incumbent_testkit::etcd::{EtcdServer, Options};
+    use incumbent_testkit::tools::EtcdVersion;
+
+    use super::super::Server;
+    use super::survey::survey;
+    use super::*;
+
+    fn settings(server: &EtcdServer, prefix: &str) -> EtcdSettings {
+        EtcdSettings::from_url(&format!("etcd://{}/{prefix}", server.address())).unwrap()
+    }
+
+    fn value(server: &EtcdServer, key: &str) -> String {
+        server.ctl(&["get", key, "--print-value-only"])
+    }
+
+    #[tokio::test]
+    async fn a_prefix_is_prepared_once_and_then_found_as_it_is() {
+        let server = EtcdServer::start(Options::new());
+        let settings = settings(&server, "prod/");
+        let made = init(&settings, false).await.unwrap();
+        assert_eq!((made.created, made.never_used), (true, false));
+        let again = init(&settings, false).await.unwrap();
+        assert_eq!(again, InitReport { created: false, ..made });
+        // A statement that comes too late.
+        let refused = init(&settings, true).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::UnsafeStore);
+        assert_eq!(value(&server, "prod/.incumbent").trim(), made.incarnation.0.to_string());
+    }
+
+    #[tokio::test]
+    async fn a_prefix_is_stated_to_be_new_where_it_holds_nothing() {
+        let server = EtcdServer::start(Options::new());
+        server.ctl(&["put", "other", "software"]);
+        let settings = settings(&server, "prod/");
+        server.ctl(&["put", "prod/jobs/go", "ada"]);
+        let refused = init(&settings, true).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::UnsafeStore);
+        assert!(refused.message().contains("prod/jobs/go"), "{refused}");
+        server.ctl(&["del", "prod/jobs/go"]);
+        let made = init(&settings, true).await.unwrap();
+        assert_eq!((made.created, made.never_used), (true, true));
+        assert_eq!(init(&settings, true).await.unwrap(), InitReport { created: false, ..made });
+    }
+
+    #[tokio::test]
+    async fn what_is_no_birth_record_is_reported_with_its_key() {
+        let server = EtcdServer::start(Options::new());
+        server.ctl(&["put", "prod/.incumbent", "something"]);
+        let broken = init(&settings(&server, "prod/"), false).await.unwrap_err();
+        assert_eq!(broken.kind(), ErrorKind::Broken);
+        assert!(broken.message().contains("etcdctl del prod/.incumbent"), "{broken}");
+    }
+
+    #[tokio::test]
+    async fn an_eviction_deletes_the_first_place_and_leaves_the_companion() {
+        for version in EtcdVersion::tested() {
+            let server = EtcdServer::start(Options::new().version(version));
+            for key in ["jobs/b", ".incumbent/jobs/b", "jobs/a"] {
+                server.ctl(&["put", key, key]);
+            }
+            let operator = EtcdAdmin::open(&settings(&server, "")).unwrap();
+            let revision = operator.delete("jobs").await.unwrap();
+            assert_eq!(
+                server.ctl(&["get", "", "--prefix", "--keys-only"]),
+                ".incumbent/jobs/b\n\njobs/a\n\n"
+            );
+            operator.delete("jobs").await.unwrap();
+            assert_eq!(operator.delete("jobs").await.unwrap(), Revision(revision.0 + 1), "nothing is left");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_overwritten_place_keeps_its_lease_and_a_new_one_has_a_lease_of_its_own() {
+        let server = EtcdServer::start(Options::new());
+        let operator = EtcdAdmin::open(&settings(&server, "")).unwrap();
+        operator.put("jobs", b"first").await.unwrap();
+        let (place, _) = operator.first(operator.keys.places("jobs")).await.unwrap();
+        let place = place.unwrap();
+        assert_eq!(place.key, operator.keys.place("jobs", LeaseId(place.lease.cast_unsigned())));
+        operator.put("jobs", b"second").await.unwrap();
+        let (after, _) = operator.first(operator.keys.places("jobs")).await.unwrap();
+        let after = after.unwrap();
+        assert_eq!((after.key, after.lease, after.value), (place.key, place.lease, b"second".to_vec()));
+        assert!(place.lease != 0 && after.mod_revision > place.mod_revision);
+    }
+
+    #[tokio::test]
+    async fn a_request_lies_beside_the_election_and_vanishes_by_itself() {
+        let server = EtcdServer::start(Options::new());
+        let operator = EtcdAdmin::open(&settings(&server, "prod/")).unwrap();
+        operator.put("_incumbent.hand-over.jobs", b"text").await.unwrap();
+        assert_eq!(value(&server, "prod/.incumbent/_incumbent.hand-over.jobs"), "text\n");
+        assert_eq!(server.ctl(&["lease", "list"]).lines().count(), 2);
+        operator.delete("_incumbent.hand-over.jobs").await.unwrap();
+        assert_eq!(server.ctl(&["get", "", "--prefix", "--keys-only"]), "");
+    }
+
+    #[tokio::test]
+    async fn a_survey_says_what_the_members_are_and_changes_nothing() {
+        for version in EtcdVersion::tested() {
+            let server = EtcdServer::start(Options::new().version(version));
+            let settings = settings(&server, "prod/");
+            init(&settings, true).await.unwrap();
+            let survey = survey(&settings).await.unwrap();
+            let state = survey.members[0].state.as_ref().unwrap();
+            assert_eq!(state.version, version.number());
+            assert_eq!((state.leads, state.is_learner, state.alarms.len()), (true, false, 0));
+            assert_eq!(
+                survey.server,
+                Server { version: version_of(version.number()), shortest: Duration::from_secs(2) }
+            );
+            assert!(survey.may_read && survey.may_write && survey.grants && survey.is_one_cluster);
+            assert!(!survey.is_proxy && survey.others.is_empty());
+            assert!(survey.birth.unwrap().never_used);
+            assert_eq!(server.ctl(&["get", "", "--prefix", "--keys-only"]), "prod/.incumbent\n\n");
+            assert_eq!(server.ctl(&["lease", "list"]).lines().count(), 1, "no lease is left");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_survey_of_a_full_store_names_the_alarm() {
+        let server = EtcdServer::start(Options::new().arguments(["--quota-backend-bytes=300000"]));
+        let settings = settings(&server, "prod/");
+        let operator = EtcdAdmin::open(&settings).unwrap();
+        let filler = "x".repeat(50_000);
+        while operator.put("jobs", filler.as_bytes()).await.is_ok() {}
+        let survey = survey(&settings).await.unwrap();
+        assert_eq!(survey.members[0].state.as_ref().unwrap().alarms, ["NOSPACE"]);
+        assert!(!survey.grants && survey.may_read && survey.may_write);
+    }
 }

@@ -100,7 +100,8 @@ pub async fn survey(settings: &EtcdSettings) -> Result<Survey> {
     };
     let connection = &hosts[first].1;
     let examined = timeout(LIMIT, examine(connection, settings)).await;
-    let examined = examined.unwrap_or_else(|_| Err(Status::deadline_exceeded(format!("not within {LIMIT:?}"))));
+    let examined =
+        examined.unwrap_or_else(|_| Err(Status::deadline_exceeded(format!("not within {LIMIT:?}"))));
     let examined = examined.map_err(|status| error(settings, &status))?;
     let known: Vec<_> = states.iter().flatten().collect();
     let headers: Vec<_> = known.iter().filter_map(|status| status.header).collect();
@@ -118,7 +119,10 @@ pub async fn survey(settings: &EtcdSettings) -> Result<Survey> {
         others: others.into_iter().map(|member| member.name).collect(),
         is_proxy: examined.is_proxy,
         is_one_cluster: headers.windows(2).all(|pair| pair[0].cluster_id == pair[1].cluster_id),
-        server: Server { version: lowest.filter(|_| all_known), shortest: examined.shortest.unwrap_or(SHORTEST) },
+        server: Server {
+            version: lowest.filter(|_| all_known),
+            shortest: examined.shortest.unwrap_or(SHORTEST),
+        },
         user: settings.user_name().map(str::to_owned),
         may_read: examined.may_read,
         may_write: examined.may_write,
