@@ -19,6 +19,7 @@ use super::wire::messages::{
     self as wire, GrantRequest, GrantResponse, KeyValue, OperationKind, Order, PutRequest, RangeRequest,
     RangeResponse, SortTarget, TxnRequest, TxnResponse,
 };
+use crate::store::local::next_incarnation;
 use crate::store::{StoreAdmin, request};
 use crate::{Error, ErrorKind, Result};
 
@@ -73,7 +74,7 @@ async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: b
             return used(format!("there is the key {:?}", String::from_utf8_lossy(&kv.key)));
         }
     }
-    let incarnation = new_incarnation();
+    let incarnation = next_incarnation();
     let birth =
         PutRequest { key: keys.birth(), value: birth_value(incarnation, never_used), ..Default::default() };
     let write = TxnRequest {
@@ -291,10 +292,6 @@ impl EtcdSettings {
     pub fn user_name(&self) -> Option<&str> {
         None
     }
-}
-
-fn new_incarnation() -> Incarnation {
-    Incarnation(1)
 }
 
 pub(super) fn version_of(text: &str) -> Option<(u32, u32, u32)> {
