@@ -1,6 +1,8 @@
 //! The contract between the driver and a store, and the stores themselves.
 
 mod boxed;
+#[cfg(any(feature = "etcd", feature = "nats"))]
+mod credentials;
 #[cfg(feature = "etcd")]
 pub mod etcd;
 #[cfg(feature = "testing")]

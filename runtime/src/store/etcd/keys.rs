@@ -1,15 +1,16 @@
 //! The keys of elections, and the values under them.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use incumbent_core::queue::{Companion, LeaseId, Place};
-use incumbent_core::record::Nonce;
+use incumbent_core::record::{LONGEST_VALUE, Nonce};
 use incumbent_core::{Incarnation, Revision};
 use serde::{Deserialize, Serialize};
 
 use super::wire::messages::KeyValue;
-use crate::store::local;
+use crate::store::queue_adapter::Identity;
+use crate::store::{local, request};
 use crate::{Error, ErrorKind, Result};
 
 /// The part of a prefix's keys that holds what other clients do not know.
@@ -87,6 +88,28 @@ impl Keys {
     pub(super) fn companions(&self, election: &str) -> Range {
         range(format!("{}{OURS}/{election}/", self.prefix))
     }
+
+    /// All operator's requests.
+    pub(super) fn requests(&self) -> Range {
+        range(format!("{}{OURS}/{}", self.prefix, request::RESERVED))
+    }
+
+    /// All companions and operator's requests, without the birth record.
+    pub(super) fn watched(&self) -> Range {
+        range(format!("{}{OURS}/", self.prefix))
+    }
+
+    pub(super) fn have_a_prefix(&self) -> bool {
+        !self.prefix.is_empty()
+    }
+
+    /// The election whose place a key may be, of those under the prefix: Go's clients end a place's name with its lease.
+    pub(super) fn election_of<'key>(&self, key: &'key [u8]) -> Option<&'key str> {
+        let name = std::str::from_utf8(key).ok()?.strip_prefix(&self.prefix)?;
+        let (election, lease) = name.split_once('/')?;
+        let is_place = !lease.is_empty() && lease.bytes().all(|byte| byte.is_ascii_hexdigit());
+        (is_place && Self::check(election).is_ok()).then_some(election)
+    }
 }
 
 /// All keys that begin with a text that is not empty.
@@ -101,7 +124,7 @@ fn range(begin: String) -> Range {
 }
 
 /// The part of a key after the beginning of its range.
-fn name_of(kv: &KeyValue, range: &Range) -> String {
+pub(super) fn name_of(kv: &KeyValue, range: &Range) -> String {
     String::from_utf8_lossy(kv.key.strip_prefix(range.0.as_slice()).unwrap_or(&kv.key)).into_owned()
 }
 
@@ -111,7 +134,15 @@ pub(super) fn place_of(kv: &KeyValue, range: &Range) -> Place {
         created: revision(kv.create_revision),
         modified: revision(kv.mod_revision),
         lease: lease(kv.lease),
-        name: String::from_utf8_lossy(&kv.value).into_owned(),
+        name: name_in(&kv.value),
+    }
+}
+
+/// The candidate's name in a place.
+fn name_in(value: &[u8]) -> String {
+    match value.len() {
+        0..=LONGEST_VALUE => String::from_utf8_lossy(value).into_owned(),
+        bytes => format!("(not a candidate's name: {bytes} bytes)"),
     }
 }
 
@@ -136,26 +167,33 @@ pub(super) fn companion_of(kv: &KeyValue, range: &Range) -> Companion {
 struct Value {
     nonce: String,
     lease_ms: u64,
+    /// The time of day since which it is a candidate, in milliseconds since 1970.
+    #[serde(default)]
+    since_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     successor: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     metadata: BTreeMap<String, String>,
 }
 
-pub(super) fn companion_value(
-    nonce: Nonce,
-    lease_time: Duration,
-    successor: Option<&str>,
-    metadata: &[(String, String)],
-) -> Vec<u8> {
+pub(super) fn companion_value(identity: &Identity, successor: Option<&str>) -> Vec<u8> {
+    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let value = Value {
-        nonce: nonce.to_string(),
-        lease_ms: u64::try_from(lease_time.as_millis()).unwrap_or(u64::MAX),
+        nonce: identity.nonce.to_string(),
+        lease_ms: millis(identity.lease_time),
+        since_ms: millis(identity.since.duration_since(UNIX_EPOCH).unwrap_or_default()),
         successor: successor.map(str::to_owned),
-        metadata: metadata.iter().cloned().collect(),
+        metadata: identity.metadata.iter().cloned().collect(),
     };
     // Texts and numbers alone: such a value has a form in JSON.
     serde_json::to_vec(&value).unwrap_or_default()
+}
+
+/// The time for which a companion's owner has been a candidate, by its own account and this machine's time of day.
+pub(super) fn standing_for(kv: &KeyValue) -> Duration {
+    let value: Value = serde_json::from_slice(&kv.value).unwrap_or_default();
+    let since = UNIX_EPOCH.checked_add(Duration::from_millis(value.since_ms));
+    since.and_then(|since| SystemTime::now().duration_since(since).ok()).unwrap_or_default()
 }
 
 /// The word in a birth record by which an operator states that the prefix was never used before.
@@ -231,7 +269,14 @@ mod tests {
     fn a_companion_is_read_as_it_was_written_and_one_of_another_kind_still_stands() {
         let keys = Keys::new("");
         let metadata = [("zone".to_owned(), "b".to_owned())];
-        let value = companion_value(Nonce(7), Duration::from_secs(6), Some("heron"), &metadata);
+        let identity = Identity {
+            name: "egret".into(),
+            nonce: Nonce(7),
+            lease_time: Duration::from_secs(6),
+            since: UNIX_EPOCH,
+            metadata: metadata.to_vec(),
+        };
+        let value = companion_value(&identity, Some("heron"));
         let key = keys.companion("jobs", LeaseId(10));
         let mut kv = KeyValue { key, create_revision: 5, mod_revision: 6, value, lease: -2 };
         let read = companion_of(&kv, &keys.companions("jobs"));

@@ -5,10 +5,13 @@
 
 mod adapter;
 mod admin;
+mod elections;
+mod inspection;
 mod keys;
 mod leases;
 mod settings;
 mod transaction;
+mod watch;
 mod wire;
 
 pub(crate) use adapter::Etcd;

@@ -6,14 +6,15 @@ pub(in crate::store::etcd) mod survey;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use incumbent_core::queue::{Failure, LeaseId, Operation as Attempted};
+use incumbent_core::queue::{LeaseId, Operation as Attempted};
 use incumbent_core::store::{Fault, FaultKind};
 use incumbent_core::{Incarnation, Revision};
 use tonic::Status;
 
+use super::inspection::{self, error_of};
 use super::keys::{self, Keys, birth_value};
 use super::settings::EtcdSettings;
-use super::transaction::{created_at, delete, failure, get, operation, ranges};
+use super::transaction::{absent, created_at, delete, fault, get, operation, put, ranges};
 use super::wire::connection::{Connection, method};
 use super::wire::messages::{
     self as wire, GrantRequest, GrantResponse, KeyValue, OperationKind, Order, PutRequest, RangeRequest,
@@ -53,14 +54,16 @@ pub struct InitReport {
 /// `UnsafeStore` for a prefix that is stated to be new and has a birth record or keys of elections; `Broken` for a birth
 /// record that cannot be read; and every error of reaching the cluster.
 pub async fn init(settings: &EtcdSettings, never_used: bool) -> Result<InitReport> {
+    settings.check()?;
     let connection = settings.connect()?;
+    inspection::find_member(&connection, settings, &settings.keys()).await?;
     let prepared = tokio::time::timeout(LIMIT, prepare(&connection, settings, never_used));
     prepared.await.unwrap_or_else(|_| Err(silent(settings)))
 }
 
 async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: bool) -> Result<InitReport> {
     let (keys, prefix) = (settings.keys(), &settings.prefix);
-    let failed = |status: Status| error(settings, &status);
+    let failed = |status: Status| error_of(&connection.member(), settings, &status);
     let used = |what: String| {
         let message = format!("{what}, so the prefix {prefix:?} of etcd is not new; leave --new out");
         Err(Error::new(ErrorKind::UnsafeStore, message))
@@ -75,11 +78,9 @@ async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: b
         }
     }
     let incarnation = next_incarnation();
-    let birth =
-        PutRequest { key: keys.birth(), value: birth_value(incarnation, never_used), ..Default::default() };
     let write = TxnRequest {
-        compare: vec![created_at(&keys.birth(), 0)],
-        success: vec![operation(OperationKind::Put(birth))],
+        compare: vec![absent(&keys.birth())],
+        success: vec![put(keys.birth(), birth_value(incarnation, never_used), None)],
         failure: vec![get(keys.birth())],
     };
     let answer: TxnResponse = connection.call(method::TXN, write).await.map_err(failed)?;
@@ -156,6 +157,7 @@ impl StoreAdmin for EtcdAdmin {
 
 impl EtcdAdmin {
     pub(crate) fn open(settings: &EtcdSettings) -> Result<Self> {
+        settings.check()?;
         Ok(Self { connection: settings.connect()?, keys: settings.keys() })
     }
 
@@ -200,13 +202,18 @@ impl EtcdAdmin {
         let grant = GrantRequest { ttl: i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX), id: 0 };
         let granted = self.connection.call::<_, GrantResponse>(method::GRANT, grant).await;
         let lease = granted.map_err(|status| fault(Attempted::Grant, &status))?.id;
-        let (key, value) = (key(LeaseId(lease.cast_unsigned())), value.to_vec());
-        let put = operation(OperationKind::Put(PutRequest { key, value, lease, ..Default::default() }));
-        let put = TxnRequest { success: vec![put], ..Default::default() };
+        let lease = LeaseId(lease.cast_unsigned());
+        let put =
+            TxnRequest { success: vec![put(key(lease), value.to_vec(), Some(lease))], ..Default::default() };
         let answer = self.connection.call::<_, TxnResponse>(method::TXN, put).await;
         let answer = answer.map_err(|status| fault(Attempted::Put, &status))?;
         Ok(keys::revision(answer.header.unwrap_or_default().revision))
     }
+}
+
+fn silent(settings: &EtcdSettings) -> Error {
+    let message = format!("etcd at {} does not answer within {LIMIT:?}", settings.servers_shown());
+    Error::new(ErrorKind::StoreUnavailable, message)
 }
 
 async fn in_time<T>(act: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
@@ -220,83 +227,6 @@ async fn in_time<T>(act: impl Future<Output = Result<T, Fault>>) -> Result<T, Fa
 fn unsteady(key: &str) -> Fault {
     let detail = format!("the election {key:?} has another first place at each look: try again");
     Fault { kind: FaultKind::Unreachable, detail }
-}
-
-fn fault(attempted: Attempted, status: &Status) -> Fault {
-    match failure(attempted, status) {
-        Failure::Fault(fault) => fault,
-        failure => {
-            let detail = match failure.may_be_applied() && attempted != Attempted::Read {
-                true => format!(
-                    "etcd did not say clearly whether it made the change ({}): try again",
-                    status.message()
-                ),
-                false => format!("etcd does not answer: {}", status.message()),
-            };
-            Fault { kind: FaultKind::Unreachable, detail }
-        }
-    }
-}
-
-/// The error of a call that an operator's command ends with.
-fn error(settings: &EtcdSettings, status: &Status) -> Error {
-    let shown = settings.servers_shown();
-    if status.message().contains("authentication is not enabled") {
-        let message = format!(
-            "etcd at {shown} has users and does not ask for them: leave user and password out, or run `etcdctl auth enable`"
-        );
-        return Error::new(ErrorKind::PermissionDenied, message);
-    }
-    match failure(Attempted::Read, status) {
-        Failure::Fault(Fault { kind: FaultKind::Denied, detail }) => {
-            Error::new(ErrorKind::PermissionDenied, format!("etcd at {shown}: {detail}"))
-        }
-        Failure::Fault(Fault { detail, .. }) => {
-            Error::new(ErrorKind::Broken, format!("etcd at {shown}: {detail}"))
-        }
-        _ => Error::new(
-            ErrorKind::StoreUnavailable,
-            format!("etcd at {shown} does not answer: {}", status.message()),
-        ),
-    }
-}
-
-fn silent(settings: &EtcdSettings) -> Error {
-    error(settings, &Status::deadline_exceeded(format!("not within {LIMIT:?}")))
-}
-
-/// The settings as this branch needs them.
-impl EtcdSettings {
-    fn each(&self) -> Result<Vec<(String, Connection)>> {
-        let invalid = || Error::new(ErrorKind::InvalidUrl, "write etcd://HOST:2379/PREFIX");
-        let each = self.hosts.iter().map(|host| {
-            let endpoint =
-                tonic::transport::Endpoint::from_shared(format!("http://{host}")).map_err(|_| invalid())?;
-            Ok((host.clone(), Connection::new(vec![endpoint], None).ok_or_else(invalid)?))
-        });
-        each.collect()
-    }
-
-    fn connect(&self) -> Result<Connection> {
-        Ok(self.each()?.remove(0).1)
-    }
-
-    fn keys(&self) -> Keys {
-        Keys::new(self.prefix.clone())
-    }
-
-    fn servers_shown(&self) -> String {
-        self.hosts.join(",")
-    }
-
-    pub fn user_name(&self) -> Option<&str> {
-        None
-    }
-}
-
-pub(super) fn version_of(text: &str) -> Option<(u32, u32, u32)> {
-    let mut parts = text.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    Some((parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?))
 }
 
 #[cfg(all(test, unix))]
@@ -410,7 +340,7 @@ mod tests {
             assert_eq!((state.leads, state.is_learner, state.alarms.len()), (true, false, 0));
             assert_eq!(
                 survey.server,
-                Server { version: version_of(version.number()), shortest: Duration::from_secs(2) }
+                Server { version: inspection::version(version.number()), shortest: Duration::from_secs(2) }
             );
             assert!(survey.may_read && survey.may_write && survey.grants && survey.is_one_cluster);
             assert!(!survey.is_proxy && survey.others.is_empty());

@@ -8,8 +8,9 @@ use incumbent_core::{Incarnation, Revision};
 use tokio::time::timeout;
 use tonic::Status;
 
-use super::{LIMIT, error, silent, version_of};
+use super::{LIMIT, silent};
 use crate::Result;
+use crate::store::etcd::inspection::{error_of, version};
 use crate::store::etcd::keys::{self, birth_of};
 use crate::store::etcd::settings::EtcdSettings;
 use crate::store::etcd::transaction::{created_at, delete};
@@ -36,6 +37,8 @@ pub struct Survey {
     pub server: Server,
     /// The user of the settings, where there is one.
     pub user: Option<String>,
+    /// A client without a user or a certificate may read: the cluster asks for neither.
+    pub is_open: bool,
     /// The user may read all keys of the elections.
     pub may_read: bool,
     /// The user may write keys of the elections.
@@ -90,25 +93,28 @@ pub struct Birth {
 /// # Errors
 /// `StoreUnavailable` where no member answers; `PermissionDenied` where none lets the user in.
 pub async fn survey(settings: &EtcdSettings) -> Result<Survey> {
-    let hosts = settings.each()?;
+    settings.check()?;
+    let hosts = settings.connect_to(settings.hosts.clone())?;
     let asked = hosts.iter().map(|(_, connection)| status(connection));
     let states = join_all(asked).await;
     let Some(first) = states.iter().position(Result::is_ok) else {
+        let refused =
+            hosts.iter().zip(&states).find_map(|((host, _), state)| Some((host, state.as_ref().err()?)));
         // There is a host at least.
-        let refused = states.into_iter().find_map(Result::err);
-        return Err(refused.map_or_else(|| silent(settings), |status| error(settings, &status)));
+        return Err(
+            refused.map_or_else(|| silent(settings), |(host, status)| error_of(host, settings, status))
+        );
     };
     let connection = &hosts[first].1;
-    let examined = timeout(LIMIT, examine(connection, settings)).await;
-    let examined =
-        examined.unwrap_or_else(|_| Err(Status::deadline_exceeded(format!("not within {LIMIT:?}"))));
-    let examined = examined.map_err(|status| error(settings, &status))?;
+    let examined = timeout(LIMIT, examine(connection, settings)).await.map_err(|_| silent(settings))?;
+    let examined = examined.map_err(|status| error_of(&hosts[first].0, settings, &status))?;
+    let is_open = timeout(LIMIT, is_open(settings, &hosts[first].0)).await.unwrap_or(false);
     let known: Vec<_> = states.iter().flatten().collect();
     let headers: Vec<_> = known.iter().filter_map(|status| status.header).collect();
     let mut others = examined.cluster;
     others.retain(|member| headers.iter().all(|header| header.member_id != member.id));
     let all_known = others.is_empty() && states.iter().all(Result::is_ok) && !examined.is_proxy;
-    let versions = known.iter().map(|status| version_of(&status.version));
+    let versions = known.iter().map(|status| version(&status.version));
     let lowest = versions.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().min());
     let members = hosts.iter().zip(&states).map(|((address, _), state)| Member {
         address: address.clone(),
@@ -124,6 +130,7 @@ pub async fn survey(settings: &EtcdSettings) -> Result<Survey> {
             shortest: examined.shortest.unwrap_or(SHORTEST),
         },
         user: settings.user_name().map(str::to_owned),
+        is_open,
         may_read: examined.may_read,
         may_write: examined.may_write,
         grants: examined.shortest.is_some(),
@@ -188,6 +195,16 @@ async fn examine(connection: &Connection, settings: &EtcdSettings) -> Result<Exa
         may_write,
         birth,
     })
+}
+
+/// Whether a client without a user may read. Over TLS a certificate may say who the user is.
+async fn is_open(settings: &EtcdSettings, host: &str) -> bool {
+    let mut stranger = settings.clone();
+    stranger.user = None;
+    let Ok(connections) = stranger.connect_to(vec![host.to_owned()]) else { return false };
+    let read = RangeRequest { key: settings.keys().birth(), ..Default::default() };
+    let [(_, connection)] = connections.as_slice() else { return false };
+    !settings.uses_tls() && connection.call::<_, RangeResponse>(method::RANGE, read).await.is_ok()
 }
 
 /// The answer; `None` where a permission is missing.
