@@ -145,8 +145,8 @@ fn with_parameter(url: &str, name: &str, value: &str) -> String {
     format!("{url}{separator}{name}={value}")
 }
 
-/// A context's name, encoded for a URL; letters and digits are kept.
-fn encoded(text: &str) -> String {
+/// A text, encoded for a URL; letters and digits are kept.
+pub(crate) fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let piece = |byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     text.bytes().map(piece).collect()
