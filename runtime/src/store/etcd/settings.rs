@@ -46,9 +46,9 @@ pub struct EtcdSettings {
     pub(super) user: Option<User>,
     pub(super) connect_timeout: Duration,
     pub(super) fail_fast: bool,
-    tls: bool,
-    ca: Option<PathBuf>,
-    certificate: Option<(PathBuf, PathBuf)>,
+    pub(super) tls: bool,
+    pub(super) ca: Option<PathBuf>,
+    pub(super) certificate: Option<(PathBuf, PathBuf)>,
 }
 
 /// A user of etcd's role-based access control.
