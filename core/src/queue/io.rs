@@ -296,3 +296,103 @@ pub enum Output {
     /// Nothing more until an input, or until this wake-up.
     WakeAt(Option<Wake>),
 }
+
+/// What a campaign wants of the store: the outputs of that kind.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request {
+    /// As [`Output::Grant`].
+    Grant {
+        /// Its number, never used before.
+        lease: LeaseId,
+        /// Its time to live.
+        ttl: Duration,
+    },
+    /// As [`Output::Share`].
+    Share {
+        /// A lease that the store no longer knows.
+        gone: Option<LeaseId>,
+        /// Its time to live.
+        ttl: Duration,
+    },
+    /// As [`Output::KeepAlive`].
+    KeepAlive {
+        /// The lease of the place, and that of the companion.
+        leases: [LeaseId; 2],
+    },
+    /// As [`Output::Read`].
+    Read {
+        /// The read's number.
+        read: ReadId,
+        /// The lease that the candidate's own keys are named after.
+        own: Option<LeaseId>,
+        /// Return all places and companions.
+        whole: bool,
+    },
+    /// As [`Output::Write`].
+    Write(Write),
+    /// As [`Output::Revoke`].
+    Revoke {
+        /// The lease.
+        lease: LeaseId,
+    },
+}
+
+/// The answer to a [`Request`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// As [`Input::Granted`].
+    Granted {
+        /// The lease that was asked for.
+        lease: LeaseId,
+        /// Its time to live, or the failure.
+        result: Result<Duration, Failure>,
+    },
+    /// As [`Input::Shared`].
+    Shared {
+        /// The lease, or the failure.
+        result: Result<LeaseId, Failure>,
+    },
+    /// As [`Input::KeptAlive`].
+    KeptAlive {
+        /// The lease.
+        lease: LeaseId,
+        /// The caller's clock, read before the keep-alive was sent.
+        sent_at: Instant,
+        /// The answer.
+        result: Result<KeptAlive, Failure>,
+    },
+    /// As [`Input::Read`].
+    Read {
+        /// The read's number.
+        read: ReadId,
+        /// What it showed.
+        result: Result<Box<Snapshot>, Failure>,
+    },
+    /// As [`Input::Wrote`].
+    Wrote {
+        /// Its number.
+        attempt: Attempt,
+        /// Its outcome.
+        outcome: Outcome,
+    },
+    /// As [`Input::Revoked`].
+    Revoked {
+        /// The lease.
+        lease: LeaseId,
+        /// It is gone, or the failure.
+        result: Result<(), Failure>,
+    },
+}
+
+impl From<Answer> for Input {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Granted { lease, result } => Self::Granted { lease, result },
+            Answer::Shared { result } => Self::Shared { result },
+            Answer::KeptAlive { lease, sent_at, result } => Self::KeptAlive { lease, sent_at, result },
+            Answer::Read { read, result } => Self::Read { read, result },
+            Answer::Wrote { attempt, outcome } => Self::Wrote { attempt, outcome },
+            Answer::Revoked { lease, result } => Self::Revoked { lease, result },
+        }
+    }
+}

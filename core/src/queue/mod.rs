@@ -66,7 +66,8 @@ use oorandom::Rand64;
 
 pub use answers::{Code, Failure, Operation};
 pub use io::{
-    Action, Change, Companion, Input, KeptAlive, LeaseId, Outcome, Output, Own, Place, Snapshot, Write,
+    Action, Answer, Change, Companion, Input, KeptAlive, LeaseId, Outcome, Output, Own, Place, Request,
+    Snapshot, Write,
 };
 pub use settings::{Server, check_priority};
 pub use timers::{Timer, Wake};
@@ -329,6 +330,12 @@ impl Campaign {
     /// driven on, or the connection's lease for companions is given up.
     pub fn is_settled(&self) -> bool {
         matches!(self.stage, Stage::Closed) && self.removal.is_done()
+    }
+
+    /// Whether this leader waits for the successor of a [hand over](Input::HandOver) to be next in the queue.
+    /// [`Output::NotNext`], a drain or the end of the term ends that.
+    pub fn is_handing_over(&self) -> bool {
+        self.placed().is_some_and(|placed| placed.hand_over.is_some())
     }
 
     /// The first place of the queue when it was read last.

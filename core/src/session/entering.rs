@@ -7,8 +7,9 @@ use alloc::vec;
 use core::time::Duration;
 
 use super::io::{Command, Enter, Output, Refusal, Request};
+use super::rule::{Common, Rule};
 use super::{CampaignId, Candidate, FIRST_WAIT, Observer, Session, Stage, Timer, doubled};
-use crate::campaign::{self, Campaign, Event, State, Warning, check_name};
+use crate::campaign::{Event, State, Warning, check_name};
 use crate::store::{Fault, FaultKind, StoreInfo};
 use crate::time::Instant;
 use crate::token::Revision;
@@ -29,7 +30,7 @@ pub(super) struct Entering {
     reported: Option<Warning>,
 }
 
-impl Session {
+impl<C: Rule> Session<C> {
     pub(super) fn enter(&mut self, enter: Enter) {
         let (id, election) = (enter.id, Arc::clone(&enter.election));
         self.elections.get_or_default(Arc::clone(&election)).push(id);
@@ -58,13 +59,13 @@ impl Session {
         &mut self,
         id: CampaignId,
         result: &Result<StoreInfo, Fault>,
-        observer: &mut impl Observer,
+        observer: &mut impl Observer<C>,
     ) {
         let Some(candidate) = self.candidates.get_mut(&id) else { return };
         let Stage::Entering(entering) = &mut candidate.stage else { return };
         let made = result.as_ref().map_err(|fault| Refusal::Store(fault.clone())).and_then(|info| {
             let Enter { settings, nonce, seed, .. } = &entering.enter;
-            let made = Campaign::new(settings.clone(), self.store, info, *nonce, *seed, self.now);
+            let made = C::begin(settings.clone(), &self.store, info, *nonce, *seed, self.now);
             made.map(|campaign| (campaign, info)).map_err(Refusal::Settings)
         });
         let (campaign, info) = match made {
@@ -79,11 +80,11 @@ impl Session {
         candidate.stage = Stage::Running(Box::new(campaign));
         let warning = self.flaw.clone().map(|flaw| Event::Warning(Warning::Store(flaw)));
         self.outputs.push_back(candidate.report(id, warning.into_iter().collect()));
-        self.deliveries.push_back((id, campaign::Input::Health(candidate.healthy)));
+        self.deliveries.push_back((id, Common::Command(Command::Health(candidate.healthy)).into()));
         if let Some(since) = self.watch.since() {
-            self.deliveries.push_back((id, campaign::Input::Watching { since }));
+            self.deliveries.push_back((id, Common::Watching { since }.into()));
         }
-        self.deliveries.push_back((id, campaign::Input::Campaign));
+        self.deliveries.push_back((id, Common::Campaign.into()));
     }
 
     /// The campaign cannot begin at present: it is refused where its caller waits for it to enter, and tried again
@@ -124,7 +125,7 @@ impl Session {
             candidate.healthy = healthy;
         }
         match (&candidate.stage, command) {
-            (Stage::Running(_), command) => self.deliveries.push_back((id, command.into())),
+            (Stage::Running(_), command) => self.deliveries.push_back((id, Common::Command(command).into())),
             (Stage::Entering(_), Command::Close) => self.end(id),
             (Stage::Entering(_), _) => {}
         }
@@ -133,14 +134,14 @@ impl Session {
     pub(super) fn requested(&mut self, id: CampaignId, revision: Revision, request: &Request) {
         let Some(candidate) = self.candidates.get_mut(&id) else { return };
         let Stage::Running(campaign) = &candidate.stage else { return };
-        let (accepted, input) = match request {
+        let (accepted, command) = match request {
             Request::HandOver { leader, successor } => {
                 if campaign.nonce() != *leader || candidate.hand_over.replace(revision) == Some(revision) {
                     return;
                 }
                 let holds = matches!(campaign.state(), State::Leading | State::Holding);
                 let accepted = holds && check_name(successor).is_ok() && campaign.name() != successor;
-                (accepted, campaign::Input::HandOver(successor.clone()))
+                (accepted, Command::HandOver(successor.clone()))
             }
             Request::AcceptReset { seen, incarnation } => {
                 let is_new = candidate.acceptance.replace(revision) != Some(revision);
@@ -150,12 +151,12 @@ impl Session {
                 if accepted {
                     candidate.barred_by = None;
                 }
-                (accepted, campaign::Input::Accept)
+                (accepted, Command::Accept)
             }
         };
         self.outputs.push_back(Output::Considered { id, request: request.clone(), accepted });
         if accepted {
-            self.deliveries.push_back((id, input));
+            self.deliveries.push_back((id, Common::Command(command).into()));
         }
     }
 

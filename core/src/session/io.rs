@@ -15,7 +15,7 @@ use crate::token::{Incarnation, Revision, Token};
 
 /// An event outside of the session.
 #[derive(Clone, Debug)]
-pub enum Input {
+pub enum Input<A = StoreAnswer, S = Entry> {
     /// Time has passed.
     Tick,
     /// A new campaign enters.
@@ -36,23 +36,12 @@ pub enum Input {
         /// The request.
         request: Request,
     },
-    /// A write was answered. The answer counts whenever it comes.
-    Wrote {
+    /// The store answered a campaign's request. The answer counts whenever it comes.
+    Answered {
         /// The campaign.
         id: CampaignId,
-        /// The write's number.
-        attempt: Attempt,
-        /// Its outcome.
-        outcome: Outcome,
-    },
-    /// A read was answered.
-    Read {
-        /// The campaign.
-        id: CampaignId,
-        /// The read's number.
-        read: ReadId,
-        /// The entry of the key.
-        result: Result<Entry, Fault>,
+        /// The answer.
+        answer: A,
     },
     /// The store was inspected.
     Inspected {
@@ -76,8 +65,8 @@ pub enum Input {
         number: u64,
         /// The election's key.
         election: String,
-        /// The entry of the key.
-        entry: Entry,
+        /// What the watch shows of it: its entry, or the change of a queue.
+        shown: S,
     },
     /// A watch ended, or could not begin.
     WatchEnded {
@@ -98,6 +87,18 @@ pub enum Input {
     Connected,
     /// The candidates were registered, or could not be.
     Registered(bool),
+}
+
+impl Input {
+    /// The answer to a write.
+    pub fn wrote(id: CampaignId, attempt: Attempt, outcome: Outcome) -> Self {
+        Self::Answered { id, answer: StoreAnswer::Wrote { attempt, outcome } }
+    }
+
+    /// The answer to a read.
+    pub fn read(id: CampaignId, read: ReadId, result: Result<Entry, Fault>) -> Self {
+        Self::Answered { id, answer: StoreAnswer::Read { read, result } }
+    }
 }
 
 /// A campaign that enters.
@@ -136,20 +137,6 @@ pub enum Command {
     Accept,
 }
 
-impl From<Command> for campaign::Input {
-    fn from(command: Command) -> Self {
-        match command {
-            Command::Resign => Self::Resign,
-            Command::HandOver(successor) => Self::HandOver(successor),
-            Command::Close => Self::Close,
-            Command::Health(healthy) => Self::Health(healthy),
-            Command::Drained => Self::Drained,
-            Command::HandlerFailed => Self::HandlerFailed,
-            Command::Accept => Self::Accept,
-        }
-    }
-}
-
 /// A request of an operator, which each campaign considers once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
@@ -172,7 +159,7 @@ pub enum Request {
 
 /// An output of a session; they are carried out in order.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Output {
+pub enum Output<R = StoreRequest, T = campaign::Timer> {
     /// The campaign has begun, or waits for a store that does not answer yet: its caller goes on.
     Entered(CampaignId),
     /// The campaign is refused and forgotten.
@@ -193,23 +180,24 @@ pub enum Output {
     Campaigning(CampaignId, bool),
     /// The campaign is over and forgotten.
     Closed(CampaignId),
-    /// Send this write, and answer with [`Input::Wrote`].
-    Write {
+    /// Ask the store, and answer with [`Input::Answered`].
+    Ask {
         /// The campaign.
         id: CampaignId,
-        /// The write.
-        write: Write,
-        /// The time for which the answer can matter. Without one by then, answer that its outcome is unknown.
+        /// The request.
+        request: R,
+        /// The time for which the answer can matter. Without one by then, answer that the outcome is unknown, or a
+        /// read with a fault.
         limit: Duration,
     },
-    /// Read the campaign's key, and answer with [`Input::Read`].
-    Read {
+    /// A hand over came to nothing, and the term goes on. Only in a queue.
+    NotNext {
         /// The campaign.
         id: CampaignId,
-        /// The read's number.
-        read: ReadId,
-        /// The time for which the answer can matter. Without one by then, answer with a fault.
-        limit: Duration,
+        /// The successor.
+        successor: String,
+        /// The candidate that stands before it, if that is the reason.
+        before: Option<String>,
     },
     /// Inspect the store, and answer with [`Input::Inspected`].
     Inspect {
@@ -245,7 +233,7 @@ pub enum Output {
         accepted: bool,
     },
     /// Nothing more until an input, or until this wake-up.
-    WakeAt(Option<Wake>),
+    WakeAt(Option<Wake<T>>),
 }
 
 /// The reason why a campaign did not enter.
@@ -255,4 +243,32 @@ pub enum Refusal {
     Settings(InvalidSettings),
     /// The store cannot be used.
     Store(Fault),
+}
+
+/// What a lease campaign wants of the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreRequest {
+    /// Send this write.
+    Write(Write),
+    /// Read the campaign's key.
+    Read(ReadId),
+}
+
+/// The answer to a [`StoreRequest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreAnswer {
+    /// A write was answered.
+    Wrote {
+        /// The write's number.
+        attempt: Attempt,
+        /// Its outcome.
+        outcome: Outcome,
+    },
+    /// A read was answered.
+    Read {
+        /// The read's number.
+        read: ReadId,
+        /// The entry of the key.
+        result: Result<Entry, Fault>,
+    },
 }

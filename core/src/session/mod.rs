@@ -30,6 +30,7 @@ mod inspection;
 mod io;
 mod map;
 mod registration;
+mod rule;
 mod timers;
 mod watch;
 
@@ -40,12 +41,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-pub use io::{Command, Enter, Input, Output, Refusal, Request};
+pub use io::{Command, Enter, Input, Output, Refusal, Request, StoreAnswer, StoreRequest};
+pub use rule::{Common, Rule, Sorted};
 pub use timers::{Timer, Wake};
 
-use crate::campaign::{self, Campaign, Event, Lease, Misuse, State, Warning};
-use crate::record::Entry;
-use crate::store::{Action, Capabilities, Fault, StoreInfo, Write};
+use crate::campaign::{Campaign, Event, Lease, Misuse, State, Warning};
+use crate::store::{Fault, StoreInfo};
 use crate::time::Instant;
 use crate::token::{Revision, Token};
 use entering::Entering;
@@ -73,11 +74,11 @@ const LONGEST_RECONNECT: Duration = Duration::from_secs(2);
 
 /// The campaigns of one connection, and their shared parts.
 #[derive(Clone, Debug)]
-pub struct Session {
-    store: Capabilities,
+pub struct Session<C: Rule = Campaign> {
+    store: C::Store,
     /// The latest reading of the caller's clock.
     now: Instant,
-    candidates: Map<CampaignId, Box<Candidate>>,
+    candidates: Map<CampaignId, Box<Candidate<C>>>,
     elections: Map<Arc<str>, Vec<CampaignId>>,
     watch: Watch,
     inspection: Inspection,
@@ -89,10 +90,10 @@ pub struct Session {
     info: Option<StoreInfo>,
     /// The unsafe setting of the store, as last reported.
     flaw: Option<Fault>,
-    timers: Timers,
+    timers: Timers<C::Timer>,
     /// Inputs to campaigns, in order.
-    deliveries: VecDeque<(CampaignId, campaign::Input)>,
-    outputs: VecDeque<Output>,
+    deliveries: VecDeque<(CampaignId, C::Input)>,
+    outputs: VecDeque<Output<C::Request, C::Timer>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,9 +110,9 @@ enum Reconnect {
 
 /// A candidate on the session.
 #[derive(Clone, Debug)]
-struct Candidate {
+struct Candidate<C> {
     election: Arc<str>,
-    stage: Stage,
+    stage: Stage<C>,
     healthy: bool,
     /// The time for which an answer from the store can matter.
     limit: Duration,
@@ -128,40 +129,40 @@ struct Candidate {
 }
 
 #[derive(Clone, Debug)]
-enum Stage {
+enum Stage<C> {
     Entering(Box<Entering>),
-    Running(Box<Campaign>),
+    Running(Box<C>),
 }
 
 /// Observes the inputs and outputs of a session's campaigns, for a simulator or a log.
-pub trait Observer {
+pub trait Observer<C: Rule = Campaign> {
     /// A campaign is made from an inspection.
     fn begins(&mut self, id: CampaignId, now: Instant, info: &StoreInfo) {
         let _ = (id, now, info);
     }
 
     /// An input is about to be handed to a campaign.
-    fn input(&mut self, id: CampaignId, now: Instant, input: &campaign::Input) {
+    fn input(&mut self, id: CampaignId, now: Instant, input: &C::Input) {
         let _ = (id, now, input);
     }
 
     /// The campaign has handled it.
-    fn handled(&mut self, id: CampaignId, now: Instant, campaign: &Campaign) {
+    fn handled(&mut self, id: CampaignId, now: Instant, campaign: &C) {
         let _ = (id, now, campaign);
     }
 
     /// The campaign emits an output.
-    fn output(&mut self, id: CampaignId, campaign: &Campaign, output: &campaign::Output) {
+    fn output(&mut self, id: CampaignId, campaign: &C, output: &C::Output) {
         let _ = (id, campaign, output);
     }
 }
 
 /// Observes nothing.
-impl Observer for () {}
+impl<C: Rule> Observer<C> for () {}
 
-impl Session {
-    /// A session without campaigns, on a store with these capabilities.
-    pub fn new(store: Capabilities) -> Self {
+impl<C: Rule> Session<C> {
+    /// A session without campaigns, on a store with these properties.
+    pub fn new(store: C::Store) -> Self {
         Self {
             store,
             now: Instant::ZERO,
@@ -180,6 +181,11 @@ impl Session {
         }
     }
 
+    /// Sets the properties of the store for campaigns that begin from now on, where an inspection showed others than before.
+    pub fn set_store(&mut self, store: C::Store) {
+        self.store = store;
+    }
+
     /// Handles an input that happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
     ///
     /// An input for a campaign that is over does nothing. A `now` before an earlier one counts as the earlier.
@@ -188,7 +194,7 @@ impl Session {
     ///
     /// An answer to a question that was never asked, or a successor whose name no candidate can have, changes nothing
     /// for its campaign and is returned.
-    pub fn handle(&mut self, now: Instant, input: Input) -> Result<(), Misuse> {
+    pub fn handle(&mut self, now: Instant, input: Input<C::Answer, C::Shown>) -> Result<(), Misuse> {
         self.handle_observed(now, input, &mut ())
     }
 
@@ -200,8 +206,8 @@ impl Session {
     pub fn handle_observed(
         &mut self,
         now: Instant,
-        input: Input,
-        observer: &mut impl Observer,
+        input: Input<C::Answer, C::Shown>,
+        observer: &mut impl Observer<C>,
     ) -> Result<(), Misuse> {
         self.now = self.now.max(now);
         self.dispatch(input, observer);
@@ -216,12 +222,12 @@ impl Session {
 
     /// Returns the next output. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
     #[must_use]
-    pub fn poll(&mut self) -> Output {
+    pub fn poll(&mut self) -> Output<C::Request, C::Timer> {
         self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.timers.next()))
     }
 
     /// The campaign of that number, once the store has answered and until it is over.
-    pub fn campaign(&self, id: CampaignId) -> Option<&Campaign> {
+    pub fn campaign(&self, id: CampaignId) -> Option<&C> {
         match &self.candidates.get(&id)?.stage {
             Stage::Running(campaign) => Some(campaign),
             Stage::Entering(_) => None,
@@ -243,7 +249,7 @@ impl Session {
         self.registration.is_done()
     }
 
-    fn dispatch(&mut self, input: Input, observer: &mut impl Observer) {
+    fn dispatch(&mut self, input: Input<C::Answer, C::Shown>, observer: &mut impl Observer<C>) {
         match input {
             Input::Tick => {}
             Input::Enter(enter) => self.enter(*enter),
@@ -253,12 +259,7 @@ impl Session {
                     self.requested(id, revision, &request);
                 }
             }
-            Input::Wrote { id, attempt, outcome } => {
-                self.deliveries.push_back((id, campaign::Input::Wrote { attempt, outcome }));
-            }
-            Input::Read { id, read, result } => {
-                self.deliveries.push_back((id, campaign::Input::Read { read, result }));
-            }
+            Input::Answered { id, answer } => self.deliveries.push_back((id, answer.into())),
             Input::Inspected { number, result } => self.inspected(number, &result, observer),
             Input::Flaw(flaw) => self.flaw(flaw),
             Input::Observe => {
@@ -268,14 +269,14 @@ impl Session {
             Input::Watching { number } => {
                 if self.watch.began(number, self.now) {
                     let since = self.now;
-                    self.feed_all(|| campaign::Input::Watching { since });
+                    self.feed_all(|| Common::Watching { since });
                     // The store may be another than before, where none of the candidates is registered.
                     if self.candidates.iter().any(|(_, candidate)| candidate.campaigning) {
                         self.register();
                     }
                 }
             }
-            Input::Watched { number, election, entry } => self.watched(number, &election, &entry),
+            Input::Watched { number, election, shown } => self.watched(number, &election, &shown),
             Input::WatchEnded { number } => {
                 if let Some(at) = self.watch.ended(number, self.now) {
                     self.timers.set(Timer::Watch, at);
@@ -301,9 +302,9 @@ impl Session {
         }
     }
 
-    fn fire(&mut self, timer: Timer) {
+    fn fire(&mut self, timer: Timer<C::Timer>) {
         match timer {
-            Timer::Campaign(id, _) => self.deliveries.push_back((id, campaign::Input::Tick)),
+            Timer::Campaign(id, _) => self.deliveries.push_back((id, Common::Tick.into())),
             Timer::Enter(id) => {
                 self.inspection.want(id, self.now);
                 self.inspect();
@@ -324,15 +325,15 @@ impl Session {
 
     // ---- inputs to campaigns, and their outputs ----
 
-    fn feed_all(&mut self, input: impl Fn() -> campaign::Input) {
+    fn feed_all(&mut self, input: impl Fn() -> Common) {
         for (id, candidate) in self.candidates.iter() {
             if candidate.is_running() {
-                self.deliveries.push_back((*id, input()));
+                self.deliveries.push_back((*id, input().into()));
             }
         }
     }
 
-    fn deliver(&mut self, observer: &mut impl Observer) -> Result<(), Misuse> {
+    fn deliver(&mut self, observer: &mut impl Observer<C>) -> Result<(), Misuse> {
         let mut result = Ok(());
         while let Some((id, input)) = self.deliveries.pop_front() {
             result = result.and(self.step(id, input, observer));
@@ -344,8 +345,8 @@ impl Session {
     fn step(
         &mut self,
         id: CampaignId,
-        input: campaign::Input,
-        observer: &mut impl Observer,
+        input: C::Input,
+        observer: &mut impl Observer<C>,
     ) -> Result<(), Misuse> {
         let Some(candidate) = self.candidates.get_mut(&id) else { return Ok(()) };
         let Stage::Running(campaign) = &mut candidate.stage else { return Ok(()) };
@@ -356,9 +357,9 @@ impl Session {
         let wake = loop {
             let output = campaign.poll();
             observer.output(id, campaign, &output);
-            match output {
-                campaign::Output::WakeAt(wake) => break wake,
-                campaign::Output::Event(event) => {
+            match C::sort(output) {
+                Sorted::WakeAt(wake) => break wake,
+                Sorted::Event(event) => {
                     if let Event::Warning(Warning::StoreReset { seen, barred, .. }) = &event {
                         candidate.barred_by = seen.filter(|_| *barred);
                     }
@@ -368,11 +369,11 @@ impl Session {
             }
         };
         let (lease, lease_time) = (campaign.lease(), Some(campaign.lease_time()));
-        let (state, was_campaigning) = (campaign.state(), candidate.campaigning);
+        let (state, is_over, was_campaigning) = (campaign.state(), campaign.is_over(), candidate.campaigning);
         candidate.campaigning = !matches!(state, State::Idle | State::Closed);
         let campaigning = candidate.campaigning;
         match wake {
-            Some(wake) => self.timers.set(Timer::Campaign(id, wake.timer), wake.at),
+            Some((at, timer)) => self.timers.set(Timer::Campaign(id, timer), at),
             None => self.timers.stop(id),
         }
         if !events.is_empty() || lease != candidate.lease || lease_time != candidate.lease_time {
@@ -386,40 +387,41 @@ impl Session {
             self.outputs.push_back(Output::Campaigning(id, campaigning));
             self.register();
         }
-        if state == State::Closed {
+        if is_over {
             self.end(id);
         }
         result
     }
 
-    fn carry_out(&mut self, id: CampaignId, output: campaign::Output) {
+    fn carry_out(&mut self, id: CampaignId, output: Sorted<C>) {
         let Some(candidate) = self.candidates.get_mut(&id) else { return };
         match output {
-            campaign::Output::Write(write) => {
-                candidate.limit = lease_of(&write).unwrap_or(candidate.limit);
+            Sorted::Request(request) => {
+                if let Stage::Running(campaign) = &candidate.stage {
+                    candidate.limit = campaign.limit(&request, candidate.limit);
+                }
                 candidate.last_sent = self.now;
-                self.outputs.push_back(Output::Write { id, write, limit: candidate.limit });
+                self.outputs.push_back(Output::Ask { id, request, limit: candidate.limit });
             }
-            campaign::Output::Read(read) => {
-                candidate.last_sent = self.now;
-                self.outputs.push_back(Output::Read { id, read, limit: candidate.limit });
-            }
-            campaign::Output::Inspect { since } => {
+            Sorted::Inspect { since } => {
                 self.inspection.want(id, since);
                 self.inspect();
             }
             // The cause may have been cured for another campaign already.
-            campaign::Output::Reconnect if self.reconnected.is_some_and(|at| candidate.last_sent < at) => {
-                self.deliveries.push_front((id, campaign::Input::Reconnected));
+            Sorted::Reconnect if self.reconnected.is_some_and(|at| candidate.last_sent < at) => {
+                self.deliveries.push_front((id, Common::Reconnected.into()));
             }
-            campaign::Output::Reconnect => {
+            Sorted::Reconnect => {
                 if self.reconnect == Reconnect::No {
                     self.reconnect = Reconnect::UnderWay { failures: 0 };
                     self.outputs.push_back(Output::Reconnect { limit: RECONNECTION });
                 }
             }
+            Sorted::NotNext { successor, before } => {
+                self.outputs.push_back(Output::NotNext { id, successor, before });
+            }
             // The step has dealt with both.
-            campaign::Output::Event(_) | campaign::Output::WakeAt(_) => {}
+            Sorted::Event(_) | Sorted::WakeAt(_) => {}
         }
     }
 
@@ -431,7 +433,7 @@ impl Session {
         }
     }
 
-    fn inspected(&mut self, number: u64, result: &Result<StoreInfo, Fault>, observer: &mut impl Observer) {
+    fn inspected(&mut self, number: u64, result: &Result<StoreInfo, Fault>, observer: &mut impl Observer<C>) {
         if !self.inspection.is_under_way(number) {
             // It was given up with its connection: its answer may be older than the present knowledge.
             return;
@@ -445,13 +447,13 @@ impl Session {
             // not for campaigns that know of it; and all campaigns know at once.
             let number = self.watch.restart();
             self.begin_watch(number);
-            self.feed_all(|| campaign::Input::Inspected(result.clone()));
+            self.feed_all(|| Common::Inspected(result.clone()));
         }
         let asked_at = result.as_ref().ok().map(|info| info.asked_at);
         for id in self.inspection.answered(number, asked_at) {
             match self.candidates.get(&id).map(|candidate| candidate.is_running()) {
                 Some(true) if !is_another => {
-                    self.deliveries.push_back((id, campaign::Input::Inspected(result.clone())));
+                    self.deliveries.push_back((id, Common::Inspected(result.clone()).into()));
                 }
                 Some(false) => self.begin(id, result, observer),
                 Some(true) | None => {}
@@ -481,14 +483,14 @@ impl Session {
         }
     }
 
-    fn watched(&mut self, number: u64, election: &str, entry: &Entry) {
+    fn watched(&mut self, number: u64, election: &str, shown: &C::Shown) {
         if !self.watch.is_ready(number) {
             return;
         }
         self.watch.showed();
         if let Some(ids) = self.elections.get(election) {
             for id in ids {
-                self.deliveries.push_back((*id, campaign::Input::Watched(entry.clone())));
+                self.deliveries.push_back((*id, shown.clone().into()));
             }
         }
     }
@@ -499,7 +501,7 @@ impl Session {
         // Requests of the old connection may never be answered.
         self.inspection.give_up();
         self.inspect();
-        self.feed_all(|| campaign::Input::Reconnected);
+        self.feed_all(|| Common::Reconnected);
     }
 
     fn register(&mut self) {
@@ -514,22 +516,14 @@ impl Session {
     }
 }
 
-impl Candidate {
+impl<C> Candidate<C> {
     fn is_running(&self) -> bool {
         matches!(self.stage, Stage::Running(_))
     }
 
-    fn report(&self, id: CampaignId, events: Vec<Event>) -> Output {
+    fn report<R, T>(&self, id: CampaignId, events: Vec<Event>) -> Output<R, T> {
         let (lease, lease_time) = (self.lease, self.lease_time);
         Output::Report { id, lease, lease_time, events }
-    }
-}
-
-/// The time for which the answer to a write can matter: a lease.
-fn lease_of(write: &Write) -> Option<Duration> {
-    match &write.action {
-        Action::Acquire(put) | Action::Renew(put) => Some(put.lease),
-        Action::Release { .. } => None,
     }
 }
 

@@ -11,9 +11,9 @@ use crate::time::Instant;
 
 /// The reason for a wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timer {
+pub enum Timer<T = campaign::Timer> {
     /// A timer of this campaign is due.
-    Campaign(CampaignId, campaign::Timer),
+    Campaign(CampaignId, T),
     /// Inspect the store again for a campaign that has not begun.
     Enter(CampaignId),
     /// Watch again, because the watch ended or could not begin.
@@ -26,11 +26,11 @@ pub enum Timer {
 
 /// A wake-up, and the timer it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wake {
+pub struct Wake<T = campaign::Timer> {
     /// The time to call [`handle`](super::Session::handle) with [`Input::Tick`](super::Input::Tick).
     pub at: Instant,
     /// Its timer.
-    pub timer: Timer,
+    pub timer: Timer<T>,
 }
 
 /// As many times of old timers are kept without looking for more: dropping them costs more than keeping them.
@@ -45,8 +45,8 @@ enum Key {
     Campaign(CampaignId),
 }
 
-impl From<Timer> for Key {
-    fn from(timer: Timer) -> Self {
+impl<T> From<Timer<T>> for Key {
+    fn from(timer: Timer<T>) -> Self {
         match timer {
             Timer::Campaign(id, _) | Timer::Enter(id) => Self::Campaign(id),
             Timer::Watch => Self::Watch,
@@ -56,19 +56,25 @@ impl From<Timer> for Key {
     }
 }
 
-#[derive(Clone, Debug, Default)]
-pub(super) struct Timers {
+#[derive(Clone, Debug)]
+pub(super) struct Timers<T> {
     /// The timer of each owner, where it is set, under a number of its own.
-    set: Map<Key, Option<(u64, Wake)>>,
+    set: Map<Key, Option<(u64, Wake<T>)>>,
     /// The times of the timers; of those that are no longer set, too, until they come first. The first is one that is set.
     order: BinaryHeap<Reverse<(Instant, Key, u64)>>,
     /// The number of the newest.
     newest: u64,
 }
 
-impl Timers {
+impl<T> Default for Timers<T> {
+    fn default() -> Self {
+        Self { set: Map::default(), order: BinaryHeap::new(), newest: 0 }
+    }
+}
+
+impl<T: Copy> Timers<T> {
     /// Sets a timer in place of the one that its owner had.
-    pub(super) fn set(&mut self, timer: Timer, at: Instant) {
+    pub(super) fn set(&mut self, timer: Timer<T>, at: Instant) {
         let (key, wake) = (Key::from(timer), Wake { at, timer });
         match self.wake(&key) {
             Some((number, before)) if before.at == at => self.set.insert(key, Some((number, wake))),
@@ -93,13 +99,13 @@ impl Timers {
     }
 
     /// The next timer to fire.
-    pub(super) fn next(&self) -> Option<Wake> {
+    pub(super) fn next(&self) -> Option<Wake<T>> {
         let Reverse((_, key, _)) = self.order.peek()?;
         self.wake(key).map(|(_, wake)| wake)
     }
 
     /// Stops and returns the timers that are due, the earliest first.
-    pub(super) fn take_due(&mut self, now: Instant) -> Vec<Timer> {
+    pub(super) fn take_due(&mut self, now: Instant) -> Vec<Timer<T>> {
         let mut due = Vec::new();
         while let Some(wake) = self.next().filter(|wake| wake.at <= now) {
             self.unset(wake.timer.into());
@@ -108,7 +114,7 @@ impl Timers {
         due
     }
 
-    fn wake(&self, key: &Key) -> Option<(u64, Wake)> {
+    fn wake(&self, key: &Key) -> Option<(u64, Wake<T>)> {
         self.set.get(key).copied().flatten()
     }
 
@@ -146,7 +152,7 @@ mod tests {
         let at = Instant::from_nanos;
         let one = Timer::Campaign(1, campaign::Timer::Renew);
         let two = Timer::Enter(2);
-        let mut timers = Timers::default();
+        let mut timers = Timers::<campaign::Timer>::default();
         timers.set(Timer::Campaign(1, campaign::Timer::Poll), at(5));
         timers.set(two, at(3));
         timers.set(one, at(2));
@@ -163,8 +169,8 @@ mod tests {
     #[test]
     fn a_timer_that_fired_or_was_stopped_can_be_set_to_the_same_time_again() {
         let at = Instant::from_nanos;
-        let timer = Timer::Enter(1);
-        let mut timers = Timers::default();
+        let timer = Timer::<campaign::Timer>::Enter(1);
+        let mut timers = Timers::<campaign::Timer>::default();
         timers.set(timer, at(5));
         timers.stop(1);
         assert_eq!(timers.next(), None);
@@ -177,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_timer_that_is_set_again_and_again_takes_no_more_memory() {
-        let mut timers = Timers::default();
+        let mut timers = Timers::<campaign::Timer>::default();
         timers.set(Timer::Watch, Instant::ZERO);
         for nanos in 1..10_000 {
             timers.set(Timer::Enter(1), Instant::from_nanos(nanos));

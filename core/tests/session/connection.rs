@@ -18,7 +18,7 @@ fn two_that_fail(bench: &mut Bench) -> Vec<String> {
         for id in [1, 2] {
             for read in 1..=20 {
                 let result = Err(unreachable());
-                let _ = bench.session.handle(bench.now, Input::Read { id, read: ReadId(read), result });
+                let _ = bench.session.handle(bench.now, Input::read(id, ReadId(read), result));
             }
         }
         outputs.extend(bench.drain().into_iter().filter(|output| output.starts_with("reconnect")));
@@ -73,7 +73,7 @@ fn one_inspection_serves_the_renewals_of_all_campaigns() {
     bench.read(2, 1, Entry::Vacant);
     bench.tick_at_next();
     let applied = Outcome::Applied { revision: Revision(6), incarnation: None };
-    bench.give(Input::Wrote { id: 2, attempt: Attempt(1), outcome: applied });
+    bench.give(Input::wrote(2, Attempt(1), applied));
     bench.inspected(4);
     bench.now = bench.now + secs(12);
     assert_eq!(
@@ -85,9 +85,9 @@ fn one_inspection_serves_the_renewals_of_all_campaigns() {
 #[test]
 fn an_answer_to_a_question_that_was_never_asked_is_returned() {
     let mut bench = Bench::with_a_candidate();
-    let wrote = Input::Wrote { id: 1, attempt: Attempt(9), outcome: Outcome::Busy };
+    let wrote = Input::wrote(1, Attempt(9), Outcome::Busy);
     assert!(bench.session.handle(bench.now, wrote).is_err());
-    let unknown = Input::Wrote { id: 9, attempt: Attempt(9), outcome: Outcome::Busy };
+    let unknown = Input::wrote(9, Attempt(9), Outcome::Busy);
     assert_eq!(bench.session.handle(bench.now, unknown), Ok(()), "of a campaign that is over");
 }
 

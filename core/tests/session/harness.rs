@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{self, Event, Settings, Warning};
 use incumbent_core::record::{Attempt, Entry, Nonce, Record, Stamp};
-use incumbent_core::session::{CampaignId, Command, Enter, Input, Output, Refusal, Session, Timer, Wake};
+use incumbent_core::session::{
+    CampaignId, Command, Enter, Input, Output, Refusal, Session, StoreRequest, Timer, Wake,
+};
 use incumbent_core::store::{Action, Capabilities, Expect, Fault, FaultKind, Outcome, StoreInfo};
 use incumbent_core::{Incarnation, Instant, Revision};
 
@@ -63,7 +65,7 @@ impl Bench {
         bench.read(1, 1, Entry::Vacant);
         bench.tick_at_next();
         let applied = Outcome::Applied { revision: Revision(5), incarnation: None };
-        bench.give(Input::Wrote { id: 1, attempt: Attempt(1), outcome: applied });
+        bench.give(Input::wrote(1, Attempt(1), applied));
         bench.inspected(2);
         assert!(bench.session.campaign(1).expect("it runs").is_leader(bench.now));
         bench
@@ -136,11 +138,11 @@ impl Bench {
     }
 
     pub fn watched(&mut self, number: u64, election: &str, entry: Entry) -> Vec<String> {
-        self.give(Input::Watched { number, election: election.into(), entry })
+        self.give(Input::Watched { number, election: election.into(), shown: entry })
     }
 
     pub fn read(&mut self, id: CampaignId, read: u64, entry: Entry) -> Vec<String> {
-        self.give(Input::Read { id, read: campaign::ReadId(read), result: Ok(entry) })
+        self.give(Input::read(id, campaign::ReadId(read), Ok(entry)))
     }
 }
 
@@ -180,7 +182,7 @@ fn brief(output: &Output) -> String {
         Output::Campaigning(id, true) => format!("{id} campaigns"),
         Output::Campaigning(id, false) => format!("{id} campaigns no longer"),
         Output::Closed(id) => format!("{id} closed"),
-        Output::Write { id, write, limit } => {
+        Output::Ask { id, request: StoreRequest::Write(write), limit } => {
             let action = match &write.action {
                 Action::Acquire(_) => "acquire",
                 Action::Renew(_) => "renew",
@@ -192,7 +194,10 @@ fn brief(output: &Output) -> String {
             };
             format!("{id} {action} {} over {over} within {limit:?}", write.attempt.0)
         }
-        Output::Read { id, read, limit } => format!("{id} read {} within {limit:?}", read.0),
+        Output::Ask { id, request: StoreRequest::Read(read), limit } => {
+            format!("{id} read {} within {limit:?}", read.0)
+        }
+        Output::NotNext { id, .. } => format!("{id} hands over to nobody"),
         Output::Inspect { number, limit } => format!("inspect {number} within {limit:?}"),
         Output::Watch { number, limit } => format!("watch {number} within {limit:?}"),
         Output::Reconnect { limit } => format!("reconnect within {limit:?}"),

@@ -13,7 +13,7 @@ fn a_win_is_reported_with_its_lease() {
     bench.read(1, 1, Entry::Vacant);
     bench.tick_at_next();
     let applied = Outcome::Applied { revision: Revision(5), incarnation: None };
-    let outputs = bench.give(Input::Wrote { id: 1, attempt: Attempt(1), outcome: applied });
+    let outputs = bench.give(Input::wrote(1, Attempt(1), applied));
     assert_eq!(outputs, ["1: led by c1, holding", "inspect 2 within 2s"]);
     assert_eq!(bench.inspected(2), ["1 leads: won, leading"]);
 }
@@ -24,7 +24,7 @@ fn a_renewal_is_reported_as_a_lease_without_events() {
     bench.tick_at_next();
     let applied = Outcome::Applied { revision: Revision(6), incarnation: None };
     bench.inspected(3);
-    assert_eq!(bench.give(Input::Wrote { id: 1, attempt: Attempt(2), outcome: applied }), ["1 leads: "]);
+    assert_eq!(bench.give(Input::wrote(1, Attempt(2), applied)), ["1 leads: "]);
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_closed_campaign_is_over_once_its_release_is_answered() {
     bench.command(1, Command::Drained);
     let applied = Outcome::Applied { revision: Revision(6), incarnation: None };
     assert_eq!(
-        bench.give(Input::Wrote { id: 1, attempt: Attempt(2), outcome: applied }),
+        bench.give(Input::wrote(1, Attempt(2), applied)),
         ["1: vacant, closed", "1 campaigns no longer", "1 closed"]
     );
     assert!(!bench.session.is_contested("jobs"));

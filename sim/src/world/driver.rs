@@ -6,7 +6,9 @@ use std::time::Duration;
 use incumbent_core::Instant;
 use incumbent_core::campaign::{self, Campaign, Event as Reported, Reason, Warning};
 use incumbent_core::record::{Entry, Nonce};
-use incumbent_core::session::{CampaignId, Command, Enter, Input, Observer, Output, Session};
+use incumbent_core::session::{
+    CampaignId, Command, Enter, Input, Observer, Output, Session, StoreAnswer, StoreRequest,
+};
 use incumbent_core::store::{Fault, FaultKind, Outcome, StoreInfo};
 
 use super::node::{CANDIDATE, Incoming, Request, Watch};
@@ -118,7 +120,7 @@ impl World {
                     if self.nodes[node].inspected() == Some(incarnation) {
                         self.nodes[node].note_revision(entry.revision());
                     }
-                    self.handle(node, Input::Watched { number, election: ELECTION.into(), entry });
+                    self.handle(node, Input::Watched { number, election: ELECTION.into(), shown: entry });
                 }
             }
             Incoming::Gap { number } => {
@@ -129,7 +131,11 @@ impl World {
                 }
             }
             Incoming::Input(input) => {
-                if let Input::Wrote { outcome: Outcome::Applied { revision, .. }, .. } = &input {
+                if let Input::Answered {
+                    answer: StoreAnswer::Wrote { outcome: Outcome::Applied { revision, .. }, .. },
+                    ..
+                } = &input
+                {
                     self.nodes[node].note_revision(Some(*revision));
                 }
                 self.handle(node, input);
@@ -234,8 +240,8 @@ impl World {
     fn carry_out_output(&mut self, node: usize, output: Output) {
         let process = self.nodes[node].process;
         match output {
-            Output::Write { write, .. } => self.send(node, Request::Write(write)),
-            Output::Read { read, .. } => self.send(node, Request::Read(read)),
+            Output::Ask { request: StoreRequest::Write(write), .. } => self.send(node, Request::Write(write)),
+            Output::Ask { request: StoreRequest::Read(read), .. } => self.send(node, Request::Read(read)),
             Output::Inspect { number, limit } => {
                 let asked_at = self.nodes[node].clock.at(self.now);
                 self.send(node, Request::Inspect { number, asked_at });
@@ -268,7 +274,10 @@ impl World {
                     self.start_process(node, Duration::from_secs(1));
                 }
             }
-            Output::Entered(_) | Output::Campaigning(..) | Output::Considered { .. } => {}
+            Output::Entered(_)
+            | Output::Campaigning(..)
+            | Output::Considered { .. }
+            | Output::NotNext { .. } => {}
             // The loop has handled it.
             Output::WakeAt(_) => {}
         }

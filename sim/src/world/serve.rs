@@ -46,10 +46,8 @@ impl World {
     fn reject(&mut self, node: usize, process: u64, request: Request) {
         let fault = || Fault { kind: FaultKind::Unreachable, detail: "no responders".into() };
         let input = match request {
-            Request::Write(write) => {
-                Input::Wrote { id: CANDIDATE, attempt: write.attempt, outcome: Outcome::NotSent }
-            }
-            Request::Read(read) => Input::Read { id: CANDIDATE, read, result: Err(fault()) },
+            Request::Write(write) => Input::wrote(CANDIDATE, write.attempt, Outcome::NotSent),
+            Request::Read(read) => Input::read(CANDIDATE, read, Err(fault())),
             Request::Inspect { number, .. } => Input::Inspected { number, result: Err(fault()) },
             Request::Watch { .. } => return,
         };
@@ -69,11 +67,9 @@ impl World {
         let fault = || Fault { kind: FaultKind::Broken, detail: "there is no such bucket".into() };
         let input = match request {
             Request::Write(write) => return self.take_write(node, process, server, write, copy),
-            Request::Read(read) if gone => Input::Read { id: CANDIDATE, read, result: Err(fault()) },
+            Request::Read(read) if gone => Input::read(CANDIDATE, read, Err(fault())),
             Request::Inspect { number, .. } if gone => Input::Inspected { number, result: Err(fault()) },
-            Request::Read(read) => {
-                Input::Read { id: CANDIDATE, read, result: Ok(self.cluster.bucket.entry()) }
-            }
+            Request::Read(read) => Input::read(CANDIDATE, read, Ok(self.cluster.bucket.entry())),
             Request::Inspect { number, asked_at } => {
                 let wall = self.cluster.wall(leader, self.now);
                 Input::Inspected { number, result: Ok(self.store_info(&self.cluster.bucket, asked_at, wall)) }
@@ -139,11 +135,7 @@ impl World {
         } else {
             return self.propose(node, process, server, write);
         };
-        self.answer(
-            node,
-            process,
-            Incoming::Input(Input::Wrote { id: CANDIDATE, attempt: write.attempt, outcome }),
-        );
+        self.answer(node, process, Incoming::Input(Input::wrote(CANDIDATE, write.attempt, outcome)));
     }
 
     fn propose(&mut self, node: usize, process: u64, server: usize, write: Write) {
@@ -166,11 +158,7 @@ impl World {
         let Proposal { node, process, server, write, .. } = proposal;
         // Only a client that is connected to a healthy server gets the answer.
         if let Some(outcome) = outcome.filter(|_| self.cluster.is_up(server)) {
-            self.answer(
-                node,
-                process,
-                Incoming::Input(Input::Wrote { id: CANDIDATE, attempt: write.attempt, outcome }),
-            );
+            self.answer(node, process, Incoming::Input(Input::wrote(CANDIDATE, write.attempt, outcome)));
         }
     }
 
@@ -252,9 +240,9 @@ impl World {
                     isolated.stuck = true;
                     return;
                 };
-                Input::Wrote { id: CANDIDATE, attempt: write.attempt, outcome }
+                Input::wrote(CANDIDATE, write.attempt, outcome)
             }
-            Request::Read(read) => Input::Read { id: CANDIDATE, read, result: Ok(isolated.knew.entry()) },
+            Request::Read(read) => Input::read(CANDIDATE, read, Ok(isolated.knew.entry())),
             Request::Inspect { number, asked_at } => {
                 let knew = isolated.knew.clone();
                 Input::Inspected { number, result: Ok(self.store_info(&knew, asked_at, wall)) }

@@ -1,6 +1,7 @@
 //! Real servers and real faults, for the project's own tests.
 //!
 //! - [`nats`]: one nats-server or a cluster of three, with JetStream in a temporary folder;
+//! - [`etcd`]: one etcd member or a cluster of three;
 //! - [`proxy`]: a TCP proxy that cuts, holds and delays what passes through it;
 //! - [`process`]: children that cannot outlive their test, and the signals that stop them;
 //! - [`wait`]: waiting for a condition, with a limit, instead of sleeping;
@@ -17,6 +18,7 @@
 #![cfg(unix)]
 #![allow(clippy::panic, reason = "a test kit fails the test")]
 
+pub mod etcd;
 pub mod go;
 pub mod json;
 pub mod nats;

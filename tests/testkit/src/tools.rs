@@ -47,6 +47,66 @@ impl fmt::Display for NatsVersion {
     }
 }
 
+/// A version of etcd in the tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum EtcdVersion {
+    /// The newest.
+    #[default]
+    Newest,
+    /// Debian's. It revokes live leases when its disk recovers from a stall
+    /// (<https://github.com/etcd-io/etcd/issues/15247>), so its leases are not to be trusted.
+    V3_4,
+}
+
+impl EtcdVersion {
+    /// Both, newest first.
+    pub const ALL: [Self; 2] = [Self::Newest, Self::V3_4];
+
+    /// The versions for a test of all versions: all, or where [`WITHOUT_GO`] is set the installed ones.
+    pub fn tested() -> Vec<Self> {
+        let without_go = std::env::var_os(WITHOUT_GO).is_some();
+        Self::ALL.into_iter().filter(|version| !without_go || etcd(*version).is_ok()).collect()
+    }
+
+    /// Its number, which is also the name of its folder in `target/tools/etcd`.
+    pub const fn number(self) -> &'static str {
+        match self {
+            Self::Newest => "3.7.3",
+            Self::V3_4 => "3.4.23",
+        }
+    }
+}
+
+impl fmt::Display for EtcdVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.number())
+    }
+}
+
+/// The program of a version of etcd.
+///
+/// # Errors
+/// Its expected path, and the command that installs it.
+pub fn etcd(version: EtcdVersion) -> Result<PathBuf, String> {
+    let program = folder().join("etcd").join(version.number()).join("etcd");
+    if is_program(&program) {
+        return Ok(program);
+    }
+    Err(format!("no etcd {version}: {} does not exist; run `cargo xtask tools`", program.display()))
+}
+
+/// The command line of etcd, of Debian's version.
+///
+/// # Errors
+/// Its expected path, and the command that installs it.
+pub fn etcdctl() -> Result<PathBuf, String> {
+    let program = folder().join("etcd").join(EtcdVersion::V3_4.number()).join("etcdctl");
+    if is_program(&program) {
+        return Ok(program);
+    }
+    Err(format!("no etcdctl: {} does not exist; run `cargo xtask tools`", program.display()))
+}
+
 /// A component that `cargo xtask package component` has built.
 ///
 /// # Errors

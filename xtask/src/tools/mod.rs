@@ -4,6 +4,7 @@
 
 mod cargo_tools;
 pub(crate) mod chromium;
+mod etcd;
 mod go_programs;
 mod nats_server;
 mod wasm;
@@ -11,7 +12,7 @@ mod wasm;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use incumbent_testkit::tools::NatsVersion;
+use incumbent_testkit::tools::{EtcdVersion, NatsVersion};
 
 pub(crate) use cargo_tools::{DENY, NEXTEST};
 pub(crate) use wasm::TARGET as WASM;
@@ -40,6 +41,8 @@ pub(crate) enum Without {
 pub(crate) enum Tool {
     /// A version of nats-server.
     NatsServer(NatsVersion),
+    /// A version of etcd, and its command line.
+    Etcd(EtcdVersion),
     /// The test runner.
     Nextest,
     /// The checker of licences and sources.
@@ -51,10 +54,12 @@ pub(crate) enum Tool {
 }
 
 impl Tool {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::NatsServer(NatsVersion::Newest),
         Self::NatsServer(NatsVersion::V2_12),
         Self::NatsServer(NatsVersion::V2_10),
+        Self::Etcd(EtcdVersion::Newest),
+        Self::Etcd(EtcdVersion::V3_4),
         Self::Nextest,
         Self::Deny,
         Self::Wasm,
@@ -65,6 +70,7 @@ impl Tool {
     fn provide(self) -> Result<(PathBuf, String)> {
         match self {
             Self::NatsServer(version) => nats_server::provide(version),
+            Self::Etcd(version) => etcd::provide(version),
             Self::Nextest => NEXTEST.provide(),
             Self::Deny => DENY.provide(),
             Self::Wasm => wasm::provide(),
@@ -74,7 +80,12 @@ impl Tool {
 
     /// Whether tests can do without it on a machine that lacks Go on purpose.
     fn needs_go(self) -> bool {
-        matches!(self, Self::NatsServer(NatsVersion::V2_12 | NatsVersion::V2_10) | Self::GoPrograms)
+        matches!(
+            self,
+            Self::NatsServer(NatsVersion::V2_12 | NatsVersion::V2_10)
+                | Self::Etcd(EtcdVersion::Newest)
+                | Self::GoPrograms
+        )
     }
 }
 

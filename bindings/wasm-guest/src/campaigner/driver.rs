@@ -5,7 +5,7 @@ use core::time::Duration;
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Campaign, Event, Leader, Lease, Settings, State, Term};
 use incumbent_core::record::Nonce;
-use incumbent_core::session::{CampaignId, Command, Enter, Input, Output, Refusal, Session};
+use incumbent_core::session::{CampaignId, Command, Enter, Input, Output, Refusal, Session, StoreRequest};
 use incumbent_core::store::Outcome;
 
 use super::imports::{Clock, Key, Watch};
@@ -50,10 +50,10 @@ impl Request {
     /// failure is asked over the new connection.
     fn priority(&self) -> u8 {
         match self.output {
-            Output::Write { .. } => 0,
+            Output::Ask { request: StoreRequest::Write(_), .. } => 0,
             Output::Reconnect { .. } => 1,
             Output::Inspect { .. } => 2,
-            Output::Read { .. } => 3,
+            Output::Ask { request: StoreRequest::Read(_), .. } => 3,
             _ => 4,
         }
     }
@@ -152,12 +152,13 @@ impl Driver {
     /// Gives an input to the session, after the write that no step has sent in time.
     fn feed(&mut self, input: Input) {
         let now = self.clock.now();
-        if let Some(Request { output: Output::Write { id, write, .. }, until }) = self.requests.first()
+        if let Some(Request { output: Output::Ask { id, request: StoreRequest::Write(write), .. }, until }) =
+            self.requests.first()
             && *until <= now
         {
             let (id, attempt) = (*id, write.attempt);
             self.requests.remove(0);
-            self.hand_in(now, Input::Wrote { id, attempt, outcome: Outcome::NotSent });
+            self.hand_in(now, Input::wrote(id, attempt, Outcome::NotSent));
         }
         self.hand_in(now, input);
     }
@@ -180,7 +181,10 @@ impl Driver {
                 Output::Register { .. } => {
                     let _ = self.session.handle(now, Input::Registered(true));
                 }
-                Output::Entered(_) | Output::Campaigning(..) | Output::Considered { .. } => {}
+                Output::Entered(_)
+                | Output::Campaigning(..)
+                | Output::Considered { .. }
+                | Output::NotNext { .. } => {}
                 request => self.request(now, request),
             }
         };
@@ -227,13 +231,13 @@ impl Driver {
         let now = self.clock.now();
         let limit = self.limit(now, &output);
         let input = match output {
-            Output::Write { id, write, .. } => {
+            Output::Ask { id, request: StoreRequest::Write(write), .. } => {
                 let attempt = write.attempt;
                 let outcome = self.key.write(write, limit.min(until.since(now)));
                 // At its limit, the campaign's own timer reports the missing answer and also requests a new connection.
                 match outcome {
                     Outcome::Unknown if until <= self.clock.now() => Input::Tick,
-                    outcome => Input::Wrote { id, attempt, outcome },
+                    outcome => Input::wrote(id, attempt, outcome),
                 }
             }
             Output::Reconnect { .. } => match self.key.reconnect(limit) {
@@ -243,7 +247,9 @@ impl Driver {
             Output::Inspect { number, .. } => {
                 Input::Inspected { number, result: self.key.inspect(now, limit) }
             }
-            Output::Read { id, read, .. } => Input::Read { id, read, result: self.key.read(limit) },
+            Output::Ask { id, request: StoreRequest::Read(read), .. } => {
+                Input::read(id, read, self.key.read(limit))
+            }
             Output::Watch { number, .. } => match self.key.watch(limit) {
                 Ok(Some(watch)) => {
                     self.watch = Some((number, watch));
@@ -267,7 +273,7 @@ impl Driver {
         match watch.poll(limit) {
             Ok(entries) => {
                 for entry in entries {
-                    self.feed(Input::Watched { number, election: self.key.name().into(), entry });
+                    self.feed(Input::Watched { number, election: self.key.name().into(), shown: entry });
                 }
             }
             Err(_) => {
@@ -281,8 +287,7 @@ impl Driver {
     /// driver can end the term.
     fn limit(&self, now: Instant, output: &Output) -> Duration {
         let limit = match output {
-            Output::Write { limit, .. }
-            | Output::Read { limit, .. }
+            Output::Ask { limit, .. }
             | Output::Inspect { limit, .. }
             | Output::Watch { limit, .. }
             | Output::Reconnect { limit } => *limit,

@@ -1,0 +1,337 @@
+//! What a session has to know of a campaign, whatever the rule by which it wins and keeps its election.
+
+use alloc::string::String;
+use core::fmt::Debug;
+use core::time::Duration;
+
+use super::io::{Command, StoreAnswer, StoreRequest};
+use crate::campaign::{self, Campaign, Event, InvalidSettings, Lease, Misuse, Settings, State};
+use crate::queue;
+use crate::record::{Entry, Nonce};
+use crate::store::{Action, Capabilities, Fault, StoreInfo};
+use crate::time::Instant;
+
+/// A campaign of one rule: the lease campaign, or the place in a queue.
+pub trait Rule: Clone + Debug + Sized {
+    /// What a campaign has to know of its store, which does not change.
+    type Store: Clone + Debug;
+    /// The timers of a campaign.
+    type Timer: Copy + Debug + PartialEq;
+    /// What happens to a campaign.
+    type Input: From<Common> + From<Self::Answer> + From<Self::Shown>;
+    /// What a campaign wants done.
+    type Output;
+    /// What it wants of the store.
+    type Request: Clone + Debug + PartialEq;
+    /// The store's answers.
+    type Answer: Clone + Debug;
+    /// What a watch shows of its election.
+    type Shown: Clone + Debug;
+
+    /// A campaign on a store that was inspected.
+    ///
+    /// # Errors
+    /// The setting that is incoherent, or that the store cannot keep.
+    fn begin(
+        settings: Settings,
+        store: &Self::Store,
+        info: &StoreInfo,
+        nonce: Nonce,
+        seed: u64,
+        now: Instant,
+    ) -> Result<Self, InvalidSettings>;
+
+    /// As [`Campaign::handle`].
+    ///
+    /// # Errors
+    /// As [`Campaign::handle`].
+    fn handle(&mut self, now: Instant, input: Self::Input) -> Result<(), Misuse>;
+
+    /// As [`Campaign::poll`].
+    fn poll(&mut self) -> Self::Output;
+
+    /// Sorts an output by what a session does with it.
+    fn sort(output: Self::Output) -> Sorted<Self>;
+
+    /// The time for which the answer to a request can matter; `before` is that of the request before.
+    fn limit(&self, request: &Self::Request, before: Duration) -> Duration;
+
+    /// As [`Campaign::lease`].
+    fn lease(&self) -> Option<Lease>;
+
+    /// As [`Campaign::lease_time`].
+    fn lease_time(&self) -> Duration;
+
+    /// As [`Campaign::state`].
+    fn state(&self) -> State;
+
+    /// As [`Campaign::nonce`].
+    fn nonce(&self) -> Nonce;
+
+    /// As [`Campaign::name`].
+    fn name(&self) -> &str;
+
+    /// Whether the campaign is closed, and nothing of it is left to be done.
+    fn is_over(&self) -> bool;
+}
+
+/// An input that campaigns of every rule have.
+#[derive(Clone, Debug)]
+pub enum Common {
+    /// Time has passed.
+    Tick,
+    /// Enter the race.
+    Campaign,
+    /// A command of the user.
+    Command(Command),
+    /// A watch stands since then.
+    Watching {
+        /// When it began.
+        since: Instant,
+    },
+    /// The store was inspected.
+    Inspected(Result<StoreInfo, Fault>),
+    /// The connection is a new one.
+    Reconnected,
+}
+
+/// An output, by what a session does with it.
+#[derive(Clone, Debug)]
+pub enum Sorted<R: Rule> {
+    /// Nothing more until then.
+    WakeAt(Option<(Instant, R::Timer)>),
+    /// To be reported.
+    Event(Event),
+    /// Inspect the store, once for all that ask; an answer to a question that was asked since then will do.
+    Inspect {
+        /// The earliest question that will do.
+        since: Instant,
+    },
+    /// Connect again, once for all that ask.
+    Reconnect,
+    /// A hand over came to nothing.
+    NotNext {
+        /// The successor.
+        successor: String,
+        /// The candidate that stands before it, if that is the reason.
+        before: Option<String>,
+    },
+    /// For the store.
+    Request(R::Request),
+}
+
+impl Rule for Campaign {
+    type Store = Capabilities;
+    type Timer = campaign::Timer;
+    type Input = campaign::Input;
+    type Output = campaign::Output;
+    type Request = StoreRequest;
+    type Answer = StoreAnswer;
+    type Shown = Entry;
+
+    fn begin(
+        settings: Settings,
+        store: &Capabilities,
+        info: &StoreInfo,
+        nonce: Nonce,
+        seed: u64,
+        now: Instant,
+    ) -> Result<Self, InvalidSettings> {
+        Self::new(settings, *store, info, nonce, seed, now)
+    }
+
+    fn handle(&mut self, now: Instant, input: campaign::Input) -> Result<(), Misuse> {
+        Self::handle(self, now, input)
+    }
+
+    fn poll(&mut self) -> campaign::Output {
+        Self::poll(self)
+    }
+
+    fn sort(output: campaign::Output) -> Sorted<Self> {
+        match output {
+            campaign::Output::WakeAt(wake) => Sorted::WakeAt(wake.map(|wake| (wake.at, wake.timer))),
+            campaign::Output::Event(event) => Sorted::Event(event),
+            campaign::Output::Inspect { since } => Sorted::Inspect { since },
+            campaign::Output::Reconnect => Sorted::Reconnect,
+            campaign::Output::Write(write) => Sorted::Request(StoreRequest::Write(write)),
+            campaign::Output::Read(read) => Sorted::Request(StoreRequest::Read(read)),
+        }
+    }
+
+    /// The answer to a write can matter for its lease.
+    fn limit(&self, request: &StoreRequest, before: Duration) -> Duration {
+        match request {
+            StoreRequest::Write(write) => match &write.action {
+                Action::Acquire(put) | Action::Renew(put) => put.lease,
+                Action::Release { .. } => before,
+            },
+            StoreRequest::Read(_) => before,
+        }
+    }
+
+    fn lease(&self) -> Option<Lease> {
+        Self::lease(self)
+    }
+
+    fn lease_time(&self) -> Duration {
+        Self::lease_time(self)
+    }
+
+    fn state(&self) -> State {
+        Self::state(self)
+    }
+
+    fn nonce(&self) -> Nonce {
+        Self::nonce(self)
+    }
+
+    fn name(&self) -> &str {
+        Self::name(self)
+    }
+
+    fn is_over(&self) -> bool {
+        self.state() == State::Closed
+    }
+}
+
+impl From<Common> for campaign::Input {
+    fn from(common: Common) -> Self {
+        match common {
+            Common::Tick => Self::Tick,
+            Common::Campaign => Self::Campaign,
+            Common::Command(command) => match command {
+                Command::Resign => Self::Resign,
+                Command::HandOver(successor) => Self::HandOver(successor),
+                Command::Close => Self::Close,
+                Command::Health(healthy) => Self::Health(healthy),
+                Command::Drained => Self::Drained,
+                Command::HandlerFailed => Self::HandlerFailed,
+                Command::Accept => Self::Accept,
+            },
+            Common::Watching { since } => Self::Watching { since },
+            Common::Inspected(result) => Self::Inspected(result),
+            Common::Reconnected => Self::Reconnected,
+        }
+    }
+}
+
+impl From<StoreAnswer> for campaign::Input {
+    fn from(answer: StoreAnswer) -> Self {
+        match answer {
+            StoreAnswer::Wrote { attempt, outcome } => Self::Wrote { attempt, outcome },
+            StoreAnswer::Read { read, result } => Self::Read { read, result },
+        }
+    }
+}
+
+impl From<Entry> for campaign::Input {
+    fn from(entry: Entry) -> Self {
+        Self::Watched(entry)
+    }
+}
+
+impl Rule for queue::Campaign {
+    type Store = queue::Server;
+    type Timer = queue::Timer;
+    type Input = queue::Input;
+    type Output = queue::Output;
+    type Request = queue::Request;
+    type Answer = queue::Answer;
+    type Shown = queue::Change;
+
+    fn begin(
+        settings: Settings,
+        store: &queue::Server,
+        info: &StoreInfo,
+        nonce: Nonce,
+        seed: u64,
+        now: Instant,
+    ) -> Result<Self, InvalidSettings> {
+        Self::new(settings, *store, info, nonce, seed, now)
+    }
+
+    fn handle(&mut self, now: Instant, input: queue::Input) -> Result<(), Misuse> {
+        Self::handle(self, now, input)
+    }
+
+    fn poll(&mut self) -> queue::Output {
+        Self::poll(self)
+    }
+
+    fn sort(output: queue::Output) -> Sorted<Self> {
+        use queue::{Output, Request};
+        Sorted::Request(match output {
+            Output::WakeAt(wake) => return Sorted::WakeAt(wake.map(|wake| (wake.at, wake.timer))),
+            Output::Event(event) => return Sorted::Event(event),
+            // Any answer will do: it says whether the store has a birth record.
+            Output::Inspect => return Sorted::Inspect { since: Instant::ZERO },
+            Output::Reconnect => return Sorted::Reconnect,
+            Output::NotNext { successor, before } => return Sorted::NotNext { successor, before },
+            Output::Grant { lease, ttl } => Request::Grant { lease, ttl },
+            Output::Share { gone, ttl } => Request::Share { gone, ttl },
+            Output::KeepAlive { leases } => Request::KeepAlive { leases },
+            Output::Read { read, own, whole } => Request::Read { read, own, whole },
+            Output::Write(write) => Request::Write(write),
+            Output::Revoke { lease } => Request::Revoke { lease },
+        })
+    }
+
+    /// The campaign has its own limit for an answer, and asks again when that has passed; the deletes of a candidacy are
+    /// repeated until they are answered, within a lease.
+    fn limit(&self, _: &queue::Request, _: Duration) -> Duration {
+        Self::lease_time(self)
+    }
+
+    fn lease(&self) -> Option<Lease> {
+        Self::lease(self)
+    }
+
+    fn lease_time(&self) -> Duration {
+        Self::lease_time(self)
+    }
+
+    fn state(&self) -> State {
+        Self::state(self)
+    }
+
+    fn nonce(&self) -> Nonce {
+        Self::nonce(self)
+    }
+
+    fn name(&self) -> &str {
+        Self::name(self)
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_settled()
+    }
+}
+
+impl From<Common> for queue::Input {
+    fn from(common: Common) -> Self {
+        match common {
+            Common::Tick => Self::Tick,
+            Common::Campaign => Self::Campaign,
+            Common::Command(command) => match command {
+                Command::Resign => Self::Resign,
+                Command::HandOver(successor) => Self::HandOver(successor),
+                Command::Close => Self::Close,
+                Command::Health(healthy) => Self::Health(healthy),
+                Command::Drained => Self::Drained,
+                Command::HandlerFailed => Self::HandlerFailed,
+                Command::Accept => Self::Accept,
+            },
+            // What happened before the new watch is not known.
+            Common::Watching { .. } => Self::WatchGap,
+            Common::Inspected(result) => Self::Inspected(result),
+            Common::Reconnected => Self::Reconnected,
+        }
+    }
+}
+
+impl From<queue::Change> for queue::Input {
+    fn from(change: queue::Change) -> Self {
+        Self::Watched(change)
+    }
+}

@@ -1,0 +1,356 @@
+//! Leases: granted, kept alive over one stream, revoked.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::stream::{self, BoxStream, StreamExt};
+use incumbent_core::queue::{Failure, KeptAlive, LeaseId, Operation};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::task::AbortOnDropHandle;
+use tonic::Status;
+
+use super::transaction::failure;
+use super::wire::connection::{Answers, Connection, method};
+use super::wire::messages::{
+    GrantRequest, GrantResponse, KeepAliveRequest, KeepAliveResponse, RevokeRequest, RevokeResponse,
+    TimeToLiveRequest, TimeToLiveResponse,
+};
+use crate::clock::Clock;
+use crate::store::queue_adapter::KeepAliveAnswer;
+
+/// The leases of one connection.
+pub(super) struct Leases {
+    connection: Arc<Connection>,
+    clock: Clock,
+    /// The lease of the companions, by its lease time. Held while one is granted, so that one is.
+    shared: tokio::sync::Mutex<BTreeMap<Duration, LeaseId>>,
+    stream: Mutex<Option<Stream>>,
+}
+
+/// A stream of keep-alives. etcd answers in the order of the requests.
+struct Stream {
+    /// The connection that it belongs to.
+    number: u64,
+    waiting: Arc<Waiting>,
+    _task: AbortOnDropHandle<()>,
+}
+
+/// What a stream waits for; `None` once it has ended.
+struct Waiting(Mutex<Option<Asked>>);
+
+struct Asked {
+    requests: mpsc::UnboundedSender<KeepAliveRequest>,
+    /// The requests without an answer, in order.
+    waiters: VecDeque<Waiter>,
+}
+
+struct Waiter {
+    lease: LeaseId,
+    answer: oneshot::Sender<Result<KeptAlive, Failure>>,
+}
+
+impl Leases {
+    pub(super) fn new(connection: &Arc<Connection>, clock: &Clock) -> Self {
+        Self {
+            connection: Arc::clone(connection),
+            clock: clock.clone(),
+            shared: tokio::sync::Mutex::default(),
+            stream: Mutex::default(),
+        }
+    }
+
+    /// Asks for a lease of this number, and returns the time to live that the server grants.
+    pub(super) async fn grant(&self, lease: LeaseId, ttl: Duration) -> Result<Duration, Failure> {
+        let request = GrantRequest { ttl: seconds(ttl), id: lease.0.cast_signed() };
+        let answer = self.connection.call::<_, GrantResponse>(method::GRANT, request).await;
+        let answer = answer.map_err(|status| failure(Operation::Grant, &status))?;
+        Ok(span(answer.ttl))
+    }
+
+    /// The lease of this connection's companions of this lease time. A new one is granted where there is none yet, or only
+    /// the one that is `gone`. `number` draws its number.
+    pub(super) async fn share(
+        &self,
+        gone: Option<LeaseId>,
+        ttl: Duration,
+        number: impl FnOnce() -> LeaseId,
+    ) -> Result<LeaseId, Failure> {
+        let mut shared = self.shared.lock().await;
+        if let Some(lease) = shared.get(&ttl).filter(|lease| Some(**lease) != gone) {
+            return Ok(*lease);
+        }
+        // Forgotten before it is granted: a grant of unknown outcome is not used.
+        shared.remove(&ttl);
+        let lease = number();
+        self.grant(lease, ttl).await?;
+        shared.insert(ttl, lease);
+        Ok(lease)
+    }
+
+    /// Revokes the leases of companions that no key is attached to any more. The others run out: their owners have left
+    /// something behind.
+    pub(super) async fn give_up_shared(&self) {
+        let leases = std::mem::take(&mut *self.shared.lock().await);
+        for lease in leases.into_values() {
+            let request = TimeToLiveRequest { id: lease.0.cast_signed(), keys: true };
+            let left = self.connection.call::<_, TimeToLiveResponse>(method::TIME_TO_LIVE, request).await;
+            if left.is_ok_and(|left| left.keys.is_empty()) {
+                // One that could not be revoked runs out.
+                let _ = self.revoke(lease).await;
+            }
+        }
+    }
+
+    /// Revokes a lease; the keys that are attached to it are deleted.
+    pub(super) async fn revoke(&self, lease: LeaseId) -> Result<(), Failure> {
+        let request = RevokeRequest { id: lease.0.cast_signed() };
+        match self.connection.call::<_, RevokeResponse>(method::REVOKE, request).await {
+            Ok(_) => Ok(()),
+            Err(status) => match failure(Operation::Revoke, &status) {
+                Failure::LeaseGone => Ok(()),
+                failure => Err(failure),
+            },
+        }
+    }
+
+    /// Sends keep-alives of these leases, in order, and emits their answers.
+    pub(super) fn keep_alive(self: &Arc<Self>, leases: Vec<LeaseId>) -> BoxStream<'static, KeepAliveAnswer> {
+        let all = Arc::clone(self);
+        let send = async move {
+            leases.into_iter().map(|lease| (lease, all.clock.now(), all.send(lease))).collect::<Vec<_>>()
+        };
+        let answer = |(lease, sent_at, answer): (_, _, oneshot::Receiver<_>)| async move {
+            // Without an answer the stream was left.
+            KeepAliveAnswer { lease, sent_at, result: answer.await.unwrap_or(Err(Failure::Unknown)) }
+        };
+        stream::once(send).flat_map(stream::iter).then(answer).boxed()
+    }
+
+    /// Leaves the stream of keep-alives; those that were not answered fail.
+    pub(super) fn leave_stream(&self) {
+        drop(self.stream().take());
+    }
+
+    /// Queues a keep-alive, on a new stream where there is none or it has ended.
+    fn send(&self, lease: LeaseId) -> oneshot::Receiver<Result<KeptAlive, Failure>> {
+        let (answer, receiver) = oneshot::channel();
+        let mut waiter = Waiter { lease, answer };
+        let mut stream = self.stream();
+        let number = self.connection.number();
+        if let Some(stream) = stream.as_ref().filter(|stream| stream.number == number) {
+            match stream.send(waiter) {
+                Ok(()) => return receiver,
+                Err(back) => waiter = back,
+            }
+        }
+        let opened = Stream::open(&self.connection, number);
+        // A stream that was just opened has not ended, so it takes the waiter.
+        let _ = opened.send(waiter);
+        *stream = Some(opened);
+        receiver
+    }
+
+    /// Never held across an await.
+    fn stream(&self) -> MutexGuard<'_, Option<Stream>> {
+        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stream {
+    fn open(connection: &Arc<Connection>, number: u64) -> Self {
+        let (requests, queued) = mpsc::unbounded_channel();
+        let waiting = Arc::new(Waiting(Mutex::new(Some(Asked { requests, waiters: VecDeque::new() }))));
+        let task = run(Arc::clone(connection), queued, Arc::clone(&waiting));
+        Self { number, waiting, _task: AbortOnDropHandle::new(tokio::spawn(task)) }
+    }
+
+    /// Gives the waiter back where the stream has ended.
+    fn send(&self, waiter: Waiter) -> Result<(), Waiter> {
+        match &mut *self.waiting.lock() {
+            Some(asked) => {
+                asked.send(waiter.lease);
+                asked.waiters.push_back(waiter);
+                Ok(())
+            }
+            None => Err(waiter),
+        }
+    }
+}
+
+impl Asked {
+    fn send(&self, lease: LeaseId) {
+        // Where the stream has ended, its end answers all waiters.
+        let _ = self.requests.send(KeepAliveRequest { id: lease.0.cast_signed() });
+    }
+}
+
+/// Opens the stream and hands each answer to the request that it belongs to, until the stream ends.
+///
+/// Where the token has expired, what was not answered is sent again, once, over a new stream. Its callers keep the instants
+/// before they sent it first, which are the earlier ones, and so safe.
+async fn run(
+    connection: Arc<Connection>,
+    mut requests: mpsc::UnboundedReceiver<KeepAliveRequest>,
+    waiting: Arc<Waiting>,
+) {
+    let mut repeated = false;
+    let status = loop {
+        let ended = match connection.keep_alives(requests).await {
+            Ok(answers) => read(answers, &waiting, &mut repeated).await,
+            Err(status) => status,
+        };
+        if !connection.refused_token(&ended) || repeated {
+            break ended;
+        }
+        repeated = true;
+        requests = waiting.ask_again();
+    };
+    waiting.end(&failure(Operation::KeepAlive, &status));
+}
+
+async fn read(mut answers: Answers<KeepAliveResponse>, waiting: &Waiting, repeated: &mut bool) -> Status {
+    loop {
+        match answers.next().await {
+            // Another order than that of the requests would give a lease another's time.
+            Ok(answer) if !waiting.answered(&answer) => {
+                return Status::unknown("etcd answered keep-alives in another order");
+            }
+            Ok(_) => *repeated = false,
+            Err(status) => return status,
+        }
+    }
+}
+
+impl Waiting {
+    /// Whether the answer belongs to the request that waits longest.
+    fn answered(&self, answer: &KeepAliveResponse) -> bool {
+        let first = self.lock().as_mut().and_then(|asked| asked.waiters.pop_front());
+        let Some(first) = first.filter(|first| first.lease.0 == answer.id.cast_unsigned()) else {
+            return false;
+        };
+        let raft_term = answer.header.unwrap_or_default().raft_term;
+        // The receiver may be gone.
+        let _ = first.answer.send(Ok(KeptAlive { ttl: span(answer.ttl), raft_term }));
+        true
+    }
+
+    /// Queues what was not answered for another stream.
+    fn ask_again(&self) -> mpsc::UnboundedReceiver<KeepAliveRequest> {
+        let (requests, queued) = mpsc::unbounded_channel();
+        if let Some(asked) = &mut *self.lock() {
+            asked.requests = requests;
+            asked.waiters.iter().for_each(|waiter| asked.send(waiter.lease));
+        }
+        queued
+    }
+
+    fn end(&self, failure: &Failure) {
+        for waiter in self.lock().take().into_iter().flat_map(|asked| asked.waiters) {
+            let _ = waiter.answer.send(Err(failure.clone()));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Asked>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whole seconds; the caller's leases have no others.
+fn seconds(ttl: Duration) -> i64 {
+    i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// A time to live; zero for a lease that is gone, whatever the server has below it.
+fn span(seconds: i64) -> Duration {
+    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::store::etcd::EtcdSettings;
+    use incumbent_testkit::etcd::{EtcdServer, Options};
+
+    const TTL: Duration = Duration::from_secs(10);
+    fn leases(server: &EtcdServer) -> Arc<Leases> {
+        let settings = EtcdSettings::new(&server.address()).unwrap();
+        Arc::new(Leases::new(&Arc::new(Connection::new(settings).unwrap()), &Clock::system()))
+    }
+
+    async fn answers(leases: &Arc<Leases>, of: &[LeaseId]) -> Vec<KeepAliveAnswer> {
+        leases.keep_alive(of.to_vec()).collect().await
+    }
+
+    async fn ttls(leases: &Arc<Leases>, of: &[LeaseId]) -> Vec<Result<Duration, Failure>> {
+        let answers = answers(leases, of).await;
+        assert!(answers.iter().map(|answer| &answer.lease).eq(of));
+        answers.into_iter().map(|answer| answer.result.map(|alive| alive.ttl)).collect()
+    }
+
+    #[tokio::test]
+    async fn leases_are_kept_alive_on_one_stream_until_they_are_revoked() {
+        let server = EtcdServer::start(Options::new());
+        let leases = leases(&server);
+        let [a, b] = [LeaseId(0xa1), LeaseId(u64::MAX - 5)];
+        assert_eq!(leases.grant(a, TTL).await, Ok(TTL));
+        assert_eq!(leases.grant(b, TTL).await, Ok(TTL));
+        let before = leases.clock.now();
+        let both = answers(&leases, &[a, b]).await;
+        let (first, second) = (&both[0], &both[1]);
+        assert!(before <= first.sent_at && first.sent_at <= second.sent_at);
+        assert_eq!(first.result.as_ref().unwrap().raft_term, second.result.as_ref().unwrap().raft_term);
+        assert_eq!(ttls(&leases, &[a, b]).await, [Ok(TTL), Ok(TTL)]);
+        assert_eq!(leases.revoke(a).await, Ok(()));
+        assert_eq!(ttls(&leases, &[a, b]).await, [Ok(Duration::ZERO), Ok(TTL)]);
+        assert_eq!(leases.revoke(a).await, Ok(()), "it is gone, as asked");
+    }
+
+    #[tokio::test]
+    async fn a_number_that_stands_is_a_collision() {
+        let server = EtcdServer::start(Options::new());
+        let leases = leases(&server);
+        leases.grant(LeaseId(7), TTL).await.unwrap();
+        assert_eq!(leases.grant(LeaseId(7), TTL).await, Err(Failure::LeaseExists));
+    }
+
+    #[tokio::test]
+    async fn companions_share_a_lease_until_it_is_gone() {
+        let server = EtcdServer::start(Options::new());
+        let leases = leases(&server);
+        let first = leases.share(None, TTL, || LeaseId(1)).await;
+        assert_eq!(first, Ok(LeaseId(1)));
+        assert_eq!(leases.share(None, TTL, || LeaseId(2)).await, Ok(LeaseId(1)));
+        assert_eq!(leases.share(Some(LeaseId(1)), TTL, || LeaseId(3)).await, Ok(LeaseId(3)));
+        assert_eq!(leases.share(Some(LeaseId(1)), TTL, || LeaseId(4)).await, Ok(LeaseId(3)));
+    }
+
+    #[tokio::test]
+    async fn a_shared_lease_is_given_up_unless_a_companion_stands() {
+        let server = EtcdServer::start(Options::new());
+        let leases = leases(&server);
+        let (free, used) = (TTL, TTL * 2);
+        leases.share(None, free, || LeaseId(0xf1)).await.unwrap();
+        leases.share(None, used, || LeaseId(0xf2)).await.unwrap();
+        server.ctl(&["put", ".incumbent/jobs/a1", "{}", "--lease=f2"]);
+        leases.give_up_shared().await;
+        assert_eq!(ttls(&leases, &[LeaseId(0xf1), LeaseId(0xf2)]).await, [Ok(Duration::ZERO), Ok(used)]);
+    }
+
+    #[tokio::test]
+    async fn keep_alives_of_a_member_that_stopped_fail_when_it_is_left_and_go_on_over_the_next_stream() {
+        let server = EtcdServer::start(Options::new());
+        let leases = leases(&server);
+        let lease = LeaseId(9);
+        let ttl = Duration::from_secs(60);
+        leases.grant(lease, ttl).await.unwrap();
+        assert_eq!(ttls(&leases, &[lease]).await, [Ok(ttl)]);
+        server.pause();
+        let mut waiting = leases.keep_alive(vec![lease]);
+        assert!(futures_util::poll!(waiting.next()).is_pending());
+        leases.leave_stream();
+        assert_eq!(waiting.next().await.unwrap().result, Err(Failure::Unknown));
+        server.resume();
+        assert_eq!(ttls(&leases, &[lease]).await, [Ok(ttl)]);
+    }
+}

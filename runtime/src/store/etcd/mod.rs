@@ -1,0 +1,24 @@
+//! etcd, 3.4 and newer: an election is a queue of keys, the one that `etcdctl elect` and Go's `concurrency.Election` use.
+//!
+//! `incumbent_core::queue` has the rule. Of its two keys the place is the standard one, `PREFIX ELECTION/LEASE`; the
+//! companion is `PREFIX.incumbent/ELECTION/LEASE`; `PREFIX.incumbent` is the birth record.
+
+mod adapter;
+mod admin;
+mod elections;
+mod inspection;
+mod keys;
+mod leases;
+mod settings;
+mod transaction;
+mod watch;
+mod wire;
+
+pub(crate) use adapter::Etcd;
+pub(crate) use admin::EtcdAdmin;
+pub use admin::permissions::{Permission, Role, permissions};
+pub use admin::survey::{Birth, Member, MemberState, Survey, survey};
+pub use admin::{InitReport, init};
+pub use settings::EtcdSettings;
+
+pub use incumbent_core::queue::Server;

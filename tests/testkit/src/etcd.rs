@@ -1,0 +1,333 @@
+//! An etcd server, or a cluster of three, that lives as long as its test.
+
+use std::fs::{self, File};
+use std::ops::{Deref, DerefMut, Index, IndexMut};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::port::Port;
+use crate::process::{self, ChildGuard};
+use crate::tools::{self, EtcdVersion};
+use crate::wait;
+
+/// The longest time that a server may take to serve, on a machine that runs other tests as well.
+const STARTUP: Duration = Duration::from_secs(60);
+/// The most attempts with new ports, where another process took the first ones.
+const STARTS: usize = 5;
+/// The lines of a server's log that a failing test shows.
+const LOG_LINES: usize = 40;
+
+/// The options of a server.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    version: EtcdVersion,
+    arguments: Vec<String>,
+    https: bool,
+}
+
+impl Options {
+    /// The newest server, without authentication and TLS.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Another version of the server.
+    #[must_use]
+    pub fn version(mut self, version: EtcdVersion) -> Self {
+        self.version = version;
+        self
+    }
+
+    /// Further arguments: `--quota-backend-bytes=…`, `--cert-file=…`. A server with a certificate serves its clients
+    /// `https` only; whether it serves is then asked on a second port.
+    #[must_use]
+    pub fn arguments<A: Into<String>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self.https = self.arguments.iter().any(|argument| argument.starts_with("--cert-file"));
+        self
+    }
+}
+
+/// A running etcd member; killed, and its folder removed, when it is dropped.
+#[derive(Debug)]
+pub struct EtcdServer {
+    name: String,
+    program: PathBuf,
+    client: Port,
+    peer: Port,
+    /// Serves metrics and health without TLS.
+    metrics: Port,
+    options: Options,
+    /// `name=peer URL` of all members.
+    cluster: String,
+    // The process is dropped before the folder that it writes to.
+    child: Option<ChildGuard>,
+    folder: TempDir,
+}
+
+impl EtcdServer {
+    /// Starts a single member, and waits until it serves.
+    ///
+    /// # Panics
+    /// When there is no such program, or it does not start; the message gives the reason.
+    #[track_caller]
+    pub fn start(options: Options) -> Self {
+        let mut alone = EtcdCluster::start_with(1, options);
+        alone.members.remove(0)
+    }
+
+    #[track_caller]
+    fn prepare(number: usize, options: &Options) -> Self {
+        let program = tools::etcd(options.version).unwrap_or_else(|error| panic!("{error}"));
+        let folder = tempfile::Builder::new().prefix("incumbent-etcd-").tempdir();
+        Self {
+            name: format!("e{number}"),
+            program,
+            client: Port::free(),
+            peer: Port::free(),
+            metrics: Port::free(),
+            options: options.clone(),
+            cluster: String::new(),
+            child: None,
+            folder: folder.unwrap_or_else(|error| panic!("no temporary folder: {error}")),
+        }
+    }
+
+    /// The address for clients: `127.0.0.1:PORT`.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.client.number())
+    }
+
+    /// Its process id.
+    ///
+    /// # Panics
+    /// When it does not run.
+    #[track_caller]
+    pub fn pid(&self) -> u32 {
+        match &self.child {
+            Some(child) => child.pid(),
+            None => panic!("etcd {} does not run", self.name),
+        }
+    }
+
+    /// Stops it (`SIGSTOP`): connections stay open, nothing is answered.
+    #[track_caller]
+    pub fn pause(&self) {
+        process::pause(self.pid());
+    }
+
+    /// Lets it go on (`SIGCONT`).
+    #[track_caller]
+    pub fn resume(&self) {
+        process::resume(self.pid());
+    }
+
+    /// Kills it (`SIGKILL`); its ports stay reserved and its store stays as it is.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill();
+        }
+    }
+
+    /// Kills it and removes everything that it stored.
+    ///
+    /// # Panics
+    /// When its folder cannot be removed.
+    #[track_caller]
+    pub fn wipe(&mut self) {
+        self.kill();
+        if let Err(error) = fs::remove_dir_all(self.folder.path().join("data")) {
+            panic!("cannot wipe etcd {}: {error}", self.name);
+        }
+    }
+
+    /// Starts it again on the same ports and store, after killing it if it still runs; waits until it serves.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[track_caller]
+    pub fn restart(&mut self) {
+        self.kill();
+        self.spawn();
+        assert!(self.becomes_healthy(), "another program took a port of etcd {}", self.name);
+    }
+
+    /// Runs `etcdctl` against it, and returns what it prints.
+    ///
+    /// # Panics
+    /// When there is no etcdctl, or it fails.
+    #[track_caller]
+    pub fn ctl(&self, arguments: &[&str]) -> String {
+        let program = tools::etcdctl().unwrap_or_else(|error| panic!("{error}"));
+        let mut command = Command::new(&program);
+        command.env("ETCDCTL_API", "3").args(["--endpoints", &self.address()]).args(arguments);
+        let output = command.output().unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "etcdctl {arguments:?}: {}: {errors}", output.status);
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// The end of its log.
+    pub fn log_tail(&self) -> String {
+        let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
+    }
+
+    fn peer_url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.peer.number())
+    }
+
+    #[track_caller]
+    fn spawn(&mut self) {
+        let log = File::options().create(true).append(true).open(self.folder.path().join("log"));
+        let log = log.unwrap_or_else(|error| panic!("no log: {error}"));
+        let again = log.try_clone().unwrap_or_else(|error| panic!("no log: {error}"));
+        let scheme = if self.options.https { "https" } else { "http" };
+        let clients = format!("{scheme}://{}", self.address());
+        let mut command = Command::new(&self.program);
+        command.args(["--name", &self.name, "--initial-cluster", &self.cluster]);
+        command.arg("--data-dir").arg(self.folder.path().join("data"));
+        command.args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients]);
+        command.args(["--listen-peer-urls", &self.peer_url()]);
+        command.args(["--initial-advertise-peer-urls", &self.peer_url()]);
+        command.args(["--listen-metrics-urls", &format!("http://127.0.0.1:{}", self.metrics.number())]);
+        command.args(&self.options.arguments).stdout(log).stderr(again);
+        match ChildGuard::spawn(command) {
+            Ok(child) => self.child = Some(child),
+            Err(error) => panic!("cannot start {}: {error}", self.program.display()),
+        }
+    }
+
+    /// Waits until it serves; false where it ended because a port is taken.
+    #[track_caller]
+    fn becomes_healthy(&mut self) -> bool {
+        let mut ended = None;
+        let what = format!("etcd {} to serve (log in {})", self.name, self.folder.path().display());
+        wait::until(&what, STARTUP, || {
+            ended = self.child.as_mut().and_then(ChildGuard::try_wait);
+            ended.is_some() || self.is_healthy()
+        });
+        let Some(status) = ended else { return true };
+        let log = self.log_tail();
+        assert!(log.contains("address already in use"), "etcd ended, {status}:\n{log}");
+        false
+    }
+
+    /// Whether it serves, and knows a leader.
+    pub fn is_healthy(&self) -> bool {
+        let agent =
+            ureq::Agent::config_builder().proxy(None).timeout_global(Some(Duration::from_secs(2))).build();
+        let url = format!("http://127.0.0.1:{}/health", self.metrics.number());
+        let answer = agent.new_agent().get(url).call().ok();
+        let text = answer.and_then(|mut answer| answer.body_mut().read_to_string().ok());
+        let health: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
+        health.is_some_and(|health| health["health"] == "true")
+    }
+}
+
+impl Drop for EtcdServer {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- etcd {}, end of its log\n{}\n---", self.name, self.log_tail());
+        }
+    }
+}
+
+/// The members of a cluster.
+#[derive(Debug)]
+pub struct EtcdCluster {
+    members: Vec<EtcdServer>,
+}
+
+impl EtcdCluster {
+    /// Starts `size` members of the newest version, and waits until they serve.
+    ///
+    /// # Panics
+    /// When they do not start; the message gives the reason.
+    #[track_caller]
+    pub fn start(size: usize) -> Self {
+        Self::start_with(size, Options::new())
+    }
+
+    /// The same with options.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
+    #[track_caller]
+    pub fn start_with(size: usize, options: Options) -> Self {
+        for _ in 0..STARTS {
+            let mut members: Vec<_> =
+                (1..=size).map(|number| EtcdServer::prepare(number, &options)).collect();
+            let urls: Vec<_> =
+                members.iter().map(|member| format!("{}={}", member.name, member.peer_url())).collect();
+            for member in &mut members {
+                member.cluster = urls.join(",");
+                member.spawn();
+            }
+            if members.iter_mut().all(EtcdServer::becomes_healthy) {
+                return Self { members };
+            }
+        }
+        panic!("no etcd could be started: {STARTS} times, another program took its ports");
+    }
+
+    /// The members' addresses, `127.0.0.1:PORT`, separated by commas.
+    pub fn addresses(&self) -> String {
+        self.members.iter().map(EtcdServer::address).collect::<Vec<_>>().join(",")
+    }
+
+    /// Waits for the leader, and returns its member.
+    ///
+    /// # Panics
+    /// When there is none for a long time.
+    #[track_caller]
+    pub fn leader(&self) -> usize {
+        wait::until_some("a leader of the etcd cluster", STARTUP, || {
+            (0..self.members.len()).find(|number| self.leads(*number))
+        })
+    }
+
+    fn leads(&self, number: usize) -> bool {
+        let member = &self.members[number];
+        if member.child.is_none() || !member.is_healthy() {
+            return false;
+        }
+        let status = member.ctl(&["endpoint", "status", "--write-out", "json"]);
+        let status: Value = serde_json::from_str(&status).unwrap_or_default();
+        let status = &status[0]["Status"];
+        status["leader"].is_u64() && status["leader"] == status["header"]["member_id"]
+    }
+}
+
+impl Deref for EtcdCluster {
+    type Target = [EtcdServer];
+
+    fn deref(&self) -> &[EtcdServer] {
+        &self.members
+    }
+}
+
+impl DerefMut for EtcdCluster {
+    fn deref_mut(&mut self) -> &mut [EtcdServer] {
+        &mut self.members
+    }
+}
+
+impl Index<usize> for EtcdCluster {
+    type Output = EtcdServer;
+
+    fn index(&self, number: usize) -> &EtcdServer {
+        &self.members[number]
+    }
+}
+
+impl IndexMut<usize> for EtcdCluster {
+    fn index_mut(&mut self, number: usize) -> &mut EtcdServer {
+        &mut self.members[number]
+    }
+}
