@@ -1,4 +1,6 @@
-//! An etcd server, or a cluster of three, that lives as long as its test.
+//! An etcd server, or a cluster of three, that lives as long as its test, and other software's [candidates](elect).
+
+pub mod elect;
 
 use std::fs::{self, File};
 use std::ops::{Deref, DerefMut, Index, IndexMut};
