@@ -332,6 +332,12 @@ impl Campaign {
         matches!(self.stage, Stage::Closed) && self.removal.is_done()
     }
 
+    /// Whether this leader waits for the successor of a [hand over](Input::HandOver) to be next in the queue.
+    /// [`Output::NotNext`], a drain or the end of the term ends that.
+    pub fn is_handing_over(&self) -> bool {
+        self.placed().is_some_and(|placed| placed.hand_over.is_some())
+    }
+
     /// The first place of the queue when it was read last.
     pub fn leader(&self) -> Option<&Leader> {
         self.reported.leader.as_ref()

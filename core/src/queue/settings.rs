@@ -27,6 +27,11 @@ pub struct Server {
 }
 
 impl Server {
+    /// The shortest and the longest lease of a campaign on these servers.
+    pub fn lease_bounds(self) -> (Duration, Duration) {
+        (self.shortest * SHORTEST_TIMES, LONGEST)
+    }
+
     /// Whether a leader of the cluster never revokes a live lease before its time.
     ///
     /// Before 3.4.31, 3.5.13 and 3.6 a leader whose disk hung does so when it recovers (etcd issue 15247).
@@ -100,7 +105,7 @@ fn check_lease(lease: Duration, preset: Preset, server: Server) -> Result<(), In
     let shortest = match preset {
         #[cfg(feature = "testing")]
         Preset::Test => Duration::from_secs(1),
-        _ => preset.bounds().0.max(server.shortest * SHORTEST_TIMES),
+        _ => preset.bounds().0.max(server.lease_bounds().0),
     };
     if lease < shortest {
         let remedy = "a shorter one does not outlast an election of the store's own leader";

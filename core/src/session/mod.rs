@@ -181,6 +181,11 @@ impl<C: Rule> Session<C> {
         }
     }
 
+    /// Sets the properties of the store for campaigns that begin from now on, where an inspection showed others than before.
+    pub fn set_store(&mut self, store: C::Store) {
+        self.store = store;
+    }
+
     /// Handles an input that happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
     ///
     /// An input for a campaign that is over does nothing. A `now` before an earlier one counts as the earlier.

@@ -3,20 +3,27 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-use incumbent_core::campaign::{self, Event, Identity, InvalidSettings, Lease, State, Warning, check_name};
+use incumbent_core::campaign::{
+    self, Event, Identity, InvalidSettings, Lease, Reason, State, Warning, check_name,
+};
 use incumbent_core::record::Nonce;
-use incumbent_core::session::{self, CampaignId, Input, Refusal};
+use incumbent_core::session::{self, CampaignId, Refusal, Rule};
 use incumbent_core::store::FaultKind;
 use incumbent_core::{Instant, Token};
 
-use super::{Command, CommandSink, Driver, Enter, Reply, in_flight};
+use super::link::{Input, Link};
+use super::{Command, CommandSink, Driver, Enter, LeaveReplies, Reply, in_flight};
 use crate::candidate_state::CandidateState;
 use crate::store::registry::Registration;
 use crate::{Error, ErrorKind, Result};
 
-/// A candidate, from when it enters until its handlers have returned: its handles, and the callers that wait for it.
+/// A candidate, from when it enters until its handlers have returned and nothing of it is left in the store: its handles,
+/// and the callers that wait for it.
 pub(super) struct CandidateEntry {
     pub(super) shared: Arc<CandidateState>,
+    /// The time of day since which it is a candidate.
+    pub(super) since: SystemTime,
+    stage: Stage,
     commands: Weak<dyn CommandSink>,
     /// Answered once the campaign has entered, or was refused.
     reply: Option<Reply>,
@@ -28,22 +35,46 @@ pub(super) struct CandidateEntry {
     is_well: bool,
     /// The watched event loop responds.
     loop_responds: bool,
+    /// Answered once the successor is next and the drain has begun, or not.
+    handing_over: Vec<HandingOver>,
     /// Answered once the candidate neither drains nor releases.
     leaving: Vec<Reply>,
     /// Answered once the campaign is over and its handlers have returned.
     closing: Vec<Reply>,
 }
 
+/// A candidate's way to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Running,
+    /// The campaign is over for its handles.
+    Over {
+        /// Its handlers have returned, or were waited for long enough.
+        returned: bool,
+        /// Nothing of it is left in the store.
+        settled: bool,
+    },
+}
+
+/// A caller that hands over.
+struct HandingOver {
+    successor: String,
+    leave: LeaveReplies,
+}
+
 impl CandidateEntry {
     fn new(enter: Enter) -> Self {
         Self {
             shared: enter.shared,
+            since: SystemTime::now(),
+            stage: Stage::Running,
             commands: enter.commands,
             reply: Some(enter.reply),
             term: None,
             kept_commands: None,
             is_well: true,
             loop_responds: true,
+            handing_over: Vec::new(),
             leaving: Vec::new(),
             closing: Vec::new(),
         }
@@ -69,20 +100,41 @@ impl CandidateEntry {
         }
     }
 
+    /// Answers the callers that hand over, and wait for the drain from now on.
+    fn hand_over_begins(&mut self) {
+        for HandingOver { leave, .. } in self.handing_over.drain(..) {
+            // A caller that no longer waits needs no answer.
+            let _ = leave.begun.send(Ok(()));
+            self.leaving.push(leave.done);
+        }
+    }
+
+    /// Answers the callers that hand over, except those to `kept`.
+    fn refuse_hand_over(&mut self, kept: Option<&str>, error: &Error) {
+        for handing_over in self.handing_over.extract_if(.., |one| Some(&*one.successor) != kept) {
+            handing_over.leave.refuse(error);
+        }
+    }
+
+    /// Whether the campaign is over and its handlers have returned. Something of it may be left in the store.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Over { returned: true, .. })
+    }
+
     /// Ends the campaign, for the handles too.
     pub(super) fn end(&mut self) {
         self.reply = None;
         self.kept_commands = None;
-        self.shared.end(campaign::Reason::Closed);
+        self.shared.end(Reason::Closed);
     }
 }
 
-impl Driver {
+impl<L: Link> Driver<L> {
     pub(super) fn enter(&mut self, enter: Enter) {
         match self.admit(&enter) {
             Ok(admitted) => {
                 self.candidates.insert(enter.id, CandidateEntry::new(enter));
-                self.feed(Input::Enter(Box::new(admitted)));
+                self.feed(Input::<L>::Enter(Box::new(admitted)));
             }
             // A caller that is gone needs no answer.
             Err(error) => drop(enter.reply.send(Err(error))),
@@ -96,7 +148,7 @@ impl Driver {
         }
         let election = Arc::clone(&enter.shared.election);
         self.check_election(&election)?;
-        self.store.adapter.check_name(&enter.shared.candidate)?;
+        self.store.link.check_name(&enter.shared.candidate)?;
         let settings = enter.options.settings();
         let (nonce, seed) = draw(&settings.name, &election, self.clock.now())?;
         Ok(session::Enter { id: enter.id, election, settings, nonce, seed, fail_fast: self.fail_fast })
@@ -113,16 +165,19 @@ impl Driver {
                 let rules = || {
                     check_name(&to).map_err(|refused| Error::new(ErrorKind::InvalidName, refused.to_string()))
                 };
-                if let Err(error) = self.store.adapter.check_name(&to).and_then(|()| rules()) {
+                if let Err(error) = self.store.link.check_name(&to).and_then(|()| rules()) {
                     return leave.refuse(&error);
                 }
                 if campaign.is_none_or(|campaign| campaign.state() != State::Leading) {
                     return leave.refuse(&Error::new(ErrorKind::NotLeader, "only the leader can hand over"));
                 }
-                (session::Command::HandOver(to), Some(leave))
+                return self.hand_over(id, to, leave);
             }
             Command::Close(leave) => {
-                entry.closing.push(leave.done);
+                match entry.is_over() {
+                    true => drop(leave.done.send(Ok(()))),
+                    false => entry.closing.push(leave.done),
+                }
                 self.close_campaign(id);
                 // Not before the drain was reported: a caller inside the drained work looks for it.
                 let _ = leave.begun.send(Ok(()));
@@ -146,7 +201,7 @@ impl Driver {
             // For a term that is over.
             Command::Drained(_) | Command::HandlerFailed(_) => return,
         };
-        self.feed(Input::Command { id, command });
+        self.feed(Input::<L>::Command { id, command });
         if let Some(leave) = leave
             && let Some(entry) = self.candidates.get_mut(&id)
         {
@@ -157,8 +212,37 @@ impl Driver {
         }
     }
 
+    fn hand_over(&mut self, id: CampaignId, successor: String, leave: LeaveReplies) {
+        let Some(entry) = self.candidates.get_mut(&id) else { return };
+        entry.handing_over.push(HandingOver { successor: successor.clone(), leave });
+        entry.refuse_hand_over(Some(&successor), &replaced(&successor));
+        self.feed(Input::<L>::Command { id, command: session::Command::HandOver(successor.clone()) });
+        let campaign = self.session.campaign(id);
+        let waits = campaign.is_some_and(L::is_handing_over);
+        let leads = campaign.is_some_and(|campaign| campaign.state() == State::Leading);
+        let Some(entry) = self.candidates.get_mut(&id) else { return };
+        match (waits, leads) {
+            (true, _) => {}
+            (false, true) => entry.refuse_hand_over(None, &not_next(&successor, None, true)),
+            (false, false) => {
+                entry.hand_over_begins();
+                entry.answer_leaves(state(&self.session, id));
+            }
+        }
+    }
+
+    /// The successor is not next in the queue, so the leader did not hand over to it.
+    pub(super) fn not_next(&mut self, id: CampaignId, successor: &str, before: Option<String>) {
+        let leads = state(&self.session, id) == State::Leading;
+        let error = not_next(successor, before.as_deref(), leads);
+        let Some(entry) = self.candidates.get_mut(&id) else { return };
+        let (election, candidate) = (&*entry.shared.election, &*entry.shared.candidate);
+        tracing::warn!(election, candidate, to = successor, "{error}");
+        entry.refuse_hand_over(None, &error);
+    }
+
     pub(super) fn close_campaign(&mut self, id: CampaignId) {
-        self.feed(Input::Command { id, command: session::Command::Close });
+        self.feed(Input::<L>::Command { id, command: session::Command::Close });
     }
 
     /// Publishes the lease of a campaign, and then its events. Returns whether the work of a term that drains, or is
@@ -176,8 +260,21 @@ impl Driver {
         }
         entry.term = lease.map(|lease| lease.token).or(entry.term);
         events.iter().for_each(|event| log_event(&entry.shared, event));
+        let hands_over = |event: &_| matches!(event, Event::Draining { reason: Reason::HandedOver, .. });
+        let (hands_over, lost) = (events.iter().any(hands_over), events.iter().find_map(lost));
+        let closed = events.contains(&Event::StateChanged(State::Closed));
         let work_ended = entry.shared.update(lease, events, &entry.commands);
+        if hands_over {
+            entry.hand_over_begins();
+        }
+        if let Some(reason) = lost {
+            let message = format!("the term ended before it could be handed over: {reason}");
+            entry.refuse_hand_over(None, &Error::new(ErrorKind::NotLeader, message));
+        }
         entry.answer_leaves(state(&self.session, id));
+        if closed {
+            self.end(id);
+        }
         work_ended
     }
 
@@ -186,7 +283,8 @@ impl Driver {
         if !stands {
             return self.roll.leave(id);
         }
-        let Some(entry) = self.candidates.get(&id) else { return };
+        let Some(entry) = self.candidates.get_mut(&id) else { return };
+        entry.since = SystemTime::now();
         let (election, name) = (Arc::clone(&entry.shared.election), entry.shared.candidate.clone());
         let nonce = self.session.campaign(id).map(|campaign| campaign.nonce());
         self.roll.enter(id, Registration { election, name, nonce, since: self.clock.now() });
@@ -201,35 +299,91 @@ impl Driver {
                 Refusal::Store(fault) => in_flight::error(fault),
             }));
         }
-        self.end(id);
+        self.settled(id);
     }
 
-    /// Ends a campaign; it is forgotten as soon as its handlers have returned.
-    pub(super) fn end(&mut self, id: CampaignId) {
+    /// Ends a campaign for its handles.
+    fn end(&mut self, id: CampaignId) {
         let Some(entry) = self.candidates.get_mut(&id) else { return };
-        entry.end();
-        entry.answer_leaves(State::Closed);
-        self.in_flight.push(self.store.await_handlers(id, entry.shared.tasks.clone()));
+        if entry.stage == Stage::Running {
+            entry.stage = Stage::Over { returned: false, settled: false };
+            entry.end();
+            entry.answer_leaves(State::Closed);
+            self.in_flight.push(self.store.await_handlers(id, entry.shared.tasks.clone()));
+        }
     }
 
-    /// The campaign is over and its handlers have returned: answers the callers that wait for it.
-    pub(super) fn forget(&mut self, id: CampaignId) {
-        if let Some(entry) = self.candidates.remove(&id) {
-            entry.closing.into_iter().for_each(|reply| drop(reply.send(Ok(()))));
+    /// The handlers of a campaign that is over have returned: answers the callers that wait for it.
+    pub(super) fn handlers_returned(&mut self, id: CampaignId) {
+        let Some(entry) = self.candidates.get_mut(&id) else { return };
+        entry.closing.drain(..).for_each(|reply| drop(reply.send(Ok(()))));
+        if let Stage::Over { returned, .. } = &mut entry.stage {
+            *returned = true;
+        }
+        self.forget(id);
+    }
+
+    /// The campaign is over, and nothing of it is left in the store.
+    pub(super) fn settled(&mut self, id: CampaignId) {
+        self.end(id);
+        if let Some(CandidateEntry { stage: Stage::Over { settled, .. }, .. }) = self.candidates.get_mut(&id)
+        {
+            *settled = true;
+        }
+        self.forget(id);
+    }
+
+    /// Forgets a campaign that is settled, once its handlers have returned.
+    fn forget(&mut self, id: CampaignId) {
+        let done = Stage::Over { returned: true, settled: true };
+        if self.candidates.get(&id).is_some_and(|entry| entry.stage == done) {
+            self.candidates.remove(&id);
         }
     }
 
     /// Logs an operator's request, which the campaign does or does not accept.
-    pub(super) fn considered(&self, id: CampaignId, request: &session::Request, accepted: bool) {
-        if let Some(entry) = self.candidates.get(&id) {
-            log_request(&entry.shared, request, accepted);
+    pub(super) fn considered(&mut self, id: CampaignId, request: &session::Request, accepted: bool) {
+        let Some(entry) = self.candidates.get_mut(&id) else { return };
+        log_request(&entry.shared, request, accepted);
+        if let (session::Request::HandOver { successor, .. }, true) = (request, accepted) {
+            entry.refuse_hand_over(Some(successor), &replaced(successor));
         }
     }
 }
 
 /// The state of a campaign; one that has not begun, or is over, neither drains nor releases.
-fn state(session: &session::Session, id: CampaignId) -> State {
+fn state<R: Rule>(session: &session::Session<R>, id: CampaignId) -> State {
     session.campaign(id).map_or(State::Idle, |campaign| campaign.state())
+}
+
+/// The reason for which a term was lost, where this is such an event.
+fn lost(event: &Event) -> Option<Reason> {
+    match event {
+        Event::Lost { reason, .. } => Some(*reason),
+        _ => None,
+    }
+}
+
+/// The error of a hand over whose successor is not next in the queue.
+fn not_next(successor: &str, before: Option<&str>, leads: bool) -> Error {
+    let why = match before {
+        Some(before) => format!(
+            "{before:?} stands before it in the queue, which is in the order of arrival, and does not step behind"
+        ),
+        None if leads => {
+            "no such candidate stands in the queue, or it did not become the next in the time of a \
+                          drain; `candidates` lists those that stand there"
+                .into()
+        }
+        None => "the term ends for another reason".into(),
+    };
+    let goes_on = if leads { "; the term goes on" } else { "" };
+    Error::new(ErrorKind::Unsupported, format!("cannot hand over to {successor:?}: {why}{goes_on}"))
+}
+
+/// The error of a hand over that another one overtook.
+fn replaced(successor: &str) -> Error {
+    Error::new(ErrorKind::Unsupported, format!("a later request hands over to {successor:?} instead"))
 }
 
 const NO_RANDOM_NUMBERS: &str = "the operating system gives no random numbers, which a campaign needs";

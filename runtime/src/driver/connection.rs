@@ -4,18 +4,20 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use incumbent_core::store::Capabilities;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use super::in_flight::within;
-use super::request::DriverHandle;
-#[cfg(feature = "nats")]
-use super::request::Request;
+use super::link::{Link, WriteReports};
+#[cfg(feature = "etcd")]
+use super::queues::QueueLink;
+use super::records::RecordLink;
+use super::request::{DriverHandle, Request};
 use super::{Driver, FLUSH_LIMIT};
 use crate::clock::Clock;
 use crate::notifier::{Notifier, WriteListener};
 #[cfg(feature = "nats")]
 use crate::store::nats::ConnectionEvent;
-use crate::store::{Adapter, StoreSettings};
+use crate::store::{Adapter, Opened, StoreSettings};
 use crate::{Error, ErrorKind, Result};
 
 /// A store to open.
@@ -34,24 +36,31 @@ pub(crate) async fn open(opening: Opening) -> Result<(DriverHandle, Capabilities
         let (handle, requests) = DriverHandle::new();
         let Opening { settings, clock, fail_fast, write_listener } = opening;
         let settings = with_connection_events(settings, &handle, &notifier);
-        let adapter = tokio::select! {
-            adapter = settings.open(&clock) => adapter,
+        let opened = tokio::select! {
+            opened = settings.connect(&clock) => opened,
             // The caller has stopped waiting.
             () = ready.closed() => return,
         };
-        let adapter = match adapter {
-            Ok(adapter) => adapter,
+        let opened = match opened {
+            Ok(opened) => opened,
             Err(error) => {
                 // The caller may end the program with this error, so flush the log lines that belong to it.
                 within(clock, FLUSH_LIMIT, notifier.flush()).await;
                 return drop(ready.send(Err(error)));
             }
         };
-        let capabilities = adapter.capabilities();
-        let driver = Driver::new(adapter, clock, fail_fast, write_listener, notifier, requests);
+        let writes = WriteReports { clock, listener: write_listener, notifier };
         // If the caller has stopped waiting meanwhile, the only handle of the driver is dropped with the answer.
-        drop(ready.send(Ok((handle, capabilities))));
-        driver.run().await;
+        let ready = |capabilities| drop(ready.send(Ok((handle, capabilities))));
+        match opened {
+            Opened::Record(adapter) => {
+                run(RecordLink::new(adapter, writes.clone()), &writes, fail_fast, requests, ready).await;
+            }
+            #[cfg(feature = "etcd")]
+            Opened::Queue(adapter) => {
+                run(QueueLink::new(adapter, writes.clone()), &writes, fail_fast, requests, ready).await;
+            }
+        }
     })?;
     opened.await.map_err(|_| {
         Error::new(ErrorKind::Broken, "the store's thread ended while it was opening the store")
@@ -68,9 +77,22 @@ pub(crate) fn start(
     let (handle, requests) = DriverHandle::new();
     let notifier = Notifier::new();
     on_own_thread(notifier.clone(), async move {
-        Driver::new(adapter, clock, fail_fast, write_listener, notifier, requests).run().await;
+        let writes = WriteReports { clock, listener: write_listener, notifier };
+        run(RecordLink::new(adapter, writes.clone()), &writes, fail_fast, requests, drop).await;
     })?;
     Ok(handle)
+}
+
+/// Runs a driver until its store is closed. `ready` is called before with the store's capabilities.
+async fn run<L: Link>(
+    link: L,
+    WriteReports { clock, notifier, .. }: &WriteReports,
+    fail_fast: bool,
+    requests: mpsc::UnboundedReceiver<Request>,
+    ready: impl FnOnce(Capabilities),
+) {
+    ready(link.capabilities());
+    Driver::new(link, clock.clone(), fail_fast, notifier.clone(), requests).run().await;
 }
 
 fn on_own_thread(notifier: Notifier, work: impl Future<Output = ()> + Send + 'static) -> Result<()> {

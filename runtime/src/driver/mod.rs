@@ -9,7 +9,9 @@
 //!      ▼   │
 //!   requests: writes, reads, one inspection, one reconnection, one watch
 //!      ▼   │
-//!   Adapter (memory, SQLite, NATS …)
+//!   Link: RecordLink                   or QueueLink
+//!      ▼   │                              ▼   │
+//!   Adapter (memory, SQLite, NATS …)   QueueAdapter (etcd)
 //!      │ log lines, what listeners are called with (never wait)
 //! ─────▼────────────────────────────────────────────────────────────────────────────
 //!   Notifier: the user's log subscriber and listeners     a thread of their own
@@ -28,18 +30,22 @@
 mod candidates;
 mod connection;
 mod in_flight;
+mod link;
 mod observed;
 mod queries;
+#[cfg(feature = "etcd")]
+mod queues;
+mod records;
 mod request;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use futures_util::stream::{BoxStream, FuturesUnordered};
+use futures_util::stream::SelectAll;
+use futures_util::{Stream, StreamExt};
 use incumbent_core::Instant;
-use incumbent_core::session::{self, CampaignId, Input, Output, Session, StoreRequest};
+use incumbent_core::session::{self, CampaignId, Session};
 use tokio::sync::mpsc;
 
 pub(crate) use self::connection::{Opening, open, start};
@@ -49,12 +55,13 @@ pub(crate) use self::request::{
 
 use self::candidates::CandidateEntry;
 use self::in_flight::{Done, InFlight, StoreRequests, within};
+use self::link::{Asked, Input, Link, Output, Watch, Watched};
 use self::observed::{Checks, ObservedElection};
 use crate::clock::Clock;
-use crate::notifier::{Notifier, WriteListener};
-use crate::store::{Adapter, Registry, WatchEvent};
+use crate::notifier::Notifier;
+use crate::store::Registry;
 
-/// The time limit for closing the connection.
+/// The time limit for closing the connection, and for removing what closed campaigns left in the store.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 /// The time, within that limit, for notifying other processes that none of their candidates is here any more.
 const DEREGISTER_LIMIT: Duration = Duration::from_secs(1);
@@ -62,12 +69,12 @@ const DEREGISTER_LIMIT: Duration = Duration::from_secs(1);
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 
 /// Carries out the outputs of a store's session, and serves its observers.
-struct Driver {
+struct Driver<L: Link> {
     clock: Clock,
     fail_fast: bool,
-    store: StoreRequests,
+    store: StoreRequests<L>,
     requests: mpsc::UnboundedReceiver<Request>,
-    session: Session,
+    session: Session<L::Rule>,
     /// The next wake-up that the session asked for.
     wake: Option<Instant>,
     candidates: HashMap<CampaignId, CandidateEntry>,
@@ -75,11 +82,11 @@ struct Driver {
     observed: HashMap<Arc<str>, ObservedElection>,
     /// The times at which keys are read again for their observers.
     checks: Checks,
-    in_flight: FuturesUnordered<InFlight>,
+    in_flight: SelectAll<InFlight<L>>,
     /// The number of the newest watch.
     watch: u64,
     /// The changes of that watch, once it has begun.
-    watched: Option<BoxStream<'static, WatchEvent>>,
+    watched: Option<Watch<L>>,
     /// The registered candidates.
     roll: Registry,
     /// Every handle was dropped, so no request will come.
@@ -88,19 +95,18 @@ struct Driver {
     closing: Option<Vec<Reply>>,
 }
 
-impl Driver {
+impl<L: Link> Driver<L> {
     fn new(
-        adapter: Box<dyn Adapter>,
+        link: L,
         clock: Clock,
         fail_fast: bool,
-        write_listener: WriteListener,
         notifier: Notifier,
         requests: mpsc::UnboundedReceiver<Request>,
     ) -> Self {
-        let session = Session::new(adapter.capabilities());
+        let session = Session::new(link.properties());
         Self {
             fail_fast,
-            store: StoreRequests { adapter: adapter.into(), clock: clock.clone(), write_listener, notifier },
+            store: StoreRequests { link, clock: clock.clone(), notifier },
             roll: Registry::new(&clock),
             clock,
             requests,
@@ -109,7 +115,7 @@ impl Driver {
             candidates: HashMap::new(),
             observed: HashMap::new(),
             checks: Checks::default(),
-            in_flight: FuturesUnordered::new(),
+            in_flight: SelectAll::new(),
             watch: 0,
             watched: None,
             handles_dropped: false,
@@ -119,38 +125,53 @@ impl Driver {
 
     /// Runs until the store is closed and every campaign is over.
     async fn run(mut self) {
-        while self.closing.is_none() || !self.candidates.is_empty() {
-            let wake = [self.wake, self.checks.next()].into_iter().flatten().min();
-            tokio::select! {
-                request = self.requests.recv(), if !self.handles_dropped => self.request(request),
-                Some(done) = self.in_flight.next() => self.done(done),
-                event = next(&mut self.watched) => self.watched(event),
-                () = sleep(&self.clock, wake) => {}
-            }
-            // Checked in every turn, so that a flood of other work does not delay a timer; and each
-            // only once, so that no timer delays other work.
-            let now = self.clock.now();
-            if self.wake.is_some_and(|wake| wake <= now) {
-                self.feed(Input::Tick);
-            }
-            for key in self.checks.take_due(now) {
-                self.read_for_observers(&key);
-            }
+        while self.closing.is_none() || !self.candidates.values().all(CandidateEntry::is_over) {
+            self.turn(None).await;
         }
         self.finish().await;
     }
 
+    /// Waits for the next thing to do, until `until` at most, and does it.
+    async fn turn(&mut self, until: Option<Instant>) {
+        let wake = [self.wake, self.checks.next(), until].into_iter().flatten().min();
+        tokio::select! {
+            request = self.requests.recv(), if !self.handles_dropped => self.request(request),
+            Some(done) = self.in_flight.next() => self.done(done),
+            event = next(&mut self.watched) => self.watched(event),
+            () = sleep(&self.clock, wake) => {}
+        }
+        // Checked in every turn, so that a flood of other work does not delay a timer; and each
+        // only once, so that no timer delays other work.
+        let now = self.clock.now();
+        if self.wake.is_some_and(|wake| wake <= now) {
+            self.feed(Input::<L>::Tick);
+        }
+        for key in self.checks.take_due(now) {
+            self.read_for_observers(&key);
+        }
+        self.in_flight.extend(self.store.ask_together());
+    }
+
     async fn finish(mut self) {
-        self.end_observers();
-        let adapter = Arc::clone(&self.store.adapter);
         let until = self.clock.now() + CLOSE_LIMIT;
+        // What closed campaigns left in the store is still removed.
+        while !self.candidates.is_empty() && self.clock.now() < until {
+            self.turn(Some(until)).await;
+        }
+        self.end_observers();
         let (roll, registered) = (self.roll.clone(), self.session.is_registered());
+        // A closed connection gives up the leases that protect the work of a closed campaign, so where something is left,
+        // it is not closed, and they run out.
+        let gives_up = self.candidates.drain().count() == 0;
+        let (register, close) = (self.store.link.register(&roll), self.store.link.close());
         let close = async {
             if !registered {
                 // A failed notice to other processes is neither an error nor a reason to delay closing.
-                let _ = within(self.clock.clone(), DEREGISTER_LIMIT, adapter.register(&roll)).await;
+                let _ = within(self.clock.clone(), DEREGISTER_LIMIT, register).await;
             }
-            adapter.close().await;
+            if gives_up {
+                close.await;
+            }
         };
         tokio::select! {
             () = close => {}
@@ -174,7 +195,7 @@ impl Driver {
             Some(Request::Candidates { election, reply }) => self.candidates(election, reply),
             Some(Request::StoreInfo { reply }) => self.store_info(reply),
             #[cfg(feature = "nats")]
-            Some(Request::Connected) => self.feed(Input::Connected),
+            Some(Request::Connected) => self.feed(Input::<L>::Connected),
             Some(Request::Close(LeaveReplies { begun, done })) => {
                 self.close(Some(done));
                 // Not before the drains were reported. A caller that no longer waits needs no answer.
@@ -193,53 +214,62 @@ impl Driver {
         ids.into_iter().for_each(|id| self.close_campaign(id));
     }
 
-    fn done(&mut self, done: Done) {
+    fn done(&mut self, done: Done<L>) {
         match done {
-            Done::Wrote(id, attempt, outcome) => self.feed(Input::wrote(id, attempt, outcome)),
-            Done::Read(id, read, result) => self.feed(Input::read(id, read, result)),
+            Done::Answered(answers) => {
+                for (id, answer) in answers {
+                    self.feed(Input::<L>::Answered { id, answer });
+                }
+            }
             Done::Inspected(number, result) => {
                 if result.is_ok() {
-                    self.feed(Input::Flaw(self.store.adapter.flaw()));
+                    self.session.set_store(self.store.link.properties());
+                    self.feed(Input::<L>::Flaw(self.store.link.flaw()));
                 }
-                self.feed(Input::Inspected { number, result });
+                self.feed(Input::<L>::Inspected { number, result });
             }
-            Done::Reconnected(true) => self.feed(Input::Reconnected),
-            Done::Reconnected(false) => self.feed(Input::NotReconnected),
+            Done::Reconnected(true) => self.feed(Input::<L>::Reconnected),
+            Done::Reconnected(false) => self.feed(Input::<L>::NotReconnected),
             // A newer watch was started meanwhile.
             Done::Watching(number, _) if number != self.watch => {}
             Done::Watching(number, Ok(stream)) => {
                 self.watched = Some(stream);
-                self.feed(Input::Watching { number });
+                self.feed(Input::<L>::Watching { number });
                 // A key that vanished while there was no watch is shown by no watch, so read all of them.
                 let keys: Vec<_> = self.observed.keys().cloned().collect();
                 keys.iter().for_each(|key| self.read_for_observers(key));
             }
             Done::Watching(number, Err(fault)) => {
                 tracing::debug!("the store cannot be watched at present: {fault}");
-                self.feed(Input::WatchEnded { number });
+                self.feed(Input::<L>::WatchEnded { number });
             }
             Done::ReadForObservers(key, changes, result) => self.observers_read(&key, changes, result),
-            Done::Registered(done) => self.feed(Input::Registered(done)),
-            Done::HandlersReturned(id) => self.forget(id),
-            Done::Answered => {}
+            Done::Registered(done) => self.feed(Input::<L>::Registered(done)),
+            Done::HandlersReturned(id) => self.handlers_returned(id),
+            Done::Replied => {}
         }
     }
 
-    fn watched(&mut self, event: Option<WatchEvent>) {
+    fn watched(&mut self, event: Option<Watched<<L::Rule as session::Rule>::Shown>>) {
         let number = self.watch;
-        let Some(WatchEvent { key, entry }) = event else {
-            self.watched = None;
-            return self.feed(Input::WatchEnded { number });
-        };
-        self.observe_entry(&key, &entry);
-        if !self.session.is_contested(&key) {
-            self.operator_request(&key, &entry);
+        match event {
+            Some(Watched::Changed { election, shown }) => {
+                match L::entry_of(&shown) {
+                    Some(entry) => self.observe_entry(&election, entry),
+                    None => self.observe_change(&election),
+                }
+                self.feed(Input::<L>::Watched { number, election, shown });
+            }
+            Some(Watched::Requested { key, text, revision }) => self.operator_request(&key, &text, revision),
+            None => {
+                self.watched = None;
+                self.feed(Input::<L>::WatchEnded { number });
+            }
         }
-        self.feed(Input::Watched { number, election: key, shown: entry });
     }
 
     /// Gives an input to the session, and carries out all of its outputs.
-    fn feed(&mut self, input: Input) {
+    fn feed(&mut self, input: Input<L>) {
         let mut input = Some(input);
         loop {
             if let Some(input) = input.take()
@@ -248,13 +278,13 @@ impl Driver {
                 tracing::error!("a defect of this library, please report it: {misuse}");
             }
             match self.session.poll() {
-                Output::WakeAt(wake) => {
+                Output::<L>::WakeAt(wake) => {
                     self.wake = wake.map(|wake| wake.at);
                     return;
                 }
-                Output::Report { id, lease, lease_time, events } => {
+                Output::<L>::Report { id, lease, lease_time, events } => {
                     if self.report(id, lease, lease_time, events) {
-                        input = Some(Input::Command { id, command: session::Command::Drained });
+                        input = Some(Input::<L>::Command { id, command: session::Command::Drained });
                     }
                 }
                 output => self.carry_out(output),
@@ -262,42 +292,42 @@ impl Driver {
         }
     }
 
-    fn carry_out(&mut self, output: Output) {
+    fn carry_out(&mut self, output: Output<L>) {
         let request = match output {
-            Output::Ask { id, request: StoreRequest::Write(write), limit } => {
-                let Some(entry) = self.candidates.get(&id) else { return };
-                self.store.write(id, &entry.shared.election, write, limit)
-            }
-            Output::Ask { id, request: StoreRequest::Read(read), limit } => {
-                let Some(entry) = self.candidates.get(&id) else { return };
-                self.store.read(id, &entry.shared.election, read, limit)
-            }
-            Output::Inspect { number, limit } => self.store.inspect(number, limit),
-            Output::Watch { number, limit } => {
+            Output::<L>::Ask { id, request, limit } => return self.ask(id, request, limit),
+            Output::<L>::Inspect { number, limit } => self.store.inspect(number, limit),
+            Output::<L>::Watch { number, limit } => {
                 (self.watch, self.watched) = (number, None);
                 self.store.watch(number, limit)
             }
-            Output::Reconnect { limit } => self.store.reconnect(limit),
-            Output::Register { limit } => self.store.register(&self.roll, limit),
-            Output::Entered(id) => {
+            Output::<L>::Reconnect { limit } => self.store.reconnect(limit),
+            Output::<L>::Register { limit } => self.store.register(&self.roll, limit),
+            Output::<L>::Entered(id) => {
                 return self.candidates.get_mut(&id).into_iter().for_each(CandidateEntry::entered);
             }
-            Output::Refused(id, refusal) => return self.refused(id, refusal),
-            Output::Campaigning(id, campaigning) => return self.register(id, campaigning),
-            Output::Closed(id) => return self.end(id),
-            Output::Considered { id, request, accepted } => {
+            Output::<L>::Refused(id, refusal) => return self.refused(id, refusal),
+            Output::<L>::Campaigning(id, campaigning) => return self.register(id, campaigning),
+            Output::<L>::Closed(id) => return self.settled(id),
+            Output::<L>::Considered { id, request, accepted } => {
                 return self.considered(id, &request, accepted);
             }
-            // Only a queue has an order that a successor can miss.
-            Output::NotNext { .. } => return,
+            Output::<L>::NotNext { id, successor, before } => return self.not_next(id, &successor, before),
             // Handled in `feed`.
-            Output::Report { .. } | Output::WakeAt(_) => return,
+            Output::<L>::Report { .. } | Output::<L>::WakeAt(_) => return,
         };
         self.in_flight.push(request);
     }
+
+    fn ask(&mut self, id: CampaignId, request: <L::Rule as session::Rule>::Request, limit: Duration) {
+        let (Some(entry), Some(campaign)) = (self.candidates.get(&id), self.session.campaign(id)) else {
+            return;
+        };
+        let (election, since) = (Arc::clone(&entry.shared.election), entry.since);
+        self.in_flight.extend(self.store.ask(campaign, Asked { id, election, since, request, limit }));
+    }
 }
 
-impl Drop for Driver {
+impl<L: Link> Drop for Driver<L> {
     fn drop(&mut self) {
         // Empty after an orderly close. After a panic no thread is left to renew the leases: every term ends now.
         for entry in self.candidates.values_mut() {
@@ -319,7 +349,7 @@ async fn sleep(clock: &Clock, until: Option<Instant>) {
 }
 
 /// The next change; `None` when the watch ended. Waits until there is a watch.
-async fn next(watched: &mut Option<BoxStream<'static, WatchEvent>>) -> Option<WatchEvent> {
+async fn next<W: Stream + Unpin>(watched: &mut Option<W>) -> Option<W::Item> {
     match watched {
         Some(stream) => stream.next().await,
         None => std::future::pending().await,

@@ -31,12 +31,18 @@ pub(super) struct ObservedElection {
     /// The last answer was older than the known revision.
     is_doubted: bool,
     reading: bool,
+    /// It changed while it was read, and is read once more.
+    changed_meanwhile: bool,
+    /// An entry that stays the same may be renewed all the same, and is looked at once a lease.
+    entry_stays: bool,
 }
 
 impl ObservedElection {
-    pub(super) fn new(election: Arc<str>) -> Self {
+    /// `entry_stays` as [`Link::ENTRIES_STAY`](super::link::Link::ENTRIES_STAY).
+    pub(super) fn new(election: Arc<str>, entry_stays: bool) -> Self {
         Self {
             election,
+            entry_stays,
             readers: Vec::new(),
             reported: None,
             revision: None,
@@ -44,6 +50,7 @@ impl ObservedElection {
             changes: 0,
             is_doubted: false,
             reading: false,
+            changed_meanwhile: false,
         }
     }
 
@@ -71,6 +78,16 @@ impl ObservedElection {
     /// the watch overtook the read.
     pub(super) fn begin_read(&mut self) -> Option<u64> {
         (!std::mem::replace(&mut self.reading, true)).then_some(self.changes)
+    }
+
+    /// Notes a change that has to be read.
+    pub(super) fn note_change(&mut self) {
+        self.changed_meanwhile |= self.reading;
+    }
+
+    /// Whether the read that has ended was begun before the last change.
+    pub(super) fn wants_read(&mut self) -> bool {
+        std::mem::take(&mut self.changed_meanwhile)
     }
 
     /// Processes the answer to a read. Returns when to read again, and the tasks to wake.
@@ -106,7 +123,7 @@ impl ObservedElection {
     ) -> (Option<Instant>, Vec<Waker>) {
         self.changes += 1;
         self.is_doubted = false;
-        if self.reported.is_none() || entry.revision() != self.revision {
+        if self.reported.is_none() || self.entry_stays || entry.revision() != self.revision {
             self.revision = entry.revision();
             let record = entry.live();
             self.due = record.map(|record| now + record.lease.or(max_age).unwrap_or(UNSTATED_LEASE));
@@ -195,7 +212,7 @@ mod tests {
 
     fn observed() -> (ObservedElection, Subscription<Observation>) {
         let (queue, subscription) = Queue::new();
-        let mut election = ObservedElection::new("jobs".into());
+        let mut election = ObservedElection::new("jobs".into(), false);
         election.add(queue);
         (election, subscription)
     }

@@ -4,62 +4,55 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
+use incumbent_core::Revision;
 use incumbent_core::record::Entry;
-use incumbent_core::session::{Input, Request};
+use incumbent_core::session::Request;
 use incumbent_core::store::{Fault, StoreInfo};
 
+use super::link::{Input, Link};
 use super::observed::ObservedElection;
 use super::{Driver, Reply};
 use crate::Result;
 use crate::observe::Observation;
 use crate::queue::Queue;
-use crate::store::registry::merge;
 use crate::store::request::{self, AcceptReset, HandOver, Request as OperatorRequest};
 use crate::store::{CandidateInfo, EntryInfo, WatchEvent};
 
-impl Driver {
+impl<L: Link> Driver<L> {
     /// Refuses keys that no election of this store can have.
     pub(super) fn check_election(&self, key: &str) -> Result<()> {
         request::check_election(key)?;
-        self.store.adapter.check_key(key)
+        self.store.link.check_key(key)
     }
 
     pub(super) fn entry(&mut self, election: String, reply: Reply<Entry>) {
         if let Err(error) = self.check_election(&election) {
             return drop(reply.send(Err(error)));
         }
-        let adapter = Arc::clone(&self.store.adapter);
-        self.in_flight.push(self.store.answer(reply, async move { adapter.read(&election).await }));
+        self.in_flight.push(self.store.answer(reply, self.store.link.entry(&election)));
     }
 
     pub(super) fn entry_info(&mut self, election: String, reply: Reply<Option<EntryInfo>>) {
         if let Err(error) = self.check_election(&election) {
             return drop(reply.send(Err(error)));
         }
-        let adapter = Arc::clone(&self.store.adapter);
-        self.in_flight.push(self.store.answer(reply, async move { adapter.written(&election).await }));
+        self.in_flight.push(self.store.answer(reply, self.store.link.written(&election)));
     }
 
     pub(super) fn candidates(&mut self, election: Option<String>, reply: Reply<Option<Vec<CandidateInfo>>>) {
         if let Err(error) = election.as_deref().map_or(Ok(()), |key| self.check_election(key)) {
             return drop(reply.send(Err(error)));
         }
-        let (adapter, own) = (Arc::clone(&self.store.adapter), self.roll.clone());
-        let ask = async move {
-            let heard = adapter.candidates().await?;
-            Ok(heard.map(|heard| merge(own.list(), heard, election.as_deref())))
-        };
+        let ask = self.store.link.candidates(&self.roll, election);
         self.in_flight.push(self.store.answer(reply, ask));
     }
 
     pub(super) fn list(&mut self, reply: Reply<Vec<WatchEvent>>) {
-        let adapter = Arc::clone(&self.store.adapter);
-        self.in_flight.push(self.store.answer(reply, async move { adapter.list().await }));
+        self.in_flight.push(self.store.answer(reply, self.store.link.list()));
     }
 
     pub(super) fn store_info(&mut self, reply: Reply<StoreInfo>) {
-        let adapter = Arc::clone(&self.store.adapter);
-        self.in_flight.push(self.store.answer(reply, async move { adapter.inspect().await }));
+        self.in_flight.push(self.store.answer(reply, self.store.link.inspect()));
     }
 
     pub(super) fn observe(&mut self, election: String, queue: Arc<Queue<Observation>>, reply: Reply) {
@@ -67,10 +60,10 @@ impl Driver {
             return drop(reply.send(Err(error)));
         }
         let key: Arc<str> = election.into();
-        let new = || ObservedElection::new(Arc::clone(&key));
+        let new = || ObservedElection::new(Arc::clone(&key), L::ENTRIES_STAY);
         self.observed.entry(Arc::clone(&key)).or_insert_with(new).add(queue);
         self.read_for_observers(&key);
-        self.feed(Input::Observe);
+        self.feed(Input::<L>::Observe);
         drop(reply.send(Ok(())));
     }
 
@@ -84,6 +77,15 @@ impl Driver {
         self.checks.set(&key, check);
         self.observed.insert(key, election);
         wake_all(woken);
+    }
+
+    /// Processes a change of an election that does not hold its entry, for its observers.
+    pub(super) fn observe_change(&mut self, key: &str) {
+        if let Some((key, mut election)) = self.observed.remove_entry(key) {
+            election.note_change();
+            self.observed.insert(Arc::clone(&key), election);
+            self.read_for_observers(&key);
+        }
     }
 
     /// The store's maximum age, as last inspected.
@@ -112,17 +114,20 @@ impl Driver {
         let (now, max_age) = (self.clock.now(), self.max_age());
         let Some(election) = self.observed.get_mut(key) else { return };
         let (check, woken) = election.read(now, changes, result.as_ref().ok(), max_age);
+        let again = election.wants_read();
         self.checks.set(key, check);
         wake_all(woken);
+        if again {
+            self.read_for_observers(key);
+        }
     }
 
-    /// Processes a change of a key that is no election here: it may be an operator's request.
-    pub(super) fn operator_request(&mut self, key: &str, entry: &Entry) {
-        let Some(record) = entry.live() else { return };
-        let Some((election, asked)) = request::read(key, &record.candidate) else { return };
+    /// Processes an operator's request, which stands under a reserved key.
+    pub(super) fn operator_request(&mut self, key: &str, text: &str, revision: Revision) {
+        let Some((election, asked)) = request::read(key, text) else { return };
         let request = match asked {
             OperatorRequest::HandOver(HandOver { leader, to }) => {
-                if self.store.adapter.check_name(&to).is_err() {
+                if self.store.link.check_name(&to).is_err() {
                     tracing::debug!(election, to, "an operator's request names a successor that cannot be");
                     return;
                 }
@@ -132,7 +137,7 @@ impl Driver {
                 Request::AcceptReset { seen, incarnation }
             }
         };
-        self.feed(Input::Requested { election: election.into(), revision: record.revision, request });
+        self.feed(Input::<L>::Requested { election: election.into(), revision, request });
     }
 
     /// Ends the streams of all observers.

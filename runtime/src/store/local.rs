@@ -87,7 +87,7 @@ pub(crate) fn next_incarnation() -> Incarnation {
 }
 
 /// Remembers an incarnation read from a store, so that the next new one is larger.
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "etcd", feature = "sqlite"))]
 pub(crate) fn remember_incarnation(incarnation: Incarnation) {
     LARGEST.fetch_max(incarnation.0, Ordering::AcqRel);
 }

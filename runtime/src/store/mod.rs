@@ -1,8 +1,10 @@
 //! The contract between the driver and a store, and the stores themselves.
 
 mod boxed;
+#[cfg(any(feature = "etcd", feature = "nats"))]
+mod credentials;
 #[cfg(feature = "etcd")]
-mod etcd;
+pub mod etcd;
 #[cfg(feature = "testing")]
 pub(crate) mod faulty;
 mod local;
@@ -10,6 +12,7 @@ mod memory;
 #[cfg(feature = "nats")]
 pub mod nats;
 mod query;
+pub(crate) mod queue_adapter;
 pub(crate) mod registry;
 pub(crate) mod request;
 #[cfg(feature = "sqlite")]
@@ -24,6 +27,8 @@ use incumbent_core::Revision;
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo, Write};
 
+#[cfg(feature = "etcd")]
+pub use etcd::EtcdSettings;
 pub use memory::{Memory, MemorySettings};
 #[cfg(feature = "nats")]
 pub use nats::{Nats, NatsSettings};
@@ -32,6 +37,7 @@ pub use registry::{CandidateInfo, Registry};
 pub use request::{AcceptReset, HandOver};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, SqliteSettings};
+pub(crate) use url::Opened;
 pub use url::{StoreSettings, open};
 
 use crate::Result;

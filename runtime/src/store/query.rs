@@ -36,7 +36,7 @@ impl Query {
     }
 
     /// A text that is not empty.
-    #[cfg(feature = "nats")]
+    #[cfg(any(feature = "etcd", feature = "nats"))]
     pub(crate) fn text(&mut self, name: &'static str) -> Result<Option<String>> {
         match self.take(name) {
             Some(value) if value.is_empty() => {
@@ -55,7 +55,7 @@ impl Query {
         }
     }
 
-    #[cfg(any(feature = "nats", feature = "sqlite"))]
+    #[cfg(any(feature = "etcd", feature = "nats", feature = "sqlite"))]
     pub(crate) fn duration(&mut self, name: &'static str) -> Result<Option<Duration>> {
         let Some(value) = self.take(name) else { return Ok(None) };
         match duration(&value) {

@@ -15,7 +15,7 @@ use super::StoreAdmin;
 use crate::{Error, ErrorKind, Result};
 
 /// The prefix of keys that no election can have.
-const RESERVED: &str = "_incumbent.";
+pub(crate) const RESERVED: &str = "_incumbent.";
 /// The prefix of the key of a hand-over request; the election's key follows.
 const HAND_OVER: &str = "_incumbent.hand-over.";
 /// The prefix of the key of an acceptance of a reset.

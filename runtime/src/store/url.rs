@@ -3,7 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(feature = "etcd")]
+use super::EtcdSettings;
+#[cfg(feature = "etcd")]
+use super::etcd::Etcd;
 use super::query::{Query, decode, is_word};
+use super::queue_adapter::QueueAdapter;
 use super::{Adapter, Memory, MemorySettings, StoreAdmin};
 #[cfg(feature = "nats")]
 use super::{Nats, NatsSettings};
@@ -13,7 +18,7 @@ use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};
 
 /// The schemes of a URL and the stores behind them, as an error shows them.
-const FORMS: &str = "memory:, memory:NAME, sqlite:PATH, nats://HOST:4222/BUCKET";
+const FORMS: &str = "memory:, memory:NAME, sqlite:PATH, nats://HOST:4222/BUCKET, etcd://HOST:2379/PREFIX";
 
 /// The settings of a store, as its URL gives them.
 ///
@@ -23,6 +28,7 @@ const FORMS: &str = "memory:, memory:NAME, sqlite:PATH, nats://HOST:4222/BUCKET"
 /// | `memory:NAME` | in memory, shared by all openings of the same name in this process |
 /// | `sqlite:PATH` | a SQLite file, shared by the processes of this machine |
 /// | `nats://HOST:4222/BUCKET` | a NATS JetStream key-value bucket; see `NatsSettings::from_url` |
+/// | `etcd://HOST:2379/PREFIX` | the keys of an etcd cluster under a prefix; see `EtcdSettings::from_url` |
 ///
 /// Parameters follow a `?`: `markers=true` for memory (expiry is reported to watchers); `poll=10ms` (the
 /// interval of a watcher's checks), `create=false` (do not create the file) and `fuse=true` (use a file
@@ -38,20 +44,46 @@ pub enum StoreSettings {
     /// A NATS JetStream key-value bucket.
     #[cfg(feature = "nats")]
     Nats(Box<NatsSettings>),
+    /// An etcd cluster.
+    #[cfg(feature = "etcd")]
+    Etcd(Box<EtcdSettings>),
+}
+
+/// A store that was opened, by the rule of its elections.
+pub(crate) enum Opened {
+    /// Candidates write one record in turn.
+    Record(Box<dyn Adapter>),
+    /// Candidates wait in a queue of keys.
+    #[cfg_attr(not(feature = "etcd"), allow(dead_code, reason = "etcd is the only such store"))]
+    Queue(Box<dyn QueueAdapter>),
 }
 
 impl StoreSettings {
     /// Opens the store; its records expire by `clock`.
     ///
     /// # Errors
-    /// Those of the store: [`Memory::open`], [`Sqlite::open`], [`Nats::open`].
+    /// Those of the store: [`Memory::open`], [`Sqlite::open`], [`Nats::open`]. `Unsupported` for etcd, whose elections are
+    /// queues and have no [`Adapter`]: [`Store`](crate::Store) opens it.
     pub async fn open(&self, clock: &Clock) -> Result<Box<dyn Adapter>> {
+        match self.connect(clock).await? {
+            Opened::Record(adapter) => Ok(adapter),
+            Opened::Queue(_) => Err(Error::new(
+                ErrorKind::Unsupported,
+                "elections of this store are queues, which no adapter shows; open it with Store::open",
+            )),
+        }
+    }
+
+    /// Opens the store for a driver.
+    pub(crate) async fn connect(&self, clock: &Clock) -> Result<Opened> {
         Ok(match self {
-            Self::Memory(settings) => Box::new(Memory::open(settings, clock)?),
+            Self::Memory(settings) => Opened::Record(Box::new(Memory::open(settings, clock)?)),
             #[cfg(feature = "sqlite")]
-            Self::Sqlite(settings) => Box::new(Sqlite::open(settings, clock).await?),
+            Self::Sqlite(settings) => Opened::Record(Box::new(Sqlite::open(settings, clock).await?)),
             #[cfg(feature = "nats")]
-            Self::Nats(settings) => Box::new(Nats::open(settings, clock).await?),
+            Self::Nats(settings) => Opened::Record(Box::new(Nats::open(settings, clock).await?)),
+            #[cfg(feature = "etcd")]
+            Self::Etcd(settings) => Opened::Queue(Box::new(Etcd::open(settings, clock).await?)),
         })
     }
 
@@ -66,6 +98,11 @@ impl StoreSettings {
             Self::Sqlite(settings) => Box::new(Sqlite::open(settings, clock).await?),
             #[cfg(feature = "nats")]
             Self::Nats(settings) => Box::new(Nats::open(settings, clock).await?),
+            #[cfg(feature = "etcd")]
+            Self::Etcd(_) => {
+                let message = "an operator's unconditional writes are not available on etcd; use etcdctl";
+                return Err(Error::new(ErrorKind::Unsupported, message));
+            }
         })
     }
 }
@@ -90,6 +127,7 @@ impl FromStr for StoreSettings {
             "memory" => memory(rest).map(Self::Memory),
             "sqlite" => sqlite(rest),
             "nats" | "tls" | "ws" | "wss" => nats(url),
+            "etcd" | "etcds" => etcd(url),
             _ if is_word(scheme) => {
                 Err(invalid(format!("no store has the scheme {scheme:?}; known are {FORMS}")))
             }
@@ -153,6 +191,16 @@ fn nats(_url: &str) -> Result<StoreSettings> {
     Err(absent("NATS", "nats"))
 }
 
+#[cfg(feature = "etcd")]
+fn etcd(url: &str) -> Result<StoreSettings> {
+    Ok(StoreSettings::Etcd(Box::new(EtcdSettings::from_url(url)?)))
+}
+
+#[cfg(not(feature = "etcd"))]
+fn etcd(_url: &str) -> Result<StoreSettings> {
+    Err(absent("etcd", "etcd"))
+}
+
 /// The decoded part before the `?`, and the parameters after it.
 fn split(scheme: &'static str, rest: &str) -> Result<(String, Query)> {
     if rest.contains('#') {
@@ -166,7 +214,7 @@ fn invalid(message: impl fmt::Display) -> Error {
     Error::new(ErrorKind::InvalidUrl, message.to_string())
 }
 
-#[cfg(not(all(feature = "nats", feature = "sqlite")))]
+#[cfg(not(all(feature = "etcd", feature = "nats", feature = "sqlite")))]
 fn absent(store: &str, feature: &str) -> Error {
     let message = format!("this build has no {store} store; build it with the feature {feature:?}");
     Error::new(ErrorKind::Unsupported, message)

@@ -1,15 +1,16 @@
 //! The keys of elections, and the values under them.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use incumbent_core::queue::{Companion, LeaseId, Place};
-use incumbent_core::record::Nonce;
+use incumbent_core::record::{LONGEST_VALUE, Nonce};
 use incumbent_core::{Incarnation, Revision};
 use serde::{Deserialize, Serialize};
 
 use super::wire::messages::KeyValue;
-use crate::store::local;
+use crate::store::queue_adapter::Identity;
+use crate::store::{local, request};
 use crate::{Error, ErrorKind, Result};
 
 /// The part of a prefix's keys that holds what other clients do not know.
@@ -62,27 +63,55 @@ impl Keys {
 
     /// All places of an election.
     pub(super) fn places(&self, election: &str) -> Range {
-        range(format!("{}{election}/", self.prefix))
+        between(format!("{}{election}/", self.prefix).into_bytes())
     }
 
     /// All companions of an election.
     pub(super) fn companions(&self, election: &str) -> Range {
-        range(format!("{}{OURS}/{election}/", self.prefix))
+        between(format!("{}{OURS}/{election}/", self.prefix).into_bytes())
+    }
+
+    /// The key of an operator's request, by its [reserved name](crate::store::request). It stands beside the companions, and
+    /// is none of them: their names have a slash.
+    pub(super) fn request(&self, name: &str) -> Vec<u8> {
+        format!("{}{OURS}/{name}", self.prefix).into_bytes()
+    }
+
+    /// All operator's requests.
+    pub(super) fn requests(&self) -> Range {
+        between(self.request(request::RESERVED))
+    }
+
+    /// All companions and operator's requests.
+    pub(super) fn ours(&self) -> Range {
+        between(format!("{}{OURS}/", self.prefix).into_bytes())
+    }
+
+    /// All keys under the prefix; `None` without one, where that is every key of the cluster.
+    pub(super) fn all(&self) -> Option<Range> {
+        (!self.prefix.is_empty()).then(|| between(self.prefix.clone().into_bytes()))
+    }
+
+    /// The election whose place a key may be, of those under the prefix: Go's clients end a place's name with its lease.
+    pub(super) fn election_of<'key>(&self, key: &'key [u8]) -> Option<&'key str> {
+        let name = std::str::from_utf8(key).ok()?.strip_prefix(&self.prefix)?;
+        let (election, lease) = name.split_once('/')?;
+        let is_place = !lease.is_empty() && lease.bytes().all(|byte| byte.is_ascii_hexdigit());
+        (is_place && Self::check(election).is_ok()).then_some(election)
     }
 }
 
-/// All keys that begin with a text that ends with a slash.
-fn range(begin: String) -> Range {
-    let begin = begin.into_bytes();
+/// All keys that begin with `begin`, which ends with a character of ASCII.
+fn between(begin: Vec<u8>) -> Range {
     let mut end = begin.clone();
-    if let Some(slash) = end.last_mut() {
-        *slash += 1;
+    if let Some(last) = end.last_mut() {
+        *last += 1;
     }
     (begin, end)
 }
 
 /// The part of a key after the beginning of its range.
-fn name_of(kv: &KeyValue, range: &Range) -> String {
+pub(super) fn name_of(kv: &KeyValue, range: &Range) -> String {
     String::from_utf8_lossy(kv.key.strip_prefix(range.0.as_slice()).unwrap_or(&kv.key)).into_owned()
 }
 
@@ -92,7 +121,15 @@ pub(super) fn place_of(kv: &KeyValue, range: &Range) -> Place {
         created: revision(kv.create_revision),
         modified: revision(kv.mod_revision),
         lease: lease(kv.lease),
-        name: String::from_utf8_lossy(&kv.value).into_owned(),
+        name: name_in(&kv.value),
+    }
+}
+
+/// The candidate's name in a place.
+fn name_in(value: &[u8]) -> String {
+    match value.len() {
+        0..=LONGEST_VALUE => String::from_utf8_lossy(value).into_owned(),
+        bytes => format!("(not a candidate's name: {bytes} bytes)"),
     }
 }
 
@@ -117,27 +154,37 @@ pub(super) fn companion_of(kv: &KeyValue, range: &Range) -> Companion {
 struct Value {
     nonce: String,
     lease_ms: u64,
+    /// The time of day since which it is a candidate, in milliseconds since 1970.
+    #[serde(default)]
+    since_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     successor: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     metadata: BTreeMap<String, String>,
 }
 
-pub(super) fn companion_value(
-    nonce: Nonce,
-    lease_time: Duration,
-    successor: Option<&str>,
-    metadata: &[(String, String)],
-) -> Vec<u8> {
+pub(super) fn companion_value(identity: &Identity, successor: Option<&str>) -> Vec<u8> {
+    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let value = Value {
-        nonce: nonce.to_string(),
-        lease_ms: u64::try_from(lease_time.as_millis()).unwrap_or(u64::MAX),
+        nonce: identity.nonce.to_string(),
+        lease_ms: millis(identity.lease_time),
+        since_ms: millis(identity.since.duration_since(UNIX_EPOCH).unwrap_or_default()),
         successor: successor.map(str::to_owned),
-        metadata: metadata.iter().cloned().collect(),
+        metadata: identity.metadata.iter().cloned().collect(),
     };
     // Texts and numbers alone: such a value has a form in JSON.
     serde_json::to_vec(&value).unwrap_or_default()
 }
+
+/// The time for which a companion's owner has been a candidate, by its own account and this machine's time of day.
+pub(super) fn standing_for(kv: &KeyValue) -> Duration {
+    let value: Value = serde_json::from_slice(&kv.value).unwrap_or_default();
+    let since = UNIX_EPOCH.checked_add(Duration::from_millis(value.since_ms));
+    since.and_then(|since| SystemTime::now().duration_since(since).ok()).unwrap_or_default()
+}
+
+/// What follows the incarnation in the birth record of a store whose prefix was never used before, as an operator states.
+const NEVER_USED: &str = " new";
 
 /// The value of a new birth record.
 pub(super) fn birth_value(incarnation: Incarnation) -> Vec<u8> {
@@ -146,7 +193,13 @@ pub(super) fn birth_value(incarnation: Incarnation) -> Vec<u8> {
 
 /// The incarnation in a birth record; `None` for a value that this crate did not write.
 pub(super) fn incarnation_of(kv: &KeyValue) -> Option<Incarnation> {
-    std::str::from_utf8(&kv.value).ok()?.parse().ok().map(Incarnation)
+    let text = std::str::from_utf8(&kv.value).ok()?;
+    text.strip_suffix(NEVER_USED).unwrap_or(text).parse().ok().map(Incarnation)
+}
+
+/// Whether an operator stated, in the birth record, that the prefix was never used before.
+pub(super) fn was_never_used(kv: &KeyValue) -> bool {
+    kv.value.ends_with(NEVER_USED.as_bytes())
 }
 
 /// A revision as etcd counts it: from 1, so never below zero.
@@ -185,7 +238,14 @@ mod tests {
     fn a_companion_is_read_as_it_was_written_and_one_of_another_kind_still_stands() {
         let keys = Keys::new("");
         let metadata = [("zone".to_owned(), "b".to_owned())];
-        let value = companion_value(Nonce(7), Duration::from_secs(6), Some("heron"), &metadata);
+        let identity = Identity {
+            name: "egret".into(),
+            nonce: Nonce(7),
+            lease_time: Duration::from_secs(6),
+            since: UNIX_EPOCH,
+            metadata: metadata.to_vec(),
+        };
+        let value = companion_value(&identity, Some("heron"));
         let key = keys.companion("jobs", LeaseId(10));
         let mut kv = KeyValue { key, create_revision: 5, mod_revision: 6, value, lease: -2 };
         let read = companion_of(&kv, &keys.companions("jobs"));

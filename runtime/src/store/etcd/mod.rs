@@ -3,7 +3,15 @@
 //! `incumbent_core::queue` has the rule. Of its two keys the place is the standard one, `PREFIX ELECTION/LEASE`; the
 //! companion is `PREFIX.incumbent/ELECTION/LEASE`; `PREFIX.incumbent` is the birth record.
 
+mod adapter;
+mod elections;
+mod inspection;
 mod keys;
 mod leases;
+mod settings;
 mod transaction;
+mod watch;
 mod wire;
+
+pub(crate) use adapter::Etcd;
+pub use settings::EtcdSettings;

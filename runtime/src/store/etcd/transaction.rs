@@ -1,9 +1,7 @@
 //! The requests of a candidacy, and what etcd's answers mean to it.
 
-use std::time::Duration;
-
 use incumbent_core::queue::{Action, Code, Failure, LeaseId, Operation, Outcome, Own, Snapshot};
-use incumbent_core::record::Nonce;
+use incumbent_core::store::{Fault, FaultKind};
 use tonic::Status;
 
 use super::keys::{Keys, Range, companion_of, companion_value, incarnation_of, place_of, revision};
@@ -11,30 +9,20 @@ use super::wire::messages::{
     self as wire, Compare, CompareTarget, CompareValue, Comparison, DeleteRequest, OperationAnswer,
     OperationKind, Order, PutRequest, RangeRequest, RangeResponse, SortTarget, TxnRequest, TxnResponse,
 };
-
-/// What a candidate writes into its keys.
-#[derive(Clone, Debug)]
-pub(super) struct Identity {
-    pub(super) name: String,
-    pub(super) nonce: Nonce,
-    pub(super) lease_time: Duration,
-    pub(super) metadata: Vec<(String, String)>,
-}
+use crate::store::queue_adapter::Identity;
 
 /// The transaction that carries out `action`.
 pub(super) fn write(keys: &Keys, election: &str, identity: &Identity, action: &Action) -> TxnRequest {
     let pair = |lease| (keys.place(election, lease), keys.companion(election, lease));
-    let value = |successor: Option<&str>| {
-        companion_value(identity.nonce, identity.lease_time, successor, &identity.metadata)
-    };
+    let value = |successor: Option<&str>| companion_value(identity, successor);
     match action {
         Action::Enter { lease, companion, replaces } => {
             let (place, beside) = pair(*lease);
             let mut txn = TxnRequest {
-                compare: vec![created_at(&place, 0), created_at(&beside, 0)],
+                compare: vec![absent(&place), absent(&beside)],
                 success: vec![
-                    put(place.clone(), identity.name.as_bytes().to_vec(), *lease),
-                    put(beside, value(None), *companion),
+                    put(place.clone(), identity.name.as_bytes().to_vec(), Some(*lease)),
+                    put(beside, value(None), Some(*companion)),
                 ],
                 failure: vec![get(place)],
             };
@@ -51,7 +39,7 @@ pub(super) fn write(keys: &Keys, election: &str, identity: &Identity, action: &A
             let (_, beside) = pair(own.lease);
             TxnRequest {
                 compare: vec![created_at(&beside, signed(own.revision.0))],
-                success: vec![put(beside, value(successor.as_deref()), *companion)],
+                success: vec![put(beside, value(successor.as_deref()), Some(*companion))],
                 failure: Vec::new(),
             }
         }
@@ -93,22 +81,25 @@ pub(super) fn written(action: &Action, answer: Result<TxnResponse, Status>) -> O
 /// The transaction that reads a queue at one revision. `own` names the candidate's own keys; `whole` asks for all places
 /// and companions, not only the first two.
 pub(super) fn read(keys: &Keys, election: &str, own: Option<LeaseId>, whole: bool) -> TxnRequest {
-    let all = |(key, range_end): Range| {
-        operation(OperationKind::Range(RangeRequest {
-            key,
-            range_end,
-            limit: if whole { 0 } else { 2 },
-            sort_order: Order::Ascending.into(),
-            sort_target: SortTarget::CreateRevision.into(),
-            ..Default::default()
-        }))
-    };
+    let all = |range| in_order(range, if whole { 0 } else { 2 });
     let mut success = vec![get(keys.birth()), all(keys.places(election)), all(keys.companions(election))];
     if let Some(lease) = own {
         success.push(get(keys.place(election, lease)));
         success.push(get(keys.companion(election, lease)));
     }
     TxnRequest { success, ..Default::default() }
+}
+
+/// Reads the first keys of a range in the order of their creation; all of them for a limit of 0.
+pub(super) fn in_order((key, range_end): Range, limit: i64) -> wire::Operation {
+    operation(OperationKind::Range(RangeRequest {
+        key,
+        range_end,
+        limit,
+        sort_order: Order::Ascending.into(),
+        sort_target: SortTarget::CreateRevision.into(),
+        ..Default::default()
+    }))
 }
 
 /// What the answer to [`read`] shows.
@@ -160,7 +151,17 @@ pub(super) fn failure(operation: Operation, status: &Status) -> Failure {
     Failure::of(operation, code, status.message())
 }
 
-fn ranges(answer: &TxnResponse) -> impl Iterator<Item = &RangeResponse> {
+/// The fault that an error is to a caller that repeats nothing.
+pub(super) fn fault(operation: Operation, status: &Status) -> Fault {
+    let kind = match failure(operation, status) {
+        Failure::Fault(fault) => return fault,
+        Failure::TooLarge | Failure::Behind | Failure::Compacted => FaultKind::Broken,
+        _ => FaultKind::Unreachable,
+    };
+    Fault { kind, detail: format!("etcd: {}", status.message()) }
+}
+
+pub(super) fn ranges(answer: &TxnResponse) -> impl Iterator<Item = &RangeResponse> {
     answer.responses.iter().filter_map(|response| match &response.answer {
         Some(OperationAnswer::Range(range)) => Some(range),
         _ => None,
@@ -176,8 +177,14 @@ fn created_at(key: &[u8], revision: i64) -> Compare {
     }
 }
 
-fn put(key: Vec<u8>, value: Vec<u8>, lease: LeaseId) -> wire::Operation {
-    let put = PutRequest { key, value, lease: signed(lease.0), ..Default::default() };
+/// A condition that a key does not exist.
+pub(super) fn absent(key: &[u8]) -> Compare {
+    created_at(key, 0)
+}
+
+pub(super) fn put(key: Vec<u8>, value: Vec<u8>, lease: Option<LeaseId>) -> wire::Operation {
+    let lease = lease.map_or(0, |lease| signed(lease.0));
+    let put = PutRequest { key, value, lease, ..Default::default() };
     operation(OperationKind::Put(put))
 }
 
@@ -185,11 +192,11 @@ fn delete(key: Vec<u8>) -> wire::Operation {
     operation(OperationKind::Delete(DeleteRequest { key, ..Default::default() }))
 }
 
-fn get(key: Vec<u8>) -> wire::Operation {
+pub(super) fn get(key: Vec<u8>) -> wire::Operation {
     operation(OperationKind::Range(RangeRequest { key, ..Default::default() }))
 }
 
-fn operation(kind: OperationKind) -> wire::Operation {
+pub(super) fn operation(kind: OperationKind) -> wire::Operation {
     wire::Operation { kind: Some(kind) }
 }
 
@@ -200,16 +207,19 @@ fn signed(number: u64) -> i64 {
 
 #[cfg(all(test, unix))]
 mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
     use incumbent_core::Revision;
     use incumbent_core::queue::Place;
+    use incumbent_core::record::Nonce;
     use incumbent_testkit::etcd::{EtcdServer, Options};
     use incumbent_testkit::tools::EtcdVersion;
-    use tonic::transport::Endpoint;
 
     use super::super::keys::birth_value;
     use super::super::wire::connection::{Connection, method};
     use super::super::wire::messages::{GrantRequest, GrantResponse, RevokeRequest, RevokeResponse};
     use super::*;
+    use crate::store::etcd::EtcdSettings;
 
     struct Bench {
         server: EtcdServer,
@@ -221,12 +231,12 @@ mod tests {
     impl Bench {
         fn start(version: EtcdVersion) -> Self {
             let server = EtcdServer::start(Options::new().version(version));
-            let endpoint = Endpoint::from_shared(format!("http://{}", server.address())).unwrap();
-            let connection = Connection::new(vec![endpoint], None).unwrap();
+            let connection = Connection::new(EtcdSettings::new(&server.address()).unwrap()).unwrap();
             let identity = Identity {
                 name: "heron".into(),
                 nonce: Nonce(7),
                 lease_time: Duration::from_secs(10),
+                since: UNIX_EPOCH,
                 metadata: Vec::new(),
             };
             Self { server, connection, keys: Keys::new(""), identity }
@@ -342,8 +352,8 @@ mod tests {
     async fn a_full_store_refuses_a_candidacy_and_still_deletes() {
         let options = Options::new().arguments(["--quota-backend-bytes=300000"]);
         let bench = Bench { server: EtcdServer::start(options), ..Bench::start(EtcdVersion::Newest) };
-        let endpoint = Endpoint::from_shared(format!("http://{}", bench.server.address())).unwrap();
-        let bench = Bench { connection: Connection::new(vec![endpoint], None).unwrap(), ..bench };
+        let settings = EtcdSettings::new(&bench.server.address()).unwrap();
+        let bench = Bench { connection: Connection::new(settings).unwrap(), ..bench };
         let (a, b) = (bench.grant(0xa1).await, bench.grant(0xb1).await);
         let revision = bench.enter(a, b).await;
         let filler = "x".repeat(50_000);
@@ -351,7 +361,7 @@ mod tests {
             bench.connection.call::<_, TxnResponse>(
                 method::TXN,
                 TxnRequest {
-                    success: vec![put(b"filler".to_vec(), filler.clone().into_bytes(), LeaseId(0))],
+                    success: vec![put(b"filler".to_vec(), filler.clone().into_bytes(), None)],
                     ..Default::default()
                 },
             )

@@ -6,9 +6,10 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::{StreamExt, future, stream};
+use futures_util::{StreamExt, stream};
 use http::uri::PathAndQuery;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use tonic::client::Grpc;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Channel, Endpoint};
@@ -16,9 +17,11 @@ use tonic::{Code, Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
 use super::messages::{
-    AuthenticateRequest, AuthenticateResponse, KeepAliveRequest, KeepAliveResponse, WatchCommand,
-    WatchCreate, WatchRequest, WatchResponse,
+    AuthenticateRequest, AuthenticateResponse, KeepAliveRequest, KeepAliveResponse, WatchRequest,
+    WatchResponse,
 };
+use crate::Result;
+use crate::store::etcd::settings::EtcdSettings;
 
 /// The names of the methods, as HTTP paths.
 pub(in crate::store::etcd) mod method {
@@ -26,7 +29,9 @@ pub(in crate::store::etcd) mod method {
     pub(in crate::store::etcd) const RANGE: &str = "/etcdserverpb.KV/Range";
     pub(in crate::store::etcd) const GRANT: &str = "/etcdserverpb.Lease/LeaseGrant";
     pub(in crate::store::etcd) const REVOKE: &str = "/etcdserverpb.Lease/LeaseRevoke";
+    pub(in crate::store::etcd) const TIME_TO_LIVE: &str = "/etcdserverpb.Lease/LeaseTimeToLive";
     pub(in crate::store::etcd) const STATUS: &str = "/etcdserverpb.Maintenance/Status";
+    pub(in crate::store::etcd) const MEMBERS: &str = "/etcdserverpb.Cluster/MemberList";
     pub(super) const KEEP_ALIVE: &str = "/etcdserverpb.Lease/LeaseKeepAlive";
     pub(super) const WATCH: &str = "/etcdserverpb.Watch/Watch";
     pub(super) const AUTHENTICATE: &str = "/etcdserverpb.Auth/Authenticate";
@@ -36,26 +41,19 @@ pub(in crate::store::etcd) mod method {
 const TOKEN: &str = "token";
 /// The metadata that has a member without a leader refuse a call.
 const REQUIRE_LEADER: &str = "hasleader";
-/// The requests of a stream that may wait for the connection.
-const QUEUE: usize = 1024;
 /// The interval of HTTP/2 pings on a silent connection, and the time limit of their answers. A server closes the connection
 /// of a client that pings more often than each 5 s (`--grpc-keepalive-min-time`).
 const PINGS: (Duration, Duration) = (Duration::from_secs(6), Duration::from_secs(3));
-/// The time limit of a TCP connection and its TLS handshake.
-const CONNECTING: Duration = Duration::from_secs(3);
 
-/// A user of etcd's role-based access control.
-#[derive(Clone)]
-pub(in crate::store::etcd) struct User {
-    pub(in crate::store::etcd) name: String,
-    pub(in crate::store::etcd) password: String,
-}
+/// The most bytes of an answer. A value of other software may have 1.5 MB by a server's default, and a queue is read whole.
+const LARGEST_ANSWER: usize = 64 << 20;
 
 /// A connection to one member at a time.
 pub(in crate::store::etcd) struct Connection {
-    endpoints: Vec<Endpoint>,
-    user: Option<User>,
+    settings: EtcdSettings,
     current: Mutex<Current>,
+    /// Held while a token is asked for, so that it is once for all calls that need one.
+    authenticating: tokio::sync::Mutex<()>,
 }
 
 /// The member in use.
@@ -63,28 +61,61 @@ pub(in crate::store::etcd) struct Connection {
 struct Current {
     /// Grows with each change of the member.
     number: u64,
+    /// Its place in the settings' list.
+    member: usize,
     channel: Channel,
-    token: Option<MetadataValue<Ascii>>,
+    token: Token,
+    /// Cancelled when the member is left.
+    left: CancellationToken,
+}
+
+/// What authenticates the calls to the member.
+#[derive(Clone, PartialEq, Eq)]
+enum Token {
+    /// None yet.
+    Missing,
+    /// The server has authentication switched off.
+    NotNeeded,
+    Given(MetadataValue<Ascii>),
+}
+
+/// The answers of a stream, until they end or the member is left.
+pub(in crate::store::etcd) struct Answers<A> {
+    stream: Streaming<A>,
+    left: CancellationToken,
+}
+
+impl<A> Answers<A> {
+    /// The next answer; an error where the stream ended, in whichever way. Cancel-safe.
+    pub(in crate::store::etcd) async fn next(&mut self) -> std::result::Result<A, Status> {
+        tokio::select! {
+            biased;
+            () = self.left.cancelled() => Err(left()),
+            answer = self.stream.message() => match answer {
+                Ok(Some(answer)) => Ok(answer),
+                Ok(None) => Err(Status::unavailable("etcd ended the stream")),
+                Err(status) => Err(without_transport(status)),
+            },
+        }
+    }
 }
 
 impl Connection {
-    /// Prepares a connection to the first of `endpoints`, of which there is at least one. The first call connects.
-    pub(in crate::store::etcd) fn new(endpoints: Vec<Endpoint>, user: Option<User>) -> Option<Self> {
-        let endpoints: Vec<_> = endpoints
-            .into_iter()
-            .map(|endpoint| {
-                let (interval, limit) = PINGS;
-                endpoint
-                    .connect_timeout(CONNECTING)
-                    .tcp_nodelay(true)
-                    .http2_keep_alive_interval(interval)
-                    .keep_alive_timeout(limit)
-                    .keep_alive_while_idle(true)
-            })
-            .collect();
-        let channel = endpoints.first()?.connect_lazy();
-        let current = Mutex::new(Current { number: 0, channel, token: None });
-        Some(Self { endpoints, user, current })
+    /// Prepares a connection to the first member. The first call connects.
+    ///
+    /// # Errors
+    /// Those of the files for TLS.
+    pub(in crate::store::etcd) fn new(settings: EtcdSettings) -> Result<Self> {
+        let first = settings.hosts.first().map_or("", String::as_str);
+        let channel = pinged(settings.endpoint(first)?).connect_lazy();
+        let current = Mutex::new(Current {
+            number: 0,
+            member: 0,
+            channel,
+            token: Token::Missing,
+            left: CancellationToken::new(),
+        });
+        Ok(Self { settings, current, authenticating: tokio::sync::Mutex::default() })
     }
 
     /// The number of the connection: a stream of an earlier one is not continued by a later one.
@@ -92,15 +123,37 @@ impl Connection {
         self.current().number
     }
 
-    /// Leaves the member for the next one.
-    pub(in crate::store::etcd) fn renew(&self) {
-        let mut current = self.current();
-        let number = current.number + 1;
-        let next = usize::try_from(number).unwrap_or(0) % self.endpoints.len();
-        *current = Current { number, channel: self.endpoints[next].connect_lazy(), token: None };
+    /// The address of the member in use.
+    pub(in crate::store::etcd) fn member(&self) -> &str {
+        &self.settings.hosts[self.current().member]
     }
 
-    /// Sends a request, and waits for its answer without a time limit.
+    /// Leaves the member for the next one. Calls and streams that wait for the old one end with `Unavailable`.
+    ///
+    /// Files for TLS that cannot be read at present leave the connection as it was.
+    pub(in crate::store::etcd) fn renew(&self) {
+        let next = (self.current().member + 1) % self.settings.hosts.len();
+        let endpoint = match self.settings.endpoint(&self.settings.hosts[next]) {
+            Ok(endpoint) => endpoint,
+            Err(error) => return tracing::warn!("the connection to etcd cannot be renewed: {error}"),
+        };
+        let mut current = self.current();
+        current.left.cancel();
+        *current = Current {
+            number: current.number + 1,
+            member: next,
+            channel: pinged(endpoint).connect_lazy(),
+            token: Token::Missing,
+            left: CancellationToken::new(),
+        };
+    }
+
+    /// Leaves the member for good: what waits for it, and every later call, ends with `Unavailable`.
+    pub(in crate::store::etcd) fn leave(&self) {
+        self.current().left.cancel();
+    }
+
+    /// Sends a request, and waits for its answer until the member is left.
     ///
     /// A token that has expired is renewed once, and the request repeated: etcd refuses such a request before it does
     /// anything.
@@ -108,15 +161,15 @@ impl Connection {
         &self,
         method: &'static str,
         request: Q,
-    ) -> Result<A, Status>
+    ) -> std::result::Result<A, Status>
     where
         Q: prost::Message + Clone + 'static,
         A: prost::Message + Default + 'static,
     {
         let current = self.authenticated().await?;
         match send(&current, method, request.clone()).await {
-            Err(status) if self.user.is_some() && is_about_the_token(&status) => {
-                self.forget_token(current.number);
+            Err(status) if self.is_about(&current.token, &status) => {
+                self.forget(&current);
                 send(&self.authenticated().await?, method, request).await
             }
             answer => answer,
@@ -126,64 +179,111 @@ impl Connection {
     /// Opens a stream for keep-alives. Their answers come in the order of the requests.
     pub(in crate::store::etcd) async fn keep_alives(
         &self,
-        first: KeepAliveRequest,
-    ) -> Result<(mpsc::Sender<KeepAliveRequest>, Streaming<KeepAliveResponse>), Status> {
-        self.stream(method::KEEP_ALIVE, first).await
+        requests: mpsc::UnboundedReceiver<KeepAliveRequest>,
+    ) -> std::result::Result<Answers<KeepAliveResponse>, Status> {
+        self.stream(method::KEEP_ALIVE, requests).await
     }
 
     /// Opens a stream of watches.
     pub(in crate::store::etcd) async fn watches(
         &self,
-        first: WatchCreate,
-    ) -> Result<(mpsc::Sender<WatchRequest>, Streaming<WatchResponse>), Status> {
-        self.stream(method::WATCH, WatchRequest { command: Some(WatchCommand::Create(first)) }).await
+        requests: mpsc::UnboundedReceiver<WatchRequest>,
+    ) -> std::result::Result<Answers<WatchResponse>, Status> {
+        self.stream(method::WATCH, requests).await
     }
 
-    /// Opens a stream that a member without a leader ends. Without a first request a server never answers, not even that
-    /// the stream is open.
+    /// Opens a stream that a member without a leader ends. A server does not answer that it is open before it answers a
+    /// request, so one has to wait there already.
     async fn stream<Q, A>(
         &self,
         method: &'static str,
-        first: Q,
-    ) -> Result<(mpsc::Sender<Q>, Streaming<A>), Status>
+        requests: mpsc::UnboundedReceiver<Q>,
+    ) -> std::result::Result<Answers<A>, Status>
     where
         Q: prost::Message + 'static,
         A: prost::Message + Default + 'static,
     {
         let current = self.authenticated().await?;
-        let (sender, requests) = mpsc::channel(QUEUE);
-        let later = stream::unfold(requests, |mut requests| async {
+        let requests = stream::unfold(requests, |mut requests| async {
             requests.recv().await.map(|request| (request, requests))
         });
-        let requests = stream::once(future::ready(first)).chain(later);
-        let mut request = with_token(&current, requests);
+        let mut request = with_token(&current, requests.boxed());
         request.metadata_mut().insert(REQUIRE_LEADER, MetadataValue::from_static("true"));
-        let mut grpc = ready(&current).await?;
-        let codec = ProstCodec::<Q, A>::default();
-        let answers = grpc.streaming(request, PathAndQuery::from_static(method), codec).await;
-        Ok((sender, answers.map_err(without_transport)?.into_inner()))
+        let open = async {
+            let mut grpc = ready(&current).await?;
+            let codec = ProstCodec::<Q, A>::default();
+            grpc.streaming(request, PathAndQuery::from_static(method), codec).await.map_err(without_transport)
+        };
+        let opened = tokio::select! {
+            biased;
+            () = current.left.cancelled() => Err(left()),
+            opened = open => opened,
+        };
+        match opened {
+            Ok(answers) => Ok(Answers { stream: answers.into_inner(), left: current.left }),
+            Err(status) => {
+                if self.is_about(&current.token, &status) {
+                    self.forget(&current);
+                }
+                Err(status)
+            }
+        }
+    }
+
+    /// Whether the next call authenticates again because of this answer.
+    pub(in crate::store::etcd) fn refused_token(&self, status: &Status) -> bool {
+        let current = self.current().clone();
+        let refused = self.is_about(&current.token, status);
+        if refused {
+            self.forget(&current);
+        }
+        refused
     }
 
     /// The member in use, with a token where there is a user.
-    async fn authenticated(&self) -> Result<Current, Status> {
+    async fn authenticated(&self) -> std::result::Result<Current, Status> {
+        let Some(user) = &self.settings.user else { return Ok(self.current().clone()) };
+        let _once = self.authenticating.lock().await;
         let current = self.current().clone();
-        let Some(user) = self.user.as_ref().filter(|_| current.token.is_none()) else { return Ok(current) };
-        let request = AuthenticateRequest { name: user.name.clone(), password: user.password.clone() };
-        let answer: AuthenticateResponse = send(&current, method::AUTHENTICATE, request).await?;
-        let token = MetadataValue::try_from(answer.token)
-            .map_err(|_| Status::internal("etcd sent a token that is no text"))?;
+        if current.token != Token::Missing {
+            return Ok(current);
+        }
+        let request =
+            AuthenticateRequest { name: user.name.clone(), password: user.password.reveal().to_owned() };
+        let token = match send::<_, AuthenticateResponse>(&current, method::AUTHENTICATE, request).await {
+            Ok(answer) => Token::Given(
+                MetadataValue::try_from(answer.token)
+                    .map_err(|_| Status::internal("etcd sent a token that is no text"))?,
+            ),
+            // As etcd's own client does.
+            Err(status) if status.message().contains("authentication is not enabled") => Token::NotNeeded,
+            Err(status) => return Err(status),
+        };
         let mut newest = self.current();
         if newest.number == current.number {
-            newest.token = Some(token.clone());
+            newest.token = token.clone();
         }
-        Ok(Current { token: Some(token), ..current })
+        Ok(Current { token, ..current })
     }
 
-    fn forget_token(&self, number: u64) {
+    /// Forgets the token that this call was sent with, unless there is another already.
+    fn forget(&self, used: &Current) {
         let mut current = self.current();
-        if current.number == number {
-            current.token = None;
+        if current.number == used.number && current.token == used.token {
+            current.token = Token::Missing;
         }
+    }
+
+    /// Whether a new token may help (etcd's `rpctypes/error.go`).
+    fn is_about(&self, token: &Token, status: &Status) -> bool {
+        let says = |text| status.message().contains(text);
+        self.settings.user.is_some()
+            && match status.code() {
+                Code::Unauthenticated => true,
+                Code::InvalidArgument if *token == Token::NotNeeded => says("user name is empty"),
+                Code::InvalidArgument => says("revision of auth store is old"),
+                _ => false,
+            }
     }
 
     /// Never held across an await.
@@ -192,21 +292,41 @@ impl Connection {
     }
 }
 
-async fn send<Q, A>(current: &Current, method: &'static str, request: Q) -> Result<A, Status>
+fn pinged(endpoint: Endpoint) -> Endpoint {
+    let (interval, limit) = PINGS;
+    endpoint
+        .tcp_nodelay(true)
+        .http2_keep_alive_interval(interval)
+        .keep_alive_timeout(limit)
+        .keep_alive_while_idle(true)
+}
+
+async fn send<Q, A>(current: &Current, method: &'static str, request: Q) -> std::result::Result<A, Status>
 where
     Q: prost::Message + 'static,
     A: prost::Message + Default + 'static,
 {
-    let mut grpc = ready(current).await?;
-    let codec = ProstCodec::<Q, A>::default();
-    let request = with_token(current, request);
-    let answer = grpc.unary(request, PathAndQuery::from_static(method), codec).await;
-    Ok(answer.map_err(without_transport)?.into_inner())
+    let answer = async {
+        let mut grpc = ready(current).await?;
+        let codec = ProstCodec::<Q, A>::default();
+        let request = with_token(current, request);
+        let answer = grpc.unary(request, PathAndQuery::from_static(method), codec).await;
+        Ok(answer.map_err(without_transport)?.into_inner())
+    };
+    tokio::select! {
+        biased;
+        () = current.left.cancelled() => Err(left()),
+        answer = answer => answer,
+    }
+}
+
+fn left() -> Status {
+    Status::unavailable("the member was left for another")
 }
 
 /// Waits until the member can be sent to; an error means that nothing was sent.
-async fn ready(current: &Current) -> Result<Grpc<Channel>, Status> {
-    let mut grpc = Grpc::new(current.channel.clone());
+async fn ready(current: &Current) -> std::result::Result<Grpc<Channel>, Status> {
+    let mut grpc = Grpc::new(current.channel.clone()).max_decoding_message_size(LARGEST_ANSWER);
     grpc.ready().await.map_err(|error| without_transport(Status::from_error(error.into())))?;
     Ok(grpc)
 }
@@ -227,17 +347,10 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 fn with_token<T>(current: &Current, message: T) -> Request<T> {
     let mut request = Request::new(message);
-    if let Some(token) = &current.token {
+    if let Token::Given(token) = &current.token {
         request.metadata_mut().insert(TOKEN, token.clone());
     }
     request
-}
-
-/// Whether a new token may help (etcd's `rpctypes/error.go`).
-fn is_about_the_token(status: &Status) -> bool {
-    status.code() == Code::Unauthenticated
-        || (status.code() == Code::InvalidArgument
-            && status.message().contains("revision of auth store is old"))
 }
 
 #[cfg(test)]
@@ -249,9 +362,8 @@ mod tests {
     use super::super::messages::*;
     use super::*;
 
-    fn connect(server: &EtcdServer, user: Option<User>) -> Connection {
-        let endpoint = Endpoint::from_shared(format!("http://{}", server.address())).unwrap();
-        Connection::new(vec![endpoint], user).unwrap()
+    fn connect(server: &EtcdServer) -> Connection {
+        Connection::new(EtcdSettings::new(&server.address()).unwrap()).unwrap()
     }
 
     fn put(key: &str, lease: i64) -> Operation {
@@ -263,7 +375,7 @@ mod tests {
     async fn two_keys_made_in_one_transaction_have_one_create_revision_on_every_version() {
         for version in EtcdVersion::tested() {
             let server = EtcdServer::start(Options::new().version(version));
-            let connection = connect(&server, None);
+            let connection = connect(&server);
             let granted: GrantResponse =
                 connection.call(method::GRANT, GrantRequest { ttl: 10, id: 0 }).await.unwrap();
             assert_eq!(granted.ttl, 10);
@@ -284,7 +396,7 @@ mod tests {
     #[tokio::test]
     async fn keep_alives_are_answered_in_order_with_the_raft_term_and_a_dead_lease_with_zero() {
         let server = EtcdServer::start(Options::new());
-        let connection = connect(&server, None);
+        let connection = connect(&server);
         let mut ids = Vec::new();
         for _ in 0..5 {
             let request = GrantRequest { ttl: 30, id: 0 };
@@ -293,13 +405,14 @@ mod tests {
         }
         let revoke = RevokeRequest { id: ids[3] };
         let _: RevokeResponse = connection.call(method::REVOKE, revoke).await.unwrap();
-        let (sender, mut answers) = connection.keep_alives(KeepAliveRequest { id: ids[0] }).await.unwrap();
-        for id in &ids[1..] {
-            sender.send(KeepAliveRequest { id: *id }).await.unwrap();
+        let (sender, requests) = mpsc::unbounded_channel();
+        for id in &ids {
+            sender.send(KeepAliveRequest { id: *id }).unwrap();
         }
+        let mut answers = connection.keep_alives(requests).await.unwrap();
         let status: StatusResponse = connection.call(method::STATUS, StatusRequest {}).await.unwrap();
         for (id, ttl) in ids.into_iter().zip([30, 30, 30, 0, 30]) {
-            let answer = answers.message().await.unwrap().unwrap();
+            let answer = answers.next().await.unwrap();
             assert_eq!((answer.id, answer.ttl), (id, ttl));
             assert_eq!(answer.header.unwrap().raft_term, status.raft_term);
         }
@@ -308,14 +421,16 @@ mod tests {
     #[tokio::test]
     async fn a_watch_reports_puts_and_deletions_with_their_revisions() {
         let server = EtcdServer::start(Options::new());
-        let connection = connect(&server, None);
+        let connection = connect(&server);
         let create = WatchCreate { key: b"jobs/".into(), range_end: b"jobs0".into(), ..Default::default() };
-        let (_sender, mut answers) = connection.watches(create).await.unwrap();
-        assert!(answers.message().await.unwrap().unwrap().created);
+        let (sender, requests) = mpsc::unbounded_channel();
+        sender.send(WatchRequest { create: Some(create) }).unwrap();
+        let mut answers = connection.watches(requests).await.unwrap();
+        assert!(answers.next().await.unwrap().created);
         server.ctl(&["put", "jobs/1", "v"]);
         server.ctl(&["del", "jobs/1"]);
         for (kind, revision) in [(EventKind::Put, 2), (EventKind::Delete, 3)] {
-            let answer = answers.message().await.unwrap().unwrap();
+            let answer = answers.next().await.unwrap();
             let event = &answer.events[0];
             let kv = event.kv.as_ref().unwrap();
             assert_eq!((event.kind(), kv.key.as_slice(), kv.mod_revision), (kind, &b"jobs/1"[..], revision));
@@ -328,14 +443,17 @@ mod tests {
         server.ctl(&["user", "add", "root:secret"]);
         server.ctl(&["user", "grant-role", "root", "root"]);
         server.ctl(&["auth", "enable"]);
-        let user = |password: &str| Some(User { name: "root".into(), password: password.into() });
+        let user = |password: &str| {
+            let settings = EtcdSettings::new(&server.address()).unwrap();
+            Connection::new(settings.user_and_password("root", password)).unwrap()
+        };
         let range = RangeRequest { key: b"jobs".into(), ..Default::default() };
 
-        let wrong = connect(&server, user("wrong"));
+        let wrong = user("wrong");
         let refused = wrong.call::<_, RangeResponse>(method::RANGE, range.clone()).await.unwrap_err();
         assert_eq!(refused.message(), "etcdserver: authentication failed, invalid user ID or password");
 
-        let connection = connect(&server, user("secret"));
+        let connection = user("secret");
         let first: RangeResponse = connection.call(method::RANGE, range.clone()).await.unwrap();
         assert_eq!(first.count, 0);
         // A member forgets its simple tokens when it restarts.

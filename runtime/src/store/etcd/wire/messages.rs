@@ -272,22 +272,31 @@ pub(in crate::store::etcd) struct KeepAliveResponse {
     pub ttl: i64,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(in crate::store::etcd) struct TimeToLiveRequest {
+    #[prost(int64, tag = "1")]
+    pub id: i64,
+    /// Return the keys that are attached to it.
+    #[prost(bool, tag = "2")]
+    pub keys: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(in crate::store::etcd) struct TimeToLiveResponse {
+    #[prost(message, optional, tag = "1")]
+    pub header: Option<Header>,
+    /// Seconds; below zero for a lease that is gone.
+    #[prost(int64, tag = "3")]
+    pub ttl: i64,
+    #[prost(bytes = "vec", repeated, tag = "5")]
+    pub keys: Vec<Vec<u8>>,
+}
+
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(in crate::store::etcd) struct WatchRequest {
-    #[prost(oneof = "WatchCommand", tags = "1, 3")]
-    pub command: Option<WatchCommand>,
+    #[prost(message, optional, tag = "1")]
+    pub create: Option<WatchCreate>,
 }
-
-#[derive(Clone, PartialEq, Eq, Oneof)]
-pub(in crate::store::etcd) enum WatchCommand {
-    #[prost(message, tag = "1")]
-    Create(WatchCreate),
-    #[prost(message, tag = "3")]
-    Progress(ProgressRequest),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Message)]
-pub(in crate::store::etcd) struct ProgressRequest {}
 
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(in crate::store::etcd) struct WatchCreate {
@@ -297,12 +306,11 @@ pub(in crate::store::etcd) struct WatchCreate {
     pub range_end: Vec<u8>,
     #[prost(int64, tag = "3")]
     pub start_revision: i64,
-    #[prost(bool, tag = "4")]
-    pub progress_notify: bool,
-    #[prost(bool, tag = "6")]
-    pub prev_kv: bool,
     #[prost(int64, tag = "7")]
     pub watch_id: i64,
+    /// Split an answer that is larger than a message may be.
+    #[prost(bool, tag = "8")]
+    pub fragment: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]
@@ -335,6 +343,9 @@ pub(in crate::store::etcd) struct WatchResponse {
     pub compact_revision: i64,
     #[prost(string, tag = "6")]
     pub cancel_reason: String,
+    /// The rest of this answer follows.
+    #[prost(bool, tag = "7")]
+    pub fragment: bool,
     #[prost(message, repeated, tag = "11")]
     pub events: Vec<Event>,
 }
@@ -374,5 +385,28 @@ pub(in crate::store::etcd) struct StatusResponse {
     #[prost(string, repeated, tag = "8")]
     pub errors: Vec<String>,
     #[prost(bool, tag = "10")]
+    pub is_learner: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(in crate::store::etcd) struct MembersRequest {}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(in crate::store::etcd) struct MembersResponse {
+    #[prost(message, optional, tag = "1")]
+    pub header: Option<Header>,
+    #[prost(message, repeated, tag = "2")]
+    pub members: Vec<Member>,
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(in crate::store::etcd) struct Member {
+    #[prost(uint64, tag = "1")]
+    pub id: u64,
+    #[prost(string, tag = "2")]
+    pub name: String,
+    #[prost(string, repeated, tag = "4")]
+    pub client_urls: Vec<String>,
+    #[prost(bool, tag = "5")]
     pub is_learner: bool,
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::credentials::{Credentials, Secret};
+use super::credentials::Credentials;
+use crate::store::credentials::Secret;
 use crate::{Error, ErrorKind, Result};
 
 /// The places where contexts are searched; read from the process's environment, or made up by a test.

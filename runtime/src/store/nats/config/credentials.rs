@@ -1,12 +1,12 @@
 //! Authentication to a NATS server.
 
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use async_nats::Auth;
 use nkeys::KeyPair;
 
+use crate::store::credentials::Secret;
 use crate::{Error, ErrorKind, Result};
 
 /// A way to authenticate.
@@ -107,27 +107,6 @@ fn malformed(path: &Path, setting: &str, what: &str) -> Error {
         ErrorKind::Authentication,
         format!("the file {} that `{setting}` names is not usable: {what}", path.display()),
     )
-}
-
-/// A password or token. `Debug` hides it, and there is no `Display`.
-#[derive(Clone, PartialEq, Eq)]
-pub(in crate::store::nats) struct Secret(String);
-
-impl Secret {
-    pub(in crate::store::nats) fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The text itself, to be sent to the server only.
-    pub(in crate::store::nats) fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(hidden)")
-    }
 }
 
 #[cfg(test)]

@@ -1,17 +1,16 @@
 //! The settings for reaching a bucket.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_nats::ServerAddr;
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::context::{Context, Environment};
-use super::credentials::{Credentials, Secret};
+use super::credentials::Credentials;
 use super::names;
 use super::url::{self, Authority};
 use crate::notifier::Notifier;
+use crate::store::credentials::{Secret, check_certificates, check_private_key};
 use crate::store::nats::connection::event::{ConnectionEvent, Listener};
 use crate::{Error, ErrorKind, Result};
 
@@ -343,7 +342,7 @@ impl NatsSettings {
         }
         if let Some((certificate, key)) = &self.certificate {
             check_certificates(certificate, "tls_cert")?;
-            PrivateKeyDer::from_pem_file(key).map_err(|_| unusable(key, "tls_key", "private key"))?;
+            check_private_key(key, "tls_key")?;
         }
         Ok(())
     }
@@ -358,20 +357,6 @@ pub(in crate::store::nats) fn shown(server: &ServerAddr) -> String {
 fn without_dot(mut prefix: String) -> String {
     prefix.truncate(prefix.trim_end_matches('.').len());
     prefix
-}
-
-fn check_certificates(path: &Path, setting: &str) -> Result<()> {
-    let unusable = || unusable(path, setting, "certificate");
-    let certificates = CertificateDer::pem_file_iter(path).map_err(|_| unusable())?;
-    let certificates = certificates.collect::<std::result::Result<Vec<_>, _>>().map_err(|_| unusable())?;
-    if certificates.is_empty() { Err(unusable()) } else { Ok(()) }
-}
-
-fn unusable(path: &Path, setting: &str, what: &str) -> Error {
-    Error::new(
-        ErrorKind::Authentication,
-        format!("the file {} that `{setting}` names cannot be read as a PEM {what}", path.display()),
-    )
 }
 
 fn zero(setting: &str) -> Error {

@@ -6,8 +6,9 @@
 use async_nats::ServerAddr;
 
 use super::context::Environment;
-use super::credentials::{Credentials, Secret};
+use super::credentials::Credentials;
 use super::settings::NatsSettings;
+use crate::store::credentials::Secret;
 use crate::store::query::{Query, decode, is_word};
 use crate::{Error, ErrorKind, Result};
 

@@ -1,0 +1,154 @@
+//! A driver's link to its store: the rule of the store's elections, and the requests that its adapter carries out.
+//!
+//! The rest of the driver is the same for every rule.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use incumbent_core::record::Entry;
+use incumbent_core::session::{self, CampaignId, Rule};
+use incumbent_core::store::{Action, Capabilities, Fault, Outcome, StoreInfo};
+use incumbent_core::{Instant, Revision};
+
+use crate::Result;
+use crate::clock::Clock;
+use crate::notifier::{Notifier, WriteListener};
+use crate::store::{CandidateInfo, EntryInfo, Registry, WatchEvent};
+
+/// The store's answers to campaigns.
+pub(super) type Answers<L> = Vec<(CampaignId, <<L as Link>::Rule as Rule>::Answer)>;
+/// An event for the session of such a store.
+pub(super) type Input<L> =
+    session::Input<<<L as Link>::Rule as Rule>::Answer, <<L as Link>::Rule as Rule>::Shown>;
+/// An output of the session of such a store.
+pub(super) type Output<L> =
+    session::Output<<<L as Link>::Rule as Rule>::Request, <<L as Link>::Rule as Rule>::Timer>;
+/// The changes of a store, and the requests of an operator.
+pub(super) type Watch<L> = BoxStream<'static, Watched<<<L as Link>::Rule as Rule>::Shown>>;
+
+/// An open store, bound to the rule of its elections.
+///
+/// Requests are futures of their own, which the driver bounds; only [`ask`](Self::ask) bounds what it returns itself.
+pub(super) trait Link: Send + 'static {
+    /// The rule of the store's elections.
+    type Rule: Rule<Store: Send, Timer: Send, Input: Send, Request: Send, Answer: Send, Shown: Send>
+        + Send
+        + 'static;
+
+    /// A leader's renewals leave its entry as it is. Otherwise each is another revision, and an entry that stays the same
+    /// for its lease has expired.
+    const ENTRIES_STAY: bool;
+
+    /// What the rule has to know of the store, as the newest inspection found it.
+    fn properties(&self) -> <Self::Rule as Rule>::Store;
+
+    /// As [`Adapter::capabilities`](crate::store::Adapter::capabilities).
+    fn capabilities(&self) -> Capabilities;
+
+    /// As [`Adapter::check_key`](crate::store::Adapter::check_key).
+    fn check_key(&self, key: &str) -> Result<()>;
+
+    /// As [`Adapter::check_name`](crate::store::Adapter::check_name).
+    fn check_name(&self, name: &str) -> Result<()>;
+
+    /// As [`Adapter::flaw`](crate::store::Adapter::flaw).
+    fn flaw(&self) -> Option<Fault>;
+
+    /// As [`Adapter::inspect`](crate::store::Adapter::inspect).
+    fn inspect(&self) -> BoxFuture<'static, Result<StoreInfo, Fault>>;
+
+    /// Sends a campaign's request and emits the answers, each within the request's limit; an answer that did not come by
+    /// then is one of unknown outcome. `None` for a request that [`ask_together`](Self::ask_together) sends.
+    fn ask(
+        &mut self,
+        campaign: &Self::Rule,
+        asked: Asked<Self::Rule>,
+    ) -> Option<BoxStream<'static, Answers<Self>>>;
+
+    /// Sends those requests of a turn of the driver that are best sent together.
+    fn ask_together(&mut self) -> Option<BoxStream<'static, Answers<Self>>> {
+        None
+    }
+
+    /// Whether the leader waits for its successor to be next, before it leaves.
+    fn is_handing_over(campaign: &Self::Rule) -> bool {
+        let _ = campaign;
+        false
+    }
+
+    /// Watches all elections.
+    fn watch(&self) -> BoxFuture<'static, Result<Watch<Self>, Fault>>;
+
+    /// The entry in a change of an election; `None` where the change does not hold it and it has to be read.
+    fn entry_of(shown: &<Self::Rule as Rule>::Shown) -> Option<&Entry>;
+
+    /// Reads the entry of an election.
+    fn entry(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>>;
+
+    /// As [`Adapter::written`](crate::store::Adapter::written).
+    fn written(&self, key: &str) -> BoxFuture<'static, Result<Option<EntryInfo>, Fault>>;
+
+    /// Reads the entries of all elections.
+    fn list(&self) -> BoxFuture<'static, Result<Vec<WatchEvent>, Fault>>;
+
+    /// The candidates of an election or of all; `own` are those of this connection.
+    fn candidates(
+        &self,
+        own: &Registry,
+        election: Option<String>,
+    ) -> BoxFuture<'static, Result<Option<Vec<CandidateInfo>>, Fault>>;
+
+    /// As [`Adapter::register`](crate::store::Adapter::register).
+    fn register(&self, own: &Registry) -> BoxFuture<'static, Result<(), Fault>>;
+
+    /// As [`Adapter::reconnect`](crate::store::Adapter::reconnect).
+    fn reconnect(&self) -> BoxFuture<'static, ()>;
+
+    /// As [`Adapter::close`](crate::store::Adapter::close).
+    fn close(&self) -> BoxFuture<'static, ()>;
+}
+
+/// A campaign's request.
+pub(super) struct Asked<R: Rule> {
+    pub(super) id: CampaignId,
+    /// The election's key.
+    pub(super) election: Arc<str>,
+    /// The time of day since which it is a candidate.
+    pub(super) since: SystemTime,
+    pub(super) request: R::Request,
+    pub(super) limit: Duration,
+}
+
+/// What a watch emits.
+pub(super) enum Watched<S> {
+    /// An election changed.
+    Changed {
+        /// Its key.
+        election: String,
+        shown: S,
+    },
+    /// A request of an operator stands.
+    Requested {
+        /// The reserved key.
+        key: String,
+        text: String,
+        revision: Revision,
+    },
+}
+
+/// Reports the outcomes of writes to the user's listener.
+#[derive(Clone)]
+pub(super) struct WriteReports {
+    pub(super) clock: Clock,
+    pub(super) listener: WriteListener,
+    pub(super) notifier: Notifier,
+}
+
+impl WriteReports {
+    pub(super) fn report(&self, election: &Arc<str>, sent: Instant, action: &Action, outcome: &Outcome) {
+        let took = self.clock.now().since(sent);
+        self.listener.notify(&self.notifier, election, (action, outcome, took));
+    }
+}

@@ -1,0 +1,300 @@
+//! The link to a store whose elections are queues.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt, stream};
+use incumbent_core::Instant;
+use incumbent_core::queue::{
+    self, Action, Answer, Campaign, Change, Failure, LeaseId, Outcome, Request, Server,
+};
+use incumbent_core::record::Entry;
+use incumbent_core::session::CampaignId;
+use incumbent_core::store::{self, Capabilities, Fault, Put, StoreInfo};
+
+use super::in_flight::within;
+use super::link::{Answers, Asked, Link, Watch, Watched, WriteReports};
+use crate::Result;
+use crate::clock::Clock;
+use crate::store::queue_adapter::{Identity, KeepAliveAnswer, QueueAdapter, QueueEvent};
+use crate::store::{CandidateInfo, EntryInfo, Registry, WatchEvent};
+
+/// The longest time for which a lease stands after it has run out (measured on etcd).
+const GRANULARITY: Duration = Duration::from_millis(500);
+
+pub(super) struct QueueLink {
+    adapter: Arc<dyn QueueAdapter>,
+    writes: WriteReports,
+    /// The keep-alives that campaigns asked for in this turn of the driver.
+    keep_alives: Vec<KeepAlives>,
+}
+
+/// The keep-alives of one campaign.
+struct KeepAlives {
+    id: CampaignId,
+    leases: [LeaseId; 2],
+    limit: Duration,
+}
+
+impl QueueLink {
+    pub(super) fn new(adapter: Box<dyn QueueAdapter>, writes: WriteReports) -> Self {
+        Self { adapter: adapter.into(), writes, keep_alives: Vec::new() }
+    }
+}
+
+impl Link for QueueLink {
+    type Rule = Campaign;
+
+    const ENTRIES_STAY: bool = true;
+
+    fn properties(&self) -> Server {
+        self.adapter.server()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let server = self.adapter.server();
+        let (shortest, longest) = server.lease_bounds();
+        Capabilities {
+            own_lease: true,
+            lease_step: Duration::from_secs(1),
+            shortest,
+            longest,
+            granularity: GRANULARITY,
+            expiry_pushed: true,
+            incarnation_acked: false,
+            // The shortest lease is an election timeout and a half; a new leader is elected within two of them.
+            fail_over: server.shortest * 4 / 3,
+        }
+    }
+
+    fn check_key(&self, key: &str) -> Result<()> {
+        self.adapter.check_key(key)
+    }
+
+    fn check_name(&self, name: &str) -> Result<()> {
+        self.adapter.check_name(name)
+    }
+
+    fn flaw(&self) -> Option<Fault> {
+        self.adapter.flaw()
+    }
+
+    fn inspect(&self) -> BoxFuture<'static, Result<StoreInfo, Fault>> {
+        let adapter = Arc::clone(&self.adapter);
+        async move { adapter.inspect().await }.boxed()
+    }
+
+    fn ask(
+        &mut self,
+        campaign: &Campaign,
+        asked: Asked<Campaign>,
+    ) -> Option<BoxStream<'static, Answers<Self>>> {
+        let Asked { id, election, since, request, limit } = asked;
+        let request = match request {
+            Request::KeepAlive { leases } => {
+                self.keep_alives.push(KeepAlives { id, leases, limit });
+                return None;
+            }
+            request => request,
+        };
+        let identity = Identity {
+            name: campaign.name().to_owned(),
+            nonce: campaign.nonce(),
+            lease_time: campaign.lease_time(),
+            since,
+            metadata: campaign.metadata().to_vec(),
+        };
+        let (adapter, writes) = (Arc::clone(&self.adapter), self.writes.clone());
+        let answer = async move {
+            let answer = answer(&*adapter, &writes, &election, &identity, request, limit).await;
+            answer.map(|answer| (id, answer)).into_iter().collect()
+        };
+        Some(stream::once(answer).boxed())
+    }
+
+    /// One lease of companions serves many campaigns, and is kept alive once for all of them.
+    fn ask_together(&mut self) -> Option<BoxStream<'static, Answers<Self>>> {
+        let asked = std::mem::take(&mut self.keep_alives);
+        let limit = asked.iter().map(|asked| asked.limit).max()?;
+        let mut leases = Vec::new();
+        let mut waiting = HashMap::<_, Vec<_>>::new();
+        for KeepAlives { id, leases: of_campaign, .. } in asked {
+            for lease in of_campaign {
+                let campaigns = waiting.entry(lease).or_default();
+                if campaigns.is_empty() {
+                    leases.push(lease);
+                }
+                campaigns.push(id);
+            }
+        }
+        let clock = self.writes.clock.clone();
+        let began = clock.now();
+        let answers = self.adapter.keep_alive(leases);
+        let round = Round { answers, waiting, began, until: began + limit, clock };
+        Some(stream::unfold(round, Round::next).boxed())
+    }
+
+    fn is_handing_over(campaign: &Campaign) -> bool {
+        campaign.is_handing_over()
+    }
+
+    fn watch(&self) -> BoxFuture<'static, Result<Watch<Self>, Fault>> {
+        let adapter = Arc::clone(&self.adapter);
+        async move {
+            let watched = |event| match event {
+                QueueEvent::Changed { election, change } => Watched::Changed { election, shown: change },
+                QueueEvent::Request { key, text, revision } => Watched::Requested { key, text, revision },
+            };
+            Ok(adapter.watch().await?.map(watched).boxed())
+        }
+        .boxed()
+    }
+
+    fn entry_of(_: &Change) -> Option<&Entry> {
+        None
+    }
+
+    fn entry(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>> {
+        let (adapter, key) = (Arc::clone(&self.adapter), key.to_owned());
+        async move { adapter.entry(&key).await }.boxed()
+    }
+
+    /// A leader's keep-alives leave no trace in its keys.
+    fn written(&self, _: &str) -> BoxFuture<'static, Result<Option<EntryInfo>, Fault>> {
+        async { Ok(None) }.boxed()
+    }
+
+    fn list(&self) -> BoxFuture<'static, Result<Vec<WatchEvent>, Fault>> {
+        let adapter = Arc::clone(&self.adapter);
+        async move { adapter.list().await }.boxed()
+    }
+
+    fn candidates(
+        &self,
+        _: &Registry,
+        election: Option<String>,
+    ) -> BoxFuture<'static, Result<Option<Vec<CandidateInfo>>, Fault>> {
+        let adapter = Arc::clone(&self.adapter);
+        async move { adapter.candidates(election.as_deref()).await.map(Some) }.boxed()
+    }
+
+    /// The store holds the place of every candidate.
+    fn register(&self, _: &Registry) -> BoxFuture<'static, Result<(), Fault>> {
+        async { Ok(()) }.boxed()
+    }
+
+    fn reconnect(&self) -> BoxFuture<'static, ()> {
+        let adapter = Arc::clone(&self.adapter);
+        async move { adapter.reconnect().await }.boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        let adapter = Arc::clone(&self.adapter);
+        async move { adapter.close().await }.boxed()
+    }
+}
+
+/// The answer to a request, which without one within the limit is [`Failure::Unknown`].
+async fn answer(
+    adapter: &dyn QueueAdapter,
+    writes: &WriteReports,
+    election: &Arc<str>,
+    identity: &Identity,
+    request: Request,
+    limit: Duration,
+) -> Option<Answer> {
+    let clock = writes.clock.clone();
+    let sent = clock.now();
+    let unknown = Failure::Unknown;
+    Some(match request {
+        Request::Grant { lease, ttl } => {
+            let granted = within(clock, limit, adapter.grant(lease, ttl)).await;
+            Answer::Granted { lease, result: granted.unwrap_or(Err(unknown)) }
+        }
+        Request::Share { gone, ttl } => {
+            let shared = within(clock, limit, adapter.share(gone, ttl)).await;
+            Answer::Shared { result: shared.unwrap_or(Err(unknown)) }
+        }
+        Request::Read { read, own, whole } => {
+            let shown = within(clock, limit, adapter.read(election, own, whole)).await;
+            Answer::Read { read, result: shown.unwrap_or(Err(unknown)) }
+        }
+        Request::Write(queue::Write { attempt, action }) => {
+            let outcome = within(clock, limit, adapter.write(election, identity, &action)).await;
+            let outcome = outcome.unwrap_or(Outcome::Failed(unknown));
+            writes.report(election, sent, &reported(identity, &action), &reported_outcome(&outcome));
+            Answer::Wrote { attempt, outcome }
+        }
+        Request::Revoke { lease } => {
+            let revoked = within(clock, limit, adapter.revoke(lease)).await;
+            Answer::Revoked { lease, result: revoked.unwrap_or(Err(unknown)) }
+        }
+        // Sent together.
+        Request::KeepAlive { .. } => return None,
+    })
+}
+
+/// Keep-alives that were sent together, and the campaigns that wait for each answer.
+struct Round {
+    answers: BoxStream<'static, KeepAliveAnswer>,
+    waiting: HashMap<LeaseId, Vec<CampaignId>>,
+    began: Instant,
+    until: Instant,
+    clock: Clock,
+}
+
+impl Round {
+    async fn next(mut self) -> Option<(Answers<QueueLink>, Self)> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let answer = tokio::select! {
+            biased;
+            answer = self.answers.next() => answer,
+            () = self.clock.sleep_until(self.until) => None,
+        };
+        let kept = |lease, sent_at, result| move |id| (id, Answer::KeptAlive { lease, sent_at, result });
+        let answers = match answer {
+            Some(KeepAliveAnswer { lease, sent_at, result }) => {
+                let campaigns = self.waiting.remove(&lease).unwrap_or_default();
+                campaigns.into_iter().map(|id| kept(lease, sent_at, result.clone())(id)).collect()
+            }
+            // The stream has ended, or the limit has passed.
+            None => {
+                let unanswered = std::mem::take(&mut self.waiting).into_iter();
+                let unanswered =
+                    unanswered.flat_map(|(lease, ids)| ids.into_iter().map(move |id| (lease, id)));
+                unanswered.map(|(lease, id)| kept(lease, self.began, Err(Failure::Unknown))(id)).collect()
+            }
+        };
+        Some((answers, self))
+    }
+}
+
+/// The write of a record that has the same effect, for the listener to writes: to take a place is to acquire.
+fn reported(identity: &Identity, action: &Action) -> store::Action {
+    let put = || Put {
+        value: identity.name.clone(),
+        headers: identity.metadata.clone(),
+        lease: identity.lease_time,
+    };
+    match action {
+        Action::Enter { .. } => store::Action::Acquire(put()),
+        Action::Name { .. } => store::Action::Renew(put()),
+        Action::Leave { .. } => store::Action::Release { headers: Vec::new() },
+    }
+}
+
+fn reported_outcome(outcome: &Outcome) -> store::Outcome {
+    match outcome {
+        Outcome::Applied { revision } => store::Outcome::Applied { revision: *revision, incarnation: None },
+        Outcome::Refused { created } => store::Outcome::Refused { current: created.unwrap_or_default() },
+        Outcome::Failed(Failure::Busy) => store::Outcome::Busy,
+        Outcome::Failed(Failure::Fault(fault)) => store::Outcome::Failed(fault.clone()),
+        Outcome::Failed(failure) if failure.may_be_applied() => store::Outcome::Unknown,
+        Outcome::Failed(_) => store::Outcome::NotSent,
+    }
+}

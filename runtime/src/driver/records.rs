@@ -1,0 +1,144 @@
+//! The link to a store whose candidates write one record in turn.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt, stream};
+use incumbent_core::campaign::Campaign;
+use incumbent_core::record::Entry;
+use incumbent_core::session::{StoreAnswer, StoreRequest};
+use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo};
+
+use super::in_flight::{bounded, within};
+use super::link::{Answers, Asked, Link, Watch, Watched, WriteReports};
+use crate::Result;
+use crate::store::registry::merge;
+use crate::store::{Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent, request};
+
+pub(super) struct RecordLink {
+    adapter: Arc<dyn Adapter>,
+    writes: WriteReports,
+}
+
+impl RecordLink {
+    pub(super) fn new(adapter: Box<dyn Adapter>, writes: WriteReports) -> Self {
+        Self { adapter: adapter.into(), writes }
+    }
+}
+
+impl Link for RecordLink {
+    type Rule = Campaign;
+
+    const ENTRIES_STAY: bool = false;
+
+    fn properties(&self) -> Capabilities {
+        self.adapter.capabilities()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.adapter.capabilities()
+    }
+
+    fn check_key(&self, key: &str) -> Result<()> {
+        self.adapter.check_key(key)
+    }
+
+    fn check_name(&self, name: &str) -> Result<()> {
+        self.adapter.check_name(name)
+    }
+
+    fn flaw(&self) -> Option<Fault> {
+        self.adapter.flaw()
+    }
+
+    fn inspect(&self) -> BoxFuture<'static, Result<StoreInfo, Fault>> {
+        let adapter = Arc::clone(&self.adapter);
+        async move { adapter.inspect().await }.boxed()
+    }
+
+    fn ask(&mut self, _: &Campaign, asked: Asked<Campaign>) -> Option<BoxStream<'static, Answers<Self>>> {
+        let Asked { id, election, request, limit, .. } = asked;
+        let (adapter, writes) = (Arc::clone(&self.adapter), self.writes.clone());
+        let answer = async move {
+            let clock = writes.clock.clone();
+            let answer = match request {
+                StoreRequest::Write(write) => {
+                    let sent = clock.now();
+                    let outcome = within(clock, limit, adapter.write(&election, &write)).await;
+                    // Without an answer within the limit, its outcome is unknown.
+                    let outcome = outcome.unwrap_or(Outcome::Unknown);
+                    writes.report(&election, sent, &write.action, &outcome);
+                    StoreAnswer::Wrote { attempt: write.attempt, outcome }
+                }
+                StoreRequest::Read(read) => {
+                    let ask = async move { adapter.read(&election).await }.boxed();
+                    StoreAnswer::Read { read, result: bounded(clock, limit, "a read", ask).await }
+                }
+            };
+            vec![(id, answer)]
+        };
+        Some(stream::once(answer).boxed())
+    }
+
+    fn watch(&self) -> BoxFuture<'static, Result<Watch<Self>, Fault>> {
+        let adapter = Arc::clone(&self.adapter);
+        async move {
+            let watched = |WatchEvent { key, entry }| match entry {
+                Entry::Live(record) if request::is_reserved(&key) => {
+                    Watched::Requested { key, text: record.candidate, revision: record.revision }
+                }
+                shown => Watched::Changed { election: key, shown },
+            };
+            Ok(adapter.watch().await?.map(watched).boxed())
+        }
+        .boxed()
+    }
+
+    fn entry_of(shown: &Entry) -> Option<&Entry> {
+        Some(shown)
+    }
+
+    fn entry(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>> {
+        let (adapter, key) = (Arc::clone(&self.adapter), key.to_owned());
+        async move { adapter.read(&key).await }.boxed()
+    }
+
+    fn written(&self, key: &str) -> BoxFuture<'static, Result<Option<EntryInfo>, Fault>> {
+        let (adapter, key) = (Arc::clone(&self.adapter), key.to_owned());
+        async move { adapter.written(&key).await }.boxed()
+    }
+
+    fn list(&self) -> BoxFuture<'static, Result<Vec<WatchEvent>, Fault>> {
+        let adapter = Arc::clone(&self.adapter);
+        async move { adapter.list().await }.boxed()
+    }
+
+    fn candidates(
+        &self,
+        own: &Registry,
+        election: Option<String>,
+    ) -> BoxFuture<'static, Result<Option<Vec<CandidateInfo>>, Fault>> {
+        let (adapter, own) = (Arc::clone(&self.adapter), own.clone());
+        async move {
+            let heard = adapter.candidates().await?;
+            Ok(heard.map(|heard| merge(own.list(), heard, election.as_deref())))
+        }
+        .boxed()
+    }
+
+    fn register(&self, own: &Registry) -> BoxFuture<'static, Result<(), Fault>> {
+        let (adapter, own) = (Arc::clone(&self.adapter), own.clone());
+        async move { adapter.register(&own).await }.boxed()
+    }
+
+    fn reconnect(&self) -> BoxFuture<'static, ()> {
+        let adapter = Arc::clone(&self.adapter);
+        async move { adapter.reconnect().await }.boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        let adapter = Arc::clone(&self.adapter);
+        async move { adapter.close().await }.boxed()
+    }
+}

@@ -1,0 +1,52 @@
+//! Secrets, and the files that TLS needs.
+
+use std::fmt;
+use std::path::Path;
+
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::{Error, ErrorKind, Result};
+
+/// A password or token. `Debug` hides it, and there is no `Display`.
+#[derive(Clone, PartialEq, Eq)]
+pub(in crate::store) struct Secret(String);
+
+impl Secret {
+    pub(in crate::store) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, to be sent to the server only.
+    pub(in crate::store) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(hidden)")
+    }
+}
+
+/// Checks that a file holds certificates; the error names the setting.
+pub(in crate::store) fn check_certificates(path: &Path, setting: &str) -> Result<()> {
+    let unusable = || unusable(path, setting, "certificate");
+    let certificates = CertificateDer::pem_file_iter(path).map_err(|_| unusable())?;
+    let certificates = certificates.collect::<std::result::Result<Vec<_>, _>>().map_err(|_| unusable())?;
+    if certificates.is_empty() { Err(unusable()) } else { Ok(()) }
+}
+
+/// Checks that a file holds a private key; the error names the setting.
+pub(in crate::store) fn check_private_key(path: &Path, setting: &str) -> Result<()> {
+    // The library's error is left out: it may quote from the key.
+    PrivateKeyDer::from_pem_file(path).map(drop).map_err(|_| unusable(path, setting, "private key"))
+}
+
+/// The error for a file that cannot be read, or holds something else.
+pub(in crate::store) fn unusable(path: &Path, setting: &str, what: &str) -> Error {
+    Error::new(
+        ErrorKind::Authentication,
+        format!("the file {} that `{setting}` names cannot be read as a PEM {what}", path.display()),
+    )
+}

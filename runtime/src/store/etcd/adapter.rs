@@ -1,0 +1,213 @@
+//! The adapter: what the driver asks for, as calls of etcd.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+use incumbent_core::queue::{Action, Failure, LeaseId, Outcome, Server, Snapshot};
+use incumbent_core::record::Entry;
+use incumbent_core::store::{Fault, StoreInfo};
+
+use super::keys::Keys;
+use super::leases::Leases;
+use super::settings::EtcdSettings;
+use super::watch::Watches;
+use super::wire::connection::{Connection, method};
+use super::{elections, inspection, transaction};
+use crate::clock::Clock;
+use crate::store::queue_adapter::{Identity, KeepAliveAnswer, QueueAdapter, QueueEvent};
+use crate::store::{CandidateInfo, WatchEvent, local};
+use crate::{ErrorKind, Result};
+
+/// The pause between two attempts to find a member.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The elections under a prefix, over a separate connection.
+pub(crate) struct Etcd {
+    settings: EtcdSettings,
+    clock: Clock,
+    connection: Arc<Connection>,
+    keys: Keys,
+    leases: Arc<Leases>,
+    watches: Arc<Watches>,
+    server: Server,
+    /// The alarm of the cluster, as last read.
+    alarm: Mutex<Option<Fault>>,
+    /// Elections in which a place was seen that another election's key may have made.
+    warned: Mutex<HashSet<String>>,
+}
+
+impl Etcd {
+    /// Connects to a member that can be used.
+    ///
+    /// Where no member answers it waits for one, and logs the first failure; with [`EtcdSettings::fail_fast`] it returns it.
+    ///
+    /// # Errors
+    /// `Authentication` for files, credentials or TLS that do not fit, `PermissionDenied` for a user without the role of
+    /// a candidate, `Unsupported` for servers that are too old and for proxies, `StoreUnavailable` without an answer and
+    /// with `fail_fast`.
+    pub(crate) async fn open(settings: &EtcdSettings, clock: &Clock) -> Result<Self> {
+        settings.check()?;
+        let keys = Keys::new(settings.prefix.clone());
+        let connection = Arc::new(Connection::new(settings.clone())?);
+        let mut failing = false;
+        let server = loop {
+            let error = match inspection::find_member(&connection, settings, &keys).await {
+                Ok(server) => break server,
+                Err(error) => error,
+            };
+            if settings.fail_fast || error.kind() != ErrorKind::StoreUnavailable {
+                return Err(error);
+            }
+            // One line for each outage, not for each attempt.
+            if !std::mem::replace(&mut failing, true) {
+                tracing::warn!("etcd at {} is tried again: {error}", settings.hosts_shown());
+            }
+            tokio::time::sleep(PAUSE).await;
+            connection.renew();
+        };
+        Ok(Self {
+            settings: settings.clone(),
+            clock: clock.clone(),
+            leases: Arc::new(Leases::new(&connection, clock)),
+            watches: Arc::new(Watches::new(&connection, &keys)),
+            connection,
+            keys,
+            server,
+            alarm: Mutex::default(),
+            warned: Mutex::default(),
+        })
+    }
+
+    /// Warns of keys that only look like places, once for each election.
+    fn check_places(&self, election: &str, snapshot: &Snapshot) {
+        let odd = snapshot.places.iter().find(|place| place.key.contains('/'));
+        if let Some(place) = odd
+            && lock(&self.warned).insert(election.to_owned())
+        {
+            tracing::warn!(
+                election,
+                key = place.key,
+                "a key under this election's name counts as a candidate's place, and may be another election's; keep \
+                 elections under separate prefixes"
+            );
+        }
+    }
+}
+
+#[async_trait]
+impl QueueAdapter for Etcd {
+    fn server(&self) -> Server {
+        self.server
+    }
+
+    fn check_key(&self, key: &str) -> Result<()> {
+        Keys::check(key)
+    }
+
+    fn check_name(&self, name: &str) -> Result<()> {
+        local::check_text("candidate's name", name)
+    }
+
+    async fn inspect(&self) -> std::result::Result<StoreInfo, Fault> {
+        let asked_at = self.clock.now();
+        let found = inspection::inspect(&self.connection, &self.keys, asked_at).await?;
+        *lock(&self.alarm) = found.alarm;
+        Ok(found.info)
+    }
+
+    fn flaw(&self) -> Option<Fault> {
+        lock(&self.alarm).clone()
+    }
+
+    async fn grant(&self, lease: LeaseId, ttl: Duration) -> std::result::Result<Duration, Failure> {
+        self.leases.grant(lease, ttl).await
+    }
+
+    async fn share(&self, gone: Option<LeaseId>, ttl: Duration) -> std::result::Result<LeaseId, Failure> {
+        // A machine without random numbers could not have made a campaign's nonce either.
+        let number = getrandom::u64().map_err(|_| Failure::Unknown)?;
+        // As etcd's own clients number their leases: 63 bits, and 0 would ask the server to choose.
+        self.leases.share(gone, ttl, || LeaseId((number >> 1).max(1))).await
+    }
+
+    fn keep_alive(&self, leases: Vec<LeaseId>) -> BoxStream<'static, KeepAliveAnswer> {
+        self.leases.keep_alive(leases)
+    }
+
+    async fn read(
+        &self,
+        election: &str,
+        own: Option<LeaseId>,
+        whole: bool,
+    ) -> std::result::Result<Box<Snapshot>, Failure> {
+        let request = transaction::read(&self.keys, election, own, whole);
+        let answer = self.connection.call(method::TXN, request).await;
+        let snapshot = transaction::snapshot(&self.keys, election, answer)?;
+        self.watches.follow(election, snapshot.revision);
+        self.check_places(election, &snapshot);
+        Ok(Box::new(snapshot))
+    }
+
+    async fn write(&self, election: &str, identity: &Identity, action: &Action) -> Outcome {
+        let request = transaction::write(&self.keys, election, identity, action);
+        transaction::written(action, self.connection.call(method::TXN, request).await)
+    }
+
+    async fn revoke(&self, lease: LeaseId) -> std::result::Result<(), Failure> {
+        self.leases.revoke(lease).await
+    }
+
+    async fn watch(&self) -> std::result::Result<BoxStream<'static, QueueEvent>, Fault> {
+        self.watches.begin().await
+    }
+
+    async fn entry(&self, election: &str) -> std::result::Result<Entry, Fault> {
+        let (entry, read) = elections::entry(&self.connection, &self.keys, election).await?;
+        self.watches.follow(election, read);
+        Ok(entry)
+    }
+
+    async fn list(&self) -> std::result::Result<Vec<WatchEvent>, Fault> {
+        elections::list(&self.connection, &self.keys).await
+    }
+
+    async fn candidates(&self, election: Option<&str>) -> std::result::Result<Vec<CandidateInfo>, Fault> {
+        elections::candidates(&self.connection, &self.keys, election).await
+    }
+
+    async fn reconnect(&self) {
+        let limit = self.settings.connect_timeout;
+        for attempt in 1_usize.. {
+            self.connection.renew();
+            self.leases.leave_stream();
+            let usable = inspection::is_usable(&self.connection);
+            if tokio::time::timeout(limit, usable).await.unwrap_or(false) {
+                return;
+            }
+            if attempt % self.settings.hosts.len() == 0 {
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+
+    async fn close(&self) {
+        self.leases.give_up_shared().await;
+        self.leases.leave_stream();
+        self.connection.leave();
+    }
+}
+
+impl fmt::Debug for Etcd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Etcd").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// Never held across an await, nor while user code runs.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,185 @@
+//! Elections as observers and people see them: the first place is the leader.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use incumbent_core::queue::Operation;
+use incumbent_core::record::{Attempt, Claim, Entry, Kind, Stamp};
+use incumbent_core::store::Fault;
+use incumbent_core::{Incarnation, Revision, Token};
+
+use super::keys::{Keys, Range, companion_of, incarnation_of, name_of, place_of, revision, standing_for};
+use super::transaction::{fault, get, in_order, ranges};
+use super::wire::connection::{Connection, method};
+use super::wire::messages::{KeyValue, Operation as Op, TxnRequest, TxnResponse};
+use crate::store::{CandidateInfo, WatchEvent};
+
+/// The most operations of a transaction (`--max-txn-ops`).
+const OPERATIONS: usize = 128;
+
+/// The queues of some elections.
+struct Queues {
+    incarnation: Option<Incarnation>,
+    /// The places in the order of their creation, by election.
+    places: BTreeMap<String, Vec<KeyValue>>,
+    /// All companions, by election.
+    companions: BTreeMap<String, Vec<KeyValue>>,
+}
+
+/// The entry of one election, and the revision at which it was read.
+pub(super) async fn entry(
+    connection: &Connection,
+    keys: &Keys,
+    election: &str,
+) -> Result<(Entry, Revision), Fault> {
+    let places = keys.places(election);
+    let answer = read(
+        connection,
+        vec![get(keys.birth()), in_order(places, 1), in_order(keys.companions(election), 0)],
+    );
+    let answer = answer.await?;
+    let mut answers = ranges(&answer).map(|range| range.kvs.as_slice());
+    let mut next = || answers.next().unwrap_or_default();
+    let (birth, places, companions) = (next(), next(), next());
+    let incarnation = birth.first().and_then(incarnation_of);
+    let entry = entry_of(keys, election, incarnation, places, companions);
+    Ok((entry, revision(answer.header.unwrap_or_default().revision)))
+}
+
+/// The entries of all elections that have a place.
+pub(super) async fn list(connection: &Connection, keys: &Keys) -> Result<Vec<WatchEvent>, Fault> {
+    let queues = queues(connection, keys, None).await?;
+    let none = Vec::new();
+    let event = |(election, places): (&String, &Vec<KeyValue>)| {
+        let companions = queues.companions.get(election).unwrap_or(&none);
+        let entry = entry_of(keys, election, queues.incarnation, places, companions);
+        WatchEvent { key: election.clone(), entry }
+    };
+    Ok(queues.places.iter().filter(|(_, places)| !places.is_empty()).map(event).collect())
+}
+
+/// The candidates of all elections or of one, in the order of their queues.
+pub(super) async fn candidates(
+    connection: &Connection,
+    keys: &Keys,
+    election: Option<&str>,
+) -> Result<Vec<CandidateInfo>, Fault> {
+    let queues = queues(connection, keys, election).await?;
+    let mut candidates = Vec::new();
+    for (election, places) in &queues.places {
+        let companions = queues.companions.get(election).map(Vec::as_slice).unwrap_or_default();
+        for place in places {
+            let companion = companion_beside(keys, election, place, companions);
+            let read = companion.map(|kv| companion_of(kv, &keys.companions(election)));
+            candidates.push(CandidateInfo {
+                election: election.clone(),
+                name: place_of(place, &keys.places(election)).name,
+                nonce: read.and_then(|companion| companion.nonce),
+                standing_for: companion.map(standing_for).unwrap_or_default(),
+            });
+        }
+    }
+    Ok(candidates)
+}
+
+/// Reads the queues of all elections or of one.
+///
+/// Without a prefix, every key of the cluster could be a place: there, elections are those in which one of our candidates
+/// has a companion.
+async fn queues(connection: &Connection, keys: &Keys, election: Option<&str>) -> Result<Queues, Fault> {
+    let companions = election.map_or_else(|| keys.ours(), |election| keys.companions(election));
+    let places = election.map_or_else(|| keys.all(), |election| Some(keys.places(election)));
+    let mut asked = vec![get(keys.birth()), in_order(companions, 0)];
+    asked.extend(places.clone().map(|range| in_order(range, 0)));
+    let answer = read(connection, asked).await?;
+    let mut answers = ranges(&answer).map(|range| range.kvs.clone());
+    let mut next = || answers.next().unwrap_or_default();
+    let (birth, companions, found) = (next(), next(), next());
+    let mut queues = Queues {
+        incarnation: birth.first().and_then(incarnation_of),
+        places: BTreeMap::new(),
+        companions: BTreeMap::new(),
+    };
+    let ours = keys.ours();
+    for companion in companions {
+        let name = name_of(&companion, &ours);
+        if let Some((election, _)) = name.split_once('/') {
+            queues.companions.entry(election.to_owned()).or_default().push(companion);
+        }
+    }
+    match (election, places) {
+        (Some(election), _) => drop(queues.places.insert(election.to_owned(), found)),
+        (None, Some(_)) => {
+            // A place of any name counts in an election that has one of the usual form.
+            let elections: BTreeSet<_> = found
+                .iter()
+                .filter_map(|kv| keys.election_of(&kv.key).map(str::to_owned))
+                .chain(queues.companions.keys().cloned())
+                .collect();
+            let ranges: Vec<_> =
+                elections.into_iter().map(|election| (keys.places(&election), election)).collect();
+            for kv in found {
+                let of = |((begin, _), _): &&(Range, String)| kv.key.starts_with(begin);
+                if let Some((_, election)) = ranges.iter().find(of) {
+                    queues.places.entry(election.clone()).or_default().push(kv);
+                }
+            }
+        }
+        (None, None) => {
+            let elections: Vec<_> = queues.companions.keys().cloned().collect();
+            for some in elections.chunks(OPERATIONS) {
+                let asked = some.iter().map(|election| in_order(keys.places(election), 0)).collect();
+                let answer = read(connection, asked).await?;
+                for (election, range) in some.iter().zip(ranges(&answer)) {
+                    queues.places.insert(election.clone(), range.kvs.clone());
+                }
+            }
+        }
+    }
+    Ok(queues)
+}
+
+async fn read(connection: &Connection, success: Vec<Op>) -> Result<TxnResponse, Fault> {
+    let request = TxnRequest { success, ..Default::default() };
+    let answer = connection.call(method::TXN, request).await;
+    answer.map_err(|status| fault(Operation::Read, &status))
+}
+
+/// The companion that one transaction created together with a place.
+fn companion_beside<'a>(
+    keys: &Keys,
+    election: &str,
+    place: &KeyValue,
+    companions: &'a [KeyValue],
+) -> Option<&'a KeyValue> {
+    let name = name_of(place, &keys.places(election));
+    let range = keys.companions(election);
+    companions.iter().find(|companion| {
+        companion.create_revision == place.create_revision && name_of(companion, &range) == name
+    })
+}
+
+/// The leader, as observers understand one: the first place.
+fn entry_of(
+    keys: &Keys,
+    election: &str,
+    incarnation: Option<Incarnation>,
+    places: &[KeyValue],
+    companions: &[KeyValue],
+) -> Entry {
+    let Some(first) = places.first() else { return Entry::Vacant };
+    let created = revision(first.create_revision);
+    let mut entry = Entry::decode(created, Kind::Live, &first.value, []);
+    let companion = companion_beside(keys, election, first, companions);
+    if let (Entry::Live(record), Some(companion)) = (&mut entry, companion) {
+        let companion = companion_of(companion, &keys.companions(election));
+        record.stamp = companion.nonce.map(|nonce| Stamp { nonce, attempt: Attempt(0) });
+        record.lease = Some(companion.lease_time).filter(|lease| !lease.is_zero());
+        record.claim = incarnation.map(|incarnation| Claim {
+            token: Token { incarnation, sequence: created },
+            // No key says it: nothing is written when a term is won.
+            led_for: None,
+        });
+        record.metadata = companion.metadata;
+    }
+    entry
+}

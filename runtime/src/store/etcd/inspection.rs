@@ -1,0 +1,331 @@
+//! The servers behind the addresses, and the birth record.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use incumbent_core::queue::{Operation, Server};
+use incumbent_core::store::{Fault, FaultKind, StoreInfo};
+use incumbent_core::{Instant, Revision};
+use tonic::{Code, Status};
+
+use super::keys::{Keys, birth_value, incarnation_of, revision, was_never_used};
+use super::settings::EtcdSettings;
+use super::transaction::{absent, fault, get, put, ranges};
+use super::wire::connection::{Connection, method};
+use super::wire::messages::{
+    GrantRequest, GrantResponse, Header, KeyValue, Member, MembersRequest, MembersResponse, RangeRequest,
+    RangeResponse, RevokeRequest, RevokeResponse, StatusRequest, StatusResponse, TxnRequest, TxnResponse,
+};
+use crate::store::local;
+use crate::{Error, ErrorKind, Result};
+
+/// The oldest version with the calls that are used here.
+const OLDEST: (u32, u32, u32) = (3, 4, 0);
+/// The time limit of the questions that opening a store asks a member; one that lost its leader answers after 7 s.
+const OPENING_LIMIT: Duration = Duration::from_secs(5);
+/// The time limit for asking another member for its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(1);
+/// The shortest lease of a server with the default election timeout, where it cannot be asked for.
+const USUAL_SHORTEST: Duration = Duration::from_secs(2);
+
+/// Finds a member that can be used, beginning with the present one, and asks about the servers.
+///
+/// # Errors
+/// The first that is more than the lack of an answer, once every member was tried.
+pub(super) async fn find_member(
+    connection: &Connection,
+    settings: &EtcdSettings,
+    keys: &Keys,
+) -> Result<Server> {
+    let mut errors = Vec::new();
+    for _ in &settings.hosts {
+        if !errors.is_empty() {
+            connection.renew();
+        }
+        let member = connection.member().to_owned();
+        let error = match tokio::time::timeout(OPENING_LIMIT, look(connection, settings, keys)).await {
+            Ok(Ok(server)) => return Ok(server),
+            Ok(Err(error)) => error,
+            Err(_) => unavailable(format!("{member} does not answer within {OPENING_LIMIT:?}")),
+        };
+        errors.push(error);
+    }
+    match errors.iter().position(|error| error.kind() != ErrorKind::StoreUnavailable) {
+        Some(first) => Err(errors.swap_remove(first)),
+        None => {
+            let each: Vec<_> = errors.iter().map(Error::message).collect();
+            Err(unavailable(format!("no member of etcd can be used: {}", each.join("; "))))
+        }
+    }
+}
+
+/// Checks that the member can be used, and asks about the servers.
+async fn look(connection: &Connection, settings: &EtcdSettings, keys: &Keys) -> Result<Server> {
+    let member = connection.member().to_owned();
+    let refused = |status: Status| error_of(&member, settings, &status);
+    let status: StatusResponse = connection.call(method::STATUS, StatusRequest {}).await.map_err(refused)?;
+    let version = version(&status.version);
+    if version.is_some_and(|version| version < OLDEST) {
+        let message = format!("etcd at {member} is {}; elections need 3.4 or newer: upgrade", status.version);
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    }
+    if let Some(why) = unusable(&status) {
+        return Err(unavailable(format!("{member} {why}")));
+    }
+    // Not allowed for every user: then other members' versions are not known.
+    let members = connection.call::<_, MembersResponse>(method::MEMBERS, MembersRequest {}).await.ok();
+    if members.as_ref().is_some_and(is_of_a_proxy) {
+        let message = format!(
+            "{member} is a proxy of etcd, which answers keep-alives from its own memory; give the addresses of members"
+        );
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    }
+    // Linearised, and with the permission that every candidate needs.
+    let birth = RangeRequest { key: keys.birth(), ..Default::default() };
+    let _: RangeResponse = connection.call(method::RANGE, birth).await.map_err(refused)?;
+    let answered = status.header.unwrap_or_default().member_id;
+    let versions = match members {
+        Some(members) => versions(settings, &members.members, (answered, version)).await,
+        None => None,
+    };
+    Ok(Server { version: versions, shortest: shortest(connection).await })
+}
+
+/// Whether the member can be used at all; checked again whenever the member is changed.
+pub(super) async fn is_usable(connection: &Connection) -> bool {
+    match connection.call::<_, StatusResponse>(method::STATUS, StatusRequest {}).await {
+        Ok(status) => unusable(&status).is_none(),
+        // Another member would not take the credentials either.
+        Err(status) => !matches!(status.code(), Code::Unavailable | Code::Unknown | Code::DeadlineExceeded),
+    }
+}
+
+fn unusable(status: &StatusResponse) -> Option<&'static str> {
+    if status.is_learner {
+        return Some("is a learner, which serves no elections: give the addresses of voting members");
+    }
+    (status.leader == 0)
+        .then_some("has no leader: most members of its cluster are down, or cannot be reached by it")
+}
+
+/// A proxy that advertises an address lists itself, without the header that every member's answer has.
+fn is_of_a_proxy(answer: &MembersResponse) -> bool {
+    answer.header.is_none_or(|Header { cluster_id, .. }| cluster_id == 0)
+}
+
+/// The lowest version of any voting member; `None` where one does not answer.
+async fn versions(
+    settings: &EtcdSettings,
+    members: &[Member],
+    answered: (u64, Option<(u32, u32, u32)>),
+) -> Option<(u32, u32, u32)> {
+    let voting: Vec<_> = members.iter().filter(|member| !member.is_learner).collect();
+    let advertised = voting.iter().filter(|member| member.id != answered.0);
+    let advertised = advertised.flat_map(|member| &member.client_urls).filter_map(|url| {
+        let (scheme, host) = url.split_once("://")?;
+        // The password is not sent in the clear because a member asks for it.
+        ((scheme == "https") == settings.uses_tls()).then(|| host.to_owned())
+    });
+    let mut hosts: Vec<_> = match voting.len() {
+        0 | 1 => Vec::new(),
+        _ => settings.hosts.iter().cloned().chain(advertised).collect(),
+    };
+    hosts.sort_unstable();
+    hosts.dedup();
+    let asked = join_all(hosts.into_iter().map(|host| async {
+        let connection = Connection::new(EtcdSettings { hosts: vec![host], ..settings.clone() }).ok()?;
+        let ask = connection.call::<_, StatusResponse>(method::STATUS, StatusRequest {});
+        let status = tokio::time::timeout(VERSION_LIMIT, ask).await.ok()?.ok()?;
+        Some((status.header?.member_id, version(&status.version)))
+    }))
+    .await;
+    let known: Vec<_> = asked.into_iter().flatten().chain([answered]).collect();
+    let of =
+        |member: &&Member| known.iter().find(|(id, _)| *id == member.id).and_then(|(_, version)| *version);
+    let versions: Option<Vec<_>> = voting.iter().map(of).collect();
+    if versions.is_none() {
+        tracing::info!(
+            "not every member of etcd answers with its version, so a successor waits for a lease longer; give the \
+             addresses of all members"
+        );
+    }
+    versions?.into_iter().min()
+}
+
+/// A version like `3.7.3` or `3.6.0-rc.1`.
+fn version(text: &str) -> Option<(u32, u32, u32)> {
+    let mut numbers = text.splitn(3, '.').map(|part| {
+        let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+        part[..digits].parse().ok()
+    });
+    Some((numbers.next()??, numbers.next()??, numbers.next()??))
+}
+
+/// The shortest lease that the server grants, from the answer to a grant of one second.
+async fn shortest(connection: &Connection) -> Duration {
+    let request = GrantRequest { ttl: 1, id: 0 };
+    // A server that is full grants none.
+    let Ok(granted) = connection.call::<_, GrantResponse>(method::GRANT, request).await else {
+        return USUAL_SHORTEST;
+    };
+    // Otherwise it runs out.
+    let _ = connection.call::<_, RevokeResponse>(method::REVOKE, RevokeRequest { id: granted.id }).await;
+    u64::try_from(granted.ttl).map_or(USUAL_SHORTEST, Duration::from_secs)
+}
+
+/// What an inspection finds.
+pub(super) struct Inspected {
+    pub(super) info: StoreInfo,
+    /// The alarm of the cluster, if any.
+    pub(super) alarm: Option<Fault>,
+}
+
+/// Reads the birth record, and writes one where there is none.
+pub(super) async fn inspect(
+    connection: &Connection,
+    keys: &Keys,
+    asked_at: Instant,
+) -> std::result::Result<Inspected, Fault> {
+    let status = connection.call::<_, StatusResponse>(method::STATUS, StatusRequest {});
+    let read = RangeRequest { key: keys.birth(), ..Default::default() };
+    let read = connection.call::<_, RangeResponse>(method::RANGE, read);
+    let (status, read) = futures_util::join!(status, read);
+    let read = read.map_err(|status| fault(Operation::Read, &status))?;
+    let (birth, newest) = match read.kvs.into_iter().next() {
+        Some(birth) => (birth, revision(read.header.unwrap_or_default().revision)),
+        None => give_birth(connection, keys).await?,
+    };
+    let Some(incarnation) = incarnation_of(&birth) else {
+        let key = String::from_utf8_lossy(&birth.key).into_owned();
+        let detail = format!(
+            "the key {key:?} of etcd holds no birth record of incumbent; choose another prefix, or stop all candidates \
+             and delete the key"
+        );
+        return Err(Fault { kind: FaultKind::Broken, detail });
+    };
+    local::remember_incarnation(incarnation);
+    let info = StoreInfo {
+        asked_at,
+        incarnation,
+        age: None,
+        never_used: was_never_used(&birth),
+        max_age: None,
+        newest: Some(newest),
+    };
+    Ok(Inspected { info, alarm: status.ok().as_ref().and_then(alarm) })
+}
+
+/// Writes a birth record unless another has done so meanwhile, and returns the one that stands.
+async fn give_birth(
+    connection: &Connection,
+    keys: &Keys,
+) -> std::result::Result<(KeyValue, Revision), Fault> {
+    let key = keys.birth();
+    let value = birth_value(local::next_incarnation());
+    let request = TxnRequest {
+        compare: vec![absent(&key)],
+        success: vec![put(key.clone(), value, None), get(key.clone())],
+        failure: vec![get(key)],
+    };
+    let answer = connection.call::<_, TxnResponse>(method::TXN, request).await;
+    let answer = answer.map_err(|status| fault(Operation::Put, &status))?;
+    let newest = revision(answer.header.unwrap_or_default().revision);
+    let birth = ranges(&answer).flat_map(|range| &range.kvs).next().cloned();
+    let birth = birth.ok_or_else(|| Fault {
+        kind: FaultKind::Unreachable,
+        detail: "etcd: a birth record was written and is not there".into(),
+    })?;
+    if answer.succeeded {
+        tracing::debug!("etcd: a new birth record, by revision {}", newest.0);
+    }
+    Ok((birth, newest))
+}
+
+/// The state of a cluster that an operator has to end.
+fn alarm(status: &StatusResponse) -> Option<Fault> {
+    let has = |alarm: &str| status.errors.iter().any(|error| error.contains(alarm));
+    let remedy = if has("CORRUPT") {
+        "etcd has the alarm CORRUPT: stop the cluster and repair it"
+    } else if has("NOSPACE") {
+        "etcd has the alarm NOSPACE: leaders go on, new candidates wait; compact and defragment it, then disarm the alarm"
+    } else {
+        return None;
+    };
+    Some(Fault { kind: FaultKind::Broken, detail: remedy.into() })
+}
+
+/// The error of opening a store for the answer of a member, or for the lack of one.
+fn error_of(member: &str, settings: &EtcdSettings, status: &Status) -> Error {
+    let text = status.message();
+    let says = |part: &str| text.contains(part);
+    let (kind, message) = match status.code() {
+        Code::InvalidArgument if says("authentication failed") => (
+            ErrorKind::Authentication,
+            format!("etcd at {member} does not accept the user and the password: {text}; check them"),
+        ),
+        Code::InvalidArgument | Code::Unauthenticated if says("user name is empty") => (
+            ErrorKind::Authentication,
+            format!(
+                "etcd at {member} asks for a user; give user:password@ before the host, or a client certificate"
+            ),
+        ),
+        Code::Unauthenticated => {
+            (ErrorKind::Authentication, format!("etcd at {member} does not accept the credentials: {text}"))
+        }
+        Code::PermissionDenied => (
+            ErrorKind::PermissionDenied,
+            format!(
+                "etcd at {member} does not let this user read the elections' keys: {text}; `incumbent permissions` \
+                 prints the role that a candidate needs"
+            ),
+        ),
+        Code::Unimplemented => (
+            ErrorKind::Unsupported,
+            format!("the server at {member} does not have etcd's v3 API; elections need etcd 3.4 or newer"),
+        ),
+        Code::Unavailable if settings.uses_tls() && is_about_tls(text) => (
+            ErrorKind::Authentication,
+            format!(
+                "no TLS connection to etcd at {member}: {text}; check tls_ca, tls_cert and tls_key, and write etcd:// \
+                 for a server without TLS"
+            ),
+        ),
+        Code::Unavailable if !settings.uses_tls() && is_of_another_protocol(text) => (
+            ErrorKind::Authentication,
+            format!(
+                "the server at {member} does not answer in etcd's protocol: {text}; write etcds:// for one with TLS"
+            ),
+        ),
+        _ => (ErrorKind::StoreUnavailable, format!("{member}: {text}")),
+    };
+    Error::new(kind, message)
+}
+
+/// Whether a connection failed in its TLS handshake, by the words of rustls.
+fn is_about_tls(text: &str) -> bool {
+    ["certificate", "InvalidContentType", "corrupt message", "fatal alert", "handshake", "tls"]
+        .iter()
+        .any(|word| text.contains(word))
+}
+
+/// Whether a server took the connection and then answered with something else than HTTP/2.
+fn is_of_another_protocol(text: &str) -> bool {
+    ["frame", "FRAME", "protocol", "PROTOCOL", "http2"].iter().any(|word| text.contains(word))
+}
+
+fn unavailable(message: String) -> Error {
+    Error::new(ErrorKind::StoreUnavailable, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_with_and_without_a_suffix() {
+        assert_eq!(version("3.7.3"), Some((3, 7, 3)));
+        assert_eq!(version("3.6.0-rc.1"), Some((3, 6, 0)));
+        assert_eq!(version("not_decided"), None);
+        assert_eq!(version("3.7"), None);
+    }
+}

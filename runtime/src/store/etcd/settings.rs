@@ -1,0 +1,404 @@
+//! The settings for reaching an etcd cluster, and their URL.
+//!
+//! The `url` crate cannot parse a list of hosts, so the URL is split here. No message quotes a part that may hold a
+//! password.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
+
+use crate::store::credentials::{Secret, check_certificates, check_private_key, unusable};
+use crate::store::query::{Query, decode, is_word};
+use crate::{Error, ErrorKind, Result};
+
+/// The time limit for connecting to a member, with TLS; 2 s, as for NATS.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// The port of a host that names none: etcd's own default.
+const PORT: u16 = 2379;
+/// The form of a URL, as errors show it.
+const FORM: &str = "etcd://HOST:2379/PREFIX";
+
+/// The addresses of an etcd cluster, the prefix of its elections' keys, and the credentials for them.
+///
+/// Covers everything that an `etcd://` URL can express. It holds no open resources; the files that it names are read
+/// when a connection is made.
+///
+/// ```
+/// use std::time::Duration;
+/// use incumbent::store::EtcdSettings;
+///
+/// let settings = EtcdSettings::new("etcds://a:2379,b:2379")?
+///     .prefix("elections")
+///     .tls_ca("/etc/app/ca.pem")
+///     .user_and_password("app", "secret")
+///     .connect_timeout(Duration::from_secs(5));
+/// # Ok::<(), incumbent::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct EtcdSettings {
+    pub(super) prefix: String,
+    /// `host:port`.
+    pub(super) hosts: Vec<String>,
+    pub(super) user: Option<User>,
+    pub(super) connect_timeout: Duration,
+    pub(super) fail_fast: bool,
+    tls: bool,
+    ca: Option<PathBuf>,
+    certificate: Option<(PathBuf, PathBuf)>,
+}
+
+/// A user of etcd's role-based access control.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct User {
+    pub(super) name: String,
+    pub(super) password: Secret,
+}
+
+impl EtcdSettings {
+    /// One member, or several separated by commas, each `host` or `host:port`. The scheme `etcd://` or `etcds://` (with TLS)
+    /// and `user:password@` may stand before the first. Elections are found under no prefix: those that `etcdctl elect`
+    /// finds under the same name.
+    ///
+    /// # Errors
+    /// `InvalidUrl` for an invalid member.
+    pub fn new(hosts: &str) -> Result<Self> {
+        let (scheme, rest) = hosts.split_once("://").unwrap_or(("etcd", hosts));
+        Self::of_authority(scheme, rest)
+    }
+
+    /// Elections under a prefix by URL: `etcd://host:2379/PREFIX`. The scheme `etcds` encrypts; several hosts are separated
+    /// by commas; `user:password@` is percent-decoded. The parameters:
+    ///
+    /// | parameter | meaning |
+    /// |---|---|
+    /// | `tls_ca` | a file of certificates to trust instead of the system's |
+    /// | `tls_cert`, `tls_key` | the client's certificate and its key, as files |
+    /// | `connect_timeout` | the time limit for connecting to a member, for instance `5s` |
+    /// | `fail_fast` | `true`: fail at once where no member answers, instead of waiting for one |
+    ///
+    /// The keys of an election `jobs` are those under `PREFIX/jobs/`, or under `jobs/` without a prefix. For keys that
+    /// begin with a slash, write two: `etcd://host:2379//app`.
+    ///
+    /// # Errors
+    /// `InvalidUrl` for an unreadable part.
+    pub fn from_url(text: &str) -> Result<Self> {
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return Err(invalid(format!("an etcd store's URL reads {FORM}; \"://\" is missing")));
+        };
+        if rest.contains('#') {
+            return Err(invalid("an etcd store's URL has no part after #; write # as %23 in a password"));
+        }
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        if prefix.contains('@') {
+            return Err(invalid("the URL's password contains /; write it as %2F, and @ in a prefix as %40"));
+        }
+        let mut settings = Self::of_authority(scheme, authority)?.prefix(decode("etcd", prefix)?);
+        let mut query = Query::read("etcd", query)?;
+        if let Some(path) = query.text("tls_ca")? {
+            settings = settings.tls_ca(path);
+        }
+        settings = match (query.text("tls_cert")?, query.text("tls_key")?) {
+            (Some(certificate), Some(key)) => settings.tls_client_certificate(certificate, key),
+            (None, None) => settings,
+            (Some(_), None) => return Err(invalid("tls_cert needs tls_key, the file of its key")),
+            (None, Some(_)) => return Err(invalid("tls_key needs tls_cert, the file of its certificate")),
+        };
+        if let Some(timeout) = query.duration("connect_timeout")? {
+            settings = settings.connect_timeout(timeout);
+        }
+        if let Some(fail_fast) = query.flag("fail_fast")? {
+            settings = settings.fail_fast(fail_fast);
+        }
+        query.finish()?;
+        if scheme == "etcd" && settings.tls {
+            return Err(invalid("tls_ca, tls_cert and tls_key need TLS; write etcds:// instead of etcd://"));
+        }
+        Ok(settings)
+    }
+
+    /// Parses `[user:password@]host[:port],…`.
+    fn of_authority(scheme: &str, list: &str) -> Result<Self> {
+        let tls = match scheme {
+            "etcd" => false,
+            "etcds" => true,
+            _ if is_word(scheme) => {
+                return Err(invalid(format!(
+                    "{scheme:?} is not a scheme of etcd; use etcd, or etcds for TLS"
+                )));
+            }
+            _ => {
+                return Err(invalid(
+                    "the part before \"://\" is not a scheme of etcd; use etcd, or etcds for TLS, and write : as %3A \
+                     in a password",
+                ));
+            }
+        };
+        let (user, list) = match list.rsplit_once('@') {
+            Some((user, list)) => (Some(user), list),
+            None => (None, list),
+        };
+        let user = match user.map(|user| user.split_once(':')) {
+            None => None,
+            Some(Some((name, password))) if !name.is_empty() && !password.contains('@') => {
+                Some(User { name: decode("etcd", name)?, password: Secret::new(decode("etcd", password)?) })
+            }
+            Some(_) => {
+                return Err(invalid(
+                    "the credentials of the URL are not of the form user:password@, once and before the first host; \
+                     write @ as %40, and : in a name as %3A",
+                ));
+            }
+        };
+        let hosts: Result<Vec<_>> =
+            list.split(',').enumerate().map(|(index, host)| address(index + 1, host.trim())).collect();
+        Ok(Self {
+            prefix: String::new(),
+            hosts: hosts?,
+            user,
+            connect_timeout: CONNECT_TIMEOUT,
+            fail_fast: false,
+            tls,
+            ca: None,
+            certificate: None,
+        })
+    }
+
+    /// The prefix of the elections' keys. One that is not empty ends with a slash, which is added where it is missing.
+    #[must_use]
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        if !self.prefix.is_empty() && !self.prefix.ends_with('/') {
+            self.prefix.push('/');
+        }
+        self
+    }
+
+    /// Authenticates with a name and a password.
+    #[must_use]
+    pub fn user_and_password(mut self, name: impl Into<String>, password: impl Into<String>) -> Self {
+        self.user = Some(User { name: name.into(), password: Secret::new(password) });
+        self
+    }
+
+    /// Uses TLS, and trusts the certificates in this PEM file instead of the system's.
+    #[must_use]
+    pub fn tls_ca(mut self, path: impl Into<PathBuf>) -> Self {
+        (self.tls, self.ca) = (true, Some(path.into()));
+        self
+    }
+
+    /// Uses TLS with this client certificate; both files are PEM. A server with `--client-cert-auth` takes its common name
+    /// for the user where no other is given.
+    #[must_use]
+    pub fn tls_client_certificate(
+        mut self,
+        certificate: impl Into<PathBuf>,
+        key: impl Into<PathBuf>,
+    ) -> Self {
+        (self.tls, self.certificate) = (true, Some((certificate.into(), key.into())));
+        self
+    }
+
+    /// The time limit for connecting to a member, with TLS; 2 s by default.
+    #[must_use]
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Fails at once where no member answers, instead of waiting for one.
+    #[must_use]
+    pub fn fail_fast(mut self, fail_fast: bool) -> Self {
+        self.fail_fast = fail_fast;
+        self
+    }
+
+    /// The members for display, without credentials.
+    pub(super) fn hosts_shown(&self) -> String {
+        self.hosts.join(", ")
+    }
+
+    pub(super) fn uses_tls(&self) -> bool {
+        self.tls
+    }
+
+    /// Checks the settings and files before a connection is tried.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.connect_timeout.is_zero() {
+            return Err(Error::new(
+                ErrorKind::InvalidSetting,
+                "`connect_timeout` is 0 s; it must be longer than that, for instance 2s",
+            ));
+        }
+        if let Some(ca) = &self.ca {
+            check_certificates(ca, "tls_ca")?;
+        }
+        if let Some((certificate, key)) = &self.certificate {
+            check_certificates(certificate, "tls_cert")?;
+            check_private_key(key, "tls_key")?;
+        }
+        Ok(())
+    }
+
+    /// The endpoint of a member, by `host:port`. Reads the files for TLS.
+    pub(super) fn endpoint(&self, host: &str) -> Result<Endpoint> {
+        let scheme = if self.tls { "https" } else { "http" };
+        let endpoint = Endpoint::from_shared(format!("{scheme}://{host}"));
+        let endpoint =
+            endpoint.map_err(|_| invalid(format!("{host:?} is no address of a member of etcd")))?;
+        let endpoint = endpoint.connect_timeout(self.connect_timeout);
+        if !self.tls {
+            return Ok(endpoint);
+        }
+        let read = |path: &PathBuf, setting, what| fs::read(path).map_err(|_| unusable(path, setting, what));
+        let mut tls = ClientTlsConfig::new().timeout(self.connect_timeout);
+        tls = match &self.ca {
+            Some(ca) => tls.ca_certificate(Certificate::from_pem(read(ca, "tls_ca", "certificate")?)),
+            None => tls.with_native_roots(),
+        };
+        if let Some((certificate, key)) = &self.certificate {
+            let certificate = read(certificate, "tls_cert", "certificate")?;
+            tls = tls.identity(Identity::from_pem(certificate, read(key, "tls_key", "private key")?));
+        }
+        endpoint.tls_config(tls).map_err(|error| {
+            let message = "TLS cannot be set up: the files of tls_ca, tls_cert and tls_key do not fit each other, or \
+                           the system trusts no certificate; give tls_ca";
+            Error::new(ErrorKind::Authentication, message).caused_by(error)
+        })
+    }
+}
+
+/// A host of the list, with its port.
+fn address(position: usize, host: &str) -> Result<String> {
+    let broken = || invalid(format!("member {position} of the list is not of the form HOST:PORT"));
+    let plain = !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._:[]".contains(&b));
+    let uri: Uri = format!("http://{host}").parse().map_err(|_| broken())?;
+    let name = uri.host().filter(|name| plain && !name.is_empty()).ok_or_else(broken)?;
+    // A port that is no number is left in the authority and has no number.
+    let bare = host.strip_prefix(name).ok_or_else(broken)?;
+    match (bare, uri.port_u16()) {
+        ("", None) => Ok(format!("{host}:{PORT}")),
+        (_, Some(port)) if port > 0 => Ok(host.to_owned()),
+        _ => Err(broken()),
+    }
+}
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidUrl, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> String {
+        let error = EtcdSettings::from_url(text).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidUrl, "{text}: {error}");
+        error.message().to_owned()
+    }
+
+    #[test]
+    fn one_host_and_a_prefix_that_ends_with_a_slash() {
+        for (url, prefix) in [
+            ("etcd://localhost/prod", "prod/"),
+            ("etcd://localhost/prod/", "prod/"),
+            ("etcd://localhost/a/b%40c", "a/b@c/"),
+            ("etcd://localhost//prod", "/prod/"),
+            ("etcd://localhost/", ""),
+            ("etcd://localhost", ""),
+        ] {
+            let settings = EtcdSettings::from_url(url).unwrap();
+            assert_eq!(
+                (settings.prefix.as_str(), settings.hosts_shown().as_str()),
+                (prefix, "localhost:2379")
+            );
+            assert!(!settings.uses_tls());
+        }
+    }
+
+    #[test]
+    fn several_hosts_share_the_scheme_and_the_user() {
+        let settings = EtcdSettings::from_url("etcds://ada:p%40ss%2C@a:1,b,[::1]:3,[::1]/x").unwrap();
+        assert_eq!(settings.hosts_shown(), "a:1, b:2379, [::1]:3, [::1]:2379");
+        let user = User { name: "ada".into(), password: Secret::new("p@ss,") };
+        assert_eq!(settings.user, Some(user));
+        assert!(settings.uses_tls());
+    }
+
+    #[test]
+    fn every_parameter_is_taken() {
+        let url =
+            "etcds://a/x?tls_ca=/ca%20dir/ca.pem&tls_cert=c&tls_key=k&connect_timeout=1500ms&fail_fast=true";
+        let settings = EtcdSettings::from_url(url).unwrap();
+        assert_eq!(settings.ca, Some("/ca dir/ca.pem".into()));
+        assert_eq!(settings.certificate, Some(("c".into(), "k".into())));
+        assert_eq!(settings.connect_timeout, Duration::from_millis(1500));
+        assert!(settings.fail_fast);
+    }
+
+    #[test]
+    fn malformed_urls_say_what_is_wrong() {
+        for (url, why) in [
+            ("etcd:a/b", "\"://\" is missing"),
+            ("http://a/b", "\"http\" is not a scheme"),
+            ("etcd://", "member 1 of the list"),
+            ("etcd:///b", "member 1 of the list"),
+            ("etcd://a:port/b", "member 1 of the list"),
+            ("etcd://a:0/b", "member 1 of the list"),
+            ("etcd://a:99999/b", "member 1 of the list"),
+            ("etcd://a:/b", "member 1 of the list"),
+            ("etcd://a:1,/b", "member 2 of the list"),
+            ("etcd://a:1,b c/b", "member 2 of the list"),
+            ("etcd://:2379/b", "member 1 of the list"),
+            ("etcd://a/b#c", "no part after #"),
+            ("etcd://u:x/y@a/b", "password contains /"),
+            ("etcd://u@a/b", "user:password@"),
+            ("etcd://:x@a/b", "user:password@"),
+            ("etcd://u:x@a,v:y@b/b", "user:password@"),
+            ("etcd://u:%FF@a/b", "is not UTF-8"),
+            ("etcd://a/%FF", "is not UTF-8"),
+            ("etcds://a/b?tls_ca=", "tls_ca is empty"),
+            ("etcds://a/b?tls_ca=x&tls_ca=y", "gives tls_ca twice"),
+            ("etcds://a/b?tls_cert=x", "needs tls_key"),
+            ("etcds://a/b?tls_key=x", "needs tls_cert"),
+            ("etcd://a/b?tls_ca=x", "write etcds://"),
+            ("etcd://a/b?connect_timeout=2", "connect_timeout=2"),
+            ("etcd://a/b?fail_fast=yes", "write true or false"),
+            ("etcd://a/b?prefix=x", "known are tls_ca, tls_cert, tls_key, connect_timeout, fail_fast"),
+        ] {
+            let message = message(url);
+            assert!(message.contains(why), "{url}: {message}");
+        }
+    }
+
+    #[test]
+    fn no_message_and_no_debug_output_shows_a_password() {
+        for url in [
+            "etcd://u:hunter2/@a/b",
+            "etcd://u:hunter2",
+            "etcd://u:hunter2/b",
+            "etcd://u:hunter2@/b",
+            "etcd://u:hunter2@a:x/b",
+            "etcd://u:1/b?hunter2@a/b",
+            "etcd://u:1@a/b?hunter2@&hunter2@a/b",
+            "u:hunter2@a/b://",
+        ] {
+            let error = EtcdSettings::from_url(url).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("hunter2"), "{url}: {error:?}");
+        }
+        let settings = EtcdSettings::from_url("etcd://ada:hunter2@a/b").unwrap();
+        assert!(!format!("{settings:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn files_that_cannot_be_read_are_named_with_their_setting() {
+        let missing = EtcdSettings::new("a").unwrap().tls_ca("/nowhere/ca.pem").check().unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::Authentication);
+        assert!(missing.message().contains("/nowhere/ca.pem that `tls_ca` names"), "{missing}");
+        let zero = EtcdSettings::new("a").unwrap().connect_timeout(Duration::ZERO).check().unwrap_err();
+        assert_eq!(zero.kind(), ErrorKind::InvalidSetting);
+    }
+}
