@@ -11,7 +11,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use tempfile::TempDir;
 
 use crate::actor::{TIME_LIMIT, next_leader};
-use crate::bench::{BUSY, KEY, LONG, PREFIX, STEADY, join, now};
+use crate::bench::{BUSY, KEY, LONG, PREFIX, STEADY, declare_new, join, now};
 use crate::probe::Probe;
 
 /// Runs `etcdctl` as the root user.
@@ -22,6 +22,7 @@ fn root(server: &EtcdServer, arguments: &[&str]) -> String {
 /// A server that asks its users for a name and a password, and the URL for a user that may read and write elections.
 fn guarded(options: Options) -> (EtcdServer, String) {
     let server = EtcdServer::start(options);
+    declare_new(&server);
     for arguments in [
         &["user", "add", "root:root"][..],
         &["user", "grant-role", "root", "root"],
@@ -141,12 +142,11 @@ async fn candidates_with_certificates_hand_over_on_a_server_that_wants_them() {
         "--client-cert-auth".to_string(),
     ]);
     let server = EtcdServer::start(options);
-    let trusting = format!("etcds://{}/{PREFIX}?tls_ca={}", server.address(), certificates.shown("ca.pem"));
-    let url = format!(
-        "{trusting}&tls_cert={}&tls_key={}",
-        certificates.shown("client.pem"),
-        certificates.shown("client.key")
-    );
+    let [ca, certificate, key] = ["ca.pem", "client.pem", "client.key"].map(|file| certificates.shown(file));
+    let trusting = format!("etcds://{}/{PREFIX}?tls_ca={ca}", server.address());
+    let url = format!("{trusting}&tls_cert={certificate}&tls_key={key}");
+    let secured = ["--cacert", &ca, "--cert", &certificate, "--key", &key];
+    server.ctl(&[&secured[..], &["put", "prod/.incumbent", "1 new"]].concat());
     let a = join(&url, "a", LONG).await;
     a.won(1).await;
     let b = join(&url, "b", LONG).await;

@@ -102,7 +102,7 @@ fn write_and_compact(bench: &Bench) {
     for number in 0..10 {
         bench.server.ctl(&["put", "elsewhere", &number.to_string()]);
     }
-    bench.server.ctl(&["compact", &revision(&bench.server).to_string()]);
+    bench.server.ctl(&["compact", &bench.server.revision().to_string()]);
 }
 
 /// The store is full (NOSPACE alarm): the leader goes on and can release, the next in the queue leads, new candidates are
@@ -132,7 +132,7 @@ async fn in_a_full_store_leaders_go_on_and_release_and_new_candidates_wait() {
     bench.await_queue(&["b"]);
 
     bench.server.ctl(&["del", "--prefix", "fill/"]);
-    bench.server.ctl(&["compact", &revision(&bench.server).to_string()]);
+    bench.server.ctl(&["compact", &bench.server.revision().to_string()]);
     bench.server.ctl(&["defrag"]);
     bench.server.ctl(&["alarm", "disarm"]);
     bench.await_queue(&["b", "c"]);

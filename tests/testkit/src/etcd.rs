@@ -215,6 +215,30 @@ impl EtcdServer {
         Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr)))
     }
 
+    /// The revision of its store.
+    ///
+    /// # Panics
+    /// When it does not answer.
+    #[track_caller]
+    pub fn revision(&self) -> u64 {
+        let answer = self.ctl(&["get", "nothing", "--write-out", "json"]);
+        let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+        answer["header"]["revision"].as_u64().unwrap_or_else(|| panic!("no revision: {answer}"))
+    }
+
+    /// The sum of one of its counters over the calls of a gRPC method, whatever their outcome.
+    ///
+    /// # Panics
+    /// When it does not answer.
+    #[track_caller]
+    pub fn metric(&self, counter: &str, method: &str) -> u64 {
+        let text = self.http("metrics").unwrap_or_else(|| panic!("etcd {} shows no metrics", self.name));
+        let method = format!("grpc_method=\"{method}\"");
+        let of_it = |line: &&str| line.strip_prefix(counter).is_some_and(|rest| rest.contains(&method));
+        let value = |line: &str| line.rsplit(' ').next()?.parse::<f64>().ok();
+        text.lines().filter(of_it).filter_map(value).sum::<f64>() as u64
+    }
+
     /// The end of its log.
     pub fn log_tail(&self) -> String {
         let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
@@ -264,13 +288,17 @@ impl EtcdServer {
 
     /// Whether it serves, and knows a leader.
     pub fn is_healthy(&self) -> bool {
+        let health: Option<Value> = self.http("health").and_then(|text| serde_json::from_str(&text).ok());
+        health.is_some_and(|health| health["health"] == "true")
+    }
+
+    /// A page on its port for metrics.
+    fn http(&self, page: &str) -> Option<String> {
         let agent =
             ureq::Agent::config_builder().proxy(None).timeout_global(Some(Duration::from_secs(2))).build();
-        let url = format!("http://127.0.0.1:{}/health", self.metrics.number());
-        let answer = agent.new_agent().get(url).call().ok();
-        let text = answer.and_then(|mut answer| answer.body_mut().read_to_string().ok());
-        let health: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
-        health.is_some_and(|health| health["health"] == "true")
+        let url = format!("http://127.0.0.1:{}/{page}", self.metrics.number());
+        let mut answer = agent.new_agent().get(url).call().ok()?;
+        answer.body_mut().read_to_string().ok()
     }
 }
 

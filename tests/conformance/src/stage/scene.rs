@@ -71,7 +71,12 @@ impl Scene {
                 Store::Nats { bucket, lines: lines(server, connections) }
             }
             (StoreKind::Etcd, Some(server)) => {
-                Store::Etcd { prefix: format!("scene-{number}"), lines: lines(server, connections) }
+                let prefix = format!("scene-{number}");
+                if let Server::Etcd(server) = server {
+                    // The birth record of a prefix that was never used.
+                    server.try_ctl(&["put", &format!("{prefix}/.incumbent"), "1 new"])?;
+                }
+                Store::Etcd { prefix, lines: lines(server, connections) }
             }
         };
         Ok(Self { store, lease })
