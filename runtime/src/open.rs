@@ -331,6 +331,10 @@ impl StoreBuilder {
                     None => settings,
                 }))
             }
+            #[cfg(feature = "etcd")]
+            StoreSettings::Etcd(settings) if self.fail_fast => {
+                StoreSettings::Etcd(Box::new(settings.fail_fast(true)))
+            }
             settings => settings,
         };
         let Self { clock, fail_fast, write_listener, .. } = self;

@@ -79,11 +79,16 @@ impl Campaign {
         self.is_another(birth, revision, true);
     }
 
+    /// Whether the candidate stays out. A store without a birth record gives no tokens before it has one.
+    fn is_barred(&self) -> bool {
+        !self.unborn && self.store.is_barred()
+    }
+
     pub(super) fn is_another(&mut self, incarnation: Option<Incarnation>, revision: Revision, is_news: bool) {
         self.store.reset(incarnation, revision, self.now);
         self.lose(Reason::StoreReset);
         if is_news {
-            self.reported.barred = self.store.is_barred();
+            self.reported.barred = self.is_barred();
             self.report_reset();
         }
     }
@@ -95,8 +100,9 @@ impl Campaign {
     }
 
     pub(super) fn report_reset(&mut self) {
-        let (seen, next) = (self.store.largest_token(), Some(self.store.next_token()));
-        let barred = self.store.is_barred();
+        let seen = self.store.largest_token();
+        let next = (!self.unborn).then(|| self.store.next_token());
+        let barred = self.is_barred();
         self.report(Event::Warning(Warning::StoreReset { seen, next, barred }));
     }
 

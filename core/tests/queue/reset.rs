@@ -50,7 +50,10 @@ fn a_birth_record_that_is_gone_is_written_by_an_inspection_before_the_candidate_
     bench.next();
     bench.prove(born(None));
     bench.give(Input::Reconnected);
-    bench.prove(born(None));
+    assert_eq!(
+        bench.prove(born(None)),
+        ["lost 10 STORE_RESET", "leave 2 A1@10", "warning StoreReset", "state RELEASING"]
+    );
     bench.removed(2);
     assert_eq!(bench.revoked(1), ["inspect", "state WAITING"]);
     let info = incumbent_core::store::StoreInfo {

@@ -41,7 +41,7 @@ impl Part {
     fn of_binary(id: &str) -> Option<Self> {
         let (package, binary) = id.split_once("::").unwrap_or((id, ""));
         Some(match package {
-            _ if binary.starts_with("etcd_") => Self::Etcd,
+            _ if binary == "etcd" || binary.starts_with("etcd_") => Self::Etcd,
             _ if binary.starts_with("interop_") => Self::Interop,
             "incumbent-core" => Self::Core,
             "incumbent-sim" | "incumbent-mutants" => Self::Sim,
@@ -280,7 +280,8 @@ mod tests {
             ("incumbent", Some(Part::Runtime)),
             ("incumbent::store_contract", Some(Part::Runtime)),
             ("incumbent::nats_faults", Some(Part::Nats)),
-            ("incumbent::etcd_store", Some(Part::Etcd)),
+            ("incumbent::etcd", Some(Part::Etcd)),
+            ("incumbent::etcd_scenarios", Some(Part::Etcd)),
             ("incumbent-testkit::etcd_servers", Some(Part::Etcd)),
             ("incumbent-ffi::fork", Some(Part::Runtime)),
             ("incumbent-testkit::nats_server", Some(Part::Runtime)),

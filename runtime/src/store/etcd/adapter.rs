@@ -51,8 +51,8 @@ impl Etcd {
     /// with `fail_fast`.
     pub(crate) async fn open(settings: &EtcdSettings, clock: &Clock) -> Result<Self> {
         settings.check()?;
-        let keys = Keys::new(settings.prefix.clone());
-        let connection = Arc::new(Connection::new(settings.clone())?);
+        let keys = settings.keys();
+        let connection = Arc::new(settings.connect()?);
         let mut failing = false;
         let server = loop {
             let error = match inspection::find_member(&connection, settings, &keys).await {
@@ -64,7 +64,7 @@ impl Etcd {
             }
             // One line for each outage, not for each attempt.
             if !std::mem::replace(&mut failing, true) {
-                tracing::warn!("etcd at {} is tried again: {error}", settings.hosts_shown());
+                tracing::warn!("etcd at {} is tried again: {error}", settings.servers_shown());
             }
             tokio::time::sleep(PAUSE).await;
             connection.renew();

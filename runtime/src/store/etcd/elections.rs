@@ -86,8 +86,11 @@ pub(super) async fn candidates(
 /// Without a prefix, every key of the cluster could be a place: there, elections are those in which one of our candidates
 /// has a companion.
 async fn queues(connection: &Connection, keys: &Keys, election: Option<&str>) -> Result<Queues, Fault> {
-    let companions = election.map_or_else(|| keys.ours(), |election| keys.companions(election));
-    let places = election.map_or_else(|| keys.all(), |election| Some(keys.places(election)));
+    let companions = election.map_or_else(|| keys.watched(), |election| keys.companions(election));
+    let places = match election {
+        Some(election) => Some(keys.places(election)),
+        None => keys.have_a_prefix().then(|| keys.all()),
+    };
     let mut asked = vec![get(keys.birth()), in_order(companions, 0)];
     asked.extend(places.clone().map(|range| in_order(range, 0)));
     let answer = read(connection, asked).await?;
@@ -99,7 +102,7 @@ async fn queues(connection: &Connection, keys: &Keys, election: Option<&str>) ->
         places: BTreeMap::new(),
         companions: BTreeMap::new(),
     };
-    let ours = keys.ours();
+    let ours = keys.watched();
     for companion in companions {
         let name = name_of(&companion, &ours);
         if let Some((election, _)) = name.split_once('/') {

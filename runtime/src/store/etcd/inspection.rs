@@ -8,13 +8,14 @@ use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use incumbent_core::{Instant, Revision};
 use tonic::{Code, Status};
 
-use super::keys::{Keys, birth_value, incarnation_of, revision, was_never_used};
+use super::keys::{Keys, birth_of, birth_value, revision};
 use super::settings::EtcdSettings;
 use super::transaction::{absent, fault, get, put, ranges};
 use super::wire::connection::{Connection, method};
 use super::wire::messages::{
-    GrantRequest, GrantResponse, Header, KeyValue, Member, MembersRequest, MembersResponse, RangeRequest,
-    RangeResponse, RevokeRequest, RevokeResponse, StatusRequest, StatusResponse, TxnRequest, TxnResponse,
+    ClusterMember, GrantRequest, GrantResponse, Header, KeyValue, MemberListRequest, MemberListResponse,
+    RangeRequest, RangeResponse, RevokeRequest, RevokeResponse, StatusRequest, StatusResponse, TxnRequest,
+    TxnResponse,
 };
 use crate::store::local;
 use crate::{Error, ErrorKind, Result};
@@ -73,7 +74,7 @@ async fn look(connection: &Connection, settings: &EtcdSettings, keys: &Keys) -> 
         return Err(unavailable(format!("{member} {why}")));
     }
     // Not allowed for every user: then other members' versions are not known.
-    let members = connection.call::<_, MembersResponse>(method::MEMBERS, MembersRequest {}).await.ok();
+    let members = connection.call::<_, MemberListResponse>(method::MEMBERS, MemberListRequest {}).await.ok();
     if members.as_ref().is_some_and(is_of_a_proxy) {
         let message = format!(
             "{member} is a proxy of etcd, which answers keep-alives from its own memory; give the addresses of members"
@@ -109,14 +110,14 @@ fn unusable(status: &StatusResponse) -> Option<&'static str> {
 }
 
 /// A proxy that advertises an address lists itself, without the header that every member's answer has.
-fn is_of_a_proxy(answer: &MembersResponse) -> bool {
+fn is_of_a_proxy(answer: &MemberListResponse) -> bool {
     answer.header.is_none_or(|Header { cluster_id, .. }| cluster_id == 0)
 }
 
 /// The lowest version of any voting member; `None` where one does not answer.
 async fn versions(
     settings: &EtcdSettings,
-    members: &[Member],
+    members: &[ClusterMember],
     answered: (u64, Option<(u32, u32, u32)>),
 ) -> Option<(u32, u32, u32)> {
     let voting: Vec<_> = members.iter().filter(|member| !member.is_learner).collect();
@@ -132,16 +133,17 @@ async fn versions(
     };
     hosts.sort_unstable();
     hosts.dedup();
-    let asked = join_all(hosts.into_iter().map(|host| async {
-        let connection = Connection::new(EtcdSettings { hosts: vec![host], ..settings.clone() }).ok()?;
+    let connections = settings.connect_to(hosts).ok()?;
+    let asked = join_all(connections.iter().map(|(_, connection)| async {
         let ask = connection.call::<_, StatusResponse>(method::STATUS, StatusRequest {});
         let status = tokio::time::timeout(VERSION_LIMIT, ask).await.ok()?.ok()?;
         Some((status.header?.member_id, version(&status.version)))
     }))
     .await;
     let known: Vec<_> = asked.into_iter().flatten().chain([answered]).collect();
-    let of =
-        |member: &&Member| known.iter().find(|(id, _)| *id == member.id).and_then(|(_, version)| *version);
+    let of = |member: &&ClusterMember| {
+        known.iter().find(|(id, _)| *id == member.id).and_then(|(_, version)| *version)
+    };
     let versions: Option<Vec<_>> = voting.iter().map(of).collect();
     if versions.is_none() {
         tracing::info!(
@@ -153,7 +155,7 @@ async fn versions(
 }
 
 /// A version like `3.7.3` or `3.6.0-rc.1`.
-fn version(text: &str) -> Option<(u32, u32, u32)> {
+pub(super) fn version(text: &str) -> Option<(u32, u32, u32)> {
     let mut numbers = text.splitn(3, '.').map(|part| {
         let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
         part[..digits].parse().ok()
@@ -195,7 +197,7 @@ pub(super) async fn inspect(
         Some(birth) => (birth, revision(read.header.unwrap_or_default().revision)),
         None => give_birth(connection, keys).await?,
     };
-    let Some(incarnation) = incarnation_of(&birth) else {
+    let Some((incarnation, never_used)) = birth_of(&birth) else {
         let key = String::from_utf8_lossy(&birth.key).into_owned();
         let detail = format!(
             "the key {key:?} of etcd holds no birth record of incumbent; choose another prefix, or stop all candidates \
@@ -204,14 +206,8 @@ pub(super) async fn inspect(
         return Err(Fault { kind: FaultKind::Broken, detail });
     };
     local::remember_incarnation(incarnation);
-    let info = StoreInfo {
-        asked_at,
-        incarnation,
-        age: None,
-        never_used: was_never_used(&birth),
-        max_age: None,
-        newest: Some(newest),
-    };
+    let info =
+        StoreInfo { asked_at, incarnation, age: None, never_used, max_age: None, newest: Some(newest) };
     Ok(Inspected { info, alarm: status.ok().as_ref().and_then(alarm) })
 }
 
@@ -221,7 +217,7 @@ async fn give_birth(
     keys: &Keys,
 ) -> std::result::Result<(KeyValue, Revision), Fault> {
     let key = keys.birth();
-    let value = birth_value(local::next_incarnation());
+    let value = birth_value(local::next_incarnation(), false);
     let request = TxnRequest {
         compare: vec![absent(&key)],
         success: vec![put(key.clone(), value, None), get(key.clone())],
@@ -255,7 +251,7 @@ fn alarm(status: &StatusResponse) -> Option<Fault> {
 }
 
 /// The error of opening a store for the answer of a member, or for the lack of one.
-fn error_of(member: &str, settings: &EtcdSettings, status: &Status) -> Error {
+pub(super) fn error_of(member: &str, settings: &EtcdSettings, status: &Status) -> Error {
     let text = status.message();
     let says = |part: &str| text.contains(part);
     let (kind, message) = match status.code() {

@@ -53,6 +53,19 @@ impl Keys {
         format!("{}{OURS}", self.prefix).into_bytes()
     }
 
+    /// All keys under the prefix; every key of the cluster where it is empty.
+    pub(super) fn all(&self) -> Range {
+        match self.prefix.as_str() {
+            "" => (vec![0], vec![0]),
+            prefix => range(prefix.to_owned()),
+        }
+    }
+
+    /// The birth record and what lies beside it.
+    pub(super) fn ours(&self) -> Range {
+        range(format!("{}{OURS}", self.prefix))
+    }
+
     pub(super) fn place(&self, election: &str, lease: LeaseId) -> Vec<u8> {
         format!("{}{election}/{lease}", self.prefix).into_bytes()
     }
@@ -61,35 +74,33 @@ impl Keys {
         format!("{}{OURS}/{election}/{lease}", self.prefix).into_bytes()
     }
 
+    /// An operator's request, by its reserved key.
+    pub(super) fn request(&self, reserved: &str) -> Vec<u8> {
+        format!("{}{OURS}/{reserved}", self.prefix).into_bytes()
+    }
+
     /// All places of an election.
     pub(super) fn places(&self, election: &str) -> Range {
-        between(format!("{}{election}/", self.prefix).into_bytes())
+        range(format!("{}{election}/", self.prefix))
     }
 
     /// All companions of an election.
     pub(super) fn companions(&self, election: &str) -> Range {
-        between(format!("{}{OURS}/{election}/", self.prefix).into_bytes())
-    }
-
-    /// The key of an operator's request, by its [reserved name](crate::store::request). It stands beside the companions, and
-    /// is none of them: their names have a slash.
-    pub(super) fn request(&self, name: &str) -> Vec<u8> {
-        format!("{}{OURS}/{name}", self.prefix).into_bytes()
+        range(format!("{}{OURS}/{election}/", self.prefix))
     }
 
     /// All operator's requests.
     pub(super) fn requests(&self) -> Range {
-        between(self.request(request::RESERVED))
+        range(format!("{}{OURS}/{}", self.prefix, request::RESERVED))
     }
 
-    /// All companions and operator's requests.
-    pub(super) fn ours(&self) -> Range {
-        between(format!("{}{OURS}/", self.prefix).into_bytes())
+    /// All companions and operator's requests, without the birth record.
+    pub(super) fn watched(&self) -> Range {
+        range(format!("{}{OURS}/", self.prefix))
     }
 
-    /// All keys under the prefix; `None` without one, where that is every key of the cluster.
-    pub(super) fn all(&self) -> Option<Range> {
-        (!self.prefix.is_empty()).then(|| between(self.prefix.clone().into_bytes()))
+    pub(super) fn have_a_prefix(&self) -> bool {
+        !self.prefix.is_empty()
     }
 
     /// The election whose place a key may be, of those under the prefix: Go's clients end a place's name with its lease.
@@ -101,9 +112,11 @@ impl Keys {
     }
 }
 
-/// All keys that begin with `begin`, which ends with a character of ASCII.
-fn between(begin: Vec<u8>) -> Range {
+/// All keys that begin with a text that is not empty.
+fn range(begin: String) -> Range {
+    let begin = begin.into_bytes();
     let mut end = begin.clone();
+    // No byte of a text is 255.
     if let Some(last) = end.last_mut() {
         *last += 1;
     }
@@ -183,23 +196,31 @@ pub(super) fn standing_for(kv: &KeyValue) -> Duration {
     since.and_then(|since| SystemTime::now().duration_since(since).ok()).unwrap_or_default()
 }
 
-/// What follows the incarnation in the birth record of a store whose prefix was never used before, as an operator states.
-const NEVER_USED: &str = " new";
+/// The word in a birth record by which an operator states that the prefix was never used before.
+const NEVER_USED: &str = "never-used";
 
 /// The value of a new birth record.
-pub(super) fn birth_value(incarnation: Incarnation) -> Vec<u8> {
-    incarnation.0.to_string().into_bytes()
+pub(super) fn birth_value(incarnation: Incarnation, never_used: bool) -> Vec<u8> {
+    match never_used {
+        true => format!("{} {NEVER_USED}", incarnation.0).into_bytes(),
+        false => incarnation.0.to_string().into_bytes(),
+    }
 }
 
-/// The incarnation in a birth record; `None` for a value that this crate did not write.
-pub(super) fn incarnation_of(kv: &KeyValue) -> Option<Incarnation> {
+/// The incarnation in a birth record, and whether the prefix was never used before; `None` for a value that this crate did
+/// not write.
+pub(super) fn birth_of(kv: &KeyValue) -> Option<(Incarnation, bool)> {
     let text = std::str::from_utf8(&kv.value).ok()?;
-    text.strip_suffix(NEVER_USED).unwrap_or(text).parse().ok().map(Incarnation)
+    let (number, never_used) = match text.split_once(' ') {
+        None => (text, false),
+        Some((number, word)) => (number, word == NEVER_USED),
+    };
+    Some((Incarnation(number.parse().ok()?), never_used))
 }
 
-/// Whether an operator stated, in the birth record, that the prefix was never used before.
-pub(super) fn was_never_used(kv: &KeyValue) -> bool {
-    kv.value.ends_with(NEVER_USED.as_bytes())
+/// The incarnation in a birth record.
+pub(super) fn incarnation_of(kv: &KeyValue) -> Option<Incarnation> {
+    birth_of(kv).map(|(incarnation, _)| incarnation)
 }
 
 /// A revision as etcd counts it: from 1, so never below zero.
@@ -224,6 +245,16 @@ mod tests {
         assert_eq!(keys.companion("jobs", lease), b"prod/.incumbent/jobs/694d71ddd4a2c9cb");
         assert_eq!(keys.birth(), b"prod/.incumbent");
         assert_eq!(keys.places("jobs"), (b"prod/jobs/".to_vec(), b"prod/jobs0".to_vec()));
+    }
+
+    #[test]
+    fn a_birth_record_is_a_number_and_perhaps_the_statement_that_the_prefix_is_new() {
+        let read = |value: &[u8]| birth_of(&KeyValue { value: value.to_vec(), ..KeyValue::default() });
+        for never_used in [false, true] {
+            assert_eq!(read(&birth_value(Incarnation(42), never_used)), Some((Incarnation(42), never_used)));
+        }
+        assert_eq!(read(b"42 later words"), Some((Incarnation(42), false)));
+        assert_eq!(read(b"x"), None);
     }
 
     #[test]

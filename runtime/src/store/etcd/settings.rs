@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
 
+use super::keys::Keys;
+use super::wire::connection::Connection;
 use crate::store::credentials::{Secret, check_certificates, check_private_key, unusable};
 use crate::store::query::{Query, decode, is_word};
 use crate::{Error, ErrorKind, Result};
@@ -44,9 +46,9 @@ pub struct EtcdSettings {
     pub(super) user: Option<User>,
     pub(super) connect_timeout: Duration,
     pub(super) fail_fast: bool,
-    tls: bool,
-    ca: Option<PathBuf>,
-    certificate: Option<(PathBuf, PathBuf)>,
+    pub(super) tls: bool,
+    pub(super) ca: Option<PathBuf>,
+    pub(super) certificate: Option<(PathBuf, PathBuf)>,
 }
 
 /// A user of etcd's role-based access control.
@@ -216,9 +218,29 @@ impl EtcdSettings {
         self
     }
 
+    /// The name of the user, where there is one.
+    pub fn user_name(&self) -> Option<&str> {
+        self.user.as_ref().map(|user| user.name.as_str())
+    }
+
     /// The members for display, without credentials.
-    pub(super) fn hosts_shown(&self) -> String {
+    pub(super) fn servers_shown(&self) -> String {
         self.hosts.join(", ")
+    }
+
+    pub(super) fn keys(&self) -> Keys {
+        Keys::new(self.prefix.clone())
+    }
+
+    /// A connection to one member at a time, the first one at first.
+    pub(super) fn connect(&self) -> Result<Connection> {
+        Connection::new(self.clone())
+    }
+
+    /// A connection to each of these hosts, with the same credentials.
+    pub(super) fn connect_to(&self, hosts: Vec<String>) -> Result<Vec<(String, Connection)>> {
+        let alone = |host: String| Self { hosts: vec![host], ..self.clone() };
+        hosts.into_iter().map(|host| Ok((host.clone(), alone(host).connect()?))).collect()
     }
 
     pub(super) fn uses_tls(&self) -> bool {
@@ -312,7 +334,7 @@ mod tests {
         ] {
             let settings = EtcdSettings::from_url(url).unwrap();
             assert_eq!(
-                (settings.prefix.as_str(), settings.hosts_shown().as_str()),
+                (settings.prefix.as_str(), settings.servers_shown().as_str()),
                 (prefix, "localhost:2379")
             );
             assert!(!settings.uses_tls());
@@ -322,7 +344,7 @@ mod tests {
     #[test]
     fn several_hosts_share_the_scheme_and_the_user() {
         let settings = EtcdSettings::from_url("etcds://ada:p%40ss%2C@a:1,b,[::1]:3,[::1]/x").unwrap();
-        assert_eq!(settings.hosts_shown(), "a:1, b:2379, [::1]:3, [::1]:2379");
+        assert_eq!(settings.servers_shown(), "a:1, b:2379, [::1]:3, [::1]:2379");
         let user = User { name: "ada".into(), password: Secret::new("p@ss,") };
         assert_eq!(settings.user, Some(user));
         assert!(settings.uses_tls());

@@ -168,7 +168,7 @@ pub(super) fn ranges(answer: &TxnResponse) -> impl Iterator<Item = &RangeRespons
     })
 }
 
-fn created_at(key: &[u8], revision: i64) -> Compare {
+pub(super) fn created_at(key: &[u8], revision: i64) -> Compare {
     Compare {
         result: Comparison::Equal.into(),
         target: CompareTarget::CreateRevision.into(),
@@ -188,7 +188,7 @@ pub(super) fn put(key: Vec<u8>, value: Vec<u8>, lease: Option<LeaseId>) -> wire:
     operation(OperationKind::Put(put))
 }
 
-fn delete(key: Vec<u8>) -> wire::Operation {
+pub(super) fn delete(key: Vec<u8>) -> wire::Operation {
     operation(OperationKind::Delete(DeleteRequest { key, ..Default::default() }))
 }
 
@@ -278,7 +278,7 @@ mod tests {
             bench.server.ctl(&[
                 "put",
                 ".incumbent",
-                &String::from_utf8(birth_value(incumbent_core::Incarnation(42))).unwrap(),
+                &String::from_utf8(birth_value(incumbent_core::Incarnation(42), false)).unwrap(),
             ]);
             bench.server.ctl(&["put", "jobs/foreign", "go-1"]);
             let revision = bench.enter(a, b).await;

@@ -65,7 +65,7 @@ impl Watches {
 
     /// Begins a watch.
     pub(super) async fn begin(self: &Arc<Self>) -> Result<BoxStream<'static, QueueEvent>, Fault> {
-        let ours = self.keys.ours();
+        let ours = self.keys.watched();
         let (key, range_end) = self.keys.requests();
         let read = RangeRequest { key, range_end, ..Default::default() };
         let standing = self.connection.call::<_, RangeResponse>(method::RANGE, read).await;
@@ -228,7 +228,7 @@ impl Reading {
             }
             return;
         }
-        let name = name_of(kv, &keys.ours());
+        let name = name_of(kv, &keys.watched());
         let Some((election, key)) = name.split_once('/') else {
             if !deleted {
                 self.ready.extend(request_of(kv, name));

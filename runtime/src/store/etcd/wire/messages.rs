@@ -389,18 +389,19 @@ pub(in crate::store::etcd) struct StatusResponse {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
-pub(in crate::store::etcd) struct MembersRequest {}
+pub(in crate::store::etcd) struct MemberListRequest {}
 
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(in crate::store::etcd) struct MembersResponse {
+pub(in crate::store::etcd) struct MemberListResponse {
+    /// `etcd grpc-proxy` makes up an answer of its own, without a header.
     #[prost(message, optional, tag = "1")]
     pub header: Option<Header>,
     #[prost(message, repeated, tag = "2")]
-    pub members: Vec<Member>,
+    pub members: Vec<ClusterMember>,
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(in crate::store::etcd) struct Member {
+pub(in crate::store::etcd) struct ClusterMember {
     #[prost(uint64, tag = "1")]
     pub id: u64,
     #[prost(string, tag = "2")]

@@ -1,0 +1,16 @@
+//! The public API, on real servers of etcd.
+
+#![cfg(all(feature = "etcd", unix))]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests panic as tests do"
+)]
+
+mod faults;
+mod leaving;
+mod queries;
+mod settings;
+mod support;
+mod terms;
