@@ -40,6 +40,7 @@ impl Campaign {
         let now = self.now;
         self.check_places(snapshot);
         self.report_leader(line::leader(snapshot));
+        self.remove_revived(snapshot);
         let Stage::Placed(placed) = &mut self.stage else { return };
         let revision = placed.candidacy.revision;
         placed.deadline = placed.deadline.max(Some(deadline));

@@ -8,9 +8,10 @@
 //!    may have been created again.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use super::answers::Failure;
-use super::io::{Action, LeaseId, Outcome, Output, Write};
+use super::io::{Action, LeaseId, Outcome, Output, Snapshot, Write};
 use super::timers::Timer;
 use super::{Campaign, Candidacy, Stage};
 use crate::campaign::{backoff, pace};
@@ -142,6 +143,22 @@ impl Campaign {
     pub(super) fn limit_close(&mut self) {
         if self.intent.closing && !self.timers.is_set(Timer::Close) {
             self.timers.set(Timer::Close, self.now + pace::CLOSE_LIMIT);
+        }
+    }
+
+    /// Removes companions of this campaign that are not its candidacy's. A store that went back has them again, and keeps
+    /// them as long as the lease of the connection is kept alive, ahead of every candidate.
+    pub(super) fn remove_revived(&mut self, snapshot: &Snapshot) {
+        let own = self.placed().map(|placed| placed.candidacy.lease);
+        let ours = snapshot.companions.iter().filter(|companion| companion.nonce == Some(self.nonce));
+        let leases = ours.filter_map(|companion| u64::from_str_radix(&companion.key, 16).ok().map(LeaseId));
+        let known = |lease: &LeaseId| {
+            own == Some(*lease) || self.removal.left.iter().any(|leftover| leftover.lease == *lease)
+        };
+        let revived: Vec<_> = leases.filter(|lease| !known(lease)).collect();
+        if !revived.is_empty() {
+            self.removal.left.extend(revived.into_iter().map(|lease| Leftover::unknown(lease, true)));
+            self.remove();
         }
     }
 

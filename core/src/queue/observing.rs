@@ -86,6 +86,8 @@ impl Campaign {
 
     pub(super) fn is_another(&mut self, incarnation: Option<Incarnation>, revision: Revision, is_news: bool) {
         self.store.reset(incarnation, revision, self.now);
+        // A store that went back may have companions again that were deleted: they stay while their lease is kept alive.
+        self.shared_lease_is_gone();
         self.lose(Reason::StoreReset);
         if is_news {
             self.reported.barred = self.is_barred();
@@ -95,7 +97,11 @@ impl Campaign {
 
     // ---- reports ----
 
+    /// A campaign that is closed says nothing more, though it may still remove what it left behind.
     pub(super) fn report(&mut self, event: Event) {
+        if matches!(self.stage, Stage::Closed) && !matches!(event, Event::StateChanged(_)) {
+            return;
+        }
         self.outputs.push_back(Output::Event(event));
     }
 

@@ -97,6 +97,17 @@ fn a_close_waits_two_seconds_and_the_removal_goes_on_behind_it() {
 }
 
 #[test]
+fn a_closed_campaign_that_still_has_something_to_remove_reports_nothing() {
+    let mut bench = Bench::waiting();
+    bench.give(Input::Close);
+    bench.failed(2, Failure::Unknown);
+    bench.sleep(secs(2));
+    assert_eq!(bench.tick(), ["leave 3 A1@10", "state CLOSED"]);
+    assert_eq!(bench.failed(3, fault(FaultKind::Denied)), NOTHING);
+    assert_eq!(bench.next(), ["leave 4 A1@10"]);
+}
+
+#[test]
 fn a_candidacy_whose_transaction_has_no_answer_leaves_nothing_behind() {
     let mut bench = Bench::entering();
     bench.failed(1, Failure::Unknown);

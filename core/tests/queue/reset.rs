@@ -1,6 +1,6 @@
 //! A store that is another, or went back.
 
-use incumbent_core::queue::{Failure, Input, Snapshot};
+use incumbent_core::queue::{Failure, Input, LeaseId, Snapshot};
 use incumbent_core::{Incarnation, Revision};
 
 use crate::harness::*;
@@ -32,7 +32,8 @@ fn a_store_with_another_birth_record_ends_the_term_once_a_second_connection_says
     );
     bench.removed(2);
     bench.revoked(1);
-    bench.granted(2);
+    assert_eq!(bench.granted(2), ["share, not B"], "the store may have what was deleted on it");
+    assert_eq!(bench.shared(LeaseId(0xc)), ["enter 3 A2 C"]);
     bench.applied(3, 300);
     let next = |mut snapshot: Snapshot| {
         (snapshot.birth, snapshot.revision) = (Some(Incarnation(2_000)), Revision(301));
@@ -134,6 +135,21 @@ fn an_older_incarnation_bars_until_an_operator_accepts() {
     bench.prove(born(Some(7)));
     bench.give(Input::Reconnected);
     assert!(bench.prove(born(Some(7))).contains(&"warning StoreReset, barred".to_string()));
+}
+
+#[test]
+fn a_companion_of_ours_that_a_backup_brought_back_is_removed() {
+    let mut bench = Bench::placed();
+    let revived = |snapshot: Snapshot| {
+        let mut snapshot = snapshot.companion(5);
+        snapshot.companions[0].nonce = Some(ME);
+        snapshot
+    };
+    assert_eq!(bench.prove(revived), ["leader me", "revoke A2"], "the lease after which it is named");
+    assert_eq!(bench.revoked(2), ["leave 2 A2"], "it is attached to the lease of the connection");
+    assert_eq!(bench.removed(2), NOTHING);
+    bench.next();
+    assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
 }
 
 #[test]
