@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 
 import { InvalidSettingError } from '../dist/index.js';
 import { ManualClock, ScriptedElection, faultyStore, until } from '../dist/testing.js';
-import { FAST, event, won } from './support.js';
+import { SHORT, event, won } from './support.js';
 
 test('an election follows its script, and says what was asked of it', async () => {
   const { candidate } = new ScriptedElection({ election: 'cron', name: 'me' });
@@ -80,7 +80,7 @@ test.each([
 
 test('a store has the faults it is asked for', async () => {
   await using faulty = await faultyStore();
-  const candidate = await faulty.store.campaign('jobs', FAST);
+  const candidate = await faulty.store.campaign('jobs', SHORT);
   const term = await won(candidate);
   faulty.loseAnswers(1);
   faulty.busy(1);

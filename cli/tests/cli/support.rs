@@ -1,6 +1,7 @@
 //! Starts the program and reads its output.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -13,6 +14,9 @@ use tempfile::TempDir;
 /// The longest time that a step of a demo may take, with other tests beside it.
 pub(crate) const LIMIT: Duration = Duration::from_secs(90);
 
+/// A folder in memory, where the system has one.
+const MEMORY: &str = "/dev/shm";
+
 /// The program with these arguments, and without environment variables that would change its behaviour.
 pub(crate) fn incumbent(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_incumbent"));
@@ -23,6 +27,10 @@ pub(crate) fn incumbent(arguments: &[&str]) -> Command {
         }
     }
     command.env_remove("NATS_CONTEXT").env_remove("NO_COLOR").env_remove("TERM");
+    if Path::new(MEMORY).is_dir() {
+        // A busy disk would hold up the file with a command's deadline, and so the command.
+        command.env("TMPDIR", MEMORY);
+    }
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -250,7 +258,7 @@ pub(crate) struct Scratch {
 impl Scratch {
     pub(crate) fn new() -> Self {
         // In memory where there is such a folder: a busy disk would end terms.
-        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let folder = tempfile::tempdir_in(MEMORY).or_else(|_| tempfile::tempdir()).unwrap();
         let url = format!("sqlite:{}", folder.path().join("elections.db").display());
         Self { folder, url }
     }

@@ -51,8 +51,8 @@ impl Supervisor {
         }
         match self.runner.file.write(deadline, term.token(), &self.runner.clock).await {
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-                report(format_args!(
-                    "incumbent: the deadline cannot be written to its file yet, and the command waits: {error}"
+                self.runner.warn(&format!(
+                    "the deadline cannot be written to its file yet, and the command waits: {error}"
                 ));
                 self.rest = Some((term, self.runner.clock.now() + TICK));
                 return Ok(());
