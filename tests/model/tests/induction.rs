@@ -110,11 +110,6 @@ fn without_what_others_wrote_two_lead() {
 }
 
 #[test]
-fn without_the_topics_id_two_lead() {
-    two_lead(&world("induction remade").without(InductionPart::TopicId));
-}
-
-#[test]
 fn a_late_release_over_the_records_of_a_live_leader_is_no_clean_one() {
     assert_eq!(late_release(), Ok(()));
 }

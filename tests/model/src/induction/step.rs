@@ -4,9 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use incumbent_core::campaign::{Event, State as Stand};
-use incumbent_core::induction::{
-    Campaign, Failure, Input, Kind, Loss, Membership, Output, Publish, Record, TopicId,
-};
+use incumbent_core::induction::{Campaign, Failure, Input, Kind, Loss, Membership, Output, Publish, Record};
 use incumbent_core::record::{Attempt, Nonce, Stamp};
 use incumbent_core::{Instant, Revision};
 
@@ -270,11 +268,7 @@ impl Step<'_> {
     }
 
     fn inspect(&self, asked_at: Instant) -> Input {
-        let mut found = topic(self.state.topic, asked_at);
-        if self.world.without == Some(InductionPart::TopicId) {
-            found.id = Some(TopicId(1));
-        }
-        Input::Inspected(Ok(found))
+        Input::Inspected(Ok(topic(self.state.topic, asked_at)))
     }
 
     // ---- the candidates ----
