@@ -130,7 +130,6 @@ impl Campaign {
         let Some(claim) = self.open_claim().filter(|claim| claim.attempt == attempt) else { return };
         claim.appended = Some((offset, now));
         self.inspect();
-        self.claim_again_if_passed();
     }
 
     /// The claim was read back: what lies below it is known.
@@ -169,7 +168,9 @@ impl Campaign {
         let Some(owner) = self.owner().filter(|owner| owner.term.is_none()) else { return };
         let Some((claim, below)) = owner.claim.and_then(|claim| Some((claim, claim.below?))) else { return };
         let Some(token) = claim.token() else { return };
-        if owner.deadline.is_none_or(|deadline| deadline <= now) {
+        // A member after its claim was appended: every later owner's claim lies above it, and its token is larger.
+        let proven = self.proof.proven_offset().is_some_and(|proven| proven >= token.sequence);
+        if !proven || owner.deadline.is_none_or(|deadline| deadline <= now) {
             return;
         }
         let waited_from = match claim.confirmed {

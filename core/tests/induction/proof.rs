@@ -192,6 +192,27 @@ fn a_commit_acknowledged_after_the_deadline_saves_nothing_and_a_new_term_follows
 }
 
 #[test]
+fn a_proof_of_a_record_below_the_claim_wins_nothing() {
+    let mut bench = Bench::leader();
+    // A heartbeat that is appended only after the lease: its commit extends nothing, and the next one's does.
+    bench.until(Timer::Renew);
+    bench.appended(3);
+    bench.until(Timer::Answer);
+    bench.sleep(T - M - ms(1_500));
+    assert!(bench.tick().contains(&"heartbeat 4".into()));
+    bench.appended(4);
+    bench.sleep(ms(1_500));
+    assert_eq!(bench.committed(3)[..2], ["lost 10 EXPIRED", "claim 5"]);
+    // The client answers for the heartbeat of the term before, whose lease would still last.
+    bench.committed(4);
+    bench.read_back_at(3, Kind::Heartbeat, 12);
+    bench.read_back_at(4, Kind::Heartbeat, 13);
+    bench.claimed(5);
+    assert!(!bench.leads(), "another may have been assigned between the two");
+    assert_eq!(bench.committed(5)[0], "won 14");
+}
+
+#[test]
 fn an_assignment_after_the_removal_leads_to_no_deadline() {
     let mut bench = Bench::member();
     bench.assigned();

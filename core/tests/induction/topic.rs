@@ -56,12 +56,12 @@ fn a_topic_that_was_made_again_before_the_claim_is_waited_for() {
     bench.sleep(secs(60));
     bench.assigned();
     bench.next = 0;
-    assert_eq!(bench.appended(1), ["inspect", "claim 2", "commit 1 1"], "below what was read");
+    assert_eq!(bench.appended(1), ["inspect", "commit 1 1"]);
     let begun = bench.now;
     let outputs = bench.inspected_as(REMADE);
-    assert_eq!(outputs, ["warning STORE_RESET", "inspect", "claim 3"]);
-    bench.claimed(3);
-    assert_eq!(bench.committed(3), ["state HOLDING"]);
+    assert_eq!(outputs, ["warning STORE_RESET", "inspect", "claim 2"]);
+    bench.claimed(2);
+    assert_eq!(bench.committed(2), ["state HOLDING"]);
     assert_eq!(bench.time_to_win(begun), T);
 }
 

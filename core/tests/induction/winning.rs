@@ -317,5 +317,6 @@ fn a_claim_that_would_not_be_above_every_token_observed_is_replaced_by_one_of_a_
     bench.claimed(1);
     assert_eq!(bench.committed(1), ["warning STORE_RESET", "claim 2", "state HOLDING"]);
     bench.claimed(2);
+    bench.committed(2);
     assert_eq!(bench.token(), Some(token(DAY + 10, 12)));
 }

@@ -36,7 +36,7 @@ mod world;
 mod worlds;
 
 pub use check::{Findings, Violation, check, check_up_to};
-pub use induction::{InductionPart, InductionWorld, check_induction, induction_worlds};
+pub use induction::{InductionPart, InductionWorld, check_induction, induction_worlds, late_release};
 pub use property::Property;
 pub use queue::{Part, QueueFindings, QueueWorld, check_queue, queue_worlds};
 pub use world::World;

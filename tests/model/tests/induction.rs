@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use incumbent_model::{InductionPart, InductionWorld, check_induction, induction_worlds};
+use incumbent_model::{InductionPart, InductionWorld, check_induction, induction_worlds, late_release};
 
 fn world(name: &str) -> InductionWorld {
     induction_worlds()
@@ -110,6 +110,6 @@ fn without_what_others_wrote_two_lead() {
 }
 
 #[test]
-fn without_the_topics_id_two_lead() {
-    two_lead(&world("induction remade").without(InductionPart::TopicId));
+fn a_late_release_over_the_records_of_a_live_leader_is_no_clean_one() {
+    assert_eq!(late_release(), Ok(()));
 }

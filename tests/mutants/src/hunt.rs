@@ -4,7 +4,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use incumbent_model::{check_queue, check_up_to, queue_worlds, worlds};
+use incumbent_model::{
+    check_induction, check_queue, check_up_to, induction_worlds, late_release, queue_worlds, worlds,
+};
 use incumbent_sim::{Choice, Kind, run, run_handlers};
 
 use crate::finding::Finding;
@@ -36,6 +38,9 @@ const MOST_STATES: usize = 300_000;
 
 /// The part of the core that only the model checker's worlds of queues reach.
 const QUEUE: &str = "core/src/queue/";
+
+/// The part of the core that only the model checker's worlds of consumer groups reach.
+const INDUCTION: &str = "core/src/induction/";
 
 /// Choices of fewer faults, so that mutants that need two of them in a row are found. None is made for a mutant.
 const SWARMS: &[(&str, &[Kind])] = &[
@@ -71,6 +76,9 @@ impl Hunt {
         if mutant.is_some_and(|mutant| mutant.edits.iter().all(|edit| edit.file.starts_with(QUEUE))) {
             // The simulator has no queue.
             return Finding::uncaught(mutant, "not simulated", 0).and_in_the_model(explore_queue());
+        }
+        if mutant.is_some_and(|mutant| mutant.edits.iter().all(|edit| edit.file.starts_with(INDUCTION))) {
+            return Finding::uncaught(mutant, "not simulated", 0).and_in_the_model(explore_induction());
         }
         let elsewhere = || explore().or_else(script::play);
         if !self.until_noticed {
@@ -143,6 +151,18 @@ fn explore() -> Option<String> {
 fn explore_queue() -> Option<String> {
     queue_worlds().iter().find_map(|world| {
         let (property, _) = check_queue(world, Some(MOST_STATES)).violation?;
+        Some(format!("{property}, {}", world.name()))
+    })
+}
+
+/// The property that the model checker found broken in a world of a consumer group, and the world; or the script of a
+/// third candidate, which those worlds do not have.
+fn explore_induction() -> Option<String> {
+    if let Err(says) = late_release() {
+        return Some(format!("script: {says}"));
+    }
+    induction_worlds().iter().find_map(|world| {
+        let (property, _) = check_induction(world, Some(MOST_STATES)).violation?;
         Some(format!("{property}, {}", world.name()))
     })
 }

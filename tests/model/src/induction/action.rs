@@ -56,6 +56,9 @@ pub(crate) fn enabled(state: &State, actions: &mut Vec<Action>) {
     let left = state.left;
     let mut at_rest = true;
     for (candidate, node) in state.nodes.iter().enumerate() {
+        if left.remove > 0 && state.coordinator.members[candidate].is_some() {
+            actions.push(Action::Remove(candidate));
+        }
         let Some(campaign) = &node.campaign else { continue };
         if !node.requests.is_empty() {
             at_rest = false;
@@ -106,16 +109,13 @@ fn of_the_group(state: &State, candidate: usize, campaign: &Campaign) -> Vec<Act
     let (left, node) = (state.left, &state.nodes[candidate]);
     let mut actions = Vec::new();
     let owns = state.coordinator.owner == Some(candidate);
-    if left.remove > 0 && state.coordinator.members[candidate].is_some() {
-        actions.push(Action::Remove(candidate));
-    }
     if left.replace > 0 && owns && state.nodes[1 - candidate].client.joined {
         actions.push(Action::Replace);
     }
     if node.client.joined && !is_known(state, candidate) && !node.paused {
         actions.push(Action::Notice(candidate));
     }
-    if !node.client.joined && node.client.member > 0 && !node.client.revoking && !node.paused {
+    if !node.client.joined && !node.client.out && !node.client.revoking && !node.paused {
         actions.push(Action::Report(candidate));
     }
     if left.revoke > 0 && owns && is_known(state, candidate) && !node.client.revoking {

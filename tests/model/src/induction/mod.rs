@@ -8,6 +8,7 @@
 //! outside; then two candidates lead.
 
 mod action;
+mod script;
 mod state;
 mod step;
 mod world;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use stateright::{Checker, HasDiscoveries, Model, Property as Checked};
 
+pub use script::late_release;
 pub use world::{InductionPart, InductionWorld, induction_worlds};
 
 use crate::queue::QueueFindings;

@@ -43,6 +43,8 @@ pub(crate) struct Client {
     pub(crate) member: u8,
     /// It is a member, as far as it knows.
     pub(crate) joined: bool,
+    /// It was told to leave, and does not join again by itself.
+    pub(crate) out: bool,
     /// A revocation is pending: the client reports no loss meanwhile.
     pub(crate) revoking: bool,
     /// The number of its member id when the partition was assigned to it.
@@ -114,7 +116,7 @@ impl State {
             );
             Node {
                 campaign: campaign.ok(),
-                client: Client { member: 0, joined: false, revoking: false, assigned: 0 },
+                client: Client { member: 0, joined: false, out: true, revoking: false, assigned: 0 },
                 wakes: None,
                 paused: false,
                 requests: VecDeque::new(),

@@ -1,12 +1,12 @@
 //! The effects of each action.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use incumbent_core::campaign::{Event, State as Stand};
-use incumbent_core::induction::{
-    Campaign, Failure, Input, Loss, Membership, Output, Publish, Record, TopicId,
-};
-use incumbent_core::record::Attempt;
+use incumbent_core::induction::{Campaign, Failure, Input, Kind, Loss, Membership, Output, Publish, Record};
+use incumbent_core::record::{Attempt, Nonce, Stamp};
+use incumbent_core::{Instant, Revision};
 
 use super::action::{Action, enabled, is_known};
 use super::state::{CANDIDATES, Request, State, clock, name, topic};
@@ -178,7 +178,7 @@ impl Step<'_> {
     fn join(&mut self, candidate: usize) {
         let client = &mut self.state.nodes[candidate].client;
         client.member += 1;
-        (client.joined, client.revoking) = (true, false);
+        (client.joined, client.revoking, client.out) = (true, false, false);
         self.state.coordinator.members[candidate] = Some(client.member);
     }
 
@@ -187,7 +187,7 @@ impl Step<'_> {
             self.remove(candidate);
         }
         let client = &mut self.state.nodes[candidate].client;
-        (client.joined, client.revoking, client.assigned) = (false, true, 0);
+        (client.joined, client.revoking, client.out) = (false, false, true);
     }
 
     fn yields(&mut self, candidate: usize) {
@@ -234,25 +234,27 @@ impl Step<'_> {
     }
 
     /// Appends a record, which every reader reads at once: reading later only makes waits longer.
-    fn append(&mut self, writer: usize, publish: &Publish) -> incumbent_core::Revision {
+    fn append(&mut self, writer: usize, publish: &Publish) -> Revision {
         let headers = publish.headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
         let offset = self.state.next();
-        let value = publish.value(std::time::Duration::ZERO);
+        let value = publish.value(Duration::ZERO);
         let record = Record::decode(offset, value.as_bytes(), headers);
         self.state.log.push(record.clone());
         for reader in 0..CANDIDATES {
             if reader == writer || self.world.without != Some(InductionPart::Log) {
                 self.read(reader, Input::Record(record.clone()));
             } else if self.state.nodes[reader].campaign.is_some() {
-                // A record of its own that it wrote long ago, in place of this one.
-                let mut own = record.clone();
-                own.claim = None;
-                own.name = name(reader).into();
-                own.stamp = own.stamp.map(|stamp| incumbent_core::record::Stamp {
-                    nonce: incumbent_core::record::Nonce(reader as u128 + 1),
-                    attempt: Attempt(0).max(stamp.attempt.min(Attempt(0))),
-                });
-                own.kind = incumbent_core::induction::Kind::Heartbeat;
+                // A heartbeat of its own in place of it.
+                let nonce = Nonce(reader as u128 + 1);
+                let own = Record {
+                    offset,
+                    name: name(reader).into(),
+                    stamp: Some(Stamp { nonce, attempt: Attempt(0) }),
+                    kind: Kind::Heartbeat,
+                    lease: None,
+                    claim: None,
+                    metadata: Vec::new(),
+                };
                 self.read(reader, Input::Record(own));
             }
         }
@@ -265,12 +267,8 @@ impl Step<'_> {
         }
     }
 
-    fn inspect(&self, asked_at: incumbent_core::Instant) -> Input {
-        let mut found = topic(self.state.topic, asked_at);
-        if self.world.without == Some(InductionPart::TopicId) {
-            found.id = Some(TopicId(1));
-        }
-        Input::Inspected(Ok(found))
+    fn inspect(&self, asked_at: Instant) -> Input {
+        Input::Inspected(Ok(topic(self.state.topic, asked_at)))
     }
 
     // ---- the candidates ----
