@@ -16,8 +16,39 @@ pub enum Promise {
     Nothing,
 }
 
+/// A simulated store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Store {
+    /// A key of a NATS bucket.
+    #[default]
+    Nats,
+    /// A queue of keys in etcd.
+    Etcd,
+}
+
+impl Store {
+    /// Every store.
+    pub const ALL: [Self; 2] = [Self::Nats, Self::Etcd];
+
+    /// The name, as a command line spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nats => "nats",
+            Self::Etcd => "etcd",
+        }
+    }
+}
+
+/// The stores in which a fault happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stores {
+    Nats,
+    Etcd,
+    Both,
+}
+
 macro_rules! kinds {
-    ($($kind:ident $name:literal $promise:ident $says:literal,)*) => {
+    ($($kind:ident $name:literal $promise:ident $stores:ident $says:literal,)*) => {
         /// A kind of fault that a script may contain.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Kind {
@@ -42,53 +73,64 @@ macro_rules! kinds {
             pub const fn promise(self) -> Promise {
                 match self { $(Self::$kind => Promise::$promise,)* }
             }
+
+            const fn stores(self) -> Stores {
+                match self { $(Self::$kind => Stores::$stores,)* }
+            }
         }
     };
 }
 
 kinds! {
-    Loss "loss" Full "Messages between candidates and the store are lost.",
-    Delay "delay" Full "Messages take up to twelve seconds, and so overtake each other.",
-    Duplication "duplication" Full "Requests and replies arrive twice; the second copy of a write is acknowledged as a duplicate.",
-    Cut "cut" Full "A candidate is cut off from the store, in both directions.",
-    CutRequests "cut-requests" Full "What a candidate sends is lost, and it still receives.",
-    CutReplies "cut-replies" Full "What a candidate sends arrives, and it receives nothing.",
-    Queue "queue" Full "A candidate's client queues requests while it is cut off, and sends them afterwards.",
-    SilentWatch "silent-watch" Full "Watches silently lose what they should deliver.",
-    Pause "pause" Full "A candidate's process is stopped and goes on later.",
-    Suspend "suspend" Full "Every candidate of one machine is suspended; their clocks count it.",
-    Crash "crash" Full "A candidate's process dies and another one starts in its place.",
-    Starve "starve" Full "Timers fire late.",
-    Drift "drift" Full "A candidate's clock changes its rate, within the setting.",
-    ClockBack "clock-back" Full "A reading of the clock is older than the one before.",
-    Resign "resign" Full "A leader resigns, or hands over.",
-    Illness "illness" Full "A candidate's health check fails for a while.",
-    Handler "handler" Full "A leader's handler fails.",
-    Close "close" Full "A candidate leaves for good, and another one comes later.",
-    FailOver "fail-over" Full "The server that leads the stream dies; writes in flight may commit late, or never.",
-    Isolate "isolate" Full "The server that leads the stream is isolated; it still answers with what it knew.",
-    Quorum "quorum" Full "The store loses its quorum; writes in flight commit when it is back.",
-    SlowCommit "slow-commit" Full "Writes stay in flight for seconds; further writes are answered with busy.",
-    Unsent "unsent" Full "No server takes requests.",
-    Denied "denied" Full "A candidate's permission to publish is taken away.",
-    Full "full" Full "The bucket is full.",
-    Skew "skew" Full "The servers' clocks disagree, within the setting.",
-    Erase "erase" Watching "The server's own marker erases a write it has just acknowledged.",
-    Delete "delete" Full "An operator deletes the key.",
-    Overwrite "overwrite" Full "An operator, or a Go client, writes over the key.",
-    Recreate "recreate" Full "The bucket is deleted and made again; its sequence may come to match what a leader expects.",
-    Purge "purge" Watching "The stream is purged, without a tombstone.",
-    LowerAge "lower-age" Watching "The bucket's maximum age is lowered.",
-    ClockStep "clock-step" Watching "The servers' clocks are set ten seconds ahead, or back.",
-    LostWrites "lost-writes" Watching "The store loses writes that it had acknowledged.",
-    Restore "restore" Watching "The bucket is restored from a backup.",
-    BadDrift "bad-drift" Tokens "A candidate's clock drifts beyond the setting.",
-    Freeze "freeze" Tokens "A machine is paused and its clock does not count it.",
-    OldIncarnation "old-incarnation" Nothing "An isolated server answers from a former incarnation of the bucket.",
-    RaiseAge "raise-age" Full "The bucket's maximum age is raised.",
-    SlowConsumer "slow-consumer" Full "A candidate's client is slow: what its watch delivers is held or dropped, and the watch ends by a gap.",
-    RecreateLower "recreate-lower" Watching "The bucket is deleted and made again with a lower maximum age.",
-    RecreateNew "recreate-new" Watching "The bucket is deleted and made again, and its name is stated to be never used.",
+    Loss "loss" Full Both "Messages between candidates and the store are lost.",
+    Delay "delay" Full Both "Messages take up to twelve seconds, and so overtake each other.",
+    Duplication "duplication" Full Nats "Requests and replies arrive twice; the second copy of a write is acknowledged as a duplicate.",
+    Cut "cut" Full Both "A candidate is cut off from the store, in both directions.",
+    CutRequests "cut-requests" Full Both "What a candidate sends is lost, and it still receives.",
+    CutReplies "cut-replies" Full Both "What a candidate sends arrives, and it receives nothing.",
+    Queue "queue" Full Nats "A candidate's client queues requests while it is cut off, and sends them afterwards.",
+    SilentWatch "silent-watch" Full Both "Watches silently lose what they should deliver.",
+    Pause "pause" Full Both "A candidate's process is stopped and goes on later.",
+    Suspend "suspend" Full Both "Every candidate of one machine is suspended; their clocks count it.",
+    Crash "crash" Full Both "A candidate's process dies and another one starts in its place.",
+    Starve "starve" Full Both "Timers fire late.",
+    Drift "drift" Full Both "A candidate's clock changes its rate, within the setting.",
+    ClockBack "clock-back" Full Both "A reading of the clock is older than the one before.",
+    Resign "resign" Full Both "A leader resigns, or hands over.",
+    Illness "illness" Full Both "A candidate's health check fails for a while.",
+    Handler "handler" Full Both "A leader's handler fails.",
+    Close "close" Full Both "A candidate leaves for good, and another one comes later.",
+    FailOver "fail-over" Full Both "The server that leads the stream dies; writes in flight may commit late, or never.",
+    Isolate "isolate" Full Both "The server that leads the stream is isolated; it still answers with what it knew.",
+    Quorum "quorum" Full Both "The store loses its quorum; writes in flight commit when it is back.",
+    SlowCommit "slow-commit" Full Both "Writes stay in flight for seconds; further writes are answered with busy.",
+    Unsent "unsent" Full Both "No server takes requests.",
+    Denied "denied" Full Both "A candidate's permission to publish is taken away.",
+    Full "full" Full Both "The bucket is full.",
+    Skew "skew" Full Nats "The servers' clocks disagree, within the setting.",
+    Erase "erase" Watching Nats "The server's own marker erases a write it has just acknowledged.",
+    Delete "delete" Full Both "An operator deletes the key.",
+    Overwrite "overwrite" Full Both "An operator, or a Go client, writes over the key.",
+    Recreate "recreate" Full Both "The bucket is deleted and made again; its sequence may come to match what a leader expects.",
+    Purge "purge" Watching Nats "The stream is purged, without a tombstone.",
+    LowerAge "lower-age" Watching Nats "The bucket's maximum age is lowered.",
+    ClockStep "clock-step" Watching Nats "The servers' clocks are set ten seconds ahead, or back.",
+    LostWrites "lost-writes" Watching Nats "The store loses writes that it had acknowledged.",
+    Restore "restore" Watching Both "The bucket is restored from a backup.",
+    BadDrift "bad-drift" Tokens Both "A candidate's clock drifts beyond the setting.",
+    Freeze "freeze" Tokens Both "A machine is paused and its clock does not count it.",
+    OldIncarnation "old-incarnation" Nothing Nats "An isolated server answers from a former incarnation of the bucket.",
+    RaiseAge "raise-age" Full Nats "The bucket's maximum age is raised.",
+    SlowConsumer "slow-consumer" Full Both "A candidate's client is slow: what its watch delivers is held or dropped, and the watch ends by a gap.",
+    RecreateLower "recreate-lower" Watching Nats "The bucket is deleted and made again with a lower maximum age.",
+    RecreateNew "recreate-new" Watching Nats "The bucket is deleted and made again, and its name is stated to be never used.",
+    Revoke "revoke" Full Etcd "An operator revokes the lease that a place shows.",
+    Unleased "unleased" Full Etcd "An operator puts a place that has no lease, and deletes it later.",
+    EarlyRevocation "early-revocation" Full Etcd "A server of a version that may do so revokes live leases.",
+    PausedLeader "paused-leader" Full Etcd "The store's leader is stopped, and goes on when another was elected: it answers keep-alives that waited from what it knew.",
+    Lag "lag" Full Etcd "A member is behind the others: its answers have an older raft term, and its watches are late.",
+    TokenExpiry "token-expiry" Full Etcd "The tokens of clients expire: requests are refused until they authenticate again.",
+    Compact "compact" Full Etcd "The store is compacted, and watches that are behind end.",
 }
 
 impl Kind {
@@ -97,6 +139,15 @@ impl Kind {
     pub const fn spares_go_peers(self) -> bool {
         matches!(self.promise(), Promise::Full)
             && !matches!(self, Self::Delete | Self::Overwrite | Self::Recreate | Self::RaiseAge)
+    }
+
+    /// Whether it happens in this store.
+    pub const fn is_of(self, store: Store) -> bool {
+        match self.stores() {
+            Stores::Both => true,
+            Stores::Nats => matches!(store, Store::Nats),
+            Stores::Etcd => matches!(store, Store::Etcd),
+        }
     }
 
     /// Whether only the order of tokens, or a campaign's own rules, are promised under it.

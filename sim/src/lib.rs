@@ -16,6 +16,7 @@
 
 mod clock;
 mod dice;
+mod etcd;
 mod handlers;
 mod kind;
 mod many;
@@ -34,7 +35,7 @@ mod timeline;
 mod world;
 
 pub use handlers::{Handled, run_handlers};
-pub use kind::{Kind, Promise};
+pub use kind::{Kind, Promise, Store};
 pub use many::{Seeds, Summary, run_seeds};
 pub use oracle::Violation;
 pub use plan::Choice;
@@ -75,7 +76,11 @@ pub struct TracedRun {
 
 /// Makes a run and writes down, or draws, its events.
 pub fn run_traced(choice: &Choice, trace: bool, picture: bool) -> TracedRun {
-    let mut world = World::new(Plan::new(choice), trace, picture);
+    let plan = Plan::new(choice);
+    if choice.store == Store::Etcd {
+        return etcd::run_traced(plan, trace, picture);
+    }
+    let mut world = World::new(plan, trace, picture);
     run_to_the_end(&mut world);
     let picture = world.observers.timeline.take().map(|timeline| timeline.draw(world.now));
     TracedRun {

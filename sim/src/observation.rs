@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use incumbent_core::campaign::{Campaign, Input, Output};
+use incumbent_core::campaign::{self, Campaign, Event};
+use incumbent_core::queue::{self, LeaseId, Snapshot};
 use incumbent_core::record::{Attempt, Entry, Nonce};
+use incumbent_core::session::Rule;
 use incumbent_core::{Incarnation, Instant, Revision};
 
+use crate::etcd::Content;
 use crate::kind::Kind;
 use crate::oracle::{Checkers, Violation};
 use crate::plan::Plan;
@@ -14,24 +17,82 @@ use crate::report::Tally;
 use crate::store::Bucket;
 use crate::timeline::Timeline;
 
+/// A campaign as the oracles of every rule observe it.
+pub(crate) trait Observed: Rule {
+    /// The event that an output reports.
+    fn event(output: &Self::Output) -> Option<&Event>;
+
+    /// The wake-up of the output that ends a step.
+    fn wake(output: &Self::Output) -> Option<Option<Instant>>;
+
+    /// As [`Campaign::is_leader`].
+    fn is_leader(&self, now: Instant) -> bool;
+}
+
+impl Observed for Campaign {
+    fn event(output: &campaign::Output) -> Option<&Event> {
+        match output {
+            campaign::Output::Event(event) => Some(event),
+            _ => None,
+        }
+    }
+
+    fn wake(output: &campaign::Output) -> Option<Option<Instant>> {
+        match output {
+            campaign::Output::WakeAt(wake) => Some(wake.map(|wake| wake.at)),
+            _ => None,
+        }
+    }
+
+    fn is_leader(&self, now: Instant) -> bool {
+        Self::is_leader(self, now)
+    }
+}
+
+impl Observed for queue::Campaign {
+    fn event(output: &queue::Output) -> Option<&Event> {
+        match output {
+            queue::Output::Event(event) => Some(event),
+            _ => None,
+        }
+    }
+
+    fn wake(output: &queue::Output) -> Option<Option<Instant>> {
+        match output {
+            queue::Output::WakeAt(wake) => Some(wake.map(|wake| wake.at)),
+            _ => None,
+        }
+    }
+
+    fn is_leader(&self, now: Instant) -> bool {
+        Self::is_leader(self, now)
+    }
+}
+
 /// An event that just happened.
-pub(crate) enum Observation<'a> {
+pub(crate) enum Observation<'a, C: Observed = Campaign> {
     /// A process of this nonce begins to campaign.
     Begins { node: usize, nonce: Nonce },
     /// The process is gone, and with it all that it believed.
     Ends { node: usize },
     /// An input is about to be handled by a campaign, whose clock shows `clock`.
-    Input { node: usize, clock: Instant, input: &'a Input },
+    Input { node: usize, clock: Instant, input: &'a C::Input },
     /// The campaign has handled it. `until` is the world's time at which its `is_leader` turns false.
-    Handled { node: usize, clock: Instant, campaign: &'a Campaign, until: Option<Instant> },
+    Handled { node: usize, clock: Instant, campaign: &'a C, until: Option<Instant> },
     /// The campaign emits an output.
-    Output { node: usize, campaign: &'a Campaign, output: &'a Output },
+    Output { node: usize, campaign: &'a C, output: &'a C::Output },
     /// The clock of a campaign runs at another rate, so that its `is_leader` turns false at another time.
     Clock { node: usize, until: Option<Instant> },
     /// The store applied a write of a campaign.
     Applied { nonce: Nonce, attempt: Attempt, incarnation: Incarnation, revision: Revision },
     /// The key's entry changed.
     Key { entry: &'a Entry },
+    /// The leader of an etcd extends a lease for a campaign, by a keep-alive sent at this reading of its clock.
+    Kept { node: usize, lease: LeaseId, sent_at: Instant },
+    /// An etcd serves a linearised read of a campaign.
+    Read { node: usize, snapshot: &'a Snapshot },
+    /// The keys or leases of an etcd changed.
+    Stored { content: &'a Content },
     /// A candidate of the Go library reports that it won or lost.
     Peer { peer: usize, leads: bool },
     /// The store was made again, with this maximum age.
@@ -87,16 +148,16 @@ impl<'a> View<'a> {
 }
 
 /// All observers of a run: the oracles, the counts and the drawing.
-pub(crate) struct Observers {
-    pub(crate) checkers: Checkers,
+pub(crate) struct Observers<C: Observed = Campaign> {
+    pub(crate) checkers: Checkers<C>,
     pub(crate) tally: Tally,
     pub(crate) timeline: Option<Timeline>,
     /// The first invariant that did not hold.
     pub(crate) violation: Option<Violation>,
 }
 
-impl Observers {
-    pub(crate) fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) {
+impl<C: Observed> Observers<C> {
+    pub(crate) fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) {
         if let Some(timeline) = &mut self.timeline {
             timeline.observe(view, observation);
         }

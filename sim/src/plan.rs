@@ -7,7 +7,7 @@ use incumbent_core::campaign::{Forecast, Preset, Settings};
 use incumbent_core::store::{Capabilities, StoreInfo};
 
 use crate::dice::Dice;
-use crate::kind::{Kind, Promise};
+use crate::kind::{Kind, Promise, Store};
 use crate::oracle::ACandidateLeads;
 use crate::scenario::Scenario;
 use crate::setting::Setting;
@@ -15,6 +15,9 @@ use crate::store::START;
 
 /// Parts per million that a clock may drift by the default settings.
 pub(crate) const DRIFT: i64 = 5_000;
+
+/// The stream of what only an etcd draws.
+pub(crate) const ETCD: u64 = 0x3_0000;
 
 /// The longest time that an expired message may still be there.
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(250);
@@ -30,12 +33,14 @@ pub(crate) const RAISED: [u32; 3] = [12, 15, 30];
 pub struct Choice {
     /// The seed.
     pub seed: u64,
+    /// The store.
+    pub store: Store,
     /// The number of candidates.
     pub candidates: usize,
     /// The kinds of faults that a seed may choose from; `None`: from all, those that break an assumption seldom.
     pub faults: Option<Vec<Kind>>,
-    /// The number of candidates of the Go library `nats-kv-leader-elect` besides. It has no defence against some
-    /// faults: with such candidates, those are left out.
+    /// The number of foreign candidates besides: of the Go library `nats-kv-leader-elect` in a bucket, of Go's
+    /// `concurrency.Election` in etcd. The former has no defence against some faults: with it, those are left out.
     pub peers: usize,
     /// Every candidate has the default settings.
     pub plain: bool,
@@ -46,7 +51,7 @@ pub struct Choice {
 impl Choice {
     /// A run of this seed with five candidates and all kinds of faults.
     pub fn of_seed(seed: u64) -> Self {
-        Self { seed, candidates: 5, faults: None, peers: 0, plain: false, keep: None }
+        Self { seed, store: Store::Nats, candidates: 5, faults: None, peers: 0, plain: false, keep: None }
     }
 }
 
@@ -93,6 +98,8 @@ pub(crate) struct Plan {
     pub(crate) script: Vec<Fault>,
     /// The length of the phase with faults.
     pub(crate) faulty: Duration,
+    /// The servers of an etcd never revoke a live lease.
+    pub(crate) keeps_leases: bool,
 }
 
 impl Plan {
@@ -114,7 +121,7 @@ impl Plan {
         let never_used = dice.percent(50);
         let other_keys = if dice.percent(30) { 40 } else { 0 };
         let mut kinds = Vec::new();
-        for kind in Kind::ALL {
+        for kind in Kind::ALL.iter().filter(|kind| kind.is_of(choice.store)) {
             let chance = match kind.promise() {
                 Promise::Full => 40,
                 Promise::Watching => 12,
@@ -129,7 +136,14 @@ impl Plan {
             }
         }
         let (mut lease, mut own_lease, mut max_age, mut markers) = (lease, own_lease, max_age, markers);
-        if choice.peers > 0 {
+        let etcd = choice.store == Store::Etcd;
+        if etcd {
+            // Whole seconds, and no more than five minutes.
+            lease = Duration::from_secs(lease.as_secs().clamp(6, 300));
+            (max_age, markers) = (lease, false);
+            // A second stream, as another store draws other things.
+            own_lease = Dice::new(choice.seed, ETCD).percent(15);
+        } else if choice.peers > 0 {
             // The shortest that the library takes; it takes a marker for a live key.
             (lease, max_age) = (Duration::from_secs(30), Duration::from_secs(30));
             (own_lease, markers) = (false, false);
@@ -139,13 +153,22 @@ impl Plan {
             true => dice.pick(&[-DRIFT, 0, DRIFT]),
             false => 0,
         };
+        let keeps_leases = !kinds.contains(&Kind::EarlyRevocation);
         let faulty = lease * if long { 12 } else { 60 };
         let script = script(&mut dice, &kinds, lease, faulty, choice);
         let setting = |place| match choice.plain {
             // A store keeps whole seconds where a lease is not its own maximum age.
-            true if own_lease && lease != max_age => Setting::plain(Duration::from_secs(lease.as_secs())),
+            true if own_lease && !etcd && lease != max_age => {
+                Setting::plain(Duration::from_secs(lease.as_secs()))
+            }
             true => Setting::plain(lease),
-            false => Setting::drawn(choice.seed, place, lease, own_lease, max_age),
+            false => {
+                let mut setting = Setting::drawn(choice.seed, place, lease, own_lease, max_age);
+                if etcd {
+                    setting.lease = Duration::from_secs(setting.lease.as_secs().max(6));
+                }
+                setting
+            }
         };
         let settings: Vec<_> = (0..choice.candidates).map(setting).collect();
         let shortest = settings.iter().map(|setting| setting.lease).min().unwrap_or(lease);
@@ -169,6 +192,7 @@ impl Plan {
             kinds,
             script,
             faulty,
+            keeps_leases,
         }
     }
 
@@ -177,7 +201,7 @@ impl Plan {
     pub(crate) fn quiet(&self) -> Duration {
         let orders =
             self.drain() + self.delay() * 3 + self.max_age + self.longest_age() + Duration::from_secs(30);
-        ACandidateLeads::worst(self) * 2 + orders
+        ACandidateLeads::worst(self) * 2 + orders + self.owed() * 3
     }
 
     /// The plan of a scenario.
@@ -214,6 +238,7 @@ impl Plan {
             kinds,
             script: script.collect(),
             faulty: scenario.lasts,
+            keeps_leases: true,
         }
     }
 
@@ -234,7 +259,10 @@ impl Plan {
     /// The settings of the candidate with this index, as a campaign takes them.
     pub(crate) fn settings_of(&self, node: usize) -> Settings {
         let mut settings = self.settings[node].settings(format!("c{node}"), self.skew);
-        if self.choice.peers > 0 {
+        if self.choice.store == Store::Etcd {
+            // Durations alone count there, and rounds take the place of reads.
+            (settings.skew, settings.interval) = (None, None);
+        } else if self.choice.peers > 0 {
             settings.preset = Preset::GoCompatible;
         }
         settings
@@ -243,6 +271,9 @@ impl Plan {
     /// The worst fail-over that `incumbent doctor` prints for any candidate: after a crash, or after a deletion, which
     /// counts on the longest maximum age so far. Settings that the store refuses have no forecast.
     pub(crate) fn forecast(&self) -> Duration {
+        if self.choice.store == Store::Etcd {
+            return crate::etcd::worst_fail_over(self);
+        }
         let info = StoreInfo {
             asked_at: START,
             incarnation: Incarnation(0),
@@ -275,6 +306,16 @@ impl Plan {
         self.settings.iter().map(|setting| setting.drain).max().unwrap_or_default()
     }
 
+    /// The wait that a candidate of an etcd owes where its server may revoke live leases.
+    pub(crate) fn owed(&self) -> Duration {
+        if self.keeps_leases { Duration::ZERO } else { self.lease }
+    }
+
+    /// Whether all candidates have the same lease time.
+    pub(crate) fn has_one_lease(&self) -> bool {
+        self.settings.iter().all(|setting| setting.lease == self.lease)
+    }
+
     /// The longest win delay in any candidate's settings, beyond that of the rules.
     pub(crate) fn delay(&self) -> Duration {
         self.settings.iter().map(Setting::delay).max().unwrap_or_default()
@@ -292,9 +333,12 @@ impl Plan {
 
     /// The command that shows this run again.
     pub(crate) fn command(&self) -> String {
-        let Choice { seed, candidates, faults, peers, plain, keep } = &self.choice;
+        let Choice { seed, store, candidates, faults, peers, plain, keep } = &self.choice;
         let list = |words: Vec<String>| if words.is_empty() { "none".into() } else { words.join(",") };
         let mut command = format!("incumbent sim --seed {seed} --seeds 1 --candidates {candidates}");
+        if *store != Store::Nats {
+            command += &format!(" --store {}", store.name());
+        }
         if let Some(faults) = faults {
             command += &format!(" --faults {}", list(faults.iter().map(Kind::to_string).collect()));
         }

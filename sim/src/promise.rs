@@ -36,6 +36,8 @@ pub(crate) struct Promises {
     /// A candidate came after the newest token was reported, and may not know it.
     newcomers: bool,
     largest: Option<Token>,
+    /// Before this, a foreign candidate may lead beside one of ours.
+    foreign: Instant,
 }
 
 /// The last doubtful revision, and its incarnation of the store.
@@ -64,6 +66,7 @@ impl Promises {
             tokens_waived: false,
             newcomers: true,
             largest: None,
+            foreign: Instant::ZERO,
         }
     }
 
@@ -80,6 +83,16 @@ impl Promises {
     /// Whether at most one of all candidates may lead.
     pub(crate) fn excuses_none(&self, now: Instant) -> bool {
         self.one_leader(now) && (0..self.excused.len()).all(|node| !self.excuses(now, node))
+    }
+
+    /// Notes that a place was removed while its owner may lead: the next one that follows Go's rules does not wait.
+    pub(crate) fn place_removed(&mut self, now: Instant) {
+        self.foreign = self.foreign.max(now + self.span);
+    }
+
+    /// Whether a foreign candidate may lead beside one of ours.
+    pub(crate) fn foreign_may_overlap(&self, now: Instant) -> bool {
+        now < self.foreign || !self.excuses_none(now)
     }
 
     /// Whether tokens must be in order.

@@ -49,7 +49,7 @@ pub enum Recorded {
     },
 }
 
-/// Makes a run, and records its campaigns' inputs and outputs.
+/// Makes a run on a bucket, and records its campaigns' inputs and outputs.
 pub fn record(choice: &Choice) -> (Outcome, Vec<Recorded>) {
     let mut world = World::new(Plan::new(choice), false, false);
     world.recording = Some(Vec::new());

@@ -4,10 +4,10 @@ use std::fmt;
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Event, Output};
+use incumbent_core::campaign::Event;
 
-use crate::kind::Kind;
-use crate::observation::{Observation, View};
+use crate::kind::{Kind, Store};
+use crate::observation::{Observation, Observed, View};
 use crate::store::START;
 
 /// Counts over one run or many.
@@ -57,11 +57,13 @@ struct Led {
 }
 
 impl Tally {
-    pub(crate) fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) {
+    pub(crate) fn observe<C: Observed>(&mut self, view: &View<'_>, observation: &Observation<'_, C>) {
         match observation {
             Observation::Fault { kind, begins: true, .. } => self.faults[*kind as usize] += 1,
             Observation::Applied { .. } => self.writes += 1,
-            Observation::Output { output: Output::Event(Event::Won(_)), .. } => self.terms += 1,
+            Observation::Output { output, .. } => {
+                self.terms += u64::from(matches!(C::event(output), Some(Event::Won(_))));
+            }
             Observation::Peer { peer, leads } => {
                 self.peer_terms += u64::from(*leads);
                 let place = view.plan.choice.candidates + peer;
@@ -148,7 +150,9 @@ impl fmt::Display for Tally {
             faulty.as_secs_f64(),
             quiet.as_secs_f64()
         )?;
-        for (kind, count) in Kind::ALL.iter().zip(self.faults) {
+        // Those of etcd alone are no news where none of them was simulated.
+        let shown = |kind: Kind, count: u64| count > 0 || kind.is_of(Store::Nats);
+        for (kind, count) in Kind::ALL.iter().zip(self.faults).filter(|(kind, count)| shown(**kind, *count)) {
             writeln!(f, "  {count:>8}  {:<14} {}", kind.name(), kind.says())?;
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::kind::Kind;
+use crate::kind::{Kind, Store};
 use crate::oracle::Violation;
 use crate::plan::{Choice, Plan};
 use crate::run;
@@ -57,13 +57,18 @@ fn world(plan: &Plan) -> String {
     let mut parts = vec![
         format!("{} candidates", plan.choice.candidates),
         format!("lease {:?}", plan.lease),
-        format!("maximum age {:?}", plan.max_age),
+        match plan.choice.store {
+            Store::Nats => format!("maximum age {:?}", plan.max_age),
+            Store::Etcd => "etcd".into(),
+        },
         format!("{} server{}", plan.replicas, if plan.replicas == 1 { "" } else { "s" }),
     ];
+    let bucket = plan.choice.store == Store::Nats;
     let further = [
         (plan.own_lease, "own leases"),
+        (!plan.keeps_leases, "live leases may be revoked"),
         (plan.markers, "markers"),
-        (plan.acked, "incarnations acknowledged"),
+        (bucket && plan.acked, "incarnations acknowledged"),
         (plan.never_used, "name never used"),
         (plan.choice.peers > 0, "with candidates of the Go library"),
         (!plan.choice.plain, "settings that differ"),

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Event, Output, State};
+use incumbent_core::campaign::{Event, State};
 use incumbent_core::record::Entry;
 
 use crate::kind::Kind;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Observed, View};
 use crate::plan::Plan;
 use crate::store::START;
 
@@ -86,7 +86,7 @@ impl Timeline {
         }
     }
 
-    pub(crate) fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) {
+    pub(crate) fn observe<C: Observed>(&mut self, view: &View<'_>, observation: &Observation<'_, C>) {
         let now = view.now;
         match observation {
             Observation::Begins { node, .. } => follow(&mut self.rows[*node], now, Activity::Racing),
@@ -97,9 +97,9 @@ impl Timeline {
             Observation::Handled { node, until, .. } | Observation::Clock { node, until } => {
                 self.lead(*node, now, *until)
             }
-            Observation::Output { node, output: Output::Event(event), .. } => match event {
-                Event::Won(term) => self.tokens.push((*node, now, term.token.sequence.0.to_string())),
-                Event::StateChanged(state) => {
+            Observation::Output { node, output, .. } => match C::event(output) {
+                Some(Event::Won(term)) => self.tokens.push((*node, now, term.token.sequence.0.to_string())),
+                Some(Event::StateChanged(state)) => {
                     let activity = match state {
                         State::Idle | State::Closed => Activity::Gone,
                         State::Holding => Activity::Holding,

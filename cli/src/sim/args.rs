@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::lists::{Faults, Keep};
+use super::lists::{Faults, Keep, Simulated};
 
 /// Run simulated elections through faults, and check that there never are two leaders
 ///
@@ -19,6 +19,9 @@ pub(crate) struct Args {
     /// The first seed
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub(super) seed: u64,
+    /// The store that is simulated: nats, a key of a bucket, or etcd, a queue of keys
+    #[arg(long, value_name = "STORE", default_value = "nats")]
+    pub(super) store: Simulated,
     /// The kinds of faults that seeds choose from, separated by commas; `none`; `help` lists them. From all where
     /// this is left out
     #[arg(long, value_name = "KIND,…")]
@@ -26,8 +29,8 @@ pub(crate) struct Args {
     /// How many candidates
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) candidates: u16,
-    /// How many candidates of the Go library nats-kv-leader-elect campaign besides; faults against which it does not
-    /// defend itself, such as deletions, are left out then
+    /// How many candidates of the Go library nats-kv-leader-elect campaign besides, or of Go's concurrency.Election
+    /// in etcd; faults against which the former does not defend itself, such as deletions, are left out then
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(super) go_peers: u8,
     /// Every candidate has the default settings; otherwise seeds also decide about win delays, back-offs,

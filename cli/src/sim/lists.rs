@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use incumbent_sim::Kind;
+use incumbent_sim::{Kind, Store};
 
 /// The value of `--faults`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,20 @@ fn unknown(name: &str) -> String {
     format!("there is no fault {name:?}; there are: {}", names.join(", "))
 }
 
+/// The value of `--store`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Simulated(pub(super) Store);
+
+impl FromStr for Simulated {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let store = Store::ALL.into_iter().find(|store| store.name() == text);
+        let unknown = || format!("{text:?} is not simulated: the stores are nats and etcd");
+        store.map(Self).ok_or_else(unknown)
+    }
+}
+
 /// The value of `--keep`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Keep(pub(super) Vec<usize>);
@@ -81,6 +95,13 @@ mod tests {
     fn a_fault_that_is_not_there_is_refused_with_those_there_are() {
         let refused = "loss,rain".parse::<Faults>().err().unwrap_or_default();
         assert!(refused.starts_with("there is no fault \"rain\"; there are: loss, delay, "), "{refused}");
+    }
+
+    #[test]
+    fn a_store_is_one_of_those_that_are_simulated() {
+        assert_eq!("etcd".parse(), Ok(Simulated(Store::Etcd)));
+        let refused = "sqlite".parse::<Simulated>().err().unwrap_or_default();
+        assert_eq!(refused, "\"sqlite\" is not simulated: the stores are nats and etcd");
     }
 
     #[test]

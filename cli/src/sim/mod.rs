@@ -29,7 +29,7 @@ const SEEDS: u64 = 100;
 /// `incumbent sim`.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<Exit, Failure> {
     if args.faults == Some(Faults::Help) {
-        return list_faults(as_json).map(|()| Exit::Done);
+        return list_faults(args, as_json).map(|()| Exit::Done);
     }
     let first = choice(args)?;
     if args.looks_closely() { one::run(args, &first, as_json) } else { many::run(args, &first, as_json) }
@@ -57,6 +57,7 @@ fn choice(args: &Args) -> Result<Choice, Failure> {
     }
     let choice = Choice {
         seed: args.seed,
+        store: args.store.0,
         candidates: args.candidates.into(),
         faults: args.faults.clone().and_then(Faults::kinds),
         peers: args.go_peers.into(),
@@ -88,8 +89,8 @@ fn seeds(args: &Args) -> Result<Seeds, Failure> {
     })
 }
 
-fn list_faults(as_json: bool) -> Result<(), Failure> {
-    for kind in Kind::ALL {
+fn list_faults(args: &Args, as_json: bool) -> Result<(), Failure> {
+    for kind in Kind::ALL.iter().filter(|kind| kind.is_of(args.store.0)) {
         let more = if as_json { line(output::kind_json(*kind))? } else { line(output::kind_text(*kind))? };
         if !more {
             break;

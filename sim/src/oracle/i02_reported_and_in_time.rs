@@ -4,8 +4,8 @@ use incumbent_core::Token;
 use incumbent_core::campaign::State;
 
 use super::Oracle;
-use super::known::{ReportedTerm, reported_term};
-use crate::observation::{Observation, View};
+use super::known::ReportedTerm;
+use crate::observation::{Observation, Observed, View};
 
 pub(super) struct ReportedAndInTime {
     reported: Vec<Option<Token>>,
@@ -17,12 +17,12 @@ impl ReportedAndInTime {
     }
 }
 
-impl Oracle for ReportedAndInTime {
+impl<C: Observed> Oracle<C> for ReportedAndInTime {
     fn states(&self) -> (&'static str, &'static str) {
         ("I2", "is_leader implies a reported term that has not ended and a clock before its deadline.")
     }
 
-    fn observe(&mut self, _: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+    fn observe(&mut self, _: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
         match observation {
             Observation::Begins { node, .. } | Observation::Ends { node } => self.reported[*node] = None,
             Observation::Handled { node, clock, campaign, .. } => {
@@ -36,13 +36,13 @@ impl Oracle for ReportedAndInTime {
                 }
             }
             Observation::Output { node, campaign, output, .. } => {
-                match reported_term(output) {
+                match C::event(output).and_then(ReportedTerm::of) {
                     Some(ReportedTerm::Won(term)) => self.reported[*node] = Some(term.token),
                     Some(ReportedTerm::Lost(_)) => self.reported[*node] = None,
                     None => {}
                 }
                 // Once all outputs are out, the leader has reported its win.
-                let drained = matches!(output, incumbent_core::campaign::Output::WakeAt(_));
+                let drained = C::wake(output).is_some();
                 let lease = campaign.lease().map(|lease| lease.token);
                 if drained && lease != self.reported[*node] {
                     return Err(format!("c{node} reported {:?} and holds {lease:?}", self.reported[*node]));

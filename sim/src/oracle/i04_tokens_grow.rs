@@ -3,8 +3,8 @@
 use incumbent_core::Token;
 
 use super::Oracle;
-use super::known::{ReportedTerm, reported_term};
-use crate::observation::{Observation, View};
+use super::known::ReportedTerm;
+use crate::observation::{Observation, Observed, View};
 
 pub(super) struct TokensGrow {
     largest: Option<Token>,
@@ -19,12 +19,12 @@ impl TokensGrow {
     }
 }
 
-impl Oracle for TokensGrow {
+impl<C: Observed> Oracle<C> for TokensGrow {
     fn states(&self) -> (&'static str, &'static str) {
         ("I4", "Tokens strictly increase over the terms of an election, and are constant within one.")
     }
 
-    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
         match observation {
             Observation::Begins { node, .. } => (self.own[*node], self.term[*node]) = (None, None),
             // An operator accepted that tokens are given again.
@@ -39,7 +39,7 @@ impl Oracle for TokensGrow {
                     return Err(format!("the token of c{node} went from {token} to {}", lease.token));
                 }
             }
-            Observation::Output { node, output, .. } => match reported_term(output) {
+            Observation::Output { node, output, .. } => match C::event(output).and_then(ReportedTerm::of) {
                 Some(ReportedTerm::Won(term)) => {
                     let token = term.token;
                     if self.own[*node].is_some_and(|own| token <= own) {

@@ -1,9 +1,9 @@
 //! I5.
 
-use incumbent_core::campaign::{Event, Output, State};
+use incumbent_core::campaign::{Event, State};
 
 use super::Oracle;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Observed, View};
 
 pub(super) struct Alternate {
     leads: Vec<bool>,
@@ -14,9 +14,31 @@ impl Alternate {
     pub(super) fn new(count: usize) -> Self {
         Self { leads: vec![false; count], closed: vec![false; count] }
     }
+
+    fn event(&mut self, node: usize, event: &Event) -> Result<(), String> {
+        if self.closed[node] {
+            return Err(format!("c{node} is closed and says {event:?}"));
+        }
+        let leads = &mut self.leads[node];
+        match event {
+            Event::Won(_) if *leads => return Err(format!("c{node} won twice")),
+            Event::Won(_) => *leads = true,
+            Event::Draining { .. } if !*leads => {
+                return Err(format!("c{node} drains and does not lead"));
+            }
+            Event::Lost { .. } if !*leads => return Err(format!("c{node} lost what it had not won")),
+            Event::Lost { .. } => *leads = false,
+            Event::StateChanged(State::Closed) if *leads => {
+                return Err(format!("c{node} closed without losing its term"));
+            }
+            Event::StateChanged(State::Closed) => self.closed[node] = true,
+            _ => {}
+        }
+        Ok(())
+    }
 }
 
-impl Oracle for Alternate {
+impl<C: Observed> Oracle<C> for Alternate {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I5",
@@ -24,32 +46,17 @@ impl Oracle for Alternate {
         )
     }
 
-    fn observe(&mut self, _: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+    fn observe(&mut self, _: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
         match observation {
             Observation::Begins { node, .. } => (self.leads[*node], self.closed[*node]) = (false, false),
-            Observation::Output { node, output: Output::Event(event), .. } => {
-                if self.closed[*node] {
-                    return Err(format!("c{node} is closed and says {event:?}"));
+            Observation::Output { node, campaign, output } => {
+                if let Some(event) = C::event(output) {
+                    self.event(*node, event)?;
                 }
-                let leads = &mut self.leads[*node];
-                match event {
-                    Event::Won(_) if *leads => return Err(format!("c{node} won twice")),
-                    Event::Won(_) => *leads = true,
-                    Event::Draining { .. } if !*leads => {
-                        return Err(format!("c{node} drains and does not lead"));
-                    }
-                    Event::Lost { .. } if !*leads => return Err(format!("c{node} lost what it had not won")),
-                    Event::Lost { .. } => *leads = false,
-                    Event::StateChanged(State::Closed) if *leads => {
-                        return Err(format!("c{node} closed without losing its term"));
-                    }
-                    Event::StateChanged(State::Closed) => self.closed[*node] = true,
-                    _ => {}
-                }
-            }
-            Observation::Output { node, campaign, output: Output::WakeAt(wake) } => {
-                let lease = campaign.lease();
-                if let Some(lease) = lease.filter(|lease| wake.is_none_or(|wake| wake.at > lease.deadline)) {
+                let lease = C::wake(output).and_then(|wake| campaign.lease().zip(Some(wake)));
+                if let Some((lease, wake)) =
+                    lease.filter(|(lease, at)| at.is_none_or(|at| at > lease.deadline))
+                {
                     return Err(format!("c{node} is not woken when its term ends: {lease:?}, {wake:?}"));
                 }
             }

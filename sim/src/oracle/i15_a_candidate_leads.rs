@@ -6,7 +6,7 @@ use incumbent_core::Instant;
 
 use super::Oracle;
 use crate::kind::Kind;
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Observed, View};
 use crate::plan::{CLOCK_STEP, Plan};
 
 /// Time for candidates that start late, or whose servers do: the store elects a leader within a second, a process
@@ -63,7 +63,7 @@ impl ACandidateLeads {
     }
 }
 
-impl Oracle for ACandidateLeads {
+impl<C: Observed> Oracle<C> for ACandidateLeads {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I15",
@@ -71,7 +71,7 @@ impl Oracle for ACandidateLeads {
         )
     }
 
-    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
         match observation {
             Observation::Quiet | Observation::Accepted => {
                 self.quiet = Some(view.now);

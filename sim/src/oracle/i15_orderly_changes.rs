@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Event, Output};
+use incumbent_core::campaign::Event;
 
 use super::Oracle;
-use crate::observation::{Observation, Order, View};
+use crate::observation::{Observation, Observed, Order, View};
 use crate::plan::Plan;
 
 /// Time for messages, a race or two, and the longest wait of a candidate that holds back.
@@ -25,8 +25,8 @@ impl OrderlyChanges {
     /// The longest time that it may take.
     fn most(plan: &Plan, order: Order) -> Duration {
         let longest = plan.settings.iter().map(|setting| setting.lease).max().unwrap_or_default();
-        // A user who configures a longer win delay gets it.
-        let fixed = plan.delay();
+        // A user who configures a longer win delay gets it; and servers that revoke live leases are not trusted.
+        let fixed = plan.delay() + plan.owed();
         ALLOWANCE
             + fixed
             + match order {
@@ -39,7 +39,7 @@ impl OrderlyChanges {
     }
 }
 
-impl Oracle for OrderlyChanges {
+impl<C: Observed> Oracle<C> for OrderlyChanges {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I15",
@@ -48,15 +48,15 @@ impl Oracle for OrderlyChanges {
         )
     }
 
-    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
         match observation {
             Observation::Order(order) => {
                 // Clocks may run slow by a hundredth.
                 let most = Self::most(view.plan, *order) * 102 / 100;
                 self.order = Some((*order, view.now + most));
             }
-            Observation::Output { node, output: Output::Event(Event::Won(_)), .. } => {
-                match self.order.take().map(|(order, _)| order) {
+            Observation::Output { node, output, .. } => match C::event(output) {
+                Some(Event::Won(_)) => match self.order.take().map(|(order, _)| order) {
                     Some(Order::Resign { leader }) if leader == *node => {
                         return Err(format!("c{node} resigned and is the next to lead"));
                     }
@@ -64,15 +64,18 @@ impl Oracle for OrderlyChanges {
                         return Err(format!("c{node} leads, and the lease was handed to c{successor}"));
                     }
                     _ => {}
+                },
+                Some(Event::Lost { reason, .. }) => {
+                    if let Some((Order::Isolate { leader }, _)) = self.order
+                        && leader == *node
+                    {
+                        return Err(format!(
+                            "c{node} lost ({reason}) because one server of three was isolated"
+                        ));
+                    }
                 }
-            }
-            Observation::Output { node, output: Output::Event(Event::Lost { reason, .. }), .. } => {
-                if let Some((Order::Isolate { leader }, _)) = self.order
-                    && leader == *node
-                {
-                    return Err(format!("c{node} lost ({reason}) because one server of three was isolated"));
-                }
-            }
+                _ => {}
+            },
             Observation::Handled { .. } | Observation::Over => {
                 if let Some((order, _)) = self.order.filter(|(_, until)| view.now > *until) {
                     self.order = None;

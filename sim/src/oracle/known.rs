@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Event, Input, Output, Reason, State, Term};
+use incumbent_core::campaign::{Campaign, Event, Input, Output, Reason, State, Term};
+
+use crate::observation::Observed;
 
 /// A term that an output reports as won or lost.
 pub(super) enum ReportedTerm {
@@ -11,12 +13,18 @@ pub(super) enum ReportedTerm {
     Lost(Term),
 }
 
-pub(super) fn reported_term(output: &Output) -> Option<ReportedTerm> {
-    match output {
-        Output::Event(Event::Won(term)) => Some(ReportedTerm::Won(*term)),
-        Output::Event(Event::Lost { term, .. }) => Some(ReportedTerm::Lost(*term)),
-        _ => None,
+impl ReportedTerm {
+    pub(super) fn of(event: &Event) -> Option<Self> {
+        match event {
+            Event::Won(term) => Some(Self::Won(*term)),
+            Event::Lost { term, .. } => Some(Self::Lost(*term)),
+            _ => None,
+        }
     }
+}
+
+pub(super) fn reported_term(output: &Output) -> Option<ReportedTerm> {
+    Campaign::event(output).and_then(ReportedTerm::of)
 }
 
 /// `sent + T − M`, with the default margin of a lease: its skew, where none is `set`, its drift and its slack.

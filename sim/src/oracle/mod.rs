@@ -16,6 +16,9 @@ mod i12_another_incarnation;
 mod i15_a_candidate_leads;
 mod i15_orderly_changes;
 mod known;
+mod queue_causes;
+mod queue_leaving;
+mod queue_proof;
 mod rule_leaving;
 mod rule_times;
 mod rule_win_delay;
@@ -24,19 +27,21 @@ use std::any::Any;
 use std::fmt;
 
 use incumbent_core::Instant;
+use incumbent_core::campaign::Campaign;
+use incumbent_core::queue;
 
-use crate::observation::{Observation, View};
+use crate::observation::{Observation, Observed, View};
 use crate::plan::Plan;
 use crate::store::START;
 pub(crate) use i15_a_candidate_leads::ACandidateLeads;
 
 /// One invariant.
-pub(crate) trait Oracle {
+pub(crate) trait Oracle<C: Observed = Campaign> {
     /// Its number and its statement.
     fn states(&self) -> (&'static str, &'static str);
 
     /// Checks an event. An error explains how the invariant is broken.
-    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String>;
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String>;
 }
 
 /// An invariant that does not hold.
@@ -77,8 +82,8 @@ impl fmt::Display for Violation {
 }
 
 /// All invariants together.
-pub(crate) struct Checkers {
-    oracles: Vec<Box<dyn Oracle>>,
+pub(crate) struct Checkers<C: Observed = Campaign> {
+    oracles: Vec<Box<dyn Oracle<C>>>,
     /// Whether every campaign of this run has a twin.
     pub(crate) compare: bool,
     replay: Replay,
@@ -111,13 +116,41 @@ impl Checkers {
         if plan.choice.peers > 0 {
             oracles.push(Box::new(i01_one_leader::WithGoPeers::new(count, plan.choice.peers)));
         }
-        Self { oracles, compare: plan.choice.seed.is_multiple_of(4), replay: Replay::new(count) }
+        Self::of(plan, oracles)
+    }
+}
+
+impl Checkers<queue::Campaign> {
+    pub(crate) fn of_a_queue(plan: &Plan) -> Self {
+        let count = plan.choice.candidates;
+        let mut oracles: Vec<Box<dyn Oracle<queue::Campaign>>> = vec![
+            Box::new(i01_one_leader::OneLeader::new(count)),
+            Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
+            Box::new(queue_proof::FromAProof::new(count)),
+            Box::new(i04_tokens_grow::TokensGrow::new(count)),
+            Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
+            Box::new(queue_causes::NoneWithoutCause::new(count)),
+            Box::new(queue_leaving::NothingLeft::new(count)),
+            Box::new(ACandidateLeads::new(count)),
+            Box::new(i15_orderly_changes::OrderlyChanges::new()),
+        ];
+        if plan.choice.peers > 0 {
+            oracles.push(Box::new(i01_one_leader::WithGoPeers::new(count, plan.choice.peers)));
+        }
+        Self::of(plan, oracles)
+    }
+}
+
+impl<C: Observed> Checkers<C> {
+    fn of(plan: &Plan, oracles: Vec<Box<dyn Oracle<C>>>) -> Self {
+        let replay = Replay::new(plan.choice.candidates);
+        Self { oracles, compare: plan.choice.seed.is_multiple_of(4), replay }
     }
 
     pub(crate) fn observe(
         &mut self,
         view: &View<'_>,
-        observation: &Observation<'_>,
+        observation: &Observation<'_, C>,
     ) -> Result<(), Violation> {
         for oracle in &mut self.oracles {
             oracle

@@ -136,6 +136,14 @@ impl World {
             | Kind::LowerAge
             | Kind::RaiseAge
             | Kind::OldIncarnation => {}
+            // Of an etcd alone; no bucket's script has them.
+            Kind::Revoke
+            | Kind::Unleased
+            | Kind::EarlyRevocation
+            | Kind::PausedLeader
+            | Kind::Lag
+            | Kind::TokenExpiry
+            | Kind::Compact => {}
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use incumbent::incumbent_core::campaign::{Backoff, Event, Output};
-use incumbent_sim::{Choice, Kind, Recorded, record};
+use incumbent_sim::{Choice, Kind, Recorded, Store, record};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
@@ -38,7 +38,7 @@ fn in_simulated_elections_the_component_says_what_the_native_core_says() {
 #[test]
 fn under_every_kind_of_fault_the_component_says_what_the_native_core_says() {
     let engine = compiled();
-    for kind in Kind::ALL {
+    for kind in Kind::ALL.iter().filter(|kind| kind.is_of(Store::Nats)) {
         let mut counted = Counted::default();
         // In a run where only candidates lead that no component can have, there are no terms to compare.
         let mut seeds = 1..=4;

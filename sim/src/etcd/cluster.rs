@@ -1,0 +1,163 @@
+//! The members of an etcd: which of them leads, which believes so, and when its leases run out.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use incumbent_core::Instant;
+use incumbent_core::queue::{Change, KeptAlive, LeaseId};
+
+use super::content::Content;
+
+/// The election timeout. The shortest lease is one and a half of it, rounded up to seconds.
+pub(super) const ELECTION: Duration = Duration::from_secs(1);
+/// The shortest lease that the servers grant.
+pub(super) const SHORTEST: Duration = Duration::from_secs(2);
+/// The longest time after its end for which a lease may still be there (measured: 0.5 s).
+pub(super) const LATE: Duration = Duration::from_millis(500);
+
+#[derive(Debug)]
+pub(super) struct Cluster {
+    pub(super) content: Content,
+    pub(super) members: Vec<Member>,
+    pub(super) leader: Option<usize>,
+    /// The leader before, to which members pass keep-alives on until another is elected.
+    pub(super) deposed: Option<usize>,
+    pub(super) raft_term: u64,
+    /// When the leader's leases run out.
+    expires: BTreeMap<LeaseId, Instant>,
+    /// Counts the elections that were begun; an earlier one is off.
+    pub(super) elections: u64,
+    /// Parts per million by which the servers' clocks run fast.
+    rate: i64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Member {
+    /// The numbers of faults by which it is dead, cut off from the other members, and stopped.
+    pub(super) down: u32,
+    pub(super) isolated: u32,
+    pub(super) stopped: u32,
+    /// The raft term of the last entry that it applied.
+    pub(super) applied: u64,
+    /// What it knows of the leases, if it led, and until when it answers from that.
+    pub(super) former: Option<Former>,
+}
+
+/// A leader of the store that is none any more, and does not know it.
+#[derive(Clone, Debug)]
+pub(super) struct Former {
+    raft_term: u64,
+    expires: BTreeMap<LeaseId, Instant>,
+    leases: BTreeMap<LeaseId, Duration>,
+    pub(super) until: Instant,
+}
+
+impl Former {
+    pub(super) fn raft_term(&self) -> u64 {
+        self.raft_term
+    }
+
+    /// Its answer to a keep-alive, with the raft term of the member that passes the answer on.
+    pub(super) fn keep_alive(
+        &self,
+        now: Instant,
+        lease: LeaseId,
+        raft_term: Option<u64>,
+    ) -> Option<KeptAlive> {
+        let ttl = *self.leases.get(&lease)?;
+        let lives = self.expires.get(&lease).is_some_and(|at| *at > now);
+        lives.then_some(KeptAlive { ttl, raft_term: raft_term.unwrap_or(self.raft_term) })
+    }
+}
+
+impl Cluster {
+    pub(super) fn new(members: usize, rate: i64) -> Self {
+        let member = Member { applied: 2, ..Member::default() };
+        Self {
+            content: Content::new(),
+            members: vec![member; members],
+            leader: Some(0),
+            deposed: None,
+            raft_term: 2,
+            expires: BTreeMap::new(),
+            elections: 0,
+            rate,
+        }
+    }
+
+    pub(super) fn is_up(&self, member: usize) -> bool {
+        let Member { down, isolated, stopped, .. } = self.members[member];
+        down + isolated + stopped == 0
+    }
+
+    /// Whether the members that are up are a majority.
+    pub(super) fn has_majority(&self) -> bool {
+        (0..self.members.len()).filter(|member| self.is_up(*member)).count() * 2 > self.members.len()
+    }
+
+    /// The next member that takes connections.
+    pub(super) fn next_member(&self, after: usize) -> Option<usize> {
+        let count = self.members.len();
+        (1..=count).map(|step| (after + step) % count).find(|member| self.members[*member].down == 0)
+    }
+
+    /// A span by the servers' clocks, in the world's time.
+    fn span(&self, span: Duration) -> Duration {
+        let nanos = span.as_nanos() * 1_000_000 / (1_000_000 + i128::from(self.rate)).unsigned_abs();
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// Grants a lease. Returns when it runs out; `None` where it stands already.
+    pub(super) fn grant(&mut self, now: Instant, lease: LeaseId, ttl: Duration) -> Option<Instant> {
+        if self.content.leases.contains_key(&lease) {
+            return None;
+        }
+        self.content.leases.insert(lease, ttl);
+        let at = now + self.span(ttl);
+        self.expires.insert(lease, at);
+        Some(at)
+    }
+
+    /// Extends a lease; `false` where there is none.
+    pub(super) fn keep_alive(&mut self, now: Instant, lease: LeaseId) -> Option<Duration> {
+        let ttl = *self.content.leases.get(&lease)?;
+        let at = now + self.span(ttl);
+        self.expires.insert(lease, at);
+        Some(ttl)
+    }
+
+    pub(super) fn revoke(&mut self, lease: LeaseId) -> Change {
+        self.expires.remove(&lease);
+        self.content.revoke(lease)
+    }
+
+    /// When a lease runs out, while the store has a leader.
+    pub(super) fn expires(&self, lease: LeaseId) -> Option<Instant> {
+        self.leader.and_then(|_| self.expires.get(&lease).copied())
+    }
+
+    /// The leader leads no longer; it may believe that it does, until then.
+    pub(super) fn depose(&mut self, until: Instant) {
+        let Some(leader) = self.leader.take() else { return };
+        self.deposed = Some(leader);
+        self.members[leader].former = Some(Former {
+            raft_term: self.raft_term,
+            expires: self.expires.clone(),
+            leases: self.content.leases.clone(),
+            until,
+        });
+    }
+
+    /// Another leader: each lease lives for its whole time and an election timeout from now.
+    pub(super) fn elect(&mut self, now: Instant, leader: usize, raft_term: u64) {
+        (self.leader, self.raft_term) = (Some(leader), raft_term);
+        self.members[leader].former = None;
+        let ends: Vec<_> = self
+            .content
+            .leases
+            .iter()
+            .map(|(lease, ttl)| (*lease, now + self.span(*ttl) + ELECTION))
+            .collect();
+        self.expires = ends.into_iter().collect();
+    }
+}

@@ -1,0 +1,177 @@
+//! Foreign candidates in the same queue, after the rules of Go's `concurrency.Election`: put a key on the session's lease,
+//! wait for the deletion of each key before it, then lead; resign by deleting the key. What happens to the key or the
+//! session meanwhile it does not notice.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use incumbent_core::queue::{Change, LeaseId};
+
+use super::{Event, World};
+use crate::dice::Dice;
+use crate::observation::Observation;
+
+/// The stream of the first one's random numbers.
+const STREAM: u64 = 0x4_0000;
+
+#[derive(Debug)]
+pub(super) struct Foreign {
+    dice: Dice,
+    lease: LeaseId,
+    /// Counts its sessions.
+    session: u64,
+    /// The creation of its key; none where it does not campaign.
+    created: Option<u64>,
+    believes: bool,
+    /// As it was reported: it believes that it leads, and its key stands.
+    leads: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ForeignEvent {
+    /// It begins a session.
+    Begin,
+    /// It puts its key.
+    Campaign {
+        session: u64,
+    },
+    KeepAlive {
+        session: u64,
+    },
+    /// Its watch shows the deletion of the key before it.
+    Look {
+        session: u64,
+    },
+    Resign {
+        session: u64,
+    },
+    /// Its process dies.
+    Die {
+        session: u64,
+    },
+}
+
+impl World {
+    pub(super) fn foreign_begin(&mut self) {
+        for peer in 0..self.plan.choice.peers {
+            let mut dice = Dice::new(self.plan.choice.seed, STREAM + peer as u64);
+            let wait = dice.millis(0, 3_000);
+            let (lease, session) = (LeaseId(0), 0);
+            self.peers.push(Foreign { dice, lease, session, created: None, believes: false, leads: false });
+            self.after(wait, Event::Foreign { peer, event: ForeignEvent::Begin });
+        }
+    }
+
+    fn foreign_after(&mut self, peer: usize, wait: Duration, event: ForeignEvent) {
+        self.after(wait, Event::Foreign { peer, event });
+    }
+
+    pub(super) fn foreign(&mut self, peer: usize, event: ForeignEvent) {
+        let present = self.peers[peer].session;
+        let reachable = self.cluster.leader.is_some();
+        let ttl = self.plan.lease;
+        match event {
+            ForeignEvent::Begin => {
+                self.foreign_stops(peer);
+                self.peers[peer].session += 1;
+                let session = self.peers[peer].session;
+                let lease = LeaseId((self.peers[peer].dice.number() >> 1).max(1));
+                let granted = if reachable { self.cluster.grant(self.now, lease, ttl) } else { None };
+                let Some(at) = granted else {
+                    return self.foreign_after(peer, Duration::from_secs(1), ForeignEvent::Begin);
+                };
+                self.expire_after(lease, at);
+                self.peers[peer].lease = lease;
+                self.foreign_after(peer, ttl / 3, ForeignEvent::KeepAlive { session });
+                self.foreign_after(peer, Duration::from_millis(2), ForeignEvent::Campaign { session });
+                if self.peers[peer].dice.percent(30) {
+                    let wait = self.peers[peer].dice.millis(0, 5 * ttl.as_millis() as u64);
+                    self.foreign_after(peer, wait, ForeignEvent::Die { session });
+                }
+            }
+            ForeignEvent::Campaign { session } if session == present => {
+                let lease = self.peers[peer].lease;
+                if !reachable || !self.cluster.content.leases.contains_key(&lease) {
+                    return self.foreign_after(peer, Duration::from_secs(1), ForeignEvent::Begin);
+                }
+                let name = lease.to_string();
+                let created = self.cluster.content.put_place(&name, Some(lease), &format!("go-{peer}"));
+                self.note(|trace| write!(trace, "go-{peer}: has its place at {created}"));
+                self.peers[peer].created = Some(created);
+                self.changed(&Change::default());
+            }
+            ForeignEvent::KeepAlive { session } if session == present => {
+                // At times it is stopped for longer than its lease.
+                let stopped = !self.quiet && self.peers[peer].dice.percent(3);
+                if reachable {
+                    self.cluster.keep_alive(self.now, self.peers[peer].lease);
+                }
+                let wait = if stopped { ttl * 3 / 2 } else { ttl / 3 };
+                self.foreign_after(peer, wait, ForeignEvent::KeepAlive { session });
+            }
+            ForeignEvent::Look { session } if session == present => {
+                let created = self.peers[peer].created;
+                let first = created.filter(|created| self.is_first(*created));
+                if first.is_some() && !self.peers[peer].believes {
+                    self.peers[peer].believes = true;
+                    let term = self.peers[peer].dice.millis(100, 2 * ttl.as_millis() as u64);
+                    self.foreign_after(peer, term, ForeignEvent::Resign { session });
+                    self.foreign_look();
+                }
+            }
+            ForeignEvent::Resign { session } if session == present => {
+                if !reachable {
+                    return self.foreign_after(peer, Duration::from_secs(1), event);
+                }
+                let name = self.peers[peer].lease.to_string();
+                self.foreign_stops(peer);
+                let change = self.cluster.content.delete_place(&name);
+                self.changed(&change);
+                let rest = self.peers[peer].dice.millis(100, 3 * ttl.as_millis() as u64);
+                self.foreign_after(peer, rest, ForeignEvent::Campaign { session });
+            }
+            ForeignEvent::Die { session } if session == present => {
+                self.peers[peer].session += 1;
+                self.foreign_stops(peer);
+                let rest = self.peers[peer].dice.millis(100, 2 * ttl.as_millis() as u64);
+                self.foreign_after(peer, rest, ForeignEvent::Begin);
+            }
+            // Of an earlier session.
+            _ => {}
+        }
+    }
+
+    /// Whether no place was created before.
+    fn is_first(&self, created: u64) -> bool {
+        self.cluster.content.places.values().all(|place| place.created >= created)
+    }
+
+    fn foreign_stops(&mut self, peer: usize) {
+        (self.peers[peer].created, self.peers[peer].believes) = (None, false);
+        self.foreign_leads(peer, false);
+    }
+
+    fn foreign_leads(&mut self, peer: usize, leads: bool) {
+        if self.peers[peer].leads != leads {
+            self.peers[peer].leads = leads;
+            self.note(|trace| write!(trace, "go-{peer}: {}", if leads { "leads" } else { "leads no more" }));
+            self.observe(&Observation::Peer { peer, leads });
+        }
+    }
+
+    /// After a change: which foreign candidates lead, and which are shown that nothing is before them.
+    pub(super) fn foreign_look(&mut self) {
+        for peer in 0..self.peers.len() {
+            let (session, believes) = (self.peers[peer].session, self.peers[peer].believes);
+            let Some(created) = self.peers[peer].created else { continue };
+            let key = self.peers[peer].lease.to_string();
+            let stands = self.cluster.content.places.get(&key).is_some_and(|place| place.created == created);
+            // What it believes after its session is lost is its own affair.
+            self.foreign_leads(peer, believes && stands);
+            if !believes && self.is_first(created) {
+                let latency = self.peers[peer].dice.micros(100, 3_000);
+                self.foreign_after(peer, latency, ForeignEvent::Look { session });
+            }
+        }
+    }
+}

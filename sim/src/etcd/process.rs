@@ -1,0 +1,220 @@
+//! A candidate's process: its session, its clock, its connection, its stream of keep-alives and its watch.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use incumbent_core::campaign::{Lease, ReadId};
+use incumbent_core::queue::{Answer, Campaign, Change, Failure, LeaseId, Outcome, Write};
+use incumbent_core::record::Nonce;
+use incumbent_core::session::{CampaignId, Command, Input, Session};
+use incumbent_core::{Instant, Token};
+
+use crate::clock::Clock;
+use crate::dice::Dice;
+
+/// The number of the one candidate on each session.
+pub(super) const CANDIDATE: CampaignId = 1;
+
+/// A request of a candidate to the store, other than a keep-alive.
+#[derive(Clone, Debug)]
+pub(super) enum Request {
+    Grant {
+        lease: LeaseId,
+        ttl: Duration,
+    },
+    /// The lease of the connection's companions, with its number where a new one is needed.
+    Share {
+        lease: LeaseId,
+        ttl: Duration,
+    },
+    Read {
+        read: ReadId,
+        own: Option<LeaseId>,
+        whole: bool,
+    },
+    Write(Write),
+    Revoke {
+        lease: LeaseId,
+    },
+    Inspect {
+        number: u64,
+        asked_at: Instant,
+    },
+    Watch {
+        number: u64,
+    },
+}
+
+impl Request {
+    /// The answer that it failed.
+    pub(super) fn failed(&self, failure: Failure) -> Option<Answer> {
+        Some(match self {
+            Self::Grant { lease, .. } => Answer::Granted { lease: *lease, result: Err(failure) },
+            Self::Share { .. } => Answer::Shared { result: Err(failure) },
+            Self::Read { read, .. } => Answer::Read { read: *read, result: Err(failure) },
+            Self::Write(write) => Answer::Wrote { attempt: write.attempt, outcome: Outcome::Failed(failure) },
+            Self::Revoke { lease } => Answer::Revoked { lease: *lease, result: Err(failure) },
+            Self::Inspect { .. } | Self::Watch { .. } => return None,
+        })
+    }
+}
+
+/// A message that arrives at a candidate.
+#[derive(Clone, Debug)]
+pub(super) enum Incoming {
+    /// The answer to the request of this number.
+    Answer {
+        number: u64,
+        answer: Answer,
+    },
+    Input(Input<Answer, Change>),
+    Command(Command),
+    WatchReady {
+        number: u64,
+    },
+    Watched {
+        number: u64,
+        change: Change,
+    },
+    /// A watch is behind what was compacted, or broken.
+    WatchEnded {
+        number: u64,
+    },
+    /// An answer on this stream of keep-alives.
+    KeptAlive {
+        stream: u64,
+        number: u64,
+        answer: Answer,
+    },
+    Connected,
+}
+
+/// A keep-alive on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeepAlive {
+    pub(super) number: u64,
+    pub(super) lease: LeaseId,
+    pub(super) sent_at: Instant,
+}
+
+/// A stream of keep-alives: its requests arrive, and its answers come, in order.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) number: u64,
+    pub(super) member: usize,
+    /// Nothing comes through it any more.
+    pub(super) broken: bool,
+    /// The last arrival at the member, and at the candidate.
+    pub(super) sent: Instant,
+    pub(super) answered: Instant,
+    /// Keep-alives whose first one the member holds back.
+    pub(super) held: VecDeque<KeepAlive>,
+}
+
+#[derive(Debug)]
+pub(super) struct Watch {
+    pub(super) number: u64,
+    /// The member that it is on, once it stands there.
+    pub(super) on: Option<usize>,
+    pub(super) ready: bool,
+    pub(super) over: bool,
+    /// The arrival of its last message: they arrive in order.
+    pub(super) last: Instant,
+}
+
+pub(super) struct Process {
+    /// Separate random numbers, so that events of other candidates change little for it.
+    pub(super) dice: Dice,
+    /// Counts the processes at this index.
+    pub(super) process: u64,
+    pub(super) nonce: Nonce,
+    pub(super) session: Option<Session<Campaign>>,
+    /// The same session again, with clean clock readings, where the run compares.
+    pub(super) twin: Option<Session<Campaign>>,
+    pub(super) alive: bool,
+    pub(super) clock: Clock,
+    /// The rate of its clock when nothing is wrong with it.
+    pub(super) rate: i64,
+    pub(super) stopped_until: Instant,
+    pub(super) backlog: VecDeque<Incoming>,
+    pub(super) member: usize,
+    pub(super) cut_out: u32,
+    pub(super) cut_in: u32,
+    pub(super) denied: u32,
+    pub(super) slow: u32,
+    pub(super) stream: Stream,
+    pub(super) watch: Watch,
+    /// The lease of its companions.
+    pub(super) shared: Option<LeaseId>,
+    /// The requests without an answer.
+    pub(super) open: BTreeSet<u64>,
+    pub(super) wakes: Instant,
+    pub(super) lease: Option<Lease>,
+    /// The token above which it stays out, where it last reported so and did not lead since.
+    pub(super) barred: Option<Token>,
+    /// The world's time until which it leads.
+    pub(super) leads_until: Option<Instant>,
+}
+
+impl Process {
+    pub(super) fn new(dice: Dice, clock: Clock, rate: i64, member: usize) -> Self {
+        Self {
+            dice,
+            process: 0,
+            nonce: Nonce(0),
+            session: None,
+            twin: None,
+            alive: false,
+            clock,
+            rate,
+            stopped_until: Instant::ZERO,
+            backlog: VecDeque::new(),
+            member,
+            cut_out: 0,
+            cut_in: 0,
+            denied: 0,
+            slow: 0,
+            stream: Stream::new(0, member),
+            watch: Watch::new(0),
+            shared: None,
+            open: BTreeSet::new(),
+            wakes: Instant::NEVER,
+            lease: None,
+            barred: None,
+            leads_until: None,
+        }
+    }
+
+    pub(super) fn is_stopped(&self, now: Instant) -> bool {
+        self.stopped_until > now
+    }
+
+    /// Whether it leads, by its `is_leader`.
+    pub(super) fn leads(&self, now: Instant) -> bool {
+        self.leads_until.is_some_and(|until| now < until)
+    }
+}
+
+impl Stream {
+    pub(super) fn new(number: u64, member: usize) -> Self {
+        Self {
+            number,
+            member,
+            broken: false,
+            sent: Instant::ZERO,
+            answered: Instant::ZERO,
+            held: VecDeque::new(),
+        }
+    }
+}
+
+impl Watch {
+    pub(super) fn new(number: u64) -> Self {
+        Self { number, on: None, ready: false, over: false, last: Instant::ZERO }
+    }
+
+    /// Ends it; its remaining messages do not reach the candidate.
+    pub(super) fn end(&mut self) {
+        *self = Self { over: true, ..Self::new(self.number) };
+    }
+}

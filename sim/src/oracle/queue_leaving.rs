@@ -1,0 +1,106 @@
+//! What a candidacy leaves behind in a queue.
+
+use std::collections::BTreeSet;
+
+use incumbent_core::campaign::{Event, State};
+use incumbent_core::queue::{self, Action, LeaseId, Output};
+
+use super::Oracle;
+use crate::etcd::Content;
+use crate::observation::{Observation, Observed, View};
+
+pub(super) struct NothingLeft {
+    nodes: Vec<Node>,
+    /// The leases of candidacies that were given up, with nothing left of them.
+    over: BTreeSet<LeaseId>,
+}
+
+#[derive(Clone, Default)]
+struct Node {
+    /// The leases after which the keys of its candidacies are named.
+    leases: BTreeSet<LeaseId>,
+    leaving: bool,
+    leads: bool,
+}
+
+impl NothingLeft {
+    pub(super) fn new(count: usize) -> Self {
+        Self { nodes: vec![Node::default(); count], over: BTreeSet::new() }
+    }
+
+    fn check(&self, content: &Content) -> Result<(), String> {
+        let left = self.over.iter().find(|lease| {
+            let key = lease.to_string();
+            content.leases.contains_key(lease)
+                || content.places.contains_key(&key)
+                || content.companions.contains_key(&key)
+        });
+        match left {
+            Some(lease) => {
+                Err(format!("the candidacy of lease {lease} was given up, and is there still or again"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Oracle<queue::Campaign> for NothingLeft {
+    fn states(&self) -> (&'static str, &'static str) {
+        (
+            "leaving",
+            "Keys are removed after the loss was reported; a candidacy that was given up leaves neither keys nor its lease, \
+             and nothing of it comes back.",
+        )
+    }
+
+    fn observe(
+        &mut self,
+        _: &View<'_>,
+        observation: &Observation<'_, queue::Campaign>,
+    ) -> Result<(), String> {
+        match observation {
+            Observation::Begins { node, .. } => self.nodes[*node] = Node::default(),
+            // What a backup brings back is none of theirs.
+            Observation::WentBack | Observation::Remade { .. } => {
+                self.over.clear();
+                for node in &mut self.nodes {
+                    node.leases.clear();
+                }
+            }
+            Observation::Stored { content } => return self.check(content),
+            Observation::Output { node: place, output, campaign } => {
+                let node = &mut self.nodes[*place];
+                match output {
+                    Output::Write(write) => match &write.action {
+                        Action::Enter { lease, .. } => {
+                            node.leases.insert(*lease);
+                        }
+                        Action::Leave { .. } if node.leads => {
+                            return Err(format!("c{place} deletes its keys, and has not reported its loss"));
+                        }
+                        _ => {}
+                    },
+                    Output::WakeAt(_) if node.leaving && campaign.is_settled() => {
+                        node.leaving = false;
+                        self.over.append(&mut node.leases);
+                    }
+                    _ => {}
+                }
+                match queue::Campaign::event(output) {
+                    Some(Event::Won(_)) => node.leads = true,
+                    Some(Event::Lost { .. }) => node.leads = false,
+                    Some(Event::StateChanged(State::Releasing)) => node.leaving = true,
+                    // It closes after a while, also where something is left to be removed.
+                    Some(Event::StateChanged(State::Closed)) => {}
+                    Some(Event::StateChanged(_)) if node.leaving => {
+                        node.leaving = false;
+                        self.over.append(&mut node.leases);
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! I3 and I11 in a queue.
+
+use std::collections::BTreeMap;
+
+use incumbent_core::Instant;
+use incumbent_core::campaign::Event;
+use incumbent_core::queue::{self, LeaseId, Snapshot};
+
+use super::Oracle;
+use super::known::lease_end;
+use crate::observation::{Observation, Observed, View};
+
+/// Knows from the store itself which leases its leader extended, and what each linearised read showed.
+pub(super) struct FromAProof {
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Default)]
+struct Node {
+    nonce: u128,
+    /// By the candidate's clock, when the newest keep-alive that extended each lease was sent.
+    kept: BTreeMap<LeaseId, Instant>,
+    /// The proofs, by the revision that created both keys: the latest deadline, and whether any showed them first.
+    proofs: BTreeMap<u64, (Instant, bool)>,
+}
+
+impl Node {
+    fn read(&mut self, snapshot: &Snapshot, view: &View<'_>, node: usize) {
+        let (Some(place), Some(companion)) = (&snapshot.place, &snapshot.companion) else { return };
+        let revision = place.created;
+        let is_whole = companion.created == revision
+            && place.modified == revision
+            && companion.nonce.is_some_and(|nonce| nonce.0 == self.nonce);
+        let kept = |lease: Option<LeaseId>| self.kept.get(&lease?).copied();
+        let (Some(of_place), Some(of_companion)) = (kept(place.lease), kept(companion.lease)) else { return };
+        if !is_whole {
+            return;
+        }
+        let lease = view.plan.settings[node].lease;
+        let deadline = lease_end(of_place.min(of_companion), lease, Some(Default::default()));
+        let first = snapshot.places.iter().all(|place| place.created >= revision)
+            && snapshot.companions.iter().all(|companion| companion.created >= revision);
+        let proof = self.proofs.entry(revision.0).or_default();
+        *proof = (proof.0.max(deadline), proof.1 || first);
+    }
+}
+
+impl FromAProof {
+    pub(super) fn new(count: usize) -> Self {
+        Self { nodes: vec![Node::default(); count] }
+    }
+}
+
+impl Oracle<queue::Campaign> for FromAProof {
+    fn states(&self) -> (&'static str, &'static str) {
+        (
+            "I3",
+            "A deadline derives only from when keep-alives were sent that the store's leader answered, and from a later read \
+             of both keys; a win, from one that showed them first in both queues.",
+        )
+    }
+
+    fn observe(
+        &mut self,
+        view: &View<'_>,
+        observation: &Observation<'_, queue::Campaign>,
+    ) -> Result<(), String> {
+        match observation {
+            Observation::Begins { node, nonce } => {
+                self.nodes[*node] = Node { nonce: nonce.0, ..Node::default() };
+            }
+            Observation::Kept { node, lease, sent_at } => {
+                let kept = self.nodes[*node].kept.entry(*lease).or_default();
+                *kept = (*kept).max(*sent_at);
+            }
+            Observation::Read { node, snapshot } => self.nodes[*node].read(snapshot, view, *node),
+            Observation::Handled { node, campaign, .. } => {
+                let Some(lease) = campaign.lease() else { return Ok(()) };
+                let proof = self.nodes[*node].proofs.get(&lease.token.sequence.0);
+                let latest = proof.map_or(Instant::ZERO, |proof| proof.0);
+                if lease.deadline > latest {
+                    return Err(format!(
+                        "c{node} counts on {:?}, and what was proved allows {latest:?}",
+                        lease.deadline
+                    ));
+                }
+            }
+            Observation::Output { node, output, .. } => {
+                if let Some(Event::Won(term)) = queue::Campaign::event(output) {
+                    let proof = self.nodes[*node].proofs.get(&term.token.sequence.0);
+                    if !proof.is_some_and(|proof| proof.1) {
+                        return Err(format!("c{node} won with {}, and was never first", term.token));
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

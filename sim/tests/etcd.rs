@@ -1,0 +1,94 @@
+//! Seeds on an etcd: the promises of a place in a queue hold under all their faults.
+
+#![allow(clippy::panic, reason = "a test may panic; it says why")]
+
+use incumbent_sim::{Choice, Kind, Script, Store, Tally, run, run_traced, shrink};
+
+fn choice(seed: u64) -> Choice {
+    Choice { store: Store::Etcd, ..Choice::of_seed(seed) }
+}
+
+/// Runs a choice; a failure prints the command that shows it again.
+fn holds(choice: &Choice) -> Tally {
+    let outcome = run(choice);
+    if let Some(violation) = outcome.violation {
+        let (shrunk, shorter) = shrink(choice, &violation);
+        panic!("{violation}\n{}\nwith fewer faults:\n{shorter}\n{}", Script::of(choice), Script::of(&shrunk));
+    }
+    outcome.tally
+}
+
+fn all_hold(seeds: std::ops::Range<u64>, faults: &[Kind]) {
+    for seed in seeds {
+        holds(&Choice { faults: Some(faults.to_vec()), ..choice(seed) });
+    }
+}
+
+#[test]
+fn whatever_goes_wrong_what_is_promised_holds() {
+    let mut total = Tally::default();
+    for seed in 0..200 {
+        total.add(&holds(&choice(seed)));
+    }
+    assert!(total.terms > 3_000, "{total}");
+}
+
+#[test]
+fn with_default_settings_what_is_promised_holds() {
+    for seed in 0..60 {
+        holds(&Choice { plain: true, ..choice(seed) });
+    }
+}
+
+#[test]
+fn a_former_leader_of_the_store_that_answers_keep_alives_makes_no_second_leader() {
+    all_hold(1_000..1_030, &[Kind::PausedLeader, Kind::Isolate, Kind::FailOver, Kind::Lag, Kind::Cut]);
+}
+
+#[test]
+fn an_operator_that_deletes_revokes_and_overwrites_places_makes_no_second_leader() {
+    all_hold(1_000..1_030, &[Kind::Delete, Kind::Revoke, Kind::Overwrite, Kind::Unleased, Kind::CutReplies]);
+}
+
+#[test]
+fn a_store_that_revokes_live_leases_makes_no_second_leader() {
+    all_hold(1_000..1_030, &[Kind::EarlyRevocation, Kind::CutReplies, Kind::Pause, Kind::Resign]);
+}
+
+#[test]
+fn requests_that_are_late_or_lost_leave_nothing_behind() {
+    all_hold(1_000..1_030, &[Kind::Delay, Kind::Loss, Kind::Resign, Kind::Close, Kind::Illness]);
+}
+
+#[test]
+fn a_store_that_is_wiped_or_restored_leads_to_one_leader_again() {
+    all_hold(1_000..1_030, &[Kind::Recreate, Kind::Restore, Kind::Crash, Kind::Delay, Kind::Resign]);
+}
+
+#[test]
+fn foreign_candidates_lead_in_turn_and_never_beside_ours() {
+    let mut total = Tally::default();
+    for seed in 0..60 {
+        total.add(&holds(&Choice { peers: 2, ..choice(seed) }));
+    }
+    assert!(total.terms > 600 && total.peer_terms > 150, "{total}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace() {
+    for seed in [3, 8] {
+        let trace = || run_traced(&choice(seed), true, false).trace;
+        let (first, again) = (trace(), trace());
+        assert!(first.len() > 10_000, "the trace says what happens");
+        assert!(first == again, "seed {seed}");
+    }
+}
+
+#[test]
+fn without_a_promise_two_do_lead_at_once() {
+    // The oracle can fail: it sees two leaders where a clock that stands still excuses them.
+    let outcomes = (0..60).map(|seed| {
+        run(&Choice { faults: Some(vec![Kind::Freeze, Kind::Delete]), ..choice(seed) }).tally.overlaps
+    });
+    assert!(outcomes.sum::<u64>() > 0);
+}
