@@ -14,6 +14,7 @@ use crate::{demo, doctor, exit, init, observe, operate, pages, permissions, run,
 ///
 ///   sqlite:elections.db        the processes of this machine
 ///   nats://HOST:4222/BUCKET    a NATS JetStream key-value bucket
+///   etcd://HOST:2379/PREFIX    keys of an etcd cluster
 ///   memory:                    one process, for trying things out
 ///
 /// To see it at work, with nothing set up:

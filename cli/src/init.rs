@@ -3,21 +3,25 @@
 use std::time::Duration;
 
 use incumbent::Clock;
+use incumbent::store::etcd;
 use incumbent::store::nats::{Difference, InitOptions, InitReport, init};
-use incumbent::store::{NatsSettings, Sqlite, SqliteSettings, StoreSettings};
+use incumbent::store::{EtcdSettings, NatsSettings, Sqlite, SqliteSettings, StoreSettings};
 use serde_json::json;
 
 use crate::failure::Failure;
 use crate::output::{line, span};
 use crate::store::{StoreArgs, shown};
 
-/// Make a bucket or a file for elections, or report how an existing one differs
+/// Make a bucket, a file or a prefix of etcd ready for elections, or report how an existing bucket differs
 ///
 /// A NATS bucket gets file storage, a history of 1, a TTL (the lease of its elections) and the replicas asked
 /// for; without --markers it also refuses purges, which would take the record of a leader away. A
 /// bucket that exists is compared and left as it is, unless --update is given.
 ///
 /// An SQLite file is made where it does not exist; each of its elections has the lease of its candidates.
+///
+/// Under a prefix of etcd the birth record is written, by which candidates notice that the cluster was wiped or replaced;
+/// each election has the lease of its candidates. The first candidate writes it too, where there is none.
 ///
 /// In a new store no candidate leads before the store is one lease old: it may replace another store, in which a
 /// candidate still leads.
@@ -57,16 +61,19 @@ Examples:
   incumbent init --lease 30s --replicas 3 --update
       Makes it so.
   incumbent init --store sqlite:/var/lib/app/elections.db
-      A file for the processes of this machine.";
+      A file for the processes of this machine.
+  incumbent init --store etcd://127.0.0.1:2379/app --new
+      A prefix that no election was ever held under.";
 
 /// `incumbent init`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     match args.store.settings()? {
         StoreSettings::Nats(settings) => bucket(args, &settings, as_json).await,
         StoreSettings::Sqlite(settings) => file(args, &settings, as_json).await,
-        _ => {
-            Err(Failure::usage("a store of this kind needs no preparation; `init` is for sqlite: and nats:"))
-        }
+        StoreSettings::Etcd(settings) => prefix(args, &settings, as_json).await,
+        _ => Err(Failure::usage(
+            "a store of this kind needs no preparation; `init` is for sqlite:, nats: and etcd:",
+        )),
     }
 }
 
@@ -98,13 +105,7 @@ async fn bucket(args: &Args, settings: &NatsSettings, as_json: bool) -> Result<(
 }
 
 async fn file(args: &Args, settings: &SqliteSettings, as_json: bool) -> Result<(), Failure> {
-    let of_buckets =
-        [("--markers", args.markers), ("--own-leases", args.own_leases), ("--replicas", args.replicas != 1)];
-    if let Some((option, _)) = of_buckets.iter().find(|(_, is_given)| *is_given) {
-        return Err(Failure::usage(format!(
-            "{option} is for a bucket of NATS, and this is a file: leave it out"
-        )));
-    }
+    only_of_buckets(args, "a file")?;
     let existed = settings.path.exists();
     let info = Sqlite::init(settings, &Clock::system(), args.new).await?;
     let path = settings.path.display();
@@ -124,6 +125,38 @@ async fn file(args: &Args, settings: &SqliteSettings, as_json: bool) -> Result<(
         }
     }
     Ok(())
+}
+
+async fn prefix(args: &Args, settings: &EtcdSettings, as_json: bool) -> Result<(), Failure> {
+    only_of_buckets(args, "etcd")?;
+    let etcd::InitReport { created, incarnation, never_used, .. } = etcd::init(settings, args.new).await?;
+    let store = args.store.url().as_deref().map(shown).unwrap_or_default();
+    if as_json {
+        let incarnation = incarnation.0.to_string();
+        line(
+            json!({ "store": store, "created": created, "never_used": never_used, "incarnation": incarnation }),
+        )?;
+    } else if created {
+        line(format_args!("wrote the birth record of {store}"))?;
+        if !never_used {
+            line("no candidate leads there before it is as old as a candidate's lease")?;
+        }
+    } else {
+        line(format_args!("{store} is ready for elections"))?;
+    }
+    Ok(())
+}
+
+/// Refuses the options that mean something for a bucket alone.
+fn only_of_buckets(args: &Args, this: &str) -> Result<(), Failure> {
+    let of_buckets =
+        [("--markers", args.markers), ("--own-leases", args.own_leases), ("--replicas", args.replicas != 1)];
+    match of_buckets.iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((option, _)) => {
+            Err(Failure::usage(format!("{option} is for a bucket of NATS, and this is {this}: leave it out")))
+        }
+    }
 }
 
 fn json_of(store: &str, report: &InitReport) -> serde_json::Value {

@@ -1,21 +1,27 @@
-//! `incumbent permissions`: the permissions that a NATS user needs.
+//! `incumbent permissions`: the permissions that a user of NATS or etcd needs.
 
 use clap::ValueEnum;
-use incumbent::store::StoreSettings;
-use incumbent::store::nats::{self, Permissions, Role};
+use incumbent::store::etcd::{self, Permission};
+use incumbent::store::nats::{self, Permissions};
+use incumbent::store::{EtcdSettings, NatsSettings, StoreSettings};
 use serde_json::json;
 
 use crate::failure::Failure;
 use crate::output::line;
 use crate::store::StoreArgs;
 
-/// Write the permissions that a user of NATS needs, and no more
+/// Write the permissions that a user of NATS or etcd needs, and no more
 ///
-/// For the configuration of a nats-server, or with --json for a JWT. Nothing is connected to: the URL says the
-/// bucket, where JetStream's API is (`domain`, `api_prefix`), and where answers come to (`inbox_prefix`;
-/// give each user one of its own, or it can listen to what others are answered).
+/// For NATS: a part of the configuration of a nats-server, or with --json for a JWT. The URL says the bucket, where
+/// JetStream's API is (`domain`, `api_prefix`), and where answers come to (`inbox_prefix`; give each user one of its
+/// own, or it can listen to what others are answered). With them a candidate of one election cannot write to
+/// another. Every role can read the whole bucket.
 ///
-/// With them a candidate of one election cannot write to another. Every role can read the whole bucket.
+/// For etcd: the commands of etcdctl that make the role, or with --json its ranges of keys. The URL says the prefix.
+/// Candidates that may write under a prefix can write to all elections there: give elections that must be kept apart
+/// a prefix each.
+///
+/// Nothing is connected to.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -24,7 +30,7 @@ pub(crate) struct Args {
     keys: Vec<String>,
     /// What the user does
     #[arg(long, value_enum)]
-    role: Does,
+    role: Role,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -38,10 +44,12 @@ Examples:
       --store 'nats://10.0.0.1/ELECTIONS?inbox_prefix=_INBOX_monitor'
       What an observer needs, with an inbox of its own.
   incumbent permissions --role operator --store nats://10.0.0.1/ELECTIONS --json
-      As claims of a JWT.";
+      As claims of a JWT.
+  incumbent permissions --role candidate --store etcd://10.0.0.1/app
+      The role of the candidates of all elections under app/.";
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Does {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Role {
     /// Takes part in elections: `run`, and programs that campaign
     Candidate,
     /// Looks on: `status`, `observe`, `doctor`
@@ -52,19 +60,24 @@ enum Does {
 
 /// `incumbent permissions`.
 pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
-    let StoreSettings::Nats(settings) = args.store.settings()? else {
-        return Err(Failure::usage("only a nats: store has users with permissions"));
-    };
-    let role = match args.role {
-        Does::Candidate if args.keys.is_empty() => {
+    let keys: Vec<_> = args.keys.iter().map(String::as_str).collect();
+    match args.store.settings()? {
+        StoreSettings::Nats(settings) => of_nats(args.role, &keys, &settings, as_json),
+        StoreSettings::Etcd(settings) => of_etcd(args.role, &keys, &settings, as_json),
+        _ => Err(Failure::usage("only a nats: or etcd: store has users with permissions")),
+    }
+}
+
+fn of_nats(role: Role, keys: &[&str], settings: &NatsSettings, as_json: bool) -> Result<(), Failure> {
+    let role = match role {
+        Role::Candidate if keys.is_empty() => {
             return Err(Failure::usage("a candidate is permitted elections by name: give their keys"));
         }
-        Does::Candidate => Role::Candidate,
-        Does::Observer => Role::Observer,
-        Does::Operator => Role::Operator,
+        Role::Candidate => nats::Role::Candidate,
+        Role::Observer => nats::Role::Observer,
+        Role::Operator => nats::Role::Operator,
     };
-    let keys: Vec<_> = args.keys.iter().map(String::as_str).collect();
-    let Permissions { publish, subscribe } = nats::permissions(&settings, role, &keys)?;
+    let Permissions { publish, subscribe } = nats::permissions(settings, role, keys)?;
     if as_json {
         // In the format of a user's JWT.
         line(json!({ "pub": { "allow": publish }, "sub": { "allow": subscribe } }))?;
@@ -84,4 +97,39 @@ fn list(what: &str, subjects: &[String]) -> Result<(), Failure> {
     }
     line("  ] }")?;
     Ok(())
+}
+
+fn of_etcd(role: Role, keys: &[&str], settings: &EtcdSettings, as_json: bool) -> Result<(), Failure> {
+    let (role, name) = match role {
+        Role::Candidate => (etcd::Role::Candidate, "incumbent-candidate"),
+        Role::Observer => (etcd::Role::Observer, "incumbent-observer"),
+        Role::Operator => (etcd::Role::Operator, "incumbent-operator"),
+    };
+    let permissions = etcd::permissions(settings, role, keys)?;
+    if as_json {
+        let permission = |Permission { writes, prefix, range_end }: &Permission| {
+            let access = if *writes { "readwrite" } else { "read" };
+            json!({ "access": access, "prefix": prefix, "range_end": range_end })
+        };
+        let permissions: Vec<_> = permissions.iter().map(permission).collect();
+        line(json!({ "role": name, "permissions": permissions }))?;
+        return Ok(());
+    }
+    line(format_args!("etcdctl role add {name}"))?;
+    for Permission { writes, prefix, .. } in &permissions {
+        let access = if *writes { "readwrite" } else { "read" };
+        line(format_args!("etcdctl role grant-permission {name} {access} {} --prefix", quoted(prefix)))?;
+    }
+    let user = settings.user_name().map_or_else(|| "USER".to_owned(), quoted);
+    line(format_args!("etcdctl user grant-role {user} {name}"))?;
+    Ok(())
+}
+
+/// A text as one word of a shell.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -13,7 +13,7 @@ use crate::stderr::report;
 /// Which store, on the command line of every command.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct StoreArgs {
-    /// The store: memory:, sqlite:FILE or nats://HOST:4222/BUCKET
+    /// The store: memory:, sqlite:FILE, nats://HOST:4222/BUCKET or etcd://HOST:2379/PREFIX
     // Its value may hold a password, which must not appear in `--help`.
     #[arg(long, help_heading = "Store", value_name = "URL", env = "INCUMBENT_STORE", hide_env_values = true)]
     pub(crate) store: Option<String>,
@@ -44,8 +44,8 @@ impl StoreArgs {
     pub(crate) fn settings(&self) -> Result<StoreSettings, Failure> {
         let url = self.url().ok_or_else(|| {
             Failure::usage(
-                "no store is named: give --store URL (such as sqlite:elections.db or \
-                 nats://127.0.0.1:4222/ELECTIONS), or set INCUMBENT_STORE",
+                "no store is named: give --store URL (such as sqlite:elections.db, \
+                 nats://127.0.0.1:4222/ELECTIONS or etcd://127.0.0.1:2379/app), or set INCUMBENT_STORE",
             )
         })?;
         Ok(url.parse()?)
@@ -126,6 +126,11 @@ fn report_warnings(settings: NatsSettings, reports: ConnectionReports) -> NatsSe
     })
 }
 
+/// Whether the elections of the store are queues, whose places are written once and never renewed.
+pub(crate) fn is_queue(settings: &StoreSettings) -> bool {
+    matches!(settings, StoreSettings::Etcd(_))
+}
+
 /// A URL to show: without credentials, and without parameters, because they may hold some.
 pub(crate) fn shown(url: &str) -> String {
     let place = url.split_once('?').map_or(url, |(place, _)| place);
@@ -140,8 +145,8 @@ fn with_parameter(url: &str, name: &str, value: &str) -> String {
     format!("{url}{separator}{name}={value}")
 }
 
-/// A context's name, encoded for a URL; letters and digits are kept.
-fn encoded(text: &str) -> String {
+/// A text, encoded for a URL; letters and digits are kept.
+pub(crate) fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let piece = |byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     text.bytes().map(piece).collect()
@@ -172,6 +177,7 @@ mod tests {
     fn credentials_are_not_shown() {
         assert_eq!(shown("nats://me:secret@a:4222,you:pw@b/JOBS?token=x"), "nats://a:4222,b/JOBS");
         assert_eq!(shown("nats://a/JOBS"), "nats://a/JOBS");
+        assert_eq!(shown("etcds://me:secret@a:2379,b/app?tls_key=k"), "etcds://a:2379,b/app");
         assert_eq!(shown("sqlite:/var/e.db?poll=5ms"), "sqlite:/var/e.db");
         assert_eq!(shown("memory:"), "memory:");
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent_core::campaign::{Backoff, Forecast, Preset, Settings, WinDelay};
+#[cfg(feature = "etcd")]
+use incumbent_core::queue::Server;
 use incumbent_core::store::{Capabilities, StoreInfo};
 
 use crate::health::{HealthCheck, LoopWatch, Pulse};
@@ -200,6 +202,17 @@ impl CampaignOptions {
     /// `InvalidSetting` for settings that [`Store::campaign`](crate::Store::campaign) would refuse.
     pub fn forecast(&self, store: Capabilities, info: &StoreInfo) -> crate::Result<Forecast> {
         Forecast::new(self.settings(), store, info)
+            .map_err(|refused| Error::new(ErrorKind::InvalidSetting, refused.to_string()))
+    }
+
+    /// The same on a store whose elections are queues, by what is known of its servers.
+    ///
+    /// # Errors
+    /// As [`forecast`](Self::forecast).
+    #[cfg(feature = "etcd")]
+    pub fn forecast_in_queue(&self, server: Server) -> crate::Result<Forecast> {
+        server
+            .forecast(self.settings())
             .map_err(|refused| Error::new(ErrorKind::InvalidSetting, refused.to_string()))
     }
 

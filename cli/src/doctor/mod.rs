@@ -1,6 +1,7 @@
 //! `incumbent doctor`: the effective settings of a store, and their problems.
 
 mod bucket;
+mod cluster;
 mod findings;
 mod local;
 mod report;
@@ -35,7 +36,8 @@ const EXAMPLES: &str = "\
 Examples:
   incumbent doctor --store nats://127.0.0.1:4222/ELECTIONS
   incumbent doctor --store nats://127.0.0.1:4222/ELECTIONS --lease 5s --json
-  incumbent doctor --store sqlite:elections.db --preset fast";
+  incumbent doctor --store sqlite:elections.db --preset fast
+  incumbent doctor --store etcd://10.0.0.1,10.0.0.2,10.0.0.3/app";
 
 /// `incumbent doctor`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<Exit, Failure> {
@@ -46,6 +48,7 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<Exit, Failure> {
         StoreSettings::Nats(settings) => bucket::examine(name, &args.store, *settings, &options).await?,
         StoreSettings::Sqlite(settings) => local::file(name, &args.store, settings, &options).await?,
         StoreSettings::Memory(settings) => local::memory(name, &args.store, settings, &options).await?,
+        StoreSettings::Etcd(settings) => cluster::examine(name, &args.store, *settings, &options).await?,
         _ => return Err(Failure::usage("a store of this kind cannot be examined")),
     };
     if as_json {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use incumbent::incumbent_core::queue::Server;
 use incumbent::incumbent_core::store::{Capabilities, StoreInfo};
-use incumbent::{CampaignOptions, Clock, Forecast};
+use incumbent::{CampaignOptions, Clock, Error, Forecast};
 use serde_json::{Map, Value, json};
 
 use super::Elections;
@@ -13,21 +14,46 @@ use crate::output::{millis, span};
 /// The doctor's report.
 pub(super) struct Report {
     store: String,
-    /// The store's settings: a name for programs, a name for people, the value.
-    settings: Vec<(&'static str, String, Value)>,
+    settings: Vec<Setting>,
     forecast: Option<Forecast>,
+    /// Candidates keep leases alive and read; nothing is written while they do.
+    is_queue: bool,
     elections: Option<Elections>,
     findings: Vec<Finding>,
 }
 
+/// A setting of the store: for people, and for programs.
+struct Setting {
+    name: &'static str,
+    text: Option<String>,
+    value: Option<Value>,
+}
+
 impl Report {
     pub(super) fn new(store: String) -> Self {
-        Self { store, settings: Vec::new(), forecast: None, elections: None, findings: Vec::new() }
+        Self {
+            store,
+            settings: Vec::new(),
+            forecast: None,
+            is_queue: false,
+            elections: None,
+            findings: Vec::new(),
+        }
     }
 
     /// Records a setting: its name, its text for people, and its value for programs.
     pub(super) fn set(&mut self, name: &'static str, text: impl Into<String>, value: impl Into<Value>) {
-        self.settings.push((name, text.into(), value.into()));
+        self.settings.push(Setting { name, text: Some(text.into()), value: Some(value.into()) });
+    }
+
+    /// A line for people alone.
+    pub(super) fn say(&mut self, name: &'static str, text: impl Into<String>) {
+        self.settings.push(Setting { name, text: Some(text.into()), value: None });
+    }
+
+    /// A value for programs alone.
+    pub(super) fn value(&mut self, name: &'static str, value: impl Into<Value>) {
+        self.settings.push(Setting { name, text: None, value: Some(value.into()) });
     }
 
     pub(super) fn find(&mut self, finding: Finding) {
@@ -40,7 +66,17 @@ impl Report {
 
     /// Computes the guarantees that candidates with these options have.
     pub(super) fn forecast_with(&mut self, options: &CampaignOptions, store: Capabilities, info: &StoreInfo) {
-        match options.forecast(store, info) {
+        self.take(options.forecast(store, info));
+    }
+
+    /// The same where elections are queues.
+    pub(super) fn forecast_in_queue(&mut self, options: &CampaignOptions, server: Server) {
+        self.is_queue = true;
+        self.take(options.forecast_in_queue(server));
+    }
+
+    fn take(&mut self, forecast: Result<Forecast, Error>) {
+        match forecast {
             Err(error) => {
                 self.find(Finding::broken(error.message(), "no candidate with these settings is let in"))
             }
@@ -84,18 +120,21 @@ impl Report {
     }
 
     pub(super) fn text(&self) -> Vec<String> {
-        let widest = self.settings.iter().map(|(name, ..)| name.len()).max().unwrap_or_default();
+        let shown =
+            || self.settings.iter().filter_map(|setting| Some((setting.name, setting.text.as_ref()?)));
+        let widest = shown().map(|(name, _)| name.len()).max().unwrap_or_default();
         let row = |name: &str, text: &str| format!("{:<widest$}  {text}", name.replace('_', " "));
         let mut lines = vec![row("store", &self.store)];
-        lines.extend(self.settings.iter().map(|(name, text, _)| row(name, text)));
+        lines.extend(shown().map(|(name, text)| row(name, text)));
         if let Some(Elections { total, led, .. }) = self.elections {
             let are = if led == 1 { "is" } else { "are" };
             lines.push(row("elections", &format!("{total}, of which {led} {are} led")));
         }
         if let Some(forecast) = &self.forecast {
             lines.extend([String::new(), "what candidates can count on".into()]);
-            lines.extend(numbers(forecast).into_iter().map(|(what, number)| format!("{what:<40}  {number}")));
-            if let Some(Elections { led, .. }) = self.elections {
+            let numbers = numbers(forecast, self.is_queue).into_iter();
+            lines.extend(numbers.map(|(what, number)| format!("{what:<40}  {number}")));
+            if let Some(Elections { led, .. }) = self.elections.filter(|_| !self.is_queue) {
                 let all = forecast.writes_a_day() * led;
                 lines.push(format!("{:<40}  {all}", "  … by those that lead here now"));
             }
@@ -113,22 +152,22 @@ impl Report {
     }
 
     pub(super) fn json(&self) -> Value {
-        let settings: Map<_, _> =
-            self.settings.iter().map(|(name, _, value)| ((*name).to_string(), value.clone())).collect();
+        let values = self.settings.iter().filter_map(|setting| Some((setting.name, setting.value.as_ref()?)));
+        let settings: Map<_, _> = values.map(|(name, value)| (name.to_owned(), value.clone())).collect();
         json!({
             "store": self.store,
             "settings": settings,
             "elections": self.elections.map(|Elections { total, led, foreign }| {
                 json!({ "total": total, "led": led, "led_by_other_software": foreign })
             }),
-            "forecast": self.forecast.as_ref().map(forecast_json),
+            "forecast": self.forecast.as_ref().map(|forecast| forecast_json(forecast, self.is_queue)),
             "findings": self.findings.iter().map(Finding::json).collect::<Vec<_>>(),
             "safe": self.is_safe(),
         })
     }
 }
 
-fn numbers(forecast: &Forecast) -> Vec<(&'static str, String)> {
+fn numbers(forecast: &Forecast, is_queue: bool) -> Vec<(&'static str, String)> {
     let fail_over = match forecast.store_fail_over {
         Duration::ZERO => "there is none that could fail".into(),
         away if forecast.survives_a_server() => format!("{}; a term survives it", span(away)),
@@ -142,12 +181,16 @@ fn numbers(forecast: &Forecast) -> Vec<(&'static str, String)> {
         ("worst vacancy after an eviction", span(forecast.after_a_deletion)),
         ("a silent store is outlasted for", span(forecast.survives)),
         ("failure of one server of the store", fail_over),
-        ("writes a day, for each leader", forecast.writes_a_day().to_string()),
+        match is_queue {
+            false => ("writes a day, for each leader", forecast.writes_a_day().to_string()),
+            true => ("keep-alives and reads a day, a candidate", format!("{} each", forecast.writes_a_day())),
+        },
     ]
 }
 
-fn forecast_json(forecast: &Forecast) -> Value {
-    json!({
+fn forecast_json(forecast: &Forecast, is_queue: bool) -> Value {
+    let rounds = forecast.writes_a_day();
+    let mut numbers = json!({
         "lease_ms": millis(forecast.lease),
         "renew_every_ms": millis(forecast.renew_every),
         "margin_ms": millis(forecast.margin),
@@ -156,6 +199,10 @@ fn forecast_json(forecast: &Forecast) -> Value {
         "outlasts_silence_ms": millis(forecast.survives),
         "store_fail_over_ms": millis(forecast.store_fail_over),
         "survives_a_server": forecast.survives_a_server(),
-        "writes_a_day": forecast.writes_a_day(),
-    })
+        "writes_a_day": if is_queue { 0 } else { rounds },
+    });
+    if is_queue {
+        numbers["rounds_a_day"] = rounds.into();
+    }
+    numbers
 }

@@ -14,9 +14,10 @@ use crate::store::StoreArgs;
 
 /// End the term of an election's leader, against its will
 ///
-/// Deletes the leader's record. The leader loses its term as soon as it observes the deletion. A leader that is
-/// stopped or cut off does not observe it, and leads until its deadline, so the next leader waits until the old
-/// lease is certainly over. The command prints how long that takes.
+/// Deletes the leader's record; on etcd, its place in the queue. The leader loses its term as soon as it observes the
+/// deletion. A leader that is stopped or cut off does not observe it, and leads until its deadline, so the next leader
+/// waits until the old lease is certainly over; on etcd no longer than until the leader has reported its loss. The
+/// command prints how long that takes. A leader of other software on etcd is not waited for: it may go on.
 ///
 /// `incumbent hand-over` is gentler: the leader finishes its work, and the successor leads without a wait. Evict a
 /// leader that does not answer, and whose lease is too long to wait for.
@@ -35,7 +36,8 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "\
 Examples:
   incumbent evict nightly-report --store nats://127.0.0.1:4222/ELECTIONS
-  incumbent evict nightly-report --store sqlite:elections.db --yes --json";
+  incumbent evict nightly-report --store sqlite:elections.db --yes --json
+  incumbent evict nightly-report --store etcd://127.0.0.1:2379/app";
 
 /// `incumbent evict`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
@@ -56,63 +58,122 @@ async fn evict(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure>
         }
         return Ok(());
     };
-    let wait = wait_of_the_next(&entry, bench.store.store_info().await?.max_age);
+    let wait = Wait::after(&entry, bench.store.store_info().await?.max_age, bench.is_queue);
     confirm(question(key, &leader, wait), args.yes).await?;
     bench.evict(key, &leader).await?;
     if as_json {
-        line(json!({ "election": key, "evicted": leader.name, "wait_ms": wait.map(millis) }))?;
+        line(json!({ "election": key, "evicted": leader.name, "wait_ms": wait.longest().map(millis) }))?;
     } else {
-        line(format_args!("{key}: {} is evicted", leader.name))?;
-        match wait {
-            Some(wait) => line(format_args!(
-                "the next leader waits {}, until the lease of {} is certainly over",
-                span(wait),
-                leader.name
-            ))?,
-            None => line("the next leader waits for a lease of its own")?,
-        };
+        let name = &leader.name;
+        line(format_args!("{key}: {name} is evicted"))?;
+        line(match wait {
+            Wait::Exactly(wait) => {
+                format!("the next leader waits {}, until the lease of {name} is certainly over", span(wait))
+            }
+            Wait::AtMost(wait) => {
+                format!(
+                    "the next leader waits until {name} has reported its loss, for {} at most",
+                    span(wait)
+                )
+            }
+            Wait::OwnLease => "the next leader waits for a lease of its own".into(),
+            Wait::Nothing => {
+                format!(
+                    "the next leader does not wait: {name} is of other software, and may go on until it notices"
+                )
+            }
+        })?;
     }
     Ok(())
 }
 
 /// The question that is asked before an eviction.
-pub(crate) fn question(key: &str, leader: &Leader, wait: Option<Duration>) -> String {
-    let waits = wait.map_or_else(|| "for a lease of its own".into(), span);
-    format!("Evict {} from {key}? The next leader waits {waits}.", leader.name)
+pub(crate) fn question(key: &str, leader: &Leader, wait: Wait) -> String {
+    let name = &leader.name;
+    let consequence = match wait {
+        Wait::Exactly(wait) => format!("The next leader waits {}.", span(wait)),
+        Wait::AtMost(wait) => {
+            format!("The next leader waits until it has stopped, for {} at most.", span(wait))
+        }
+        Wait::OwnLease => "The next leader waits for a lease of its own.".into(),
+        Wait::Nothing => "It is of other software, and may go on beside the next leader.".into(),
+    };
+    format!("Evict {name} from {key}? {consequence}")
 }
 
-/// The wait of a candidate that finds the tombstone: the holder's lease, or the longest lease possible in the
-/// store, whichever is longer. A candidate whose own lease is longer waits for that.
-pub(crate) fn wait_of_the_next(entry: &Entry, max_age: Option<Duration>) -> Option<Duration> {
-    let lease = entry.live().and_then(|record| record.lease);
-    lease.max(max_age)
+/// The wait of the leader that follows an eviction. One whose own lease is longer waits for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// It waits so long: the holder's lease, or the longest lease possible in the store, whichever is longer.
+    Exactly(Duration),
+    /// It waits until the holder has removed its companion, or for the holder's lease.
+    AtMost(Duration),
+    /// The holder says of no lease.
+    OwnLease,
+    /// The holder has no companion, as other software.
+    Nothing,
+}
+
+impl Wait {
+    pub(crate) fn after(entry: &Entry, max_age: Option<Duration>, is_queue: bool) -> Self {
+        let record = entry.live();
+        let lease = record.and_then(|record| record.lease);
+        match lease.max(max_age) {
+            _ if is_queue && record.is_some_and(|record| record.stamp.is_none()) => Self::Nothing,
+            Some(wait) if is_queue => Self::AtMost(wait),
+            Some(wait) => Self::Exactly(wait),
+            None => Self::OwnLease,
+        }
+    }
+
+    /// The longest that it can be, where the holder's lease is known.
+    fn longest(self) -> Option<Duration> {
+        match self {
+            Self::Exactly(wait) | Self::AtMost(wait) => Some(wait),
+            Self::Nothing => Some(Duration::ZERO),
+            Self::OwnLease => None,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use incumbent::incumbent_core::Revision;
-    use incumbent::incumbent_core::record::Record;
+    use incumbent::incumbent_core::record::{Attempt, Nonce, Record, Stamp};
 
-    fn waits(lease: Option<u64>, max_age: Option<u64>) -> Option<u64> {
-        let record = Record {
+    fn seconds(number: u64) -> Duration {
+        Duration::from_secs(number)
+    }
+
+    fn held(lease: Option<u64>, is_ours: bool) -> Entry {
+        let stamp = is_ours.then_some(Stamp { nonce: Nonce(7), attempt: Attempt(1) });
+        Entry::Live(Record {
             revision: Revision(1),
             candidate: "ada".into(),
-            stamp: None,
-            lease: lease.map(Duration::from_secs),
+            stamp,
+            lease: lease.map(seconds),
             claim: None,
             metadata: Vec::new(),
             oversize: None,
-        };
-        wait_of_the_next(&Entry::Live(record), max_age.map(Duration::from_secs)).map(|wait| wait.as_secs())
+        })
     }
 
     #[test]
     fn the_next_leader_waits_for_the_longest_lease_the_one_before_can_have() {
-        assert_eq!(waits(Some(5), Some(30)), Some(30));
-        assert_eq!(waits(Some(30), Some(5)), Some(30));
-        assert_eq!(waits(Some(5), None), Some(5));
-        assert_eq!(waits(None, Some(30)), Some(30));
-        assert_eq!(waits(None, None), None);
+        let waits =
+            |lease, max_age: Option<u64>| Wait::after(&held(lease, true), max_age.map(seconds), false);
+        assert_eq!(waits(Some(5), Some(30)), Wait::Exactly(seconds(30)));
+        assert_eq!(waits(Some(30), Some(5)), Wait::Exactly(seconds(30)));
+        assert_eq!(waits(Some(5), None), Wait::Exactly(seconds(5)));
+        assert_eq!(waits(None, Some(30)), Wait::Exactly(seconds(30)));
+        assert_eq!(waits(None, None), Wait::OwnLease);
+    }
+
+    #[test]
+    fn in_a_queue_it_waits_until_the_one_before_has_stopped_and_for_no_other_software() {
+        assert_eq!(Wait::after(&held(Some(15), true), None, true), Wait::AtMost(seconds(15)));
+        let foreign = Wait::after(&held(Some(60), false), None, true);
+        assert_eq!((foreign, foreign.longest()), (Wait::Nothing, Some(Duration::ZERO)));
     }
 }

@@ -14,6 +14,8 @@ use crate::store::{ConnectionReports, StoreArgs};
 /// The store, for reads and for an operator's writes.
 pub(crate) struct Bench {
     pub(crate) store: Store,
+    /// Its elections are queues, in which other software stands too.
+    pub(crate) is_queue: bool,
     operator: Box<dyn StoreAdmin>,
 }
 
@@ -33,7 +35,7 @@ impl Bench {
         }
         let store = args.open_reporting(Store::builder(), settings.clone(), reports).await?;
         let operator = settings.operate(store.clock()).await?;
-        Ok(Self { store, operator })
+        Ok(Self { store, is_queue: crate::store::is_queue(&settings), operator })
     }
 
     /// Evicts that leader, where it still leads.

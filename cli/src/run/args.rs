@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use incumbent::CampaignOptions;
 use serde::{Deserialize, Serialize};
 
+use super::elector::ElectorArgs;
 use super::source::CONSOLE;
 use crate::lease::LeaseArgs;
 use crate::store::StoreArgs;
@@ -68,6 +69,8 @@ pub(crate) struct Args {
     pub(super) on_exit: OnExit,
     #[command(flatten)]
     pub(super) handlers: HandlerArgs,
+    #[command(flatten)]
+    pub(super) elector: ElectorArgs,
     /// The command and its arguments
     #[arg(last = true, value_name = "CMD", help_heading = "The command")]
     pub(super) command: Vec<OsString>,
@@ -152,6 +155,10 @@ Examples:
       --on-won 'ip addr add 10.0.0.7/24 dev eth0' \\
       --on-lost 'ip addr del 10.0.0.7/24 dev eth0'
       An address follows the leader.
+
+  incumbent run --store etcd://10.0.0.1,10.0.0.2,10.0.0.3/app --key relay \\
+      -- relay
+      The same on etcd, with any of its members.
 
   incumbent run --store console: --on-won 'echo begins' --on-lost 'echo ends'
       Handlers are tried out by hand: type LEADER, NOTLEADER or ERROR.

@@ -47,7 +47,9 @@ use crate::failure::Failure;
 /// Runs `incumbent run`, in the form that the command line gives. Returns the exit code.
 pub(crate) async fn run(mut args: Args, as_json: bool) -> Result<u8, Failure> {
     if args.command.is_empty() {
-        elector::take_defaults(&mut args, |variable| std::env::var(variable).ok())?;
+        for note in elector::take_defaults(&mut args, |variable| std::env::var(variable).ok())? {
+            crate::stderr::warn(as_json, &note);
+        }
         return elector::run(args, as_json).await;
     }
     if args.is_console() {

@@ -95,6 +95,8 @@ impl Row {
 pub(super) struct Board {
     pub(super) rows: BTreeMap<String, Row>,
     pub(super) max_age: Option<Duration>,
+    /// Leases are kept alive and nothing is written, so none is seen to be renewed, or to run out.
+    pub(super) is_queue: bool,
     /// The time of the store's last answer.
     pub(super) answered: Option<Instant>,
     pub(super) began: Instant,
@@ -106,7 +108,20 @@ pub(super) struct Board {
 
 impl Board {
     pub(super) fn new(now: Instant) -> Self {
-        Self { rows: BTreeMap::new(), max_age: None, answered: None, began: now, warning: None, roll: None }
+        Self {
+            rows: BTreeMap::new(),
+            max_age: None,
+            is_queue: false,
+            answered: None,
+            began: now,
+            warning: None,
+            roll: None,
+        }
+    }
+
+    /// The same where the elections are queues.
+    pub(super) fn of_queues(self, is_queue: bool) -> Self {
+        Self { is_queue, ..self }
     }
 
     /// Takes in the store's current entries.
@@ -115,7 +130,7 @@ impl Board {
         let mut before = std::mem::take(&mut self.rows);
         for WatchEvent { key, entry } in seen {
             let fresh = Since::seen(now, !is_first);
-            let lease = entry.live().and_then(|record| record.lease).or(max_age);
+            let lease = entry.live().and_then(|record| record.lease).or(max_age).filter(|_| !self.is_queue);
             let mut row = match before.remove(&key) {
                 None => Row {
                     entry,
@@ -315,6 +330,14 @@ pub(super) mod tests {
         assert_eq!(board.rows["jobs"].state(at(15)), "held");
         assert_eq!(board.rows["jobs"].state(at(16)), "overdue");
         assert_eq!(board.rows["off"].state(at(16)), "deleted");
+    }
+
+    #[test]
+    fn in_a_queue_no_lease_is_seen_to_run_out() {
+        let mut board = Board::new(at(0)).of_queues(true);
+        board.take(at(1), vec![held("jobs", "ada", 5)], None);
+        let row = &board.rows["jobs"];
+        assert_eq!((row.state(at(60)), row.left(at(60))), ("held", None));
     }
 
     #[test]

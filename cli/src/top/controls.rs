@@ -181,7 +181,7 @@ impl Controls {
     fn ask(&mut self, board: &Board, now: Instant) {
         let shown = self.shown(board, now);
         let Some((key, row)) = shown.get(self.chosen(&shown)) else { return };
-        match super::question(key, row, board.max_age) {
+        match super::question(key, row, board) {
             Some((leader, question)) => {
                 // The election stays chosen, wherever its line moves meanwhile.
                 self.chosen = Some((*key).to_owned());

@@ -141,7 +141,7 @@ impl Top {
     fn new(bench: Bench, place: String, every: Duration, screen: Screen, keys: Keys) -> Self {
         let (sender, news) = mpsc::unbounded_channel();
         let clock = bench.store.clock().clone();
-        let board = Board::new(clock.now());
+        let board = Board::new(clock.now()).of_queues(bench.is_queue);
         let bench = Arc::new(bench);
         let look_again = Arc::new(Notify::new());
         let mut tasks = JoinSet::new();
@@ -274,9 +274,9 @@ async fn call(bench: Arc<Bench>, every: Duration, sender: mpsc::UnboundedSender<
 }
 
 /// The leader to evict, and the question to ask first.
-fn question(key: &str, row: &board::Row, max_age: Option<Duration>) -> Option<(Leader, String)> {
+fn question(key: &str, row: &board::Row, board: &Board) -> Option<(Leader, String)> {
     let leader = row.entry.live().map(Leader::of)?;
-    let wait = evict::wait_of_the_next(&row.entry, max_age);
+    let wait = evict::Wait::after(&row.entry, board.max_age, board.is_queue);
     let text = format!("{} [y/N]", evict::question(key, &leader, wait));
     Some((leader, text))
 }

@@ -6,12 +6,15 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::campaign::{
-    Backoff, InvalidSettings, Margin, Preset, Settings, WinDelay, check_margin, check_metadata, check_name,
-    refuse,
+    Backoff, Forecast, InvalidSettings, Margin, Preset, Settings, WinDelay, check_margin, check_metadata,
+    check_name, pace, refuse,
 };
 
 /// The longest lease. Servers write down what is left of longer ones, and shorten them with that (lease checkpoints).
 const LONGEST: Duration = Duration::from_secs(300);
+
+/// A lease that ran out may stand for so long: servers look for such leases twice a second.
+const EXPIRED: Duration = Duration::from_millis(500);
 
 /// A lease is at least so many times the shortest that the server grants, which is its election timeout and a half: an
 /// isolated leader steps down within two election timeouts, before such a lease could look expired to it.
@@ -42,6 +45,36 @@ impl Server {
             Some((major, minor, _)) => major > 3 || (major == 3 && minor >= 6),
             None => false,
         }
+    }
+
+    /// The numbers that `settings` give on these servers, by the rules that a campaign follows.
+    ///
+    /// A candidate here writes nothing to keep its place; [`Forecast::writes_a_day`] is the number of its rounds, each of
+    /// them two keep-alives and a read.
+    ///
+    /// # Errors
+    ///
+    /// A setting that [`Campaign::new`](super::Campaign::new) refuses.
+    pub fn forecast(self, settings: Settings) -> Result<Forecast, InvalidSettings> {
+        let rules = Rules::new(settings, self)?;
+        let (lease, margin, attempt) =
+            (rules.lease, rules.margin.of(rules.lease), pace::attempt_limit(rules.lease));
+        // A companion stands as long as its place after a crash, and after the deletion of the place by an operator. Where a
+        // disappearance may have come too early, the next leader waits for a lease after it.
+        let wait = if self.keeps_leases() { Duration::ZERO } else { lease };
+        let vacant = lease + EXPIRED + attempt + wait;
+        let renew_every = pace::renew_every(lease);
+        Ok(Forecast {
+            lease,
+            margin,
+            renew_every,
+            attempt,
+            survives: (lease - margin).saturating_sub(renew_every),
+            // Two election timeouts; the shortest lease is one and a half.
+            store_fail_over: self.shortest * 4 / 3,
+            after_a_crash: vacant,
+            after_a_deletion: vacant,
+        })
     }
 }
 
@@ -164,6 +197,25 @@ mod tests {
         };
         assert_eq!(margin(with_lease(30_000)), 2 * 150 + 250);
         assert_eq!(margin(Settings { skew: Some(Duration::from_secs(1)), ..with_lease(30_000) }), 1550);
+    }
+
+    #[test]
+    fn the_forecast_has_no_skew_and_waits_a_lease_longer_on_servers_that_may_revoke_early() {
+        let forecast = |version| Server { version, ..SERVER }.forecast(with_lease(15_000)).unwrap();
+        let millis = Duration::from_millis;
+        let expected = Forecast {
+            lease: millis(15_000),
+            margin: millis(150 + 250),
+            renew_every: millis(5_000),
+            attempt: millis(1_250),
+            survives: millis(15_000 - 400 - 5_000),
+            store_fail_over: SERVER.shortest * 4 / 3,
+            after_a_crash: millis(15_000 + 500 + 1_250),
+            after_a_deletion: millis(15_000 + 500 + 1_250),
+        };
+        assert_eq!(forecast(Some((3, 7, 3))), expected);
+        assert_eq!(forecast(Some((3, 4, 23))).after_a_crash, millis(15_000 + 15_000 + 500 + 1_250));
+        assert_eq!(SERVER.forecast(with_lease(1_500)).unwrap_err().setting, "lease");
     }
 
     #[test]

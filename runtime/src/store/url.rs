@@ -6,7 +6,7 @@ use std::str::FromStr;
 #[cfg(feature = "etcd")]
 use super::EtcdSettings;
 #[cfg(feature = "etcd")]
-use super::etcd::Etcd;
+use super::etcd::{Etcd, EtcdAdmin};
 use super::query::{Query, decode, is_word};
 use super::queue_adapter::QueueAdapter;
 use super::{Adapter, Memory, MemorySettings, StoreAdmin};
@@ -99,10 +99,7 @@ impl StoreSettings {
             #[cfg(feature = "nats")]
             Self::Nats(settings) => Box::new(Nats::open(settings, clock).await?),
             #[cfg(feature = "etcd")]
-            Self::Etcd(_) => {
-                let message = "an operator's unconditional writes are not available on etcd; use etcdctl";
-                return Err(Error::new(ErrorKind::Unsupported, message));
-            }
+            Self::Etcd(settings) => Box::new(EtcdAdmin::open(settings)?),
         })
     }
 }

@@ -165,7 +165,7 @@ async fn versions(
 }
 
 /// A version like `3.7.3` or `3.6.0-rc.1`.
-fn version(text: &str) -> Option<(u32, u32, u32)> {
+pub(super) fn version(text: &str) -> Option<(u32, u32, u32)> {
     let mut numbers = text.splitn(3, '.').map(|part| {
         let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
         part[..digits].parse().ok()
@@ -261,7 +261,7 @@ fn alarm(status: &StatusResponse) -> Option<Fault> {
 }
 
 /// The error of opening a store for the answer of a member, or for the lack of one.
-fn error_of(member: &str, settings: &EtcdSettings, status: &Status) -> Error {
+pub(super) fn error_of(member: &str, settings: &EtcdSettings, status: &Status) -> Error {
     let text = status.message();
     let says = |part: &str| text.contains(part);
     let (kind, message) = match status.code() {

@@ -4,6 +4,7 @@
 //! companion is `PREFIX.incumbent/ELECTION/LEASE`; `PREFIX.incumbent` is the birth record.
 
 mod adapter;
+mod admin;
 mod elections;
 mod inspection;
 mod keys;
@@ -16,4 +17,10 @@ mod watch;
 mod wire;
 
 pub(crate) use adapter::Etcd;
+pub(crate) use admin::EtcdAdmin;
+pub use admin::permissions::{Permission, Role, permissions};
+pub use admin::survey::{Birth, Member, MemberState, Survey, survey};
+pub use admin::{InitReport, init};
 pub use settings::EtcdSettings;
+
+pub use incumbent_core::queue::Server;

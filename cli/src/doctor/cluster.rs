@@ -1,0 +1,234 @@
+//! An etcd cluster.
+
+use incumbent::incumbent_core::queue::Server;
+use incumbent::store::etcd::{Birth, Member, MemberState, Survey, survey};
+use incumbent::store::{EtcdSettings, StoreSettings};
+use incumbent::{CampaignOptions, Store};
+use serde_json::{Value, json};
+
+use super::Elections;
+use super::findings::Finding;
+use super::report::Report;
+use crate::failure::Failure;
+use crate::output::{millis, span};
+use crate::store::StoreArgs;
+
+pub(super) async fn examine(
+    name: String,
+    args: &StoreArgs,
+    settings: EtcdSettings,
+    options: &CampaignOptions,
+) -> Result<Report, Failure> {
+    let survey = survey(&settings).await?;
+    let mut report = Report::new(name);
+    describe(&mut report, &survey);
+    report.judge_this_machine();
+    report.forecast_in_queue(options, survey.server);
+    if survey.may_read && survey.birth.is_some() {
+        let store = args.open(Store::builder(), StoreSettings::Etcd(Box::new(settings))).await?;
+        let elections = Elections::of(&store).await?;
+        store.close().await?;
+        judge_company(&mut report, elections);
+        report.has(elections);
+    }
+    judge_members(&mut report, &survey);
+    judge_versions(&mut report, &survey);
+    judge_access(&mut report, &survey);
+    judge_keys(&mut report, &survey);
+    Ok(report)
+}
+
+fn describe(report: &mut Report, survey: &Survey) {
+    for Member { address, state } in &survey.members {
+        let text = match state {
+            Ok(state) => {
+                let part = if state.leads { ", leads" } else { "" };
+                format!("{address}: etcd {}{part}, {} bytes", state.version, state.bytes)
+            }
+            Err(why) => format!("{address} does not answer: {why}"),
+        };
+        report.say("member", text);
+    }
+    report.value("members", survey.members.iter().map(member_json).collect::<Vec<_>>());
+    let version = survey.server.version.map(|(major, minor, patch)| format!("{major}.{minor}.{patch}"));
+    report.set("lowest_version", version.as_deref().unwrap_or("not known of every member"), json!(version));
+    let shortest = survey.server.shortest;
+    report.set(
+        "shortest_lease",
+        format!("{}, as the servers grant it", span(shortest)),
+        json!({ "ms": millis(shortest) }),
+    );
+    let user = survey.user.as_deref();
+    report.set("user", user.unwrap_or("none"), json!(user));
+    let access = match (survey.may_read, survey.may_write) {
+        (true, true) => "read and write",
+        (true, false) => "read",
+        (false, true) => "write",
+        (false, false) => "none",
+    };
+    report.set("permitted", access, json!({ "read": survey.may_read, "write": survey.may_write }));
+    let alarms = alarms(survey);
+    report.set("alarms", if alarms.is_empty() { "none".into() } else { alarms.join(", ") }, json!(alarms));
+    let birth = survey.birth.map(|Birth { incarnation, never_used, revision, .. }| {
+        let new = if never_used { ", of a prefix that was never used before" } else { "" };
+        let text = format!("incarnation {}, since revision {}{new}", incarnation.0, revision.0);
+        let json = json!({ "incarnation": incarnation.0.to_string(), "revision": revision.0, "never_used": never_used });
+        (text, json)
+    });
+    let (text, json) = birth.unwrap_or_else(|| ("none".into(), Value::Null));
+    report.set("birth_record", text, json);
+}
+
+fn member_json(member: &Member) -> Value {
+    match &member.state {
+        Ok(MemberState { version, leads, is_learner, bytes, .. }) => json!({
+            "address": member.address,
+            "version": version,
+            "leads": leads,
+            "learner": is_learner,
+            "bytes": bytes,
+        }),
+        Err(why) => json!({ "address": member.address, "error": why }),
+    }
+}
+
+/// The alarms of the cluster, each once.
+fn alarms(survey: &Survey) -> Vec<String> {
+    let mut alarms: Vec<_> = known(survey).flat_map(|(_, state)| state.alarms.clone()).collect();
+    alarms.sort();
+    alarms.dedup();
+    alarms
+}
+
+fn known(survey: &Survey) -> impl Iterator<Item = (&str, &MemberState)> {
+    survey.members.iter().filter_map(|member| Some((member.address.as_str(), member.state.as_ref().ok()?)))
+}
+
+fn judge_members(report: &mut Report, survey: &Survey) {
+    for Member { address, state } in &survey.members {
+        if let Err(why) = state {
+            report.find(Finding::weak(
+                format!("the member at {address} does not answer: {why}"),
+                "bring it back, or take it out of the URL; candidates that use it try the next one",
+            ));
+        }
+    }
+    if !survey.is_one_cluster {
+        report.find(Finding::broken(
+            "the hosts of the URL are of different clusters: candidates of one election could meet in none, and each lead",
+            "let the URL name the members of one cluster",
+        ));
+    }
+    if survey.is_proxy {
+        report.find(Finding::broken(
+            "an `etcd grpc-proxy` answers: it answers keep-alives from its own memory, and a leader counts on them",
+            "let the URL name the members themselves",
+        ));
+    }
+    for (address, state) in known(survey) {
+        if state.is_learner {
+            report.find(Finding::weak(
+                format!("the member at {address} is a learner, which serves no candidate"),
+                "take it out of the URL until it has a vote",
+            ));
+        }
+        if state.is_cut_off {
+            report.find(Finding::weak(
+                format!("the member at {address} knows no leader of the cluster"),
+                "look at its connections to the other members; without a majority no candidate leads",
+            ));
+        }
+    }
+    if !survey.others.is_empty() && !survey.is_proxy {
+        report.find(Finding::note(
+            format!("the URL does not name every member: {}", survey.others.join(", ")),
+            "name them too, so that a candidate can change to them",
+        ));
+    }
+    if survey.members.len() == 1 && survey.others.is_empty() {
+        report.find(Finding::note(
+            "the cluster is one member: while that is away no candidate leads, and what its disk loses is lost",
+            "run three",
+        ));
+    }
+    for alarm in alarms(survey) {
+        report.find(match alarm.as_str() {
+            "NOSPACE" => Finding::broken(
+                "the cluster is full (alarm NOSPACE): leaders go on, and no other candidate can enter an election",
+                "compact and defragment it (`etcdctl compact`, `etcdctl defrag`), then `etcdctl alarm disarm`",
+            ),
+            _ => Finding::broken(
+                format!("the alarm {alarm} stands"),
+                "see etcd's guide to alarms; a member whose data is corrupt is taken out and added again",
+            ),
+        });
+    }
+}
+
+fn judge_versions(report: &mut Report, survey: &Survey) {
+    let Server { version, .. } = survey.server;
+    if survey.server.keeps_leases() {
+        return;
+    }
+    let what = match version {
+        Some((major, minor, patch)) => format!("the lowest version is {major}.{minor}.{patch}"),
+        None => "the version of a member is not known".into(),
+    };
+    report.find(Finding::weak(
+        format!(
+            "{what}: before 3.4.31, 3.5.13 and 3.6, a leader of etcd whose disk hung revokes live leases when it recovers \
+             (etcd issue 15247), so each new leader waits for a lease after a crash or a deletion"
+        ),
+        match version {
+            Some(_) => "upgrade etcd; after a release no candidate waits",
+            None => "let the URL name every member, and see that each answers",
+        },
+    ));
+}
+
+fn judge_access(report: &mut Report, survey: &Survey) {
+    let remedy = "`incumbent permissions --role candidate` prints the role that it needs";
+    let user =
+        survey.user.as_deref().map_or_else(|| "this client".to_owned(), |user| format!("the user {user:?}"));
+    if !survey.may_read {
+        report.find(Finding::broken(format!("{user} may not read the keys of the elections"), remedy));
+    } else if !survey.may_write {
+        let what = format!(
+            "{user} may read the keys of the elections and not write them: it can look on, and not campaign"
+        );
+        report.find(Finding::note(what, remedy));
+    }
+    if !survey.grants && !alarms(survey).iter().any(|alarm| alarm == "NOSPACE") {
+        report.find(Finding::broken(
+            "the cluster granted no lease: no candidate can enter an election",
+            "look at the log of its leader",
+        ));
+    }
+}
+
+fn judge_keys(report: &mut Report, survey: &Survey) {
+    match survey.birth {
+        None if survey.may_read => report.find(Finding::note(
+            "there is no birth record: the first candidate writes it, and no candidate leads for a lease after that",
+            "`incumbent init` writes it now; where no election was ever held under this prefix, `incumbent init --new` lifts \
+             the wait",
+        )),
+        _ => {}
+    }
+    report.find(Finding::note(
+        "a restored snapshot of the cluster has smaller revisions: candidates that remember larger tokens stay out, and \
+         candidates that are started after it can lead with a token that was given already",
+        "restore with `etcdutl snapshot restore --bump-revision 1000000000 --mark-compacted` (3.6), or stop every candidate \
+         before and use `incumbent accept-reset` after it",
+    ));
+}
+
+fn judge_company(report: &mut Report, elections: Elections) {
+    let foreign = elections.foreign;
+    if foreign > 0 {
+        report.find(Finding::note(
+            format!("{foreign} of the leaders are of other software, which may go on when its lease is lost"),
+            "a Go program has to watch `Session.Done()`; candidates of incumbent never lead beside each other",
+        ));
+    }
+}

@@ -1,0 +1,226 @@
+//! The members of a cluster and what a user may do there, for an operator.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use incumbent_core::queue::{LeaseId, Server};
+use incumbent_core::{Incarnation, Revision};
+use tokio::time::timeout;
+use tonic::Status;
+
+use super::{LIMIT, silent};
+use crate::Result;
+use crate::store::etcd::inspection::{error_of, version};
+use crate::store::etcd::keys::{self, birth_of};
+use crate::store::etcd::settings::EtcdSettings;
+use crate::store::etcd::transaction::{created_at, delete};
+use crate::store::etcd::wire::connection::{Connection, method};
+use crate::store::etcd::wire::messages::{
+    ClusterMember, Compare, Comparison, GrantRequest, GrantResponse, MemberListRequest, MemberListResponse,
+    RangeRequest, RangeResponse, RevokeRequest, RevokeResponse, StatusRequest, StatusResponse, TxnRequest,
+    TxnResponse,
+};
+
+/// The state of a cluster.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Survey {
+    /// The members that the settings name, in their order.
+    pub members: Vec<Member>,
+    /// The names of the members that no host of the settings is.
+    pub others: Vec<String>,
+    /// A host of the settings is an `etcd grpc-proxy`.
+    pub is_proxy: bool,
+    /// The hosts of the settings belong to one cluster.
+    pub is_one_cluster: bool,
+    /// The lowest version, where every member is known, and the shortest lease.
+    pub server: Server,
+    /// The user of the settings, where there is one.
+    pub user: Option<String>,
+    /// A client without a user or a certificate may read: the cluster asks for neither.
+    pub is_open: bool,
+    /// The user may read all keys of the elections.
+    pub may_read: bool,
+    /// The user may write keys of the elections.
+    pub may_write: bool,
+    /// The cluster grants leases; a full one does not.
+    pub grants: bool,
+    /// The birth record of the elections under the prefix.
+    pub birth: Option<Birth>,
+}
+
+/// A member that the settings name.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Its host and port.
+    pub address: String,
+    /// What it says of itself, or why it does not.
+    pub state: Result<MemberState, String>,
+}
+
+/// What a member says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemberState {
+    /// The version of the server.
+    pub version: String,
+    /// It leads the cluster.
+    pub leads: bool,
+    /// It knows no leader of the cluster.
+    pub is_cut_off: bool,
+    /// It has no vote, and serves no linearised reads.
+    pub is_learner: bool,
+    /// The size of its store in bytes.
+    pub bytes: u64,
+    /// The alarms that stand in the cluster, such as `NOSPACE`.
+    pub alarms: Vec<String>,
+}
+
+/// A birth record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Birth {
+    /// The incarnation.
+    pub incarnation: Incarnation,
+    /// An operator stated that the prefix was never used before.
+    pub never_used: bool,
+    /// The revision of the store at which it was written.
+    pub revision: Revision,
+}
+
+/// Asks every member that the settings name, and tries what a candidate needs. It writes no key; a lease that it asks for,
+/// to learn the shortest that the servers grant, is revoked at once. It does not wait for a member to come up.
+///
+/// # Errors
+/// `StoreUnavailable` where no member answers; `PermissionDenied` where none lets the user in.
+pub async fn survey(settings: &EtcdSettings) -> Result<Survey> {
+    settings.check()?;
+    let hosts = settings.connect_to(settings.hosts.clone())?;
+    let asked = hosts.iter().map(|(_, connection)| status(connection));
+    let states = join_all(asked).await;
+    let Some(first) = states.iter().position(Result::is_ok) else {
+        let refused =
+            hosts.iter().zip(&states).find_map(|((host, _), state)| Some((host, state.as_ref().err()?)));
+        // There is a host at least.
+        return Err(
+            refused.map_or_else(|| silent(settings), |(host, status)| error_of(host, settings, status))
+        );
+    };
+    let connection = &hosts[first].1;
+    let examined = timeout(LIMIT, examine(connection, settings)).await.map_err(|_| silent(settings))?;
+    let examined = examined.map_err(|status| error_of(&hosts[first].0, settings, &status))?;
+    let is_open = timeout(LIMIT, is_open(settings, &hosts[first].0)).await.unwrap_or(false);
+    let known: Vec<_> = states.iter().flatten().collect();
+    let headers: Vec<_> = known.iter().filter_map(|status| status.header).collect();
+    let mut others = examined.cluster;
+    others.retain(|member| headers.iter().all(|header| header.member_id != member.id));
+    let all_known = others.is_empty() && states.iter().all(Result::is_ok) && !examined.is_proxy;
+    let versions = known.iter().map(|status| version(&status.version));
+    let lowest = versions.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().min());
+    let members = hosts.iter().zip(&states).map(|((address, _), state)| Member {
+        address: address.clone(),
+        state: state.as_ref().map(state_of).map_err(|status| status.message().to_owned()),
+    });
+    Ok(Survey {
+        members: members.collect(),
+        others: others.into_iter().map(|member| member.name).collect(),
+        is_proxy: examined.is_proxy,
+        is_one_cluster: headers.windows(2).all(|pair| pair[0].cluster_id == pair[1].cluster_id),
+        server: Server {
+            version: lowest.filter(|_| all_known),
+            shortest: examined.shortest.unwrap_or(SHORTEST),
+        },
+        user: settings.user_name().map(str::to_owned),
+        is_open,
+        may_read: examined.may_read,
+        may_write: examined.may_write,
+        grants: examined.shortest.is_some(),
+        birth: examined.birth,
+    })
+}
+
+/// The shortest lease of servers with the usual election timeout, for a cluster that grants none (2 s).
+const SHORTEST: Duration = Duration::from_secs(2);
+
+/// What one member answers about the cluster.
+struct Examined {
+    cluster: Vec<ClusterMember>,
+    is_proxy: bool,
+    shortest: Option<Duration>,
+    may_read: bool,
+    may_write: bool,
+    birth: Option<Birth>,
+}
+
+async fn status(connection: &Connection) -> std::result::Result<StatusResponse, Status> {
+    let asked = timeout(LIMIT, connection.call(method::STATUS, StatusRequest {})).await;
+    asked.unwrap_or_else(|_| Err(Status::deadline_exceeded(format!("no answer within {LIMIT:?}"))))
+}
+
+fn state_of(status: &StatusResponse) -> MemberState {
+    // Such as `memberID:1234 alarm:NOSPACE `, and `etcdserver: no leader`.
+    let alarms = status.errors.iter().filter_map(|error| error.split("alarm:").nth(1));
+    MemberState {
+        version: status.version.clone(),
+        leads: status.header.is_some_and(|header| header.member_id == status.leader),
+        is_cut_off: status.leader == 0,
+        is_learner: status.is_learner,
+        bytes: u64::try_from(status.db_size).unwrap_or(0),
+        alarms: alarms.map(|alarm| alarm.trim().to_owned()).collect(),
+    }
+}
+
+async fn examine(connection: &Connection, settings: &EtcdSettings) -> Result<Examined, Status> {
+    let keys = settings.keys();
+    let list: MemberListResponse = connection.call(method::MEMBERS, MemberListRequest {}).await?;
+    let (key, range_end) = if settings.prefix.is_empty() { keys.ours() } else { keys.all() };
+    let all = RangeRequest { key, range_end, limit: 1, keys_only: true, ..Default::default() };
+    let may_read = permitted(connection.call::<_, RangeResponse>(method::RANGE, all).await)?.is_some();
+    // The server checks the permission for a write that its compare forbids. No lease has the number 0, so no key has this
+    // name.
+    let nothing = keys.companion("doctor", LeaseId(0));
+    let never = Compare { result: Comparison::Less.into(), ..created_at(&nothing, 0) };
+    let probe = TxnRequest { compare: vec![never], success: vec![delete(nothing)], failure: Vec::new() };
+    let may_write = permitted(connection.call::<_, TxnResponse>(method::TXN, probe).await)?.is_some();
+    let birth = RangeRequest { key: keys.birth(), ..Default::default() };
+    let birth = permitted(connection.call::<_, RangeResponse>(method::RANGE, birth).await)?;
+    let birth = birth.iter().flat_map(|found| &found.kvs).find_map(|kv| {
+        let (incarnation, never_used) = birth_of(kv)?;
+        Some(Birth { incarnation, never_used, revision: keys::revision(kv.create_revision) })
+    });
+    Ok(Examined {
+        cluster: list.members,
+        is_proxy: list.header.is_none(),
+        shortest: shortest_lease(connection).await,
+        may_read,
+        may_write,
+        birth,
+    })
+}
+
+/// Whether a client without a user may read. Over TLS a certificate may say who the user is.
+async fn is_open(settings: &EtcdSettings, host: &str) -> bool {
+    let mut stranger = settings.clone();
+    stranger.user = None;
+    let Ok(connections) = stranger.connect_to(vec![host.to_owned()]) else { return false };
+    let read = RangeRequest { key: settings.keys().birth(), ..Default::default() };
+    let [(_, connection)] = connections.as_slice() else { return false };
+    !settings.uses_tls() && connection.call::<_, RangeResponse>(method::RANGE, read).await.is_ok()
+}
+
+/// The answer; `None` where a permission is missing.
+fn permitted<A>(answer: Result<A, Status>) -> Result<Option<A>, Status> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(status) if status.code() == tonic::Code::PermissionDenied => Ok(None),
+        Err(status) => Err(status),
+    }
+}
+
+/// The time to live that the servers grant where one second is asked for; `None` where they grant none.
+async fn shortest_lease(connection: &Connection) -> Option<Duration> {
+    let request = GrantRequest { ttl: 1, id: 0 };
+    let granted: GrantResponse = connection.call(method::GRANT, request).await.ok()?;
+    // It runs out by itself where this fails.
+    let _ = connection.call::<_, RevokeResponse>(method::REVOKE, RevokeRequest { id: granted.id }).await;
+    Some(Duration::from_secs(u64::try_from(granted.ttl).unwrap_or(0)))
+}
