@@ -32,7 +32,7 @@ pub(crate) struct Etcd {
     connection: Arc<Connection>,
     keys: Keys,
     leases: Arc<Leases>,
-    watches: Arc<Watches>,
+    pub(super) watches: Arc<Watches>,
     server: Server,
     /// The alarm of the cluster, as last read.
     alarm: Mutex<Option<Fault>>,

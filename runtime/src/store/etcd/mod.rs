@@ -10,6 +10,8 @@ mod inspection;
 mod keys;
 mod leases;
 mod settings;
+#[cfg(all(test, unix))]
+mod tests;
 mod transaction;
 mod watch;
 mod wire;
