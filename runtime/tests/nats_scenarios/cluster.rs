@@ -14,6 +14,8 @@ use crate::probe::Probe;
 
 /// Survives the failure of a server, as the documentation advises.
 const LEASE: Duration = Duration::from_secs(30);
+/// Does not survive the failure of a server.
+const TOO_SHORT: Duration = Duration::from_secs(2);
 /// The longest election of a cluster's leaders on a busy machine.
 const ELECTION: Duration = Duration::from_secs(90);
 
@@ -195,13 +197,13 @@ async fn a_term_survives_the_isolation_of_the_streams_leader() {
 #[tokio::test(flavor = "multi_thread")]
 async fn candidates_do_not_stay_with_an_isolated_server() {
     let cluster = NatsCluster::start_partitionable(3, Options::new());
-    make_bucket(&cluster, SHORT).await;
+    make_bucket(&cluster, TOO_SHORT).await;
     let isolated = cluster.stream_leader(STREAM);
     // The next connection is to a server not tried before: the isolated one, before the other servers have elected.
     let ways = Ways::at_first_to(&cluster, (isolated + 1) % 3);
-    let a = join(&ways.servers(), "a", SHORT).await;
+    let a = join(&ways.servers(), "a", TOO_SHORT).await;
     let token = a.won(1).await.token;
-    let b = join(&ways.servers(), "b", SHORT).await;
+    let b = join(&ways.servers(), "b", TOO_SHORT).await;
     b.observes("a").await;
     ways.open();
     let probe = Probe::of(&[&a, &b]);
