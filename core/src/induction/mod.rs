@@ -31,7 +31,7 @@
 //! still has the member id of the assignment and a generation, the candidate was a member after its heartbeat was
 //! appended, and `D = h + T - M`.
 //!
-//! The coordinator says nothing about later, so the lease lies between candidates: everyone reads the log, and a new owner
+//! The coordinator says nothing about later, so the lease lies between candidates: every candidate reads the log, and a new owner
 //! appends a **claim** and waits until `T` after the earlier of its assignment and its own first sight of the newest record
 //! below the claim that it did not write. Every commit of another candidate was applied before the assignment, and its
 //! heartbeat lies below the claim and was sent before that sight. Where the newest record is a release over whose term no

@@ -2,7 +2,7 @@
 //!
 //! Two candidates of ours share a group. Its coordinator assigns, revokes and removes at any moment: a session or a
 //! rebalance timeout, an operator, and a second process with the same static id all come to the same, a member that is
-//! none any more and does not know it. Records are appended whoever writes them, also late; commits are checked against
+//! none any more and does not know it. Records are appended also where a removed member writes them, and late; commits are checked against
 //! the membership that the client has when they arrive, and a group without members accepts those of a client that is
 //! none. A lease is three ticks of the clock, with no margin. [`InductionPart`] takes one part of the rule away, from the
 //! outside; then two candidates lead.
