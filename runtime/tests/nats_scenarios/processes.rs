@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use incumbent::Clock;
+use incumbent_rig::candidate::Order;
+use incumbent_rig::probe::Reading;
 use incumbent_testkit::wait;
 
 use crate::actor::TIME_LIMIT;
 use crate::bench::*;
-use crate::process::{Line, Order, Process, never_two_processes, next_leader};
+use crate::process::{Line, Process, never_two_processes, next_leader};
 
 /// The leader is killed (SIGKILL): another leads once the record has expired, with a larger token.
 #[tokio::test(flavor = "multi_thread")]
@@ -39,7 +41,7 @@ async fn a_leader_that_closes_is_followed_at_once() {
     leader.order(&Order::Close);
     let (_, next, started) = next_leader(&[&successor], token);
     let (reason, lost) = leader.lost();
-    leader.wait_for("the farewell", |line| matches!(line, Line::Left).then_some(()));
+    leader.wait_for("the farewell", Process::has_left);
     assert!(leader.child.wait(Duration::from_secs(20)).success());
     assert_eq!(reason, "CLOSED");
     assert!(next > token);
@@ -59,10 +61,10 @@ async fn a_leader_hands_over_to_the_process_it_names() {
     let (c, d) = (start("c"), start("d"));
     bench.watched_by(4);
 
-    a.order(&Order::HandOver("b".into()));
+    a.order(&Order::HandOver { key: KEY.into(), to: "b".into() });
     let (second, _) = b.won(Some(first));
     assert_eq!(a.lost().0, "HANDED_OVER");
-    b.order(&Order::HandOver("a".into()));
+    b.order(&Order::HandOver { key: KEY.into(), to: "a".into() });
     let (third, _) = a.won(Some(second));
     assert_eq!(b.lost().0, "HANDED_OVER");
     assert!(third > second && second > first);
@@ -111,7 +113,7 @@ async fn a_leader_that_was_stopped_for_a_moment_still_leads() {
     leader.child.resume();
     assert!(leader.first_answer(resumed), "it gave up a lease that was not over");
     leader.wait_for("an answer from a lease that was renewed", |line| match line {
-        Line::Answer { leads: true, before, .. } if *before > (paused + lease).as_nanos() => Some(()),
+        Line::Answer(Reading { leads: Some(_), before, .. }) if *before > paused + lease => Some(()),
         _ => None,
     });
     assert!(!leader.was_reported_as_lost());

@@ -115,17 +115,19 @@ impl Play {
 
     /// Waits until each election has an acceptable leader. Reports when that takes too long, and goes on: the
     /// checker judges it.
-    fn await_leaders(&self, will_do: impl Fn(&Stage, usize) -> bool) -> Result<()> {
+    fn await_leaders(&mut self, will_do: impl Fn(&Stage, usize) -> bool) -> Result<()> {
         for election in 0..self.stage.scenario.elections.len() {
             let contest = &self.stage.scenario.elections[election];
             let (key, limit) = (contest.key, recovery(contest.lease) + TIMEOUT);
             let began = Instant::now();
+            self.stage.catch_up();
             while !will_do(&self.stage, election) {
                 if began.elapsed() > limit {
                     self.say(&format!("no new leader of {key} for {:.0} s", limit.as_secs_f64()));
                     break;
                 }
                 self.sleep_until(Instant::now() + POLL)?;
+                self.stage.catch_up();
             }
         }
         Ok(())

@@ -137,9 +137,9 @@ impl History {
             let mut leads = BTreeMap::new();
             for line in &life.lines {
                 // Of answers only those that differ from the one before.
-                if let Line::Answer { key, leads: held, .. } = line {
-                    let token = held.as_ref().map(|held| held.token.clone());
-                    if leads.insert(key.clone(), token.clone()) == Some(token) {
+                if let Line::Answer { key, reading } = line {
+                    let token = reading.leads.map(|held| held.token);
+                    if leads.insert(key.clone(), token) == Some(token) {
                         continue;
                     }
                 }

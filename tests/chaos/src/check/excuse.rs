@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use incumbent_rig::candidate::{Report, What};
+
 use crate::history::{History, Incident};
 use crate::kind::{Kind, Touch};
 use crate::log::{Election, Line, Nanos};
@@ -111,7 +113,11 @@ fn has_part(history: &History, name: &str, election: &Election, from: Nanos, unt
     let lives = history.lives.iter().filter(|life| life.name == name);
     lives.into_iter().any(|life| {
         let states = life.lines.iter().filter_map(|line| match line {
-            Line::State { key, state, at } if *key == election.key => Some((*at, state.as_str())),
+            Line::Report(Report { at, key: Some(key), what: What::State { state } })
+                if *key == election.key =>
+            {
+                Some((*at, state.as_str()))
+            }
             _ => None,
         });
         let mut busy_before = false;
