@@ -209,5 +209,6 @@ impl Output for Printed {
 }
 
 fn print(line: &Line) {
-    writeln!(std::io::stdout(), "{}", serde_json::to_string(line).unwrap()).unwrap();
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", serde_json::to_string(line).unwrap()).unwrap();
 }

@@ -24,7 +24,7 @@ pub(crate) struct Term {
 /// The terms of an election, in the order in which they began.
 pub(crate) fn of(history: &History, key: &str) -> Vec<Term> {
     let mut terms: Vec<Term> = history.lives.iter().flat_map(|life| of_life(life, key)).collect();
-    terms.sort_by(|one, other| (one.started, one.token).cmp(&(other.started, other.token)));
+    terms.sort_by_key(|term| (term.started, term.token));
     terms
 }
 
