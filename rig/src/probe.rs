@@ -93,15 +93,25 @@ impl Probe {
         pause: Duration,
         mut record: impl FnMut(usize, Reading) + Send + 'static,
     ) -> io::Result<Self> {
+        Self::every(pause, move || {
+            for (index, candidate) in candidates.iter().enumerate() {
+                if let Some(reading) = Reading::of(candidate, &clock) {
+                    record(index, reading);
+                }
+            }
+        })
+    }
+
+    /// Asks in rounds of the caller's own, with this pause between two.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn every(pause: Duration, mut ask: impl FnMut() + Send + 'static) -> io::Result<Self> {
         let stopped = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&stopped);
         let thread = thread::Builder::new().name("probe".into()).spawn(move || {
             while !stop.load(Ordering::Acquire) {
-                for (index, candidate) in candidates.iter().enumerate() {
-                    if let Some(reading) = Reading::of(candidate, &clock) {
-                        record(index, reading);
-                    }
-                }
+                ask();
                 thread::park_timeout(pause);
             }
         })?;
