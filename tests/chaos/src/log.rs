@@ -70,13 +70,13 @@ pub(crate) enum Note {
     /// A fault is about to be made: its victim, and the election that it is aimed at.
     Fault { number: u32, kind: Kind, on: String, key: String, at: Nanos },
     /// The fault has been repaired.
-    Mended { number: u32, at: Nanos },
+    Repaired { number: u32, at: Nanos },
     /// No client could write to the bucket meanwhile, as far as an independent client can observe.
     Outage { bucket: String, from: Nanos, until: Nanos },
     /// The director got no processor time meanwhile.
     Stall { from: Nanos, until: Nanos },
     /// The last fault has been repaired; no other follows.
-    Calm { at: Nanos },
+    FaultsOver { at: Nanos },
     /// The candidates are asked to leave.
     End { at: Nanos },
 }
@@ -91,8 +91,8 @@ impl Note {
             | Self::Stopped { at, .. }
             | Self::Resumed { at, .. }
             | Self::Fault { at, .. }
-            | Self::Mended { at, .. }
-            | Self::Calm { at }
+            | Self::Repaired { at, .. }
+            | Self::FaultsOver { at }
             | Self::End { at } => *at,
             Self::Outage { until, .. } | Self::Stall { until, .. } => *until,
         }

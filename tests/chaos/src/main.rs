@@ -3,7 +3,7 @@
 //! ```text
 //!   script ── which faults come in which order, from a seed
 //!   director ── plays it
-//!     └── stage ── servers, proxies, candidates, an operator; strikes and mends
+//!     └── stage ── servers, proxies, candidates, an operator; injects and repairs
 //!           candidate ── a process of its own, which campaigns and logs its events and answers
 //!   history ── all that was written down, in order
 //!     └── check ── what must not be in it

@@ -11,7 +11,7 @@ use crate::scenario::{MARKED, Scenario};
 /// A time without faults, and then one or two of them at once.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
-    pub(crate) calm: Duration,
+    pub(crate) pause: Duration,
     pub(crate) faults: Vec<Fault>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Script {
 }
 
 /// The shortest and the longest time without faults, in milliseconds.
-const CALM: std::ops::Range<u64> = 200..1_400;
+const QUIET: std::ops::Range<u64> = 200..1_400;
 /// One step in this many has two faults.
 const PAIRS: u32 = 5;
 /// Faults that keep a leader from seeing that its key is touched, so that it leads until its deadline: the
@@ -93,7 +93,7 @@ impl Iterator for Script {
     fn next(&mut self) -> Option<Step> {
         let kind = self.deck.draw(&mut self.rng, |_| true)?;
         self.step += 1;
-        let calm = Duration::from_millis(self.rng.u64(CALM));
+        let pause = Duration::from_millis(self.rng.u64(QUIET));
         let mut faults = vec![self.fault(kind)];
         if kind.touch() == Touch::Key && self.rng.bool() {
             let blinding = self.rng.choice(BLINDING).unwrap_or(Kind::Freeze);
@@ -105,7 +105,7 @@ impl Iterator for Script {
         // The leader is blinded before the key is touched; and an operator that found the store gone would
         // wait until it is back.
         faults.sort_by_key(|fault| (fault.kind.is_of_servers(), fault.kind.touch() == Touch::Key));
-        Some(Step { calm, faults })
+        Some(Step { pause, faults })
     }
 }
 

@@ -77,7 +77,7 @@ fn check(one: [u64; 2], other: [u64; 2]) -> Output {
         ),
         started("a"),
         started("b"),
-        "{\"is\":\"calm\",\"at\":900000000}\n{\"is\":\"end\",\"at\":900000000}\n".into(),
+        "{\"is\":\"faults_over\",\"at\":900000000}\n{\"is\":\"end\",\"at\":900000000}\n".into(),
     ];
     write("director.jsonl", &notes);
     for (name, token, answers) in [("a-1.jsonl", ONE, one), ("b-1.jsonl", TWO, other)] {

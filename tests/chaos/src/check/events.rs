@@ -12,7 +12,7 @@ pub(super) fn check(history: &History) -> Vec<Violation> {
     let mut found: Vec<_> =
         history.lives.iter().flat_map(|life| keys().flat_map(|key| of_life(life, key))).collect();
     // In an aborted run no candidate was asked to leave.
-    if history.calm.is_some() {
+    if history.faults_over.is_some() {
         found.extend(history.lives.iter().filter_map(|life| left(life, history.end)));
     }
     found

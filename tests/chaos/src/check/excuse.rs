@@ -50,9 +50,9 @@ pub(crate) fn all(history: &History, election: &Election) -> Vec<Excuse> {
     };
     let mut excuses = vec![excuse(START, history.begin, history.begin)];
     for fault in &history.faults {
-        let mended = fault.mended.unwrap_or(history.end);
+        let repaired = fault.repaired.unwrap_or(history.end);
         if touches(history, election, fault, survives) {
-            excuses.push(excuse(fault.kind.name(), fault.at, over(fault, mended)));
+            excuses.push(excuse(fault.kind.name(), fault.at, over(fault, repaired)));
         }
     }
     let outages = history.outages.iter().filter(|outage| outage.bucket == election.bucket);
@@ -80,29 +80,29 @@ pub(crate) fn all(history: &History, election: &Election) -> Vec<Excuse> {
 
 /// The latest time at which the effects of a fault must be over.
 pub(crate) fn over_at_the_latest(history: &History, election: &Election, fault: &Incident) -> Nanos {
-    let mended = fault.mended.unwrap_or(history.end);
-    mended.saturating_add(nanos(recovery(Duration::from_millis(election.lease_ms))))
+    let repaired = fault.repaired.unwrap_or(history.end);
+    repaired.saturating_add(nanos(recovery(Duration::from_millis(election.lease_ms))))
 }
 
 /// Whether a fault may leave that election vacant.
 fn touches(history: &History, election: &Election, fault: &Incident, survives: Duration) -> bool {
-    let mended = fault.mended.unwrap_or(history.end);
+    let repaired = fault.repaired.unwrap_or(history.end);
     match fault.kind.touch() {
-        Touch::Leader | Touch::Follower => has_part(history, &fault.on, election, fault.at, mended),
+        Touch::Leader | Touch::Follower => has_part(history, &fault.on, election, fault.at, repaired),
         Touch::Key => fault.key == election.key,
         Touch::Server => survives <= FAIL_OVER,
-        Touch::Store => survives <= span(fault.at, mended) + FAIL_OVER,
+        Touch::Store => survives <= span(fault.at, repaired) + FAIL_OVER,
     }
 }
 
 /// The time at which a fault stops doing harm. A candidate that waits for the key of a process that was hit
 /// is well, and need not wait for that process to recover.
-fn over(fault: &Incident, mended: Nanos) -> Nanos {
+fn over(fault: &Incident, repaired: Nanos) -> Nanos {
     match fault.kind {
         // It may lose its lease at any time while everything is slow.
-        Kind::Slow => mended,
+        Kind::Slow => repaired,
         _ if matches!(fault.kind.touch(), Touch::Leader | Touch::Follower) => fault.at,
-        _ => mended,
+        _ => repaired,
     }
 }
 

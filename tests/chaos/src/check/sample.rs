@@ -158,13 +158,13 @@ impl Run {
         self.stays.push(who.into());
     }
 
-    pub(super) fn fault(&mut self, kind: Kind, on: &str, at: u64, mended: u64) {
-        self.fault_in("k", kind, on, at, mended);
+    pub(super) fn fault(&mut self, kind: Kind, on: &str, at: u64, repaired: u64) {
+        self.fault_in("k", kind, on, at, repaired);
     }
 
-    pub(super) fn fault_in(&mut self, key: &str, kind: Kind, on: &str, at: u64, mended: u64) {
+    pub(super) fn fault_in(&mut self, key: &str, kind: Kind, on: &str, at: u64, repaired: u64) {
         let (on, key) = (on.into(), key.into());
-        self.faults.push(Incident { kind, on, key, at: at * MS, mended: Some(mended * MS) });
+        self.faults.push(Incident { kind, on, key, at: at * MS, repaired: Some(repaired * MS) });
     }
 
     pub(super) fn outage(&mut self, bucket: &str, from: u64, until: u64) {
@@ -189,7 +189,7 @@ impl Run {
             servers: 1,
             elections: vec![election],
             begin: 0,
-            calm: Some(self.end * MS),
+            faults_over: Some(self.end * MS),
             end: self.end * MS,
             lives,
             faults: self.faults.clone(),

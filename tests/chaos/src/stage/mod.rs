@@ -1,9 +1,9 @@
 //! The targets of faults: servers, proxies, candidates, and an operator.
 
+mod inject;
 mod operator;
 mod pulse;
 mod servers;
-mod strike;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -20,10 +20,10 @@ use tokio::runtime::Runtime;
 
 use crate::log::{Election, Log, Note};
 use crate::scenario::Scenario;
+pub(crate) use inject::Injected;
 use operator::Operator;
 use pulse::Pulse;
 use servers::Servers;
-pub(crate) use strike::Blow;
 
 /// The longest time that a candidate may take to leave.
 const LEAVING: Duration = Duration::from_secs(30);
@@ -72,9 +72,9 @@ impl Stage {
             let _inside = runtime.enter();
             Pulse::start(&addresses, &names, &notes)
         };
-        let fleet = Fleet::new(scenario.cast.clone());
+        let fleet = Fleet::new(scenario.names.clone());
         let links = |_| addresses.iter().map(|server| Proxy::to(server)).collect();
-        let links = scenario.cast.iter().map(links).collect();
+        let links = scenario.names.iter().map(links).collect();
         let clock = Clock::system();
         let mut stage = Self {
             scenario,
@@ -164,7 +164,7 @@ impl Stage {
     }
 
     pub(crate) fn name(&self, actor: usize) -> &'static str {
-        self.scenario.cast[actor]
+        self.scenario.names[actor]
     }
 
     /// Whether the store takes writes.
@@ -173,7 +173,7 @@ impl Stage {
     }
 
     /// Candidates that have ended without an order.
-    pub(crate) fn deserters(&mut self) -> Option<String> {
+    pub(crate) fn ended_early(&mut self) -> Option<String> {
         self.fleet.members.iter_mut().find_map(|member| {
             let status = member.exit_status()?;
             Some(format!("{}, life {}, ended by itself: {status}", member.name, member.run))
@@ -181,8 +181,8 @@ impl Stage {
     }
 
     /// Logs that no fault is made from now on.
-    pub(crate) fn calm(&self) {
-        self.notes.write(&Note::Calm { at: self.now() });
+    pub(crate) fn faults_over(&self) {
+        self.notes.write(&Note::FaultsOver { at: self.now() });
     }
 
     /// Orders all candidates to leave, and waits until they have.

@@ -13,7 +13,7 @@ use crate::script::Fault;
 
 /// A fault that was made.
 #[derive(Clone, Debug)]
-pub(crate) struct Blow {
+pub(crate) struct Injected {
     pub(crate) kind: Kind,
     pub(crate) election: usize,
     /// The victim, as printed.
@@ -45,21 +45,21 @@ enum Undo {
 
 /// The victim.
 enum Victim {
-    Actor(usize),
+    Candidate(usize),
     Key,
     Servers(Vec<usize>),
 }
 
 impl Stage {
     /// Makes a fault; none where there is no victim.
-    pub(crate) fn strike(&mut self, fault: &Fault) -> Result<Option<Blow>> {
+    pub(crate) fn inject(&mut self, fault: &Fault) -> Result<Option<Injected>> {
         self.catch_up();
         let election = fault.aim;
         let before = self.leader(election);
         let Some(victim) = self.victim(fault, before.as_ref()) else { return Ok(None) };
         let key = self.scenario.elections[election].key;
         let on = match &victim {
-            Victim::Actor(actor) => self.name(*actor).to_owned(),
+            Victim::Candidate(actor) => self.name(*actor).to_owned(),
             Victim::Key => key.to_owned(),
             Victim::Servers(which) => {
                 which.iter().map(|at| format!("n{}", at + 1)).collect::<Vec<_>>().join("+")
@@ -69,17 +69,17 @@ impl Stage {
         let (number, at, kind) = (self.faults, self.now(), fault.kind);
         self.notes.write(&Note::Fault { number, kind, on: on.clone(), key: key.into(), at });
         let undo = match victim {
-            Victim::Actor(actor) => self.hit_actor(fault, actor)?,
+            Victim::Candidate(actor) => self.inject_in_candidate(fault, actor)?,
             Victim::Key => {
                 let bucket = self.scenario.elections[election].bucket;
                 let meddled = self.runtime.block_on(self.operator.meddle(kind, bucket, key));
                 meddled.with_context(|| format!("{kind} of {key}"))?;
                 Undo::Nothing
             }
-            Victim::Servers(which) => self.hit_servers(kind, which),
+            Victim::Servers(which) => self.inject_in_servers(kind, which),
         };
         let hold = hold(fault, self.scenario.elections[election].lease);
-        Ok(Some(Blow { kind, election, on, before, at, hold, number, undo }))
+        Ok(Some(Injected { kind, election, on, before, at, hold, number, undo }))
     }
 
     fn victim(&self, fault: &Fault, leader: Option<&Leading>) -> Option<Victim> {
@@ -104,10 +104,10 @@ impl Stage {
             }
             _ => leader?.actor,
         };
-        Some(Victim::Actor(actor))
+        Some(Victim::Candidate(actor))
     }
 
-    fn hit_actor(&mut self, fault: &Fault, actor: usize) -> Result<Undo> {
+    fn inject_in_candidate(&mut self, fault: &Fault, actor: usize) -> Result<Undo> {
         let contest = &self.scenario.elections[fault.aim];
         let (key, lease) = (contest.key, contest.lease);
         let well = |at: &usize| *at != actor && self.fleet.members[*at].takes_part(key);
@@ -171,7 +171,7 @@ impl Stage {
         })
     }
 
-    fn hit_servers(&mut self, kind: Kind, which: Vec<usize>) -> Undo {
+    fn inject_in_servers(&mut self, kind: Kind, which: Vec<usize>) -> Undo {
         match kind {
             Kind::PauseServer | Kind::PauseStreamLeader | Kind::PauseQuorum => {
                 self.servers.pause(&which);
@@ -193,8 +193,8 @@ impl Stage {
     }
 
     /// Repairs the fault.
-    pub(crate) fn mend(&mut self, blow: &Blow) -> Result<()> {
-        match &blow.undo {
+    pub(crate) fn repair(&mut self, fault: &Injected) -> Result<()> {
+        match &fault.undo {
             Undo::Nothing => {}
             Undo::Start(actor) => self.start(*actor)?,
             Undo::StartWhenGone(actor) => {
@@ -220,10 +220,10 @@ impl Stage {
             Undo::ResumeServers(which) => self.servers.resume(which),
             Undo::Join => self.servers.heal(),
         }
-        if blow.kind.is_of_servers() {
+        if fault.kind.is_of_servers() {
             wait::until("the store to take writes again", Duration::from_secs(90), || self.store_is_there());
         }
-        self.notes.write(&Note::Mended { number: blow.number, at: self.now() });
+        self.notes.write(&Note::Repaired { number: fault.number, at: self.now() });
         Ok(())
     }
 }
