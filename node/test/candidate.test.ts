@@ -31,7 +31,7 @@ test('a candidate that is alone leads, and says so everywhere', async () => {
   expect((await store.list()).map(({ election, leader }) => [election, leader?.name])).toEqual([['jobs', 'a']]);
 });
 
-test('nobody leads an election that nobody campaigns in', async () => {
+test('an election without candidates has no leader', async () => {
   expect(await store.leader('jobs')).toBeNull();
 });
 
@@ -177,7 +177,7 @@ test('an observer sees leaders and vacancies, and ends with its store', async ()
   await observed;
 });
 
-test('who is not well leaves the seat, and comes back', async () => {
+test('one who is not well resigns, and comes back', async () => {
   const candidate = await store.campaign('jobs', FAST);
   const term = await won(candidate);
   candidate.setHealthy(false);

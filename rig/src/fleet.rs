@@ -69,7 +69,7 @@ enum Running {
 }
 
 impl Fleet {
-    /// Candidates with these names, of which none runs yet.
+    /// Candidates with these names; none runs yet.
     pub fn new<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
         let (sender, messages) = mpsc::unbounded_channel();
         Self { members: names.into_iter().map(|name| Member::new(name.into())).collect(), sender, messages }

@@ -105,7 +105,7 @@ fn target<'a>(path: &[String], from: &Module, all: &'a BTreeMap<Module, String>)
     all.get_key_value(&at).map(|(module, _)| module).filter(|module| *module != from)
 }
 
-/// The circles of a graph: sets of modules of which each reaches each other one.
+/// The circles of a graph: sets of modules that all reach each other.
 fn circles<'a>(edges: &BTreeMap<&'a Module, BTreeSet<&'a Module>>) -> BTreeSet<BTreeSet<&'a Module>> {
     let reach = |from: &'a Module| {
         let mut reached = BTreeSet::new();
