@@ -1,10 +1,9 @@
 //! Exit codes: part of the interface, and listed in `--help`.
 
 use incumbent::ErrorKind;
-use serde::{Deserialize, Serialize};
 
 /// The outcome of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(crate) enum Exit {
     /// The command did what was asked.

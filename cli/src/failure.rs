@@ -6,14 +6,14 @@ use std::io;
 
 use incumbent::incumbent_core::store::{Fault, FaultKind};
 use incumbent::{Error, ErrorKind};
-use serde::{Deserialize, Serialize};
+use incumbent_rig::candidate::Failed;
 use serde_json::json;
 
 use crate::exit::Exit;
 use crate::stderr::report;
 
 /// The reason why a command failed.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     exit: Exit,
     code: String,
@@ -122,6 +122,17 @@ impl From<Fault> for Failure {
             FaultKind::Unreachable => ErrorKind::StoreUnavailable,
         };
         Error::new(kind, fault.detail).into()
+    }
+}
+
+impl From<Failed> for Failure {
+    fn from(failed: Failed) -> Self {
+        let Failed { code, message, causes } = failed;
+        let kind = ErrorKind::ALL.into_iter().find(|kind| code.as_deref() == Some(kind.code()));
+        match kind {
+            Some(kind) => Self { exit: kind.into(), code: kind.code().into(), message, causes },
+            None => Self { causes, ..Self::failed(message) },
+        }
     }
 }
 

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use incumbent::{CampaignOptions, Preset};
-use serde::{Deserialize, Serialize};
 
 /// How long a lease lasts.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -18,8 +17,7 @@ pub(crate) struct LeaseArgs {
 }
 
 /// The presets by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Pace {
     /// Leases of 5 s or more
     Standard,

@@ -16,7 +16,6 @@ mod operate;
 mod output;
 mod pages;
 mod permissions;
-mod process;
 mod run;
 mod screen;
 mod settings;

@@ -108,6 +108,8 @@
 //! | drain | the bounded time in which a leader that leaves finishes its work, while the lease is still held and renewed |
 //! | hand over | a release that names the successor; other candidates hold back for a moment |
 //! | barred | kept out because the next token would not be above every token observed |
+//! | fenced | stopped at once, because the lease can no longer be proven |
+//! | observer | a program that watches an election without taking part |
 //! | reconciliation | bringing the user's handlers (begin, end, error) in line with leadership |
 
 #![no_std]

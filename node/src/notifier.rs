@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use incumbent_ffi::{Pulse as LoopPulse, Wake};
+use incumbent_ffi::Wake;
 use napi::bindgen_prelude::Function;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, Result, Status};
@@ -44,31 +44,31 @@ impl Notifier {
 }
 
 /// Checks whether the event loop of a [`Notifier`] runs, until that loop ends.
-#[napi(js_name = "Pulse")]
-pub struct Pulse {
-    pub(crate) pulse: LoopPulse,
+#[napi(js_name = "LoopProbe")]
+pub struct LoopProbe {
+    pub(crate) probe: incumbent_ffi::LoopProbe,
 }
 
 #[napi]
-impl Pulse {
-    /// Creates a pulse that notifies with that number, to which the loop answers with [`beat`](Self::beat).
+impl LoopProbe {
+    /// Creates a probe that notifies with that number, to which the loop answers with [`answered`](Self::answered).
     #[napi(constructor)]
     pub fn new(notifier: &Notifier, id: u32) -> Self {
         let callback = Arc::clone(&notifier.callback);
         let ask = move || callback.call(id, ThreadsafeFunctionCallMode::NonBlocking) == Status::Ok;
-        Self { pulse: LoopPulse::new(ask) }
+        Self { probe: incumbent_ffi::LoopProbe::new(ask) }
     }
 
     /// Reports that the event loop runs.
     #[napi]
-    pub fn beat(&self) {
-        self.pulse.beat();
+    pub fn answered(&self) {
+        self.probe.answered();
     }
 }
 
-impl Drop for Pulse {
+impl Drop for LoopProbe {
     fn drop(&mut self) {
-        self.pulse.stop();
+        self.probe.stop();
     }
 }
 

@@ -7,7 +7,7 @@ use napi_derive::napi;
 
 use crate::candidate::Candidate;
 use crate::feed::{Feed, observation};
-use crate::notifier::Pulse;
+use crate::notifier::LoopProbe;
 use crate::operation::{Operation, Value};
 use crate::outcome::{Failure, Outcome, failure, outcome};
 use crate::value::{self, CandidateRow, DIALECT, ElectionRow, LeaderRow};
@@ -43,20 +43,20 @@ pub fn store_settings(url: String) -> Vec<&'static str> {
 
 #[napi]
 impl Store {
-    /// Campaigns in the election of that key, in the event loop of that pulse. Checks the settings at once, as far as
+    /// Campaigns in the election of that key, in the event loop of that probe. Checks the settings at once, as far as
     /// possible without the store.
     #[napi]
     pub fn campaign(
         &self,
         election: String,
         settings: Object<'_>,
-        pulse: &Pulse,
+        probe: &LoopProbe,
     ) -> Result<Outcome<Operation>> {
         let mut given = value::settings(settings)?;
         let watched = given.iter().position(|(name, _)| name == "watch_loop");
         let watched = watched.map_or(Setting::Nothing, |place| given.remove(place).1);
         let watch = |campaign: settings::Campaign| {
-            settings::loop_watch(watched, DIALECT).map(|watch| campaign.watch(&pulse.pulse, watch))
+            settings::loop_watch(watched, DIALECT).map(|watch| campaign.watch(&probe.probe, watch))
         };
         let campaign = match settings::campaign(given, DIALECT).and_then(watch) {
             Ok(campaign) => campaign,

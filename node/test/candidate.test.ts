@@ -45,7 +45,7 @@ test('the candidates of an election are listed, the longest standing first', asy
   expect(await store.candidates('others')).toEqual([]);
 });
 
-test('nobody leads an election that nobody campaigns in', async () => {
+test('an election without candidates has no leader', async () => {
   expect(await store.leader('jobs')).toBeNull();
 });
 
@@ -191,7 +191,7 @@ test('an observer sees leaders and vacancies, and ends with its store', async ()
   await observed;
 });
 
-test('who is not well leaves the seat, and comes back', async () => {
+test('one who is not well resigns, and comes back', async () => {
   const candidate = await store.campaign('jobs', FAST);
   const term = await won(candidate);
   candidate.setHealthy(false);

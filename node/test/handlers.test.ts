@@ -108,7 +108,7 @@ test('a listener may wait for the candidate to be closed', async () => {
   await until('it is closed', () => isClosed);
 });
 
-test('listeners that throw or reject are told as warning, and harm nobody', async () => {
+test('listeners that throw or reject are reported as warnings, and harm no other', async () => {
   const { candidate } = election;
   const warnings: Warning[] = [];
   const told: string[] = [];
@@ -134,7 +134,7 @@ test('listeners that throw or reject are told as warning, and harm nobody', asyn
   expect(unhandled).not.toHaveBeenCalled();
 });
 
-test('where nobody listens for warning a failure is a warning', async () => {
+test('without a listener for warnings a failure is a warning', async () => {
   election.candidate.on('won', () => Promise.reject(new Error('rejected')));
   election.candidate.on('won', () => {
     throw 'no error at all';

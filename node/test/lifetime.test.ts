@@ -19,7 +19,7 @@ test('a campaign keeps its process alive until it is closed', async () => {
   expect([await process.ended, process.errors]).toEqual([0, '']);
 });
 
-test('a campaign goes on though nobody has a name for it', async () => {
+test('a campaign goes on though no variable holds it', async () => {
   const url = bucket();
   const process = program('lifetime.mjs', 'forgotten', url);
   await process.expect('done');
@@ -35,7 +35,7 @@ test('a campaign goes on though nobody has a name for it', async () => {
 test.each([
   ['exit', 3],
   ['throws', 1],
-])('a process that ends while it leads gives its seat back: %s', async (what, code) => {
+])('a process that ends while it leads releases its lease: %s', async (what, code) => {
   const url = bucket();
   const process = program('lifetime.mjs', what, url);
   const token = await process.expect('won');

@@ -47,11 +47,11 @@ test('who asks no more is told no more, and who asks again instead of before', a
   await until('it is logged', () => second.mock.calls.some(([{ message }]) => message.startsWith('lost')));
   logTo(null);
   const { length } = second.mock.calls;
-  await lead('nobody');
+  await lead('third');
   expect([first.mock.calls.length, second.mock.calls.length]).toEqual([0, length]);
 });
 
-test('a logger that throws or rejects is a warning, and harms nobody', async () => {
+test('a logger that throws or rejects is a warning, and harms no other', async () => {
   const [warned, unhandled] = [vi.fn(), vi.fn()];
   process.on('warning', warned).on('unhandledRejection', unhandled);
   let isFirst = true;

@@ -63,7 +63,7 @@ export function logTo(sink: Logger | ((record: LogRecord) => unknown) | null, op
       return;
     }
     if (row.missed > 0) {
-      const message = `${row.missed} records were left out, because nobody took them in time`;
+      const message = `${row.missed} records were left out: the logger was too slow`;
       safely({ level: 'warn', target: 'incumbent', message, fields: {} });
     }
     safely(recordOf(row));

@@ -1,7 +1,7 @@
 /** Wake-ups by the compiled part, and the time for which they keep the event loop running. */
 
 import { addon } from './addon.js';
-import type { Notifier, Operation, Pulse } from './native.js';
+import type { LoopProbe, Notifier, Operation } from './native.js';
 import { errorOf } from './errors.js';
 
 /** An object that notifies when there is something to take. */
@@ -15,11 +15,11 @@ let held = 0;
 
 /** The number that checks whether the loop runs; no callback has it. */
 const PROBE = 0;
-let present: Pulse | undefined;
+let present: LoopProbe | undefined;
 
 const notifier = new addon.Notifier((id) => {
   if (id === PROBE) {
-    present?.beat();
+    present?.answered();
     return;
   }
   const callback = waiting.get(id);
@@ -44,11 +44,11 @@ export function whenReady(source: Source, callback: () => void): boolean {
 }
 
 /**
- * Returns the pulse that checks whether this event loop runs while a candidate of it leads. Does not keep the loop
+ * Returns the probe that checks whether this event loop runs while a candidate of it leads. Does not keep the loop
  * running.
  */
-export function pulse(): Pulse {
-  present ??= new addon.Pulse(notifier, PROBE);
+export function loopProbe(): LoopProbe {
+  present ??= new addon.LoopProbe(notifier, PROBE);
   return present;
 }
 

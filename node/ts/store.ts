@@ -3,7 +3,7 @@
 import { isMainThread } from 'node:worker_threads';
 
 import { addon } from './addon.js';
-import { answer, pulse } from './notifier.js';
+import { answer, loopProbe } from './notifier.js';
 import { Candidate } from './candidate.js';
 import { answerOf } from './errors.js';
 import { isInside } from './inside.js';
@@ -48,7 +48,7 @@ export class Store implements AsyncDisposable {
     const isDrainTime = given['drain_time'] !== undefined;
     const handlers = handlersOf(given);
     try {
-      const operation = answerOf<Operation>(this.#native.campaign(key, given, pulse()));
+      const operation = answerOf<Operation>(this.#native.campaign(key, given, loopProbe()));
       return Candidate.of(await answer<NativeCandidate>(operation), true, handlers);
     } catch (error) {
       throw knowing(renamed(error, CAMPAIGN_SETTINGS, given), isDrainTime);

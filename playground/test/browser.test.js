@@ -8,7 +8,7 @@ import { site } from './help.js';
 import { serve } from './serve.js';
 
 /** How long anything may take on a machine that is busy, in milliseconds. */
-const PATIENCE = 120_000;
+const TIMEOUT = 120_000;
 
 const LOOKS = [
   { name: 'a wide screen in the light', viewport: { width: 1440, height: 900 }, colorScheme: 'light' },
@@ -27,7 +27,7 @@ before(async () => {
   browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
     args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
-    timeout: PATIENCE,
+    timeout: TIMEOUT,
   });
 });
 
@@ -40,7 +40,7 @@ after(async () => {
 async function opened(look, query, play) {
   const { name, ...how } = look;
   const context = await browser.newContext(how);
-  context.setDefaultTimeout(PATIENCE);
+  context.setDefaultTimeout(TIMEOUT);
   const wrong = [];
   const page = await context.newPage();
   page.on('console', (message) => {

@@ -13,9 +13,9 @@ mod error;
 mod feed;
 mod health;
 mod log;
+mod loop_probe;
 mod mailbox;
 mod operation;
-mod pulse;
 mod store;
 mod term;
 mod testing;
@@ -39,11 +39,11 @@ mod _incumbent {
     #[pymodule_export]
     use super::log::{keep_logs, report, set_log_threshold, take_logs};
     #[pymodule_export]
+    use super::loop_probe::LoopProbe;
+    #[pymodule_export]
     use super::mailbox::Mailbox;
     #[pymodule_export]
     use super::operation::Operation;
-    #[pymodule_export]
-    use super::pulse::Pulse;
     #[pymodule_export]
     use super::store::{Store, check_campaign, check_opening, open_store};
     #[pymodule_export]

@@ -7,8 +7,8 @@ use pyo3::types::PyDict;
 use crate::candidate::Candidate;
 use crate::error::OrRaise;
 use crate::feed::{Feed, Item};
+use crate::loop_probe::LoopProbe;
 use crate::operation::Operation;
-use crate::pulse::Pulse;
 use crate::value::{self, DIALECT, candidate, leader};
 
 /// A store that is open for elections.
@@ -66,7 +66,7 @@ fn campaign_of(
 
 #[pymethods]
 impl Store {
-    /// Campaigns in the election of that key. `health_interval` enables the health questions. `watched` is the pulse of
+    /// Campaigns in the election of that key. `health_interval` enables the health questions. `watched` is the probe of
     /// an event loop to watch, and the time that the loop may hang.
     #[pyo3(signature = (election, settings, health_interval, watched=None))]
     fn campaign(
@@ -75,12 +75,12 @@ impl Store {
         election: String,
         settings: &Bound<'_, PyDict>,
         health_interval: Option<&Bound<'_, PyAny>>,
-        watched: Option<(Bound<'_, Pulse>, Bound<'_, PyAny>)>,
+        watched: Option<(Bound<'_, LoopProbe>, Bound<'_, PyAny>)>,
     ) -> PyResult<Operation> {
         let mut campaign = campaign_of(py, settings, health_interval)?;
-        if let Some((pulse, limit)) = watched {
+        if let Some((probe, limit)) = watched {
             let watch = settings::loop_watch(value::value(&limit)?, DIALECT).or_raise(py)?;
-            campaign = campaign.watch(&pulse.get().pulse, watch);
+            campaign = campaign.watch(&probe.get().probe, watch);
         }
         let operation = self.store.campaign(election, campaign);
         Ok(Operation::new(operation, |py, candidate| Ok(Py::new(py, Candidate::from(candidate))?.into_any())))

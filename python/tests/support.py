@@ -27,7 +27,7 @@ RENEWED: dict[str, Any] = {**FAST, "lease": 10}
 """The same for a test that waits for a renewal."""
 NATS_LEASE = 8.0
 """The lease of a bucket, in seconds: tests wait for its end."""
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 def tool(variable: str, *fallbacks: Path) -> Path:
@@ -50,7 +50,7 @@ def answers(port: int) -> bool:
 
 def until(condition: Callable[[], Any], otherwise: str) -> Any:
     """Waits for a condition."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while not (value := condition()):
         assert time.monotonic() < end, otherwise
         time.sleep(0.005)
@@ -59,7 +59,7 @@ def until(condition: Callable[[], Any], otherwise: str) -> Any:
 
 async def soon(awaitable: Any) -> Any:
     """Waits for an awaitable that finishes, unless there is a bug."""
-    return await asyncio.wait_for(awaitable, PATIENCE)
+    return await asyncio.wait_for(awaitable, TIMEOUT)
 
 
 async def event(events: Any, kind: type[Any]) -> Any:
@@ -96,7 +96,7 @@ class Process:
         assert self.popen.stdout is not None
         line = self.popen.stdout.readline().strip()
         if not line:
-            _, errors = self.popen.communicate(timeout=PATIENCE)
+            _, errors = self.popen.communicate(timeout=TIMEOUT)
             pytest.fail(f"the process ended with {self.popen.returncode}: {errors}")
         return line
 
@@ -114,7 +114,7 @@ class Process:
 
     def ended(self) -> tuple[int, str, str]:
         """Waits for its end; returns the exit code and its output."""
-        output, errors = self.popen.communicate(timeout=PATIENCE)
+        output, errors = self.popen.communicate(timeout=TIMEOUT)
         return self.popen.returncode, output, errors
 
 

@@ -7,7 +7,7 @@ import gc
 import threading
 
 import pytest
-from support import PATIENCE, soon
+from support import TIMEOUT, soon
 
 import incumbent
 from incumbent import Reason, TermEnded, sync
@@ -80,16 +80,16 @@ def test_for_threads_a_close_that_is_out_of_time():
         def work():
             with term:
                 has_begun.set()
-                term.ended(PATIENCE)
+                term.ended(TIMEOUT)
 
-        term = candidate.next_term(PATIENCE)
+        term = candidate.next_term(TIMEOUT)
         working = threading.Thread(target=work, daemon=True)
         working.start()
-        assert has_begun.wait(PATIENCE)
+        assert has_begun.wait(TIMEOUT)
         try:
             candidate.close(timeout=0.1)
         except incumbent.TimedOutError:
-            term.draining(PATIENCE)
+            term.draining(TIMEOUT)
             assert term.is_current() and term.is_draining
             return term, working
         pytest.fail("the drain does not wait for the work")
@@ -99,6 +99,6 @@ def test_for_threads_a_close_that_is_out_of_time():
         gc.collect()
         assert not term.is_current()
         with store.campaign("jobs", name="next", **LONG) as successor:
-            successor.next_term(PATIENCE)
-            working.join(PATIENCE)
+            successor.next_term(TIMEOUT)
+            working.join(TIMEOUT)
             assert not working.is_alive() and term.reason is Reason.CLOSED

@@ -8,7 +8,7 @@ import signal
 import time
 
 import pytest
-from support import FAST, NATS_LEASE, PATIENCE, soon, until
+from support import FAST, NATS_LEASE, TIMEOUT, soon, until
 
 import incumbent
 from incumbent import Reason, State, sync
@@ -87,7 +87,7 @@ def test_while_a_loop_is_blocked_another_leads_and_it_campaigns_again_when_it_tu
     before = incumbent.Token.parse(worker.expect("won"))
     hangs = float(worker.expect("hangs"))
     with rival() as candidate:
-        term = candidate.next_term(PATIENCE)
+        term = candidate.next_term(TIMEOUT)
         led = time.monotonic()
         assert term.token > before
         assert limit < led - campaigns and led - hangs < bound + LATE
@@ -103,7 +103,7 @@ def test_while_c_code_holds_the_interpreters_lock_another_leads(python, bucket, 
     before = incumbent.Token.parse(worker.expect("won"))
     worker.expect("hangs")
     with rival() as candidate:
-        assert candidate.next_term(PATIENCE).token > before
+        assert candidate.next_term(TIMEOUT).token > before
     assert worker.popen.poll() is None
 
 

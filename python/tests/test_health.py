@@ -7,7 +7,7 @@ import queue
 import threading
 
 import pytest
-from support import FAST, PATIENCE, soon, until
+from support import FAST, TIMEOUT, soon, until
 
 import incumbent
 from incumbent import Reason, State, sync
@@ -89,20 +89,20 @@ def test_for_threads_it_is_asked_on_a_thread_of_its_own():
         return well[0]
 
     with sync.connect("memory:") as store, store.campaign("jobs", health=check, **OFTEN) as candidate:
-        term = candidate.next_term(PATIENCE)
-        assert asked.get(timeout=PATIENCE) != threading.get_ident()
+        term = candidate.next_term(TIMEOUT)
+        assert asked.get(timeout=TIMEOUT) != threading.get_ident()
         well[0] = False
-        assert term.ended(PATIENCE) is Reason.UNHEALTHY
+        assert term.ended(TIMEOUT) is Reason.UNHEALTHY
 
 
 def test_one_that_takes_longer_than_the_interval_counts_as_a_no():
     release = threading.Event()
     with sync.connect("memory:") as store:
-        with store.campaign("jobs", health=lambda: release.wait(PATIENCE), **OFTEN) as candidate:
-            events = candidate.events(timeout=PATIENCE)
+        with store.campaign("jobs", health=lambda: release.wait(TIMEOUT), **OFTEN) as candidate:
+            events = candidate.events(timeout=TIMEOUT)
             assert any(event == incumbent.StateChanged(State.IDLE) for event in events)
             release.set()
-            candidate.next_term(PATIENCE)
+            candidate.next_term(TIMEOUT)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from support import FAST, PATIENCE, soon
+from support import FAST, TIMEOUT, soon
 
 import incumbent
 from incumbent import Reason, TermEnded, sync
@@ -30,7 +30,7 @@ def in_a_thread(work):
     """Runs it in a thread of its own, and waits for it; the thread stays alive, so that its id is not used again."""
     pool = ThreadPoolExecutor(1)
     pool.submit(int).result()
-    return pool.submit(work).result(PATIENCE)
+    return pool.submit(work).result(TIMEOUT)
 
 
 async def resigns_at_once(candidate):
@@ -153,7 +153,7 @@ def leading():
 
 @pytest.mark.parametrize("error", [None, KeyError("on purpose")])
 def test_a_term_that_another_thread_leaves_is_released(leading, error):
-    term = leading.next_term(PATIENCE)
+    term = leading.next_term(TIMEOUT)
     in_a_thread(term.__enter__)
     in_a_thread(lambda: term.__exit__(type(error) if error else None, error, None))
     leading.resign(30)
@@ -162,7 +162,7 @@ def test_a_term_that_another_thread_leaves_is_released(leading, error):
 def test_a_generator_that_another_thread_closes_releases_the_term(leading):
     @contextlib.contextmanager
     def dependency():
-        with leading.next_term(PATIENCE) as term:
+        with leading.next_term(TIMEOUT) as term:
             yield term
 
     manager = dependency()
@@ -172,7 +172,7 @@ def test_a_generator_that_another_thread_closes_releases_the_term(leading):
 
 
 def test_for_threads_one_that_was_never_entered_says_so(leading):
-    term = leading.next_term(PATIENCE)
+    term = leading.next_term(TIMEOUT)
     with term:
         pass
     with pytest.raises(RuntimeError, match="left more often than it was entered"):
@@ -182,7 +182,7 @@ def test_for_threads_one_that_was_never_entered_says_so(leading):
 
 def test_terms_are_asked_for_by_one_thread_at_a_time():
     with sync.connect("memory:") as store, store.campaign("jobs", name="a", **FAST) as first:
-        first.next_term(PATIENCE)
+        first.next_term(TIMEOUT)
         with store.campaign("jobs", name="b", **LEAVING) as candidate:
             terms, outcomes = candidate.terms(), queue.Queue()
 
@@ -195,9 +195,9 @@ def test_terms_are_asked_for_by_one_thread_at_a_time():
             for _ in range(2):
                 threading.Thread(target=asks, daemon=True).start()
             # The one of the two that came second.
-            assert "already" in str(outcomes.get(timeout=PATIENCE))
-            first.close(PATIENCE)
-            assert outcomes.get(timeout=PATIENCE).is_current()
+            assert "already" in str(outcomes.get(timeout=TIMEOUT))
+            first.close(TIMEOUT)
+            assert outcomes.get(timeout=TIMEOUT).is_current()
             terms.close()
             candidate.resign(30)
 
@@ -207,7 +207,7 @@ async def test_what_a_web_framework_does_to_dependencies_leaves_no_hold(face):
     fastapi = pytest.importorskip("fastapi")
     httpx = pytest.importorskip("httpx")
     with sync.connect("memory:") as threads, threads.campaign("jobs", name="a", **LEAVING) as candidate:
-        candidate.next_term(PATIENCE)
+        candidate.next_term(TIMEOUT)
 
         def in_threads():
             # Its beginning and its end run in threads of a pool, seldom in the same one.

@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 import pytest
-from support import NATS_LEASE, PATIENCE, nats_server
+from support import NATS_LEASE, TIMEOUT, nats_server
 
 import incumbent
 from incumbent import sync
@@ -68,7 +68,7 @@ def test_a_worker_that_is_killed_is_followed_when_its_lease_is_over(python, buck
     before = token(first.expect("won"))
     candidate = second()
     first.popen.kill()
-    assert candidate.next_term(PATIENCE).token > before
+    assert candidate.next_term(TIMEOUT).token > before
     assert first.popen.wait() == -signal.SIGKILL
 
 
@@ -81,7 +81,7 @@ def test_a_worker_that_was_stopped_beyond_its_lease_knows_at_its_first_line(pyth
     try:
         # Asked before it continues, so that the answer is its first action.
         first.say("?")
-        assert other.next_term(PATIENCE).token > before
+        assert other.next_term(TIMEOUT).token > before
     finally:
         os.kill(first.pid, signal.SIGCONT)
     assert first.expect("leads") == "False False 0.0"
@@ -111,12 +111,12 @@ def test_python_follows_the_command_line_and_the_command_line_python(bucket, cli
             tokens.append(token(supervisor.stdout.readline().strip()))
             # The child has no standard input to wait for: it ends, and its campaign with it.
             candidate = second()
-            tokens.append(candidate.next_term(PATIENCE).token)
+            tokens.append(candidate.next_term(TIMEOUT).token)
         finally:
             supervisor.kill()
     with start() as supervisor:
         try:
-            candidate.close(PATIENCE)
+            candidate.close(TIMEOUT)
             tokens.append(token(supervisor.stdout.readline().strip()))
         finally:
             supervisor.kill()
@@ -125,9 +125,9 @@ def test_python_follows_the_command_line_and_the_command_line_python(bucket, cli
 
 def test_the_command_line_sees_who_leads_in_python(bucket, cli, second):
     candidate = second()
-    term = candidate.next_term(PATIENCE)
+    term = candidate.next_term(TIMEOUT)
     command = [cli, "status", "--store", bucket, "--json", "jobs"]
-    status = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE)
+    status = subprocess.run(command, check=True, capture_output=True, text=True, timeout=TIMEOUT)
     assert "second" in json.dumps(json.loads(status.stdout))
     assert term.is_current()
 
@@ -143,17 +143,17 @@ def away(cli):
 
 def expires_and_leads_again(candidate, go, come):
     """Stops and restarts the server: the term ends unproven, the warning is emitted, and the next token is larger."""
-    events = candidate.events(timeout=PATIENCE)
-    term = candidate.next_term(PATIENCE)
+    events = candidate.events(timeout=TIMEOUT)
+    term = candidate.next_term(TIMEOUT)
     go()
     try:
-        assert term.ended(PATIENCE) is incumbent.Reason.EXPIRED
+        assert term.ended(TIMEOUT) is incumbent.Reason.EXPIRED
         assert not candidate.is_leader
         warnings = (event.code for event in events if isinstance(event, incumbent.Warning))
         assert "STORE_UNAVAILABLE" in warnings
     finally:
         come()
-    assert candidate.next_term(PATIENCE).token > term.token
+    assert candidate.next_term(TIMEOUT).token > term.token
 
 
 def test_a_server_that_stalls_ends_the_term_and_one_that_goes_on_is_found(away):
@@ -184,7 +184,7 @@ async def test_a_body_is_cancelled_and_events_go_on_when_the_server_is_killed_un
                 with pytest.raises(incumbent.TermEnded) as ended:
                     async with term:
                         server.kill()
-                        await asyncio.sleep(PATIENCE)
+                        await asyncio.sleep(TIMEOUT)
                 assert ended.value.reason is incumbent.Reason.EXPIRED
                 server.start()
     assert tokens == sorted(set(tokens))

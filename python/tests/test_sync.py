@@ -11,7 +11,7 @@ import threading
 import time
 
 import pytest
-from support import FAST, PATIENCE, RENEWED, until
+from support import FAST, TIMEOUT, RENEWED, until
 
 import incumbent
 from incumbent import Draining, LeaderChanged, Lost, StateChanged, Reason, State, TermEnded, Won, sync
@@ -44,11 +44,11 @@ def beside(work):
 
 
 def test_the_one_that_is_there_wins_and_leads_until_it_resigns(candidate):
-    term = candidate.next_term(PATIENCE)
+    term = candidate.next_term(TIMEOUT)
     assert candidate.is_leader and candidate.term == term and term.is_current()
     term.check()
-    candidate.resign(PATIENCE)
-    assert term.ended(PATIENCE) is Reason.RESIGNED
+    candidate.resign(TIMEOUT)
+    assert term.ended(TIMEOUT) is Reason.RESIGNED
     with pytest.raises(TermEnded):
         term.check()
     with pytest.raises(TermEnded):
@@ -62,13 +62,13 @@ def test_every_term_comes_once_and_the_iteration_ends_with_the_campaign(candidat
         with term:
             tokens.append(term.token)
             if len(tokens) == 3:
-                candidate.close(PATIENCE)
+                candidate.close(TIMEOUT)
             else:
-                candidate.resign(PATIENCE)
+                candidate.resign(TIMEOUT)
             assert term.is_draining
     assert tokens == sorted(set(tokens)) and len(tokens) == 3
     with pytest.raises(incumbent.ClosedError):
-        candidate.next_term(PATIENCE)
+        candidate.next_term(TIMEOUT)
 
 
 def test_lead_calls_the_work_in_every_term_until_the_campaign_is_over(candidate):
@@ -77,9 +77,9 @@ def test_lead_calls_the_work_in_every_term_until_the_campaign_is_over(candidate)
     def work(term):
         tokens.append(term.token)
         if len(tokens) == 3:
-            candidate.close(PATIENCE)
+            candidate.close(TIMEOUT)
         else:
-            candidate.resign(PATIENCE)
+            candidate.resign(TIMEOUT)
 
     candidate.lead(work)
     assert tokens == sorted(set(tokens)) and len(tokens) == 3
@@ -88,7 +88,7 @@ def test_lead_calls_the_work_in_every_term_until_the_campaign_is_over(candidate)
 def test_work_of_lead_that_raises_ends_the_term_and_is_reported(candidate, monkeypatch):
     reported = queue.Queue()
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: reported.put(unraisable.exc_value))
-    events = candidate.events(PATIENCE)
+    events = candidate.events(TIMEOUT)
 
     def work(term):
         raise RuntimeError("not today")
@@ -96,13 +96,13 @@ def test_work_of_lead_that_raises_ends_the_term_and_is_reported(candidate, monke
     ended = beside(lambda: candidate.lead(work))
     lost = next(one for one in events if isinstance(one, Lost))
     assert lost.reason is Reason.HANDLER_FAILED
-    assert str(reported.get(timeout=PATIENCE)) == "not today"
-    candidate.close(PATIENCE)
-    assert ended.get(timeout=PATIENCE) is None
+    assert str(reported.get(timeout=TIMEOUT)) == "not today"
+    candidate.close(TIMEOUT)
+    assert ended.get(timeout=TIMEOUT) is None
 
 
 def test_what_is_no_exception_leaves_lead_and_resigns(candidate):
-    events = candidate.events(PATIENCE)
+    events = candidate.events(TIMEOUT)
 
     def work(term):
         raise KeyboardInterrupt
@@ -117,37 +117,37 @@ def test_a_resignation_waits_for_the_work_of_another_thread(candidate):
     order, inside = [], threading.Event()
 
     def work():
-        with candidate.next_term(PATIENCE) as term:
+        with candidate.next_term(TIMEOUT) as term:
             inside.set()
-            term.draining(PATIENCE)
+            term.draining(TIMEOUT)
             order.append("worked")
 
     outcome = beside(work)
-    assert inside.wait(PATIENCE)
-    candidate.resign(PATIENCE)
+    assert inside.wait(TIMEOUT)
+    candidate.resign(TIMEOUT)
     order.append("resigned")
-    assert outcome.get(timeout=PATIENCE) is None
+    assert outcome.get(timeout=TIMEOUT) is None
     assert order == ["worked", "resigned"]
 
 
 def test_events_are_an_iterator(candidate):
-    candidate.next_term(PATIENCE)
-    events = candidate.events(timeout=PATIENCE)
+    candidate.next_term(TIMEOUT)
+    events = candidate.events(timeout=TIMEOUT)
     kinds = [type(next(events))]
-    candidate.close(PATIENCE)
+    candidate.close(TIMEOUT)
     kinds += [type(event) for event in events]
     assert kinds[0] is Won and kinds[-1] is StateChanged
     assert kinds.index(Draining) < kinds.index(Lost)
 
 
 def test_nothing_within_the_time_given_is_an_error_and_the_iterator_goes_on(candidate):
-    candidate.next_term(PATIENCE)
+    candidate.next_term(TIMEOUT)
     events = candidate.events(timeout=0.05)
     with pytest.raises(incumbent.TimedOutError) as timed_out:
         for _ in events:
             pass
     assert isinstance(timed_out.value, TimeoutError) and timed_out.value.is_temporary
-    candidate.resign(PATIENCE)
+    candidate.resign(TIMEOUT)
     # The store's watch may show the new leader late.
     following = next(one for one in events if not isinstance(one, LeaderChanged))
     assert isinstance(following, Draining | StateChanged)
@@ -163,11 +163,11 @@ def test_callbacks_run_in_order_on_a_thread_of_their_own(candidate):
     candidate.attach(
         on_won=note("won"), on_draining=note("draining"), on_lost=note("lost"), on_state_changed=note("state")
     )
-    candidate.next_term(PATIENCE)
-    candidate.close(PATIENCE)
+    candidate.next_term(TIMEOUT)
+    candidate.close(TIMEOUT)
     seen = []
     while not (seen and seen[-1][0] == "state" and seen[-1][2] is State.CLOSED):
-        seen.append(calls.get(timeout=PATIENCE))
+        seen.append(calls.get(timeout=TIMEOUT))
     assert all(other for _, other, *_ in seen)
     assert [what for what, *_ in seen if what != "state"] == ["won", "draining", "lost"]
 
@@ -177,18 +177,18 @@ def test_a_drain_waits_for_its_callback_which_has_the_time_that_is_left(threads_
 
     def drain(term, seconds):
         drained.put((seconds, candidate.is_leader))
-        may_return.wait(PATIENCE)
+        may_return.wait(TIMEOUT)
 
     with threads_store.campaign("jobs", drain=60, **FAST) as candidate:
         won = threading.Event()
         candidate.attach(on_won=lambda term: won.set(), on_draining=drain)
-        assert won.wait(PATIENCE)
+        assert won.wait(TIMEOUT)
         resigned = beside(candidate.resign)
-        seconds, was_leader = drained.get(timeout=PATIENCE)
+        seconds, was_leader = drained.get(timeout=TIMEOUT)
         assert 30 < seconds <= 60 and was_leader
         assert candidate.is_leader and resigned.empty()
         may_return.set()
-        assert resigned.get(timeout=PATIENCE) is None
+        assert resigned.get(timeout=TIMEOUT) is None
 
 
 def test_a_drain_waits_for_its_callback_though_the_leader_leaves_before_any_callback_heard_of_the_win(
@@ -199,15 +199,15 @@ def test_a_drain_waits_for_its_callback_though_the_leader_leaves_before_any_call
 
     def block(state):
         heard.set()
-        go_on.wait(PATIENCE)
+        go_on.wait(TIMEOUT)
 
     election.candidate.attach(on_state_changed=block, on_draining=lambda term, left: drained.put(term.is_current()))
-    assert heard.wait(PATIENCE)
+    assert heard.wait(TIMEOUT)
     election.acquire()
     election.drain()
     assert election.candidate.is_leader
     go_on.set()
-    assert drained.get(timeout=PATIENCE) is True
+    assert drained.get(timeout=TIMEOUT) is True
     until(lambda: not election.candidate.is_leader, "it drains for ever")
 
 
@@ -230,16 +230,16 @@ def test_a_callback_that_raises_is_reported_and_ends_the_term_where_asked(
         on_won=fail, on_lost=lambda term, reason: lost.put(reason), error_ends_term=ends
     )
     election.acquire()
-    assert type(reported.get(timeout=PATIENCE).exc_value) is KeyError
+    assert type(reported.get(timeout=TIMEOUT).exc_value) is KeyError
     if ends:
-        assert lost.get(timeout=PATIENCE) is Reason.HANDLER_FAILED
+        assert lost.get(timeout=TIMEOUT) is Reason.HANDLER_FAILED
         assert election.asked == [("fail", None)]
     else:
         assert election.candidate.is_leader
     # Callbacks after a failed one are still called.
     election.acquire()
     election.revoke(Reason.DELETED)
-    assert lost.get(timeout=PATIENCE) is Reason.DELETED
+    assert lost.get(timeout=TIMEOUT) is Reason.DELETED
 
 
 def test_a_slow_callback_delays_no_renewal(threads_store):
@@ -248,11 +248,11 @@ def test_a_slow_callback_delays_no_renewal(threads_store):
 
         def block(term):
             is_blocked.set()
-            blocked.wait(PATIENCE)
+            blocked.wait(TIMEOUT)
 
         candidate.attach(on_won=block)
-        term = candidate.next_term(PATIENCE)
-        assert is_blocked.wait(PATIENCE)
+        term = candidate.next_term(TIMEOUT)
+        assert is_blocked.wait(TIMEOUT)
         for _ in range(2):
             proven = time.monotonic() + term.remaining
             until(lambda: time.monotonic() + term.remaining > proven + 0.05, "nothing is renewed")
@@ -288,7 +288,7 @@ def test_only_the_leader_runs_a_guarded_function(scripted_election_sync):
 @pytest.mark.parametrize("wait", ["next_term", "events", "ended", "observe"])
 def test_ctrl_c_works_in_every_wait(threads_store, wait):
     with threads_store.campaign("jobs", **FAST) as leader:
-        term = leader.next_term(PATIENCE)
+        term = leader.next_term(TIMEOUT)
         follower = threads_store.campaign("jobs", name="b", **FAST)
         waits = {
             "next_term": follower.next_term,
@@ -304,36 +304,36 @@ def test_ctrl_c_works_in_every_wait(threads_store, wait):
             timer.start()
             waits[wait]()
         timer.join()
-        follower.close(PATIENCE)
+        follower.close(TIMEOUT)
 
 
 def test_the_interpreters_lock_is_released_while_a_thread_waits(candidate):
-    candidate.next_term(PATIENCE)
+    candidate.next_term(TIMEOUT)
     with sync.connect("memory:") as other, other.campaign("jobs", **FAST) as leader:
-        leader.next_term(PATIENCE)
+        leader.next_term(TIMEOUT)
         with other.campaign("jobs", name="b", **FAST) as follower:
             waiting = beside(follower.next_term)
             # This thread still runs, so the wait has released the interpreter's lock.
             assert candidate.is_leader
-            follower.close(PATIENCE)
-            assert isinstance(waiting.get(timeout=PATIENCE), incumbent.ClosedError)
+            follower.close(TIMEOUT)
+            assert isinstance(waiting.get(timeout=TIMEOUT), incumbent.ClosedError)
 
 
 def test_a_candidate_that_is_dropped_gives_its_seat_back(threads_store):
     first = threads_store.campaign("jobs", name="a", **FAST)
-    first.next_term(PATIENCE)
+    first.next_term(TIMEOUT)
     del first
     gc.collect()
     with threads_store.campaign("jobs", name="b", **FAST) as second:
-        second.next_term(PATIENCE)
+        second.next_term(TIMEOUT)
 
 
 def test_who_leads_can_be_asked_listed_and_observed(threads_store, candidate):
-    candidate.next_term(PATIENCE)
+    candidate.next_term(TIMEOUT)
     assert threads_store.leader("jobs").name == "a"
     assert [one.election for one in threads_store.list()] == ["jobs"]
     assert [one.name for one in threads_store.candidates("jobs")] == ["a"]
-    for one in threads_store.observe("jobs", timeout=PATIENCE):
+    for one in threads_store.observe("jobs", timeout=TIMEOUT):
         if one.leader is not None:
             assert one.leader.name == "a"
             break

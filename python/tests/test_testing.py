@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from support import PATIENCE, RENEWED, SHORT, soon, until
+from support import TIMEOUT, RENEWED, SHORT, soon, until
 
 from incumbent import LeaderChanged, Reason
 from incumbent.testing import ManualClock
@@ -17,13 +17,13 @@ def test_a_scripted_election_does_what_it_is_told_and_notes_what_it_is_asked(scr
     assert (candidate.election, candidate.name, candidate.is_leader) == ("jobs", "worker-7", False)
     token = election.acquire()
     assert candidate.is_leader and candidate.term.token == token
-    candidate.resign(PATIENCE)
+    candidate.resign(TIMEOUT)
     assert not candidate.is_leader
     assert election.acquire() > token
-    candidate.hand_over("worker-8", PATIENCE)
+    candidate.hand_over("worker-8", TIMEOUT)
     candidate.set_healthy(False)
     candidate.accept_reset()
-    candidate.close(PATIENCE)
+    candidate.close(TIMEOUT)
     assert election.asked == [
         ("resign", None),
         ("hand_over", "worker-8"),
@@ -62,7 +62,7 @@ def test_a_lease_runs_out_on_a_clock_that_is_moved(scripted_election_sync):
 def test_a_leader_survives_the_faults_of_a_write(faulty_store_sync, fault):
     store, faults = faulty_store_sync()
     with store, store.campaign("jobs", **RENEWED) as candidate:
-        term = candidate.next_term(PATIENCE)
+        term = candidate.next_term(TIMEOUT)
         getattr(faults, fault)(1)
         # Later than a renewal after the fault.
         before = time.monotonic() + term.remaining
@@ -73,12 +73,12 @@ def test_a_leader_survives_the_faults_of_a_write(faulty_store_sync, fault):
 def test_a_leader_that_is_cut_off_loses_its_term_and_one_that_is_not_told_does_not_wait(faulty_store_sync):
     store, faults = faulty_store_sync()
     with store, store.campaign("jobs", **SHORT) as candidate:
-        term = candidate.next_term(PATIENCE)
+        term = candidate.next_term(TIMEOUT)
         faults.kill_watches()
         faults.partition()
-        assert term.ended(PATIENCE) is Reason.EXPIRED
+        assert term.ended(TIMEOUT) is Reason.EXPIRED
         faults.heal()
-        assert candidate.next_term(PATIENCE).token > term.token
+        assert candidate.next_term(TIMEOUT).token > term.token
 
 
 def test_a_reason_that_does_not_exist_is_refused():

@@ -1,14 +1,20 @@
-//! Watches real candidates under faults, and proves whether two of them ever led at once.
+//! Runs real candidates under faults, and proves whether two of them ever led at once.
 //!
+//! - [`candidate`]: one candidate, in a process of its own or on a task, which takes orders and reports;
+//! - [`fleet`]: all candidates as seen from outside: started, ordered, stopped, killed;
+//! - [`schedule`]: which fault comes when;
+//! - [`trial`]: a fleet in one election under scheduled faults;
 //! - [`probe`]: repeatedly asks candidates whether they lead, between two readings of the clock;
 //! - [`record`]: the file that a probe's answers are written to, which survives the kill of its process;
-//! - [`check`]: leaderships that overlap, and tokens that do not grow;
-//! - [`history`]: the records of all processes together.
-//!
-//! It makes no faults and starts no processes: `incumbent demo` and the chaos suite do that.
+//! - [`history`]: the records of all processes together;
+//! - [`check`]: leaderships that overlap, and tokens that do not grow.
 #![deny(unsafe_code)]
 
+pub mod candidate;
 pub mod check;
+pub mod fleet;
 pub mod history;
 pub mod probe;
 pub mod record;
+pub mod schedule;
+pub mod trial;

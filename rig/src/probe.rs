@@ -10,26 +10,34 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use incumbent::{Candidate, Clock, Instant, Token};
+use serde::{Deserialize, Serialize};
+
+use crate::candidate::text;
 
 /// One question and its answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
     /// Read before the question.
+    #[serde(with = "nanos")]
     pub before: Instant,
     /// The term in which the answer was yes; none where it was no.
     pub leads: Option<Held>,
     /// Read after the answer.
+    #[serde(with = "nanos")]
     pub after: Instant,
 }
 
 /// The lease under which a candidate answered that it leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     /// The fencing token of the term.
+    #[serde(with = "text")]
     pub token: Token,
     /// The deadline, read before the question.
+    #[serde(with = "nanos")]
     pub deadline: Instant,
     /// The deadline, read after the answer.
+    #[serde(with = "nanos")]
     pub later: Instant,
 }
 
@@ -48,6 +56,21 @@ impl Reading {
         // A deadline of zero belongs to a term that has ended since.
         let is_one_term = token == again && deadline > Instant::ZERO && later > Instant::ZERO;
         is_one_term.then_some(Self { before, leads: Some(Held { token, deadline, later }), after })
+    }
+}
+
+/// An instant as the nanoseconds of the clock that all processes share.
+mod nanos {
+    use incumbent::Instant;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature is that of serde")]
+    pub(super) fn serialize<S: Serializer>(instant: &Instant, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(instant.as_nanos())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Instant, D::Error> {
+        u64::deserialize(from).map(Instant::from_nanos)
     }
 }
 
@@ -70,15 +93,25 @@ impl Probe {
         pause: Duration,
         mut record: impl FnMut(usize, Reading) + Send + 'static,
     ) -> io::Result<Self> {
+        Self::every(pause, move || {
+            for (index, candidate) in candidates.iter().enumerate() {
+                if let Some(reading) = Reading::of(candidate, &clock) {
+                    record(index, reading);
+                }
+            }
+        })
+    }
+
+    /// Asks in rounds of the caller's own, with this pause between two.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn every(pause: Duration, mut ask: impl FnMut() + Send + 'static) -> io::Result<Self> {
         let stopped = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&stopped);
         let thread = thread::Builder::new().name("probe".into()).spawn(move || {
             while !stop.load(Ordering::Acquire) {
-                for (index, candidate) in candidates.iter().enumerate() {
-                    if let Some(reading) = Reading::of(candidate, &clock) {
-                        record(index, reading);
-                    }
-                }
+                ask();
                 thread::park_timeout(pause);
             }
         })?;

@@ -73,7 +73,7 @@ impl FromStr for Evidence {
 }
 
 /// The reason of that code; none for `-`.
-fn reason(code: &str) -> Result<Option<Reason>, Damaged> {
+pub(crate) fn reason(code: &str) -> Result<Option<Reason>, Damaged> {
     let known = Reason::ALL.into_iter().find(|reason| reason.code() == code);
     if known.is_none() && code != "-" { Err(Damaged) } else { Ok(known) }
 }
@@ -94,13 +94,55 @@ pub fn read(path: &Path) -> io::Result<Vec<Evidence>> {
     whole.map(|line| line.parse().map_err(damaged)).collect()
 }
 
-/// The evidence of one candidate's terms so far; a file holds the same, a line for every term.
+/// What the answers of one candidate have shown so far, term by term.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    /// Index of the term in which the last reading was true.
+    open: Option<usize>,
+    all: Vec<Evidence>,
+}
+
+impl Terms {
+    /// Takes in an answer. Returns the index of the first term that it changed.
+    pub fn note(&mut self, reading: Reading) -> Option<usize> {
+        let Reading { before, leads, after } = reading;
+        let last = self.open.take();
+        if let Some((index, held)) = last.zip(leads)
+            && let term = &mut self.all[index]
+            && term.token == held.token
+        {
+            term.seen = before;
+            term.deadline = term.deadline.max(held.deadline);
+            self.open = last;
+            return last;
+        }
+        if let Some(index) = last {
+            self.all[index].gone = Some(before);
+        }
+        let Some(Held { token, deadline, .. }) = leads else { return last };
+        self.open = Some(self.all.len());
+        self.all.push(Evidence { token, since: after, seen: before, deadline, gone: None, ended: None });
+        last.or(self.open)
+    }
+
+    /// Takes in the reported end of a term. Returns its index.
+    pub fn ended(&mut self, token: Token, reason: Reason) -> Option<usize> {
+        let index = self.all.iter().rposition(|term| term.token == token)?;
+        self.all[index].ended = Some(reason);
+        Some(index)
+    }
+
+    /// All terms, in the order in which they began.
+    pub fn into_all(self) -> Vec<Evidence> {
+        self.all
+    }
+}
+
+/// The terms of one candidate, and a file that holds the same: a line for every term.
 #[derive(Debug)]
 pub struct Record {
     file: File,
-    /// Index of the term in which the last reading was true.
-    open: Option<usize>,
-    terms: Vec<Evidence>,
+    terms: Terms,
 }
 
 impl Record {
@@ -110,51 +152,26 @@ impl Record {
     /// It exists, or cannot be made.
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
-        Ok(Self { file, open: None, terms: Vec::new() })
+        Ok(Self { file, terms: Terms::default() })
     }
 
     /// Takes in an answer.
     pub fn note(&mut self, reading: Reading) {
-        let held = self
-            .open
-            .filter(|&index| reading.leads.is_some_and(|held| held.token == self.terms[index].token));
-        if let Some(index) = held {
-            let term = &mut self.terms[index];
-            term.seen = reading.before;
-            term.deadline = term.deadline.max(reading.leads.map_or(term.deadline, |held| held.deadline));
-            return self.write(index);
-        }
-        if let Some(index) = self.open.take() {
-            self.terms[index].gone = Some(reading.before);
-            self.write(index);
-        }
-        let Reading { before, leads, after } = reading;
-        if let Some(Held { token, deadline, .. }) = leads {
-            self.terms.push(Evidence {
-                token,
-                since: after,
-                seen: before,
-                deadline,
-                gone: None,
-                ended: None,
-            });
-            let index = self.terms.len() - 1;
-            self.open = Some(index);
-            self.write(index);
-        }
+        let changed = self.terms.note(reading);
+        self.write(changed);
     }
 
     /// Takes in the reported end of a term.
     pub fn ended(&mut self, token: Token, reason: Reason) {
-        if let Some(index) = self.terms.iter().rposition(|term| term.token == token) {
-            self.terms[index].ended = Some(reason);
-            self.write(index);
-        }
+        let changed = self.terms.ended(token, reason);
+        self.write(changed);
     }
 
-    fn write(&self, index: usize) {
-        let at = (index * WIDTH) as u64;
-        if let Err(error) = self.file.write_all_at(self.terms[index].to_string().as_bytes(), at) {
+    /// Writes the line of the term with that index and all later ones.
+    fn write(&self, from: Option<usize>) {
+        let Some(from) = from else { return };
+        let lines: String = self.terms.all[from..].iter().map(ToString::to_string).collect();
+        if let Err(error) = self.file.write_all_at(lines.as_bytes(), (from * WIDTH) as u64) {
             tracing::error!(%error, "the evidence cannot be written to its file");
         }
     }
@@ -231,7 +248,7 @@ mod tests {
 
     fn record() -> (Record, tempfile::NamedTempFile) {
         let file = tempfile::NamedTempFile::new().unwrap();
-        (Record { file: file.reopen().unwrap(), open: None, terms: Vec::new() }, file)
+        (Record { file: file.reopen().unwrap(), terms: Terms::default() }, file)
     }
 
     #[test]
@@ -250,7 +267,7 @@ mod tests {
             gone: Some(at(40)),
             ended: Some(Reason::Deleted),
         };
-        assert_eq!(record.terms, [expected]);
+        assert_eq!(record.terms.all, [expected]);
     }
 
     #[test]
@@ -258,9 +275,9 @@ mod tests {
         let (mut record, _file) = record();
         record.note(reading(Some(1), 20, 90));
         record.note(reading(Some(2), 30, 95));
-        let terms: Vec<_> = record.terms.iter().map(|term| (term.token, term.since, term.seen)).collect();
+        let terms: Vec<_> = record.terms.all.iter().map(|term| (term.token, term.since, term.seen)).collect();
         assert_eq!(terms, [(token(1), at(22), at(20)), (token(2), at(32), at(30))]);
-        assert_eq!(record.terms[0].gone, Some(at(30)));
+        assert_eq!(record.terms.all[0].gone, Some(at(30)));
     }
 
     #[test]
@@ -271,6 +288,6 @@ mod tests {
         record.note(reading(Some(7), 40, 120));
         record.note(reading(Some(7), 50, 130));
         record.ended(token(1), Reason::Expired);
-        assert_eq!(read(file.path()).unwrap(), record.terms);
+        assert_eq!(read(file.path()).unwrap(), record.terms.all);
     }
 }

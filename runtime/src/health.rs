@@ -28,9 +28,9 @@ const QUARTERS: u32 = 4;
 
 /// Detects whether an event loop responds; see [`CampaignOptions::watch_loop`](crate::CampaignOptions::watch_loop).
 ///
-/// One for each event loop, shared by all its candidates. Clones are the same pulse.
+/// One for each event loop, shared by all its candidates. Clones are the same probe.
 #[derive(Clone)]
-pub struct Pulse {
+pub struct LoopProbe {
     inner: Arc<Inner>,
 }
 
@@ -43,7 +43,7 @@ struct Inner {
 
 struct State {
     /// The number of the loop's answers.
-    beats: u64,
+    answers: u64,
     /// The last probe, and whether it is still unanswered.
     asked: Option<Instant>,
     is_unanswered: bool,
@@ -51,20 +51,20 @@ struct State {
     is_over: bool,
 }
 
-impl Pulse {
-    /// Creates a pulse. `ask` makes the event loop call [`beat`](Self::beat) at its next turn, and returns whether the
+impl LoopProbe {
+    /// Creates a probe. `ask` makes the event loop call [`answered`](Self::answered) at its next turn, and returns whether the
     /// loop still exists. It is called on the runtime that campaigns, and must return at once.
     pub fn new(ask: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        let state = State { beats: 0, asked: None, is_unanswered: false, is_over: false };
+        let state = State { answers: 0, asked: None, is_unanswered: false, is_over: false };
         Self {
             inner: Arc::new(Inner { ask: Box::new(ask), state: Mutex::new(state), changed: Notify::new() }),
         }
     }
 
     /// Reports that the event loop responds. Called on the loop; a few dozen nanoseconds.
-    pub fn beat(&self) {
+    pub fn answered(&self) {
         let mut state = self.inner.lock();
-        state.beats = state.beats.wrapping_add(1);
+        state.answers = state.answers.wrapping_add(1);
         state.is_unanswered = false;
         drop(state);
         self.inner.changed.notify_waiters();
@@ -81,10 +81,10 @@ impl Pulse {
     async fn hangs(&self, limit: Duration) -> u64 {
         let quarter = limit / QUARTERS;
         loop {
-            let (beats, due) = {
+            let (answers, due) = {
                 let state = self.inner.lock();
                 let answered = state.asked.filter(|_| !state.is_unanswered);
-                (state.beats, answered.map(|asked| asked + quarter))
+                (state.answers, answered.map(|asked| asked + quarter))
             };
             // It answered less than a quarter ago, perhaps for another candidate: the next probe is due after that
             // quarter.
@@ -96,9 +96,9 @@ impl Pulse {
                 return std::future::pending().await;
             }
             let mut passed = 0;
-            while self.is_silent_since(beats) {
+            while self.is_silent_since(answers) {
                 if passed == QUARTERS {
-                    return beats;
+                    return answers;
                 }
                 tokio::time::sleep(quarter).await;
                 passed += 1;
@@ -107,9 +107,9 @@ impl Pulse {
     }
 
     /// Whether the loop exists and has not answered since.
-    fn is_silent_since(&self, beats: u64) -> bool {
+    fn is_silent_since(&self, answers: u64) -> bool {
         let state = self.inner.lock();
-        state.beats == beats && !state.is_over
+        state.answers == answers && !state.is_over
     }
 
     /// Probes the loop, unless a probe is unanswered. Returns whether the loop exists.
@@ -152,11 +152,11 @@ impl Inner {
     }
 }
 
-impl fmt::Debug for Pulse {
+impl fmt::Debug for LoopProbe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.inner.lock();
-        f.debug_struct("Pulse")
-            .field("beats", &state.beats)
+        f.debug_struct("LoopProbe")
+            .field("answers", &state.answers)
             .field("is_over", &state.is_over)
             .finish_non_exhaustive()
     }
@@ -165,14 +165,14 @@ impl fmt::Debug for Pulse {
 /// The watch of an event loop for a candidate.
 #[derive(Clone)]
 pub(crate) struct LoopWatch {
-    pulse: Pulse,
+    probe: LoopProbe,
     /// `None`: the lease duration.
     limit: Option<Duration>,
 }
 
 impl LoopWatch {
-    pub(crate) fn new(pulse: &Pulse, limit: Option<Duration>) -> Self {
-        Self { pulse: pulse.clone(), limit }
+    pub(crate) fn new(probe: &LoopProbe, limit: Option<Duration>) -> Self {
+        Self { probe: probe.clone(), limit }
     }
 
     /// Watches until the campaign is over, and reports changes to the driver.
@@ -203,18 +203,18 @@ impl LoopWatch {
             let Some(leaving) = driver.upgrade() else { return };
             leaving.send(Command::LoopResponds(false));
             drop(leaving);
-            self.pulse.responds(hung_at).await;
+            self.probe.responds(hung_at).await;
             tracing::info!(election, candidate, "the event loop turns again");
             let Some(returning) = driver.upgrade() else { return };
             returning.send(Command::LoopResponds(true));
         }
     }
 
-    /// Returns when the loop hangs, as [`Pulse::hangs`] does; `None` where the term ends before.
+    /// Returns when the loop hangs, as [`LoopProbe::hangs`] does; `None` where the term ends before.
     async fn hangs_in(&self, view: &TermView, limit: Duration) -> Option<u64> {
         tokio::select! {
             _ = view.ended() => None,
-            hung_at = self.pulse.hangs(limit) => Some(hung_at),
+            hung_at = self.probe.hangs(limit) => Some(hung_at),
         }
     }
 }
@@ -289,18 +289,18 @@ mod tests {
 
     /// A loop that answers when the test says so.
     struct Loop {
-        pulse: Pulse,
+        probe: LoopProbe,
         asked: Arc<AtomicU32>,
     }
 
     fn event_loop() -> Loop {
         let asked = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&asked);
-        let pulse = Pulse::new(move || {
+        let probe = LoopProbe::new(move || {
             count.fetch_add(1, Ordering::SeqCst);
             true
         });
-        Loop { pulse, asked }
+        Loop { probe, asked }
     }
 
     impl Loop {
@@ -312,8 +312,8 @@ mod tests {
         async fn answers_for(&self, span: Duration) {
             let end = Instant::now() + span;
             while Instant::now() < end {
-                if self.pulse.inner.lock().is_unanswered {
-                    self.pulse.beat();
+                if self.probe.inner.lock().is_unanswered {
+                    self.probe.answered();
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
@@ -321,9 +321,9 @@ mod tests {
     }
 
     /// The time until the hang is noticed; `None` if not within a minute.
-    async fn noticed(pulse: &Pulse) -> Option<Duration> {
+    async fn noticed(probe: &LoopProbe) -> Option<Duration> {
         let began = Instant::now();
-        let hangs = tokio::time::timeout(Duration::from_secs(60), pulse.hangs(LIMIT)).await;
+        let hangs = tokio::time::timeout(Duration::from_secs(60), probe.hangs(LIMIT)).await;
         hangs.ok().map(|_| began.elapsed())
     }
 
@@ -331,7 +331,7 @@ mod tests {
     async fn a_loop_that_never_answers_hangs_when_the_limit_is_over() {
         let event_loop = event_loop();
         // Within the rounding of tokio's timers.
-        let noticed = noticed(&event_loop.pulse).await.unwrap();
+        let noticed = noticed(&event_loop.probe).await.unwrap();
         assert!((LIMIT..LIMIT + Duration::from_millis(10)).contains(&noticed), "{noticed:?}");
         assert_eq!(event_loop.asked(), 1);
     }
@@ -340,7 +340,7 @@ mod tests {
     async fn a_loop_that_answers_is_asked_four_times_in_the_limit_and_never_hangs() {
         let event_loop = event_loop();
         let (noticed, ()) =
-            tokio::join!(noticed(&event_loop.pulse), event_loop.answers_for(Duration::from_secs(60)));
+            tokio::join!(noticed(&event_loop.probe), event_loop.answers_for(Duration::from_secs(60)));
         assert_eq!(noticed, None);
         assert!((29..=31).contains(&event_loop.asked()), "{}", event_loop.asked());
     }
@@ -349,7 +349,7 @@ mod tests {
     async fn a_loop_that_stops_answering_hangs_a_quarter_more_than_the_limit_later_at_most() {
         let event_loop = event_loop();
         let last = Duration::from_secs(21);
-        let (noticed, ()) = tokio::join!(noticed(&event_loop.pulse), event_loop.answers_for(last));
+        let (noticed, ()) = tokio::join!(noticed(&event_loop.probe), event_loop.answers_for(last));
         let hung = noticed.unwrap() - last;
         assert!((LIMIT..LIMIT + LIMIT / 4 + Duration::from_millis(20)).contains(&hung), "{hung:?}");
     }
@@ -361,12 +361,12 @@ mod tests {
             for _ in 0..5 {
                 event_loop.answers_for(Duration::from_secs(3)).await;
                 tokio::time::sleep(LIMIT - Duration::from_millis(100)).await;
-                event_loop.pulse.beat();
+                event_loop.probe.answered();
             }
             event_loop.answers_for(Duration::from_secs(10)).await;
         };
         tokio::select! {
-            _ = event_loop.pulse.hangs(LIMIT) => panic!("it does not hang"),
+            _ = event_loop.probe.hangs(LIMIT) => panic!("it does not hang"),
             () = blocked => {}
         }
     }
@@ -374,12 +374,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_process_that_was_stopped_leaves_the_loop_the_time_it_had() {
         let event_loop = event_loop();
-        let mut hangs = Box::pin(event_loop.pulse.hangs(LIMIT));
+        let mut hangs = Box::pin(event_loop.probe.hangs(LIMIT));
         // The loop is probed, and then nothing runs for an hour, neither the loop nor this side.
         assert!(futures_util::poll!(&mut hangs).is_pending());
         tokio::time::advance(Duration::from_secs(3600)).await;
         assert!(futures_util::poll!(&mut hangs).is_pending(), "an hour is one quarter");
-        event_loop.pulse.beat();
+        event_loop.probe.answered();
         tokio::select! {
             _ = &mut hangs => panic!("it does not hang"),
             () = event_loop.answers_for(Duration::from_secs(60)) => {}
@@ -389,7 +389,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn candidates_of_one_loop_ask_it_together() {
         let event_loop = event_loop();
-        let all = futures_util::future::join_all((0..100).map(|_| noticed(&event_loop.pulse)));
+        let all = futures_util::future::join_all((0..100).map(|_| noticed(&event_loop.probe)));
         let (noticed, ()) = tokio::join!(all, event_loop.answers_for(Duration::from_secs(60)));
         assert_eq!(noticed, [None; 100]);
         assert!((29..=31).contains(&event_loop.asked()), "{}", event_loop.asked());
@@ -397,26 +397,26 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_loop_that_is_over_does_not_hang() {
-        let gone = Pulse::new(|| false);
+        let gone = LoopProbe::new(|| false);
         let stopped = event_loop();
-        stopped.pulse.stop();
+        stopped.probe.stop();
         let asked = event_loop();
         let stopping = async {
             tokio::time::sleep(LIMIT / 2).await;
-            asked.pulse.stop();
+            asked.probe.stop();
         };
-        let (asked, ()) = tokio::join!(noticed(&asked.pulse), stopping);
-        assert_eq!([noticed(&gone).await, noticed(&stopped.pulse).await, asked], [None; 3]);
+        let (asked, ()) = tokio::join!(noticed(&asked.probe), stopping);
+        assert_eq!([noticed(&gone).await, noticed(&stopped.probe).await, asked], [None; 3]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_loop_that_hung_turns_again_when_it_answers_or_is_over() {
-        for ends in [Pulse::beat, Pulse::stop] {
+        for ends in [LoopProbe::answered, LoopProbe::stop] {
             let event_loop = event_loop();
-            let hung_at = event_loop.pulse.hangs(LIMIT).await;
-            let mut responds = Box::pin(event_loop.pulse.responds(hung_at));
+            let hung_at = event_loop.probe.hangs(LIMIT).await;
+            let mut responds = Box::pin(event_loop.probe.responds(hung_at));
             assert!(futures_util::poll!(&mut responds).is_pending());
-            ends(&event_loop.pulse);
+            ends(&event_loop.probe);
             responds.await;
         }
     }
@@ -424,9 +424,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_loop_that_answers_before_anyone_waits_for_it_turns_again() {
         let event_loop = event_loop();
-        let hung_at = event_loop.pulse.hangs(LIMIT).await;
-        event_loop.pulse.beat();
+        let hung_at = event_loop.probe.hangs(LIMIT).await;
+        event_loop.probe.answered();
         // The last probe is answered, and no other comes.
-        assert_eq!(event_loop.pulse.responds(hung_at).now_or_never(), Some(()));
+        assert_eq!(event_loop.probe.responds(hung_at).now_or_never(), Some(()));
     }
 }

@@ -67,7 +67,7 @@ pub use clock::Clock;
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, Events};
 pub use handlers::Handlers;
-pub use health::Pulse;
+pub use health::LoopProbe;
 pub use incumbent_core;
 pub use incumbent_core::campaign::{Forecast, Leader, Preset, Reason, State, Warning, WinDelay};
 pub use incumbent_core::{Instant, Token};

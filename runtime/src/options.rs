@@ -9,7 +9,7 @@ use incumbent_core::campaign::{Backoff, Forecast, Preset, Settings, WinDelay};
 use incumbent_core::queue::Server;
 use incumbent_core::store::{Capabilities, StoreInfo};
 
-use crate::health::{HealthCheck, LoopWatch, Pulse};
+use crate::health::{HealthCheck, LoopProbe, LoopWatch};
 use crate::{Error, ErrorKind};
 
 /// The number of consecutive failures for which a custom back-off is evaluated in advance.
@@ -186,8 +186,8 @@ impl CampaignOptions {
     /// The loop is probed four times per limit, and not at all while none of its candidates leads. The watch is independent
     /// of the [health check](Self::health_check) and of [`set_healthy`](crate::Candidate::set_healthy): a candidate is
     /// healthy where both agree.
-    pub fn watch_loop(mut self, pulse: &Pulse, limit: Option<Duration>) -> Self {
-        self.watched = Some(LoopWatch::new(pulse, limit));
+    pub fn watch_loop(mut self, probe: &LoopProbe, limit: Option<Duration>) -> Self {
+        self.watched = Some(LoopWatch::new(probe, limit));
         self
     }
 

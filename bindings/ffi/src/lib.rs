@@ -50,11 +50,11 @@ pub use error::{Code, Error, Result};
 pub use feed::{Feed, Taken};
 pub use incumbent::store::CandidateInfo;
 pub use incumbent::{
-    ElectionInfo, ErrorKind, Event, Leader, Observation, Pulse, Reason, State, Token, Warning,
+    ElectionInfo, ErrorKind, Event, Leader, LoopProbe, Observation, Reason, State, Token, Warning,
 };
 pub use mailbox::Mailbox;
 pub use operation::Operation;
 pub use ready::Ready;
 pub use store::Store;
 pub use term::{Hold, Term};
-pub use wake_thread::{Wake, pulse};
+pub use wake_thread::{Wake, loop_probe};

@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use incumbent::fork::ForkGuard;
-use incumbent::{ErrorKind, Pulse};
+use incumbent::{ErrorKind, LoopProbe};
 
 use crate::{Error, Result};
 
@@ -24,7 +24,7 @@ pub struct Mailbox {
     messages: Mutex<Vec<u64>>,
     line: Line,
     birth: ForkGuard,
-    pulse: OnceLock<Pulse>,
+    probe: OnceLock<LoopProbe>,
 }
 
 impl Mailbox {
@@ -45,7 +45,7 @@ impl Mailbox {
             messages: Mutex::default(),
             line,
             birth: ForkGuard::new(),
-            pulse: OnceLock::new(),
+            probe: OnceLock::new(),
         }))
     }
 
@@ -65,19 +65,19 @@ impl Mailbox {
         let mut messages = std::mem::take(&mut *self.lock());
         let before = messages.len();
         messages.retain(|message| *message != PROBE);
-        if let Some(pulse) = self.pulse.get().filter(|_| messages.len() < before) {
-            pulse.beat();
+        if let Some(probe) = self.probe.get().filter(|_| messages.len() < before) {
+            probe.answered();
         }
         messages
     }
 
-    /// Returns a pulse that shows whether the loop [takes](Self::take) its messages.
-    pub fn pulse(self: &Arc<Self>) -> Pulse {
+    /// Returns a probe that shows whether the loop [takes](Self::take) its messages.
+    pub fn probe(self: &Arc<Self>) -> LoopProbe {
         let new = || {
             let mailbox = Arc::downgrade(self);
-            Pulse::new(move || mailbox.upgrade().map(|mailbox| mailbox.put(PROBE)).is_some())
+            LoopProbe::new(move || mailbox.upgrade().map(|mailbox| mailbox.put(PROBE)).is_some())
         };
-        self.pulse.get_or_init(new).clone()
+        self.probe.get_or_init(new).clone()
     }
 
     /// Whether the mailbox was made before a fork, and is not to be used in this process.
@@ -200,16 +200,16 @@ mod tests {
     #[test]
     fn taking_what_is_in_it_says_that_the_loop_turns_and_shows_nothing_of_it() {
         let mailbox = Mailbox::new().unwrap();
-        let pulse = mailbox.pulse();
-        let beats = |count: u32| format!("{pulse:?}").contains(&format!("beats: {count},"));
+        let probe = mailbox.probe();
+        let answers = |count: u32| format!("{probe:?}").contains(&format!("answers: {count},"));
         mailbox.put(1);
         assert_eq!(mailbox.take(), [1]);
-        assert!(beats(0), "it was not asked: {pulse:?}");
+        assert!(answers(0), "it was not asked: {probe:?}");
         mailbox.put(PROBE);
-        assert!(is_readable(&mailbox) && beats(0));
+        assert!(is_readable(&mailbox) && answers(0));
         mailbox.put(2);
         assert_eq!(mailbox.take(), [2]);
-        assert!(beats(1), "{pulse:?}");
+        assert!(answers(1), "{probe:?}");
     }
 
     #[test]

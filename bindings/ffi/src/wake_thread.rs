@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use incumbent::Pulse;
+use incumbent::LoopProbe;
 
 use crate::engine::Engine;
 
@@ -12,10 +12,10 @@ use crate::engine::Engine;
 /// example), and should do little else.
 pub type Wake = Box<dyn FnOnce() + Send>;
 
-/// Creates a pulse for an event loop that watches no [mailbox](crate::Mailbox). Its wakes make the loop call
-/// [`Pulse::beat`]; they run on the wake thread.
-pub fn pulse(wake: impl Fn() -> Wake + Send + Sync + 'static) -> Pulse {
-    Pulse::new(move || {
+/// Creates a probe for an event loop that watches no [mailbox](crate::Mailbox). Its wakes make the loop call
+/// [`LoopProbe::answered`]; they run on the wake thread.
+pub fn loop_probe(wake: impl Fn() -> Wake + Send + Sync + 'static) -> LoopProbe {
+    LoopProbe::new(move || {
         let engine = Engine::running();
         if let Some(engine) = engine {
             engine.wakes.call(wake());

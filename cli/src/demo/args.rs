@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use super::fault::Choice;
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+use incumbent_rig::schedule::Fault;
+
+use crate::failure::Failure;
 use crate::lease::LeaseArgs;
 use crate::store::StoreArgs;
 
@@ -64,3 +68,70 @@ Examples:
 The lease is 2 s (preset fast) on an embedded store and what the bucket says on
 NATS, unless --lease says otherwise. Ctrl-C ends the demo in good order: every
 candidate resigns. A second Ctrl-C kills.";
+
+/// What `--faults` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    All,
+    None,
+    One(Fault),
+}
+
+impl Choice {
+    /// The faults that these choices come to.
+    pub(super) fn faults(choices: &[Self], in_process: bool) -> Result<Vec<Fault>, Failure> {
+        let possible = |fault: &Fault| !(in_process && fault.needs_process());
+        if choices.contains(&Self::None) {
+            return Ok(Vec::new());
+        }
+        if choices.contains(&Self::All) {
+            return Ok(Fault::ALL.into_iter().filter(possible).collect());
+        }
+        let is_chosen = |fault: &Fault| choices.contains(&Self::One(*fault));
+        let faults: Vec<Fault> = Fault::ALL.into_iter().filter(is_chosen).collect();
+        match faults.iter().find(|fault| !possible(fault)) {
+            None => Ok(faults),
+            Some(fault) => Err(Failure::usage(format!(
+                "--faults {} wants a process to do it to; leave it or --in-process out",
+                fault.name()
+            ))),
+        }
+    }
+}
+
+impl ValueEnum for Choice {
+    fn value_variants<'a>() -> &'a [Self] {
+        use Fault::{Delete, HandOver, Kill, Overwrite, Restart, Stop};
+        &[
+            Self::All,
+            Self::None,
+            Self::One(Kill),
+            Self::One(Stop),
+            Self::One(Restart),
+            Self::One(HandOver),
+            Self::One(Delete),
+            Self::One(Overwrite),
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = match self {
+            Self::All => ("all", "Every fault that can be made"),
+            Self::None => ("none", "No fault"),
+            Self::One(fault) => {
+                let help = match fault {
+                    Fault::Kill => "Kill the leader's process (SIGKILL), and start it again",
+                    Fault::Stop => {
+                        "Stop the leader's process for longer than its lease (SIGSTOP), and let it go on"
+                    }
+                    Fault::Restart => "Let the leader leave in good order, and start it again",
+                    Fault::HandOver => "Let the leader hand over to a candidate that is named",
+                    Fault::Delete => "Delete the election's key, as an operator might",
+                    Fault::Overwrite => "Overwrite the election's key, as other software might",
+                };
+                (fault.name(), help)
+            }
+        };
+        Some(PossibleValue::new(name).help(help))
+    }
+}

@@ -1,17 +1,17 @@
 //! The settings that result from the command line: the store, the lease, the faults, the end.
 
-use std::sync::Arc;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use incumbent::incumbent_core::store::StoreInfo;
 use incumbent::store::nats::{InitOptions, init};
-use incumbent::store::{NatsSettings, Sqlite, SqliteSettings, StoreAdmin, StoreSettings};
+use incumbent::store::{NatsSettings, Sqlite, SqliteSettings, StoreSettings};
 use incumbent::{CampaignOptions, Clock, Error, ErrorKind, Store};
+use incumbent_rig::candidate::CampaignSetup;
+use incumbent_rig::trial::Plan;
 use tempfile::TempDir;
 
-use super::args::Args;
-use super::fault::{Choice, Fault};
-use super::protocol::Setup;
+use super::args::{Args, Choice};
 use crate::failure::Failure;
 use crate::lease::Pace;
 use crate::store::{StoreArgs, shown};
@@ -24,35 +24,22 @@ const STANDARD: Duration = Duration::from_secs(5);
 const UNATTENDED: Duration = Duration::from_secs(30);
 
 /// Everything decided before the first candidate starts.
-pub(super) struct Plan {
-    /// The store's URL, including any credentials.
-    url: String,
-    /// The same URL, safe to show.
+pub(super) struct Demo {
+    pub(super) trial: Plan,
+    /// The store's URL, safe to show.
     pub(super) store: String,
-    pub(super) key: String,
-    pub(super) names: Vec<String>,
-    pub(super) lease: Duration,
-    preset: Pace,
-    splay: bool,
-    pub(super) in_process: bool,
-    pub(super) faults: Vec<Fault>,
-    pub(super) seed: u64,
-    /// None: until a signal ends it.
-    pub(super) duration: Option<Duration>,
     /// Notes for the viewer before the start.
     pub(super) notes: Vec<String>,
-    /// Makes writes that no candidate would make.
-    pub(super) operator: Arc<dyn StoreAdmin>,
     /// Holds the probes' files, and the store where the user named none.
     pub(super) folder: TempDir,
     /// Keeps a store in memory open while no candidate runs. Other stores are closed, because their
     /// connection messages would overwrite the table.
-    _store: Option<Store>,
+    pub(super) kept: Option<Store>,
 }
 
-impl Plan {
+impl Demo {
     pub(super) async fn new(args: Args, has_terminal: bool) -> Result<Self, Failure> {
-        let faults = faults(&args)?;
+        let faults = Choice::faults(&args.faults, args.in_process)?;
         let seed = args.seed.unwrap_or_else(|| fastrand::u64(0..1_000_000));
         let folder = folder()?;
         let mut notes = Vec::new();
@@ -68,14 +55,17 @@ impl Plan {
         let store = open(&args.store, &url, args.lease.lease, &mut notes).await?;
         let info = store.store_info().await?;
         let lease = args.lease.lease.unwrap_or_else(|| lease_of(&store, &info, args.lease.preset));
-        let preset = args.lease.preset.unwrap_or(if lease < STANDARD { Pace::Fast } else { Pace::Standard });
+        let usual = if lease < STANDARD { Pace::Fast } else { Pace::Standard };
+        let preset = args.lease.preset.unwrap_or(usual).into();
         let key = match args.key {
             Some(key) => key,
             None if is_own => "demo".into(),
             None => format!("incumbent-demo-{:06x}", fastrand::u32(..0x0100_0000)),
         };
         let names = names(args.workers.into());
-        check(&store, &key, &names[0], preset, lease).await?;
+        // Refuses now whatever every candidate would be refused for. It closes during its splay, and so never writes.
+        let options = CampaignOptions::new().name(&names[0]).preset(preset).lease(lease);
+        store.campaign(&key, options.splay(Duration::from_secs(3600))).await?.close().await?;
         let operator = url.parse::<StoreSettings>()?.operate(&Clock::system()).await?.into();
         let kept = if args.in_process {
             Some(store)
@@ -83,58 +73,26 @@ impl Plan {
             store.close().await?;
             None
         };
-        let duration = args.duration.or((!has_terminal).then_some(UNATTENDED));
-        Ok(Self {
-            store: shown(&url),
-            url,
-            key,
+        let trial = Plan {
             names,
-            lease,
-            preset,
-            splay: !args.no_splay,
-            in_process: args.in_process,
+            folder: folder.path().to_owned(),
+            command: if args.in_process { None } else { Some(Box::new(command)) },
+            operator,
             faults,
             seed,
-            duration,
-            notes,
-            operator,
-            folder,
-            _store: kept,
-        })
-    }
-
-    /// The setup of a candidate in the run of that number.
-    pub(super) fn setup(&self, name: &str, run: u32) -> Setup {
-        Setup {
-            store: self.url.clone(),
-            key: self.key.clone(),
-            name: name.to_owned(),
-            record: self.folder.path().join(format!("{name}.{run}")),
-            lease: self.lease,
-            preset: self.preset,
-            splay: self.splay,
-        }
+            duration: args.duration.or((!has_terminal).then_some(UNATTENDED)),
+            campaign: CampaignSetup { store: url.clone(), key, lease, preset, splay: !args.no_splay },
+        };
+        Ok(Self { trial, store: shown(&url), notes, folder, kept })
     }
 }
 
-fn faults(args: &Args) -> Result<Vec<Fault>, Failure> {
-    let possible = |fault: &Fault| !(args.in_process && fault.needs_process());
-    if args.faults.contains(&Choice::None) {
-        return Ok(Vec::new());
-    }
-    if args.faults.contains(&Choice::All) {
-        return Ok(Fault::ALL.into_iter().filter(possible).collect());
-    }
-    let mut faults: Vec<Fault> = args.faults.iter().filter_map(|choice| choice.fault()).collect();
-    faults.sort();
-    faults.dedup();
-    match faults.iter().find(|fault| !possible(fault)) {
-        None => Ok(faults),
-        Some(fault) => Err(Failure::usage(format!(
-            "--faults {} wants a process to do it to; leave it or --in-process out",
-            fault.name()
-        ))),
-    }
+/// The command of a candidate's process.
+fn command() -> std::io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("demo-candidate").arg("--parent").arg(std::process::id().to_string());
+    command.stderr(Stdio::piped());
+    Ok(command)
 }
 
 /// Makes a folder that is removed at the end. It is in memory where the system offers that and `$TMPDIR`
@@ -180,13 +138,6 @@ async fn open(
         }
         (opened, _) => opened,
     }
-}
-
-/// Refuses now whatever every candidate would be refused for. It closes during its splay, and so never writes.
-async fn check(store: &Store, key: &str, name: &str, preset: Pace, lease: Duration) -> Result<(), Failure> {
-    let options = CampaignOptions::new().name(name).preset(preset.into()).lease(lease);
-    let candidate = store.campaign(key, options.splay(Duration::from_secs(3600))).await?;
-    Ok(candidate.close().await?)
 }
 
 /// Has the server report expiry to watchers where it can, for a fail-over without a poll.

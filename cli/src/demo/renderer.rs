@@ -1,17 +1,18 @@
-//! The demo's observers: a person at a terminal, a log, or a program.
+//! The demo's output: a live table for a person at a terminal, lines for a log, JSON for a program.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
+use incumbent_rig::schedule::Fault;
+use incumbent_rig::trial::Event;
 use serde_json::{Value, json};
 
-use super::event::{DemoEvent, Severity};
-use super::plan::Plan;
+use super::plan::Demo;
 use super::summary::Summary;
 use super::table::{View, stamp};
 use crate::failure::Failure;
 use crate::output::{self, millis, span};
-use crate::screen::Screen;
+use crate::screen::{Screen, Tone};
 
 /// The most lines of the log that the largest terminal shows.
 const LOG: usize = 200;
@@ -20,7 +21,7 @@ const LOG: usize = 200;
 pub(super) struct Renderer {
     format: Format,
     /// The last events: time, tone, text.
-    log: VecDeque<(Duration, Severity, String)>,
+    log: VecDeque<(Duration, Tone, String)>,
     /// Warnings shown once already: several candidates report the same one.
     warnings: HashSet<String>,
     is_gone: bool,
@@ -51,55 +52,78 @@ impl Renderer {
     }
 
     /// Shows the plan before the demo starts.
-    pub(super) fn introduce(&mut self, plan: &Plan) -> Result<(), Failure> {
-        let Plan { store, key, lease, names, .. } = plan;
+    pub(super) fn introduce(&mut self, demo: &Demo) -> Result<(), Failure> {
+        let (store, trial) = (&demo.store, &demo.trial);
+        let (key, lease, names) = (&trial.campaign.key, trial.campaign.lease, &trial.names);
+        let processes = trial.command.is_some();
         match self.format {
-            Format::Table(_) => Ok(()),
+            Format::Table(_) => {}
             Format::Lines => {
-                let bodies = if plan.in_process { "tasks of this process" } else { "a process each" };
-                let (count, lease) = (names.len(), span(*lease));
+                let bodies = if processes { "a process each" } else { "tasks of this process" };
+                let (count, lease) = (names.len(), span(lease));
                 self.write(format_args!(
                     "{count} candidates, {bodies}, in the election {key:?} on {store}, lease {lease}"
-                ))
+                ))?;
             }
             Format::Json => self.write(json!({
                 "event": "started",
                 "store": store,
                 "key": key,
-                "lease_ms": millis(*lease),
+                "lease_ms": millis(lease),
                 "candidates": names,
-                "processes": !plan.in_process,
-                "faults": plan.faults.iter().map(|fault| fault.name()).collect::<Vec<_>>(),
-                "seed": plan.seed,
-            })),
+                "processes": processes,
+                "faults": trial.faults.iter().map(|fault| fault.name()).collect::<Vec<_>>(),
+                "seed": trial.seed,
+            }))?,
         }
+        for note in &demo.notes {
+            let note = || note.clone();
+            self.show(
+                Duration::ZERO,
+                || json!({ "event": "note", "message": note() }),
+                || Some((Tone::Plain, note())),
+            )?;
+        }
+        Ok(())
     }
 
     /// Reports an event, at this time after the start.
-    pub(super) fn report(&mut self, at: Duration, event: &DemoEvent) -> Result<(), Failure> {
+    pub(super) fn report(&mut self, at: Duration, event: &Event) -> Result<(), Failure> {
+        let is_repeated = match event {
+            Event::Warning { message, .. } => !self.warnings.insert(message.clone()),
+            _ => false,
+        };
+        self.show(at, || object(event), || sentence(event).filter(|_| !is_repeated))
+    }
+
+    fn show(
+        &mut self,
+        at: Duration,
+        object: impl Fn() -> Value,
+        sentence: impl Fn() -> Option<(Tone, String)>,
+    ) -> Result<(), Failure> {
         if let Format::Json = self.format {
-            return self.write(timed(at, event.json()));
+            let mut line = json!({ "at_ms": millis(at) });
+            if let (Some(line), Value::Object(mut event)) = (line.as_object_mut(), object()) {
+                line.append(&mut event);
+            }
+            return self.write(line);
         }
-        if let DemoEvent::Warning { message, .. } = event
-            && !self.warnings.insert(message.clone())
-        {
-            return Ok(());
-        }
-        let Some(sentence) = event.sentence() else { return Ok(()) };
+        let Some((tone, sentence)) = sentence() else { return Ok(()) };
         if let Format::Lines = self.format {
             return self.write(format_args!("{}  {sentence}", stamp(at)));
         }
         if self.log.len() == LOG {
             self.log.pop_front();
         }
-        self.log.push_back((at, event.severity(), sentence));
+        self.log.push_back((at, tone, sentence));
         Ok(())
     }
 
-    /// Shows the current state, where there is a table to show it in.
-    pub(super) fn show(&mut self, view: View) -> Result<(), Failure> {
+    /// Draws the current state, where there is a table to show it in.
+    pub(super) fn draw(&mut self, view: impl FnOnce() -> View) -> Result<(), Failure> {
         let Format::Table(screen) = &mut self.format else { return Ok(()) };
-        let view = View { log: self.log.iter().cloned().collect(), ..view };
+        let view = View { log: self.log.iter().cloned().collect(), ..view() };
         let (width, height) = Screen::size();
         Ok(screen.draw(&view.lines(width, height))?)
     }
@@ -127,11 +151,92 @@ impl Renderer {
     }
 }
 
-/// The object with the time as its first field.
-fn timed(at: Duration, mut message: Value) -> Value {
-    let mut line = json!({ "at_ms": millis(at) });
-    if let (Some(line), Some(message)) = (line.as_object_mut(), message.as_object_mut()) {
-        line.append(message);
+/// A plain sentence and its tone; none where a person already knows.
+fn sentence(event: &Event) -> Option<(Tone, String)> {
+    Some(match event {
+        Event::Won { candidate, vacancy: None, .. } => {
+            (Tone::Good, format!("{candidate} leads, the first of all"))
+        }
+        Event::Won { candidate, vacancy: Some(vacancy), expected, .. } => {
+            let instead = match expected {
+                Some(expected) if expected != candidate => format!(", not {expected} who was named"),
+                _ => String::new(),
+            };
+            (Tone::Good, format!("{candidate} leads{instead}, after a vacancy of {}", span(*vacancy)))
+        }
+        Event::Lost { is_news: false, .. } => return None,
+        Event::Lost { candidate, reason, .. } => {
+            let reason = reason.to_lowercase().replace('_', " ");
+            (Tone::Plain, format!("{candidate} no longer leads ({reason})"))
+        }
+        Event::Fault { fault, victim, successor } => {
+            let text = match (fault, successor) {
+                (Fault::Kill, _) => format!("killed {victim}, the leader (SIGKILL)"),
+                (Fault::Stop, _) => {
+                    format!("stopped {victim}, the leader, for longer than its lease (SIGSTOP)")
+                }
+                (Fault::Restart, _) => format!("asked {victim}, the leader, to leave in good order"),
+                (Fault::HandOver, Some(to)) => format!("asked {victim}, the leader, to hand over to {to}"),
+                (Fault::HandOver, None) => format!("asked {victim}, the leader, to hand over"),
+                (Fault::Delete, _) => format!("deleted the key under {victim}, the leader"),
+                (Fault::Overwrite, _) => format!("overwrote the key of {victim}, the leader"),
+            };
+            (Tone::Warn, text)
+        }
+        Event::Repaired { fault: Fault::Stop, victim, after } => {
+            (Tone::Plain, format!("{victim} goes on after {} (SIGCONT)", span(*after)))
+        }
+        Event::Repaired { victim, .. } => (Tone::Plain, format!("{victim} is started again")),
+        Event::Missed { fault, message } => (Tone::Plain, format!("no {}: {message}", fault.name())),
+        Event::Vacant { after, .. } => {
+            (Tone::Bad, format!("no candidate leads, {} after that", span(*after)))
+        }
+        Event::Warning { candidate, message } => (Tone::Bad, format!("{candidate}: {message}")),
+        Event::Gone { candidate } => (Tone::Bad, format!("{candidate}'s process has ended by itself")),
+        Event::Overlap(overlap) => {
+            let (one, other) = (&overlap.one.candidate, &overlap.other.candidate);
+            let lasts = span(overlap.duration());
+            (Tone::Bad, format!("TWO LEADERS: {one} and {other} both lead, for {lasts} so far"))
+        }
+    })
+}
+
+/// A JSON object, with the event's kind under `event`.
+fn object(event: &Event) -> Value {
+    match event {
+        Event::Won { candidate, token, vacancy, .. } => json!({
+            "event": "won",
+            "candidate": candidate,
+            "token": token.to_string(),
+            "vacancy_ms": vacancy.map(millis),
+        }),
+        Event::Lost { candidate, token, reason, .. } => {
+            json!({ "event": "lost", "candidate": candidate, "token": token.to_string(), "reason": reason })
+        }
+        Event::Fault { fault, victim, successor } => {
+            json!({ "event": "fault", "fault": fault.name(), "candidate": victim, "successor": successor })
+        }
+        Event::Repaired { fault, victim, after } => json!({
+            "event": "mended",
+            "fault": fault.name(),
+            "candidate": victim,
+            "after_ms": millis(*after),
+        }),
+        Event::Missed { fault, message } => {
+            json!({ "event": "missed", "fault": fault.name(), "message": message })
+        }
+        Event::Vacant { fault, after } => {
+            json!({ "event": "vacant", "fault": fault.name(), "after_ms": millis(*after) })
+        }
+        Event::Warning { candidate, message } => {
+            json!({ "event": "warning", "candidate": candidate, "message": message })
+        }
+        Event::Gone { candidate } => json!({ "event": "gone", "candidate": candidate }),
+        Event::Overlap(overlap) => json!({
+            "event": "overlap",
+            "candidates": [overlap.one.candidate, overlap.other.candidate],
+            "tokens": [overlap.one.evidence.token.to_string(), overlap.other.evidence.token.to_string()],
+            "overlap_ms": millis(overlap.duration()),
+        }),
     }
-    line
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use incumbent_rig::history::History;
+use incumbent_rig::schedule::Fault;
+use incumbent_rig::trial::Event;
 use serde_json::{Value, json};
 
-use super::fault::Fault;
 use crate::exit::Exit;
 use crate::output::{millis, span};
 
@@ -28,11 +29,40 @@ pub(super) struct Summary {
 }
 
 impl Summary {
+    pub(super) fn new(store: String, key: String, seed: u64) -> Self {
+        Self {
+            store,
+            key,
+            seed,
+            lasted: Duration::ZERO,
+            terms: 0,
+            overlaps: 0,
+            token_regressions: 0,
+            faults: BTreeMap::new(),
+            vacancies: Vec::new(),
+        }
+    }
+
+    /// Counts an event.
+    pub(super) fn count(&mut self, event: &Event) {
+        match event {
+            Event::Won { .. } => self.terms += 1,
+            Event::Overlap(_) => self.overlaps += 1,
+            Event::Fault { fault, .. } => *self.faults.entry(*fault).or_default() += 1,
+            Event::Missed { fault, .. } => {
+                if let Some(made) = self.faults.remove(fault).filter(|made| *made > 1) {
+                    self.faults.insert(*fault, made - 1);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes over what the whole history proves.
     pub(super) fn judge(&mut self, history: &History) {
         self.overlaps = history.overlaps().len();
         self.token_regressions = history.token_regressions().len();
-        self.vacancies = history.vacancies();
-        self.vacancies.sort();
+        self.vacancies = sorted_vacancies(history);
     }
 
     pub(super) fn exit(&self) -> Exit {
@@ -90,6 +120,13 @@ impl Summary {
     }
 }
 
+/// The vacancies of a history, the shortest first.
+pub(super) fn sorted_vacancies(history: &History) -> Vec<Duration> {
+    let mut vacancies = history.vacancies();
+    vacancies.sort();
+    vacancies
+}
+
 /// The smallest value that at least this part of all values does not exceed (nearest rank); none of an empty slice.
 pub(super) fn percentile(sorted: &[Duration], part: f64) -> Option<Duration> {
     let rank = (part * sorted.len() as f64).ceil() as usize;
@@ -106,15 +143,11 @@ mod tests {
 
     fn summary() -> Summary {
         Summary {
-            store: "memory:".into(),
-            key: "demo".into(),
-            seed: 7,
             lasted: Duration::from_secs(30),
             terms: 12,
-            overlaps: 0,
-            token_regressions: 0,
             faults: BTreeMap::from([(Fault::Kill, 2), (Fault::HandOver, 1)]),
             vacancies: (1..=100).map(Duration::from_millis).collect(),
+            ..Summary::new("memory:".into(), "demo".into(), 7)
         }
     }
 
@@ -147,6 +180,18 @@ mod tests {
                 "at no time were there two leaders",
             ]
         );
+    }
+
+    #[test]
+    fn a_fault_that_missed_is_not_counted() {
+        let mut summary = summary();
+        let made = |fault| Event::Fault { fault, victim: "ada".into(), successor: None };
+        let missed = |fault| Event::Missed { fault, message: "it no longer leads".into() };
+        summary.count(&made(Fault::Delete));
+        for fault in [Fault::Kill, Fault::Delete] {
+            summary.count(&missed(fault));
+        }
+        assert_eq!(summary.faults, BTreeMap::from([(Fault::Kill, 1), (Fault::HandOver, 1)]));
     }
 
     #[test]

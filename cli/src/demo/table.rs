@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::event::Severity;
 use crate::output::span;
 use crate::screen::{Line, Tone, bar, shortened};
 
@@ -19,7 +18,7 @@ pub(super) struct View {
     /// The median and the longest.
     pub(super) vacancy: Option<(Duration, Duration)>,
     /// Oldest first: time, tone, text.
-    pub(super) log: Vec<(Duration, Severity, String)>,
+    pub(super) log: Vec<(Duration, Tone, String)>,
     pub(super) is_closing: bool,
 }
 
@@ -27,7 +26,7 @@ pub(super) struct View {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Row {
     pub(super) name: String,
-    pub(super) pid: Option<i32>,
+    pub(super) pid: Option<u32>,
     /// The code of the campaign's state.
     pub(super) state: String,
     pub(super) is_present: bool,
@@ -111,7 +110,7 @@ impl View {
     fn footer(&self, hidden: usize) -> Line {
         let more = if hidden > 0 { format!("{hidden} more; ") } else { String::new() };
         let text = if self.is_closing {
-            "everybody leaves; Ctrl-C kills"
+            "all candidates leave; Ctrl-C kills"
         } else {
             "Ctrl-C ends it; try kill -9 on the leader yourself"
         };
@@ -158,14 +157,8 @@ impl Row {
     }
 }
 
-fn entry((at, severity, text): &(Duration, Severity, String)) -> Line {
-    let tone = match severity {
-        Severity::Plain => Tone::Plain,
-        Severity::Good => Tone::Good,
-        Severity::Fault => Tone::Warn,
-        Severity::Bad => Tone::Bad,
-    };
-    Line(vec![(Tone::Dim, format!(" {}  ", stamp(*at))), (tone, text.clone())])
+fn entry((at, tone, text): &(Duration, Tone, String)) -> Line {
+    Line(vec![(Tone::Dim, format!(" {}  ", stamp(*at))), (*tone, text.clone())])
 }
 
 /// Minutes, seconds and tenths since the start.
@@ -201,7 +194,7 @@ mod tests {
             vacancy: Some((Duration::from_millis(41), Duration::from_millis(2_100))),
             log: vec![(
                 Duration::from_millis(61_240),
-                Severity::Fault,
+                Tone::Warn,
                 "killed cleo, the leader (SIGKILL)".into(),
             )],
             is_closing: false,
@@ -218,7 +211,7 @@ mod tests {
         let mut view = view();
         view.store = format!("sqlite:/tmp/{}/elections.db", "x".repeat(90));
         view.rows = (0..10).map(|_| view.rows[1].clone()).collect();
-        view.log = (0..30).map(|_| (Duration::ZERO, Severity::Plain, "x".repeat(200))).collect();
+        view.log = (0..30).map(|_| (Duration::ZERO, Tone::Plain, "x".repeat(200))).collect();
         let lines = view.lines(80, 24);
         assert_eq!(lines.len(), 24);
         for line in &lines {

@@ -9,6 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use incumbent::Token;
+use incumbent_rig::fleet::die_with_parent;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, kill_process_group, test_kill_process_group,
     waitid,
@@ -17,7 +18,6 @@ use rustix::process::{
 use super::args::ExecArgs;
 use super::cgroup::{self, Cgroup};
 use crate::failure::Failure;
-use crate::process;
 use crate::stderr::report;
 
 /// The interval between two scans of all processes for members of a group (20 ms).
@@ -211,7 +211,7 @@ pub(super) fn exit_code(status: ExitStatus) -> u8 {
 /// The hidden command that becomes the user's. It returns only where that fails: 127 where there is no such command
 /// and 126 where it cannot be run, as in shells.
 pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
-    process::die_with_parent(args.parent)?;
+    die_with_parent(args.parent)?;
     if let Some(within) = &args.cgroup {
         enter(within);
     }

@@ -19,7 +19,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::signals::Signals;
-use crate::process;
 
 /// The longest time that a live helper may take to confirm an order (2 s).
 const CONFIRMING: Duration = Duration::from_secs(2);
@@ -122,7 +121,11 @@ impl Orders {
     /// The signals cannot be caught.
     pub(super) fn new(name: &CStr) -> io::Result<Self> {
         let signals = Signals::new()?;
-        process::go_by(name);
+        // What `ps`, `pkill` and `killall` show. Elsewhere than on Linux the first word of the command line must do.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::thread::set_name(name);
+        #[cfg(not(target_os = "linux"))]
+        let _ = name;
         Ok(Self { lines: BufReader::new(tokio::io::stdin()).lines(), signals })
     }
 

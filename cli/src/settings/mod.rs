@@ -27,8 +27,9 @@ const ACTS: [&str; 8] = ["all", "config", "help", "new", "update", "verbose", "v
 /// A file that cannot be read, or an invalid value in the file or the environment: with the place. An error on
 /// the command line itself ends the process here, as clap does it.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<(Cli, Sources), Failure> {
-    let config = Config::find(arguments)?;
     let plain = Cli::whole();
+    let arguments = &with_positional_key(arguments, &plain)[..];
+    let config = Config::find(arguments)?;
     if let Some(config) = &config {
         config.check(&plain, is_setting)?;
     }
@@ -50,6 +51,22 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<(Cli, Sources), Failure> {
     let sources = Sources::of(&matches, config.as_ref());
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     Ok((cli, sources))
+}
+
+/// The arguments with `--key KEY` as `KEY`, of a command that takes its key by position: `run` takes an option, since
+/// what stands by position there is the command to run, and one who comes from there writes it here as well.
+fn with_positional_key(arguments: &[OsString], whole: &Command) -> Vec<OsString> {
+    let command = |argument: &OsString| whole.get_subcommands().find(|one| argument == one.get_name());
+    let found = arguments.iter().enumerate().skip(1).find_map(|(at, one)| Some((at, command(one)?)));
+    let takes_key = |command: &Command| command.get_positionals().any(|one| one.get_id() == "key");
+    let Some((at, _)) = found.filter(|(_, command)| takes_key(command)) else { return arguments.to_vec() };
+    let key = |argument: &OsString| match argument.to_str()?.strip_prefix("--key")? {
+        "" => Some(None),
+        value => value.strip_prefix('=').map(|value| Some(value.into())),
+    };
+    let (before, after) = arguments.split_at(at);
+    let after = after.iter().filter_map(|argument| key(argument).unwrap_or_else(|| Some(argument.clone())));
+    before.iter().cloned().chain(after).collect()
 }
 
 /// Whether the environment and a file may set an option.
@@ -83,5 +100,32 @@ fn settled(arg: Arg, command: Option<&str>, config: Option<&Config>) -> Arg {
             // A value of the file may be a secret.
             if takes_value { arg.hide_default_value(true) } else { arg }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_key(arguments: &str) -> String {
+        let arguments: Vec<OsString> = arguments.split(' ').map(Into::into).collect();
+        let given = with_positional_key(&arguments, &Cli::whole());
+        given.join(" ".as_ref()).into_string().unwrap()
+    }
+
+    #[test]
+    fn a_key_may_be_given_as_an_option_where_it_stands_by_position() {
+        for command in ["status", "observe", "hand-over", "evict", "accept-reset"] {
+            let expected = format!("incumbent {command} nightly --store memory:");
+            assert_eq!(with_key(&format!("incumbent {command} --key nightly --store memory:")), expected);
+            assert_eq!(with_key(&format!("incumbent {command} --key=nightly --store memory:")), expected);
+            assert_eq!(with_key(&expected), expected);
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_an_option_stays_one() {
+        let run = "incumbent run --key nightly -- status --key daily";
+        assert_eq!(with_key(run), run);
     }
 }

@@ -5,7 +5,7 @@ import { Actor, Broken, settingsOf, type Part, type Told } from './actor.js';
 import type { Scene, Stage } from './stage.js';
 
 /** The time limit of an expectation; no scenario depends on it. */
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 /** Answers that are further apart may be from two terms. */
 const CLOSE_MS = 50;
 
@@ -269,7 +269,7 @@ class Game {
   }
 
   async #until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-    const limit = performance.now() + PATIENCE_MS;
+    const limit = performance.now() + TIMEOUT_MS;
     while (!(await isSo())) {
       this.check();
       if (performance.now() > limit) {

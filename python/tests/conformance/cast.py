@@ -34,9 +34,9 @@ class Watcher:
 class Cast:
     """All participants of a scenario."""
 
-    def __init__(self, scenario: Scenario, patience: float) -> None:
+    def __init__(self, scenario: Scenario, timeout: float) -> None:
         self.clock = Clock(scenario.lease)
-        self.patience = patience
+        self.timeout = timeout
         """The time limit of an expectation, in seconds."""
         self.actors = {who: Actor(who, part) for who, part in scenario.parts.items()}
         self.aliases = dict(self.actors)
@@ -66,7 +66,7 @@ class Cast:
 
     async def wait(self, expected: str, probe: Callable[[], T | None], seen: Callable[[], str]) -> T:
         """Waits until ``probe`` returns a value; ``seen`` describes the state for the error."""
-        until = time.monotonic() + self.patience
+        until = time.monotonic() + self.timeout
         while True:
             self.rules()
             is_last = time.monotonic() >= until
@@ -74,7 +74,7 @@ class Cast:
             if found is not None:
                 return found
             if is_last:
-                raise Missed(expected, f"{seen()}, after {self.patience:g} s")
+                raise Missed(expected, f"{seen()}, after {self.timeout:g} s")
             await asyncio.sleep(LOOK)
 
     async def throughout(self, leases: float, check: Callable[[], None]) -> None:

@@ -31,16 +31,16 @@ def player(stage: Path) -> Iterator[Player]:
     """Plays a scenario on a thread and an event loop of its own."""
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="play") as pool:
 
-        def start(scenario: Scenario, store: str, face: Face, *patience: float) -> Future[None]:
-            return pool.submit(_perform, scenario, store, face, stage, *patience)
+        def start(scenario: Scenario, store: str, face: Face, *timeout: float) -> Future[None]:
+            return pool.submit(_perform, scenario, store, face, stage, *timeout)
 
         yield start
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _perform(scenario: Scenario, store: str, face: Face, stage: Path, *patience: float) -> None:
+def _perform(scenario: Scenario, store: str, face: Face, stage: Path, *timeout: float) -> None:
     try:
-        asyncio.run(play(scenario, store, face, stage, *patience))
+        asyncio.run(play(scenario, store, face, stage, *timeout))
         return
     except (Failure, Lacking) as told:
         # A new exception: the traceback of the old one would keep all participants.

@@ -116,12 +116,12 @@ async def returned(cast: Cast, actor: Actor, error: str | None) -> None:
     verb, call = actor.calls.popleft()
     what = f"{verb} of {actor.who} to return" + ("" if error is None else f" the error {error}")
     try:
-        await asyncio.wait_for(call, cast.patience)
+        await asyncio.wait_for(call, cast.timeout)
     except IncumbentError as told:
         if told.code != error:
             raise Missed(what, f"the error {told.code}: {told}") from told
     except asyncio.TimeoutError:
-        raise Missed(what, f"it has not, after {cast.patience:g} s") from None
+        raise Missed(what, f"it has not, after {cast.timeout:g} s") from None
     else:
         if error is not None:
             raise Missed(what, "it returned without an error")
@@ -173,12 +173,12 @@ async def _warning(cast: Cast, who: str, warning: str) -> None:
 async def _stored(
     cast: Cast, hand: Hand, election: str, name: str | None, metadata: Mapping[str, str]
 ) -> None:
-    until = time.monotonic() + cast.patience
+    until = time.monotonic() + cast.timeout
     while True:
         cast.rules()
         is_last = time.monotonic() >= until
         try:
-            leader = await asyncio.wait_for(hand.house.leader(election), cast.patience)
+            leader = await asyncio.wait_for(hand.house.leader(election), cast.timeout)
             seen = _shown(leader)
             if _fits(leader, name, metadata):
                 return
@@ -188,7 +188,7 @@ async def _stored(
             seen = "no answer"
         if is_last:
             what = f"the store to say that {name!r} holds the seat of {election!r}"
-            raise Missed(what, f"{seen}, after {cast.patience:g} s")
+            raise Missed(what, f"{seen}, after {cast.timeout:g} s")
         await asyncio.sleep(ASK)
 
 

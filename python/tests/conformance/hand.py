@@ -19,10 +19,10 @@ NETWORK = {"network", "kill"}
 class Hand:
     """The store of a scenario, and the control of its faults."""
 
-    def __init__(self, stage: Stage, face: Face, patience: float) -> None:
+    def __init__(self, stage: Stage, face: Face, timeout: float) -> None:
         self._stage = stage
         self._face = face
-        self._patience = patience
+        self._timeout = timeout
         self._urls: dict[str, str] = {}
         self._cuts = False
         self._connections: dict[str, Store] = {}
@@ -30,9 +30,9 @@ class Hand:
         self._house: Store | None = None
 
     @classmethod
-    async def set(cls, stage: Path, scenario: Scenario, store: str, face: Face, patience: float) -> Hand:
+    async def set(cls, stage: Path, scenario: Scenario, store: str, face: Face, timeout: float) -> Hand:
         """Lets the stage make a store; raises :class:`Lacking` where the scenario cannot be played on it."""
-        hand = cls(await Stage.start(stage), face, patience)
+        hand = cls(await Stage.start(stage), face, timeout)
         try:
             await hand._set(scenario, store)
         except BaseException:
@@ -118,9 +118,9 @@ class Hand:
 
     async def _ends(self, what: str, ending: Awaitable[None], missed: list[Missed]) -> None:
         try:
-            await asyncio.wait_for(ending, self._patience)
+            await asyncio.wait_for(ending, self._timeout)
         except asyncio.TimeoutError:
-            missed.append(Missed(what, f"it has not, after {self._patience:g} s"))
+            missed.append(Missed(what, f"it has not, after {self._timeout:g} s"))
         except Missed as error:
             missed.append(error)
         except Exception as error:

@@ -16,11 +16,11 @@ from conformance.hand import Hand
 from conformance.scenario import Fields, Scenario
 from incumbent import IncumbentError, State, Token
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """The time limit of an expectation, in seconds, for a busy machine."""
 
 
-async def play(scenario: Scenario, store: str, face: Face, stage: Path, patience: float = PATIENCE) -> None:
+async def play(scenario: Scenario, store: str, face: Face, stage: Path, patience: float = TIMEOUT) -> None:
     """Plays a scenario on a store, through an API of the package.
 
     Raises :class:`Failure` at the first missed expectation or the first broken rule, with the events of all candidates.

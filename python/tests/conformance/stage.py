@@ -12,7 +12,7 @@ from conformance.failure import Missed
 from conformance.scenario import Fields
 
 PROTOCOL = 1
-PATIENCE = 90.0
+TIMEOUT = 90.0
 """Longer than any request takes: it may start a server on a busy machine."""
 ENVIRONMENT = dict(os.environ)
 """A copy: pytest writes the name of each test into the real environment. Starting a program from another thread then
@@ -55,10 +55,10 @@ class Stage:
         """Ends the stage, and waits until it and its child processes have ended."""
         self._requests.close()
         try:
-            code = await asyncio.wait_for(self._process.wait(), PATIENCE)
+            code = await asyncio.wait_for(self._process.wait(), TIMEOUT)
         except asyncio.TimeoutError:
             await self.kill()
-            raise Missed("the stage to end", f"it has not, after {PATIENCE:g} s") from None
+            raise Missed("the stage to end", f"it has not, after {TIMEOUT:g} s") from None
         if code != 0:
             raise Missed("the stage to end well", f"it ended with {code}")
 
@@ -69,9 +69,9 @@ class Stage:
 
     async def _hear(self) -> Fields:
         try:
-            line = await asyncio.wait_for(self._replies.readline(), PATIENCE)
+            line = await asyncio.wait_for(self._replies.readline(), TIMEOUT)
         except asyncio.TimeoutError:
-            raise Missed("an answer of the stage", f"none, after {PATIENCE:g} s") from None
+            raise Missed("an answer of the stage", f"none, after {TIMEOUT:g} s") from None
         if not line:
             raise Missed("an answer of the stage", "it has ended")
         return Fields(json.loads(line), "what the stage said")

@@ -18,7 +18,7 @@ import incumbent.sync
 # A process with several threads forks here on purpose, and Python 3.12 warns of it.
 warnings.simplefilter("ignore", DeprecationWarning)
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """The time limit in seconds for a child, which only has to end."""
 
 records = 0
@@ -32,7 +32,7 @@ class Counts(logging.Handler):
 
 def ends(pid: int) -> bool:
     """Whether the child ends by itself and without an error."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     pause = 0.0002
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)

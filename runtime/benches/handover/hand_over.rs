@@ -1,4 +1,4 @@
-//! Two candidates that leave the seat to each other.
+//! Two candidates that hand over to each other.
 
 use std::time::{Duration, Instant};
 

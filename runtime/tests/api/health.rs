@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use incumbent::{Pulse, Reason, State};
+use incumbent::{LoopProbe, Reason, State};
 
 use crate::support::{alone, lost, options, soon, until};
 
@@ -55,26 +55,26 @@ async fn a_health_check_that_panics_or_hangs_counts_as_failed() {
     }
 }
 
-/// A pulse of an event loop that turns while `turns` is set.
-fn pulse(turns: &Arc<AtomicBool>) -> Pulse {
+/// A probe of an event loop that turns while `turns` is set.
+fn probe(turns: &Arc<AtomicBool>) -> LoopProbe {
     let (ask, asked) = std::sync::mpsc::channel();
-    let pulse = Pulse::new(move || ask.send(()).is_ok());
-    let (beating, turns) = (pulse.clone(), Arc::clone(turns));
+    let probe = LoopProbe::new(move || ask.send(()).is_ok());
+    let (answering, turns) = (probe.clone(), Arc::clone(turns));
     std::thread::spawn(move || {
         for () in asked {
             while !turns.load(Ordering::SeqCst) {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            beating.beat();
+            answering.answered();
         }
     });
-    pulse
+    probe
 }
 
 #[tokio::test]
 async fn a_leader_whose_event_loop_hangs_leaves_and_campaigns_again_when_it_turns() {
     let turns = Arc::new(AtomicBool::new(true));
-    let candidate = alone(options("a").watch_loop(&pulse(&turns), Some(Duration::from_secs(2)))).await;
+    let candidate = alone(options("a").watch_loop(&probe(&turns), Some(Duration::from_secs(2)))).await;
     drop(soon(candidate.next_term()).await.unwrap());
     let mut events = candidate.events();
     turns.store(false, Ordering::SeqCst);
@@ -95,7 +95,7 @@ async fn a_leader_whose_event_loop_hangs_leaves_and_campaigns_again_when_it_turn
 async fn without_a_limit_an_event_loop_is_given_a_lease() {
     let lease = Duration::from_secs(5);
     let turns = Arc::new(AtomicBool::new(false));
-    let candidate = alone(options("a").lease(lease).watch_loop(&pulse(&turns), None)).await;
+    let candidate = alone(options("a").lease(lease).watch_loop(&probe(&turns), None)).await;
     let term = soon(candidate.next_term()).await.unwrap().view();
     assert_eq!(soon(term.ended()).await, Reason::Unhealthy);
     assert!(term.age() >= lease, "{:?}", term.age());

@@ -8,7 +8,7 @@ use incumbent::{Reason, State};
 
 use crate::actor::next_leader;
 use crate::bench::*;
-use crate::probe::Probe;
+use crate::probe::{Probe, never_two};
 
 /// An operator deletes the key: the leader reports `Lost(Deleted)` as soon as it learns of it, and the
 /// successor wins only a lease later, since the old leader might not have learned of it.
@@ -139,6 +139,5 @@ async fn a_release_while_the_win_delay_runs_passes_the_wait_on() {
     assert!(next.token > first.token);
     assert!(next.started >= before + STEADY, "reported after {:?}", next.started.since(before));
     assert!(next.started < before + STEADY + BUSY, "reported after {:?}", next.started.since(before));
-    let (a, late) = (&probe.verdict()[0], &of_late.verdict()[0]);
-    crate::probe::never_two([("a", a), ("late", late)]);
+    never_two([probe.verdict(), of_late.verdict()].concat().concat());
 }

@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use incumbent::{Clock, Token};
+use incumbent_rig::candidate::Order;
+use incumbent_rig::probe::Reading;
 use incumbent_testkit::wait::{self, GENEROUS};
 
 use crate::actor::TIME_LIMIT;
 use crate::bench::*;
-use crate::process::{Line, Order, Process, never_two_processes, next_leader};
+use crate::probe::last_led;
+use crate::process::{Line, Process, never_two_processes, next_leader};
 
 /// The time for which candidates hold back for the successor that a release names.
 const HOLD_BACK: Duration = Duration::from_secs(1);
@@ -42,7 +45,7 @@ async fn a_leader_that_closes_is_followed_at_once() {
     leader.order(&Order::Close);
     let (_, next, started) = next_leader(&[&successor], token);
     let (reason, lost) = leader.lost();
-    leader.wait_for("the farewell", |line| matches!(line, Line::Left).then_some(()));
+    leader.wait_for("the farewell", Process::has_left);
     assert!(leader.child.wait(GENEROUS).success());
     assert_eq!(reason, "CLOSED");
     assert!(next > token);
@@ -74,12 +77,12 @@ fn hands_over(all: &mut [Process], from: usize, to: usize, token: Token) -> Toke
     let successor = all[to].name.clone();
     let (mut leader, mut token) = (from, token);
     loop {
-        all[leader].order(&Order::HandOver(successor.clone()));
+        all[leader].order(&Order::HandOver { key: KEY.into(), to: successor.clone() });
         let (next, won, started) = next_leader(&all.iter().collect::<Vec<_>>(), token);
         if next == to {
             return won;
         }
-        let vacant = started.since(all[leader].answers().last_led());
+        let vacant = started.since(last_led(&all[leader].terms()));
         assert!(vacant >= HOLD_BACK, "{} did not hold back: vacant for {vacant:?}", all[next].name);
         (leader, token) = (next, won);
     }
@@ -126,7 +129,7 @@ async fn a_leader_that_was_stopped_for_a_moment_still_leads() {
     leader.child.resume();
     assert!(leader.first_answer(resumed), "it gave up a lease that was not over");
     leader.wait_for("an answer from a lease that was renewed", |line| match line {
-        Line::Answer { leads: true, before, .. } if *before > (paused + lease).as_nanos() => Some(()),
+        Line::Answer(Reading { leads: Some(_), before, .. }) if *before > paused + lease => Some(()),
         _ => None,
     });
     assert!(!leader.was_reported_as_lost());

@@ -1,195 +1,161 @@
-//! One candidate: a process that takes part in its elections and logs its events and its answers.
+//! One candidate: a process that logs its events, and what the answers of its probe prove.
+//!
+//! A term begins once and ends once: between two true answers in one term the candidate led throughout. So
+//! only the first and the last of equal answers need to be logged, and in between one from time to time,
+//! for a process that is killed.
 
-use std::io::{self, Write};
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use incumbent::{CampaignOptions, Candidate, Clock, Event, Preset, Store, Term};
-use serde::{Deserialize, Serialize};
-use tokio::sync::mpsc;
+use anyhow::{Result, anyhow};
+use incumbent::Instant;
+use incumbent_rig::candidate::{Output, Report, Setup, print, serve};
+use incumbent_rig::fleet::die_with_parent;
 
-use crate::answers;
-use crate::log::{Line, Log};
+use crate::log::{Line, Log, Nanos, Reading};
 
-/// The time that a leader takes to finish its work when it leaves voluntarily.
-const WIND_UP: Duration = Duration::from_millis(20);
+/// The greatest age of a leader's last logged answer.
+const REPEAT: Duration = Duration::from_millis(20);
+/// The delay of a round of questions that shows that the process was stopped or starved.
+const STALL: Nanos = 80_000_000;
 
-/// The candidate's name and its elections: the first line that it reads.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Part {
-    pub(crate) name: String,
-    /// Servers, separated by commas.
-    pub(crate) servers: String,
-    /// The file that it writes.
-    pub(crate) log: PathBuf,
-    pub(crate) candidacies: Vec<Candidacy>,
-}
-
-/// An election to take part in.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Candidacy {
-    pub(crate) key: String,
-    pub(crate) bucket: String,
-    pub(crate) lease: Duration,
-    pub(crate) is_fast: bool,
-}
-
-/// An order to a candidate. The end of the orders asks it to leave.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "order", rename_all = "snake_case")]
-pub(crate) enum Order {
-    /// Resign and stay in the election.
-    Resign { key: String },
-    /// Hand leadership over to that candidate.
-    HandOver { key: String, to: String },
-    /// Leave every election.
-    Close,
-}
-
-/// Reads its part and its orders from the standard input, and repeats what matters to the director on the
-/// standard output.
+/// Takes part as the child of that process.
 ///
 /// # Errors
 /// The reason why it cannot take part.
-pub(crate) fn run() -> Result<()> {
-    let part = io::stdin().lines().next().context("no part was given")??;
-    let part: Part = serde_json::from_str(&part)?;
-    let (give, orders) = mpsc::unbounded_channel();
-    std::thread::spawn(move || {
-        for line in io::stdin().lines().map_while(Result::ok) {
-            let Ok(order) = serde_json::from_str(&line) else { continue };
-            if give.send(order).is_err() {
-                return;
-            }
-        }
-    });
+pub(crate) fn run(parent: u32) -> Result<()> {
+    die_with_parent(parent)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    runtime.block_on(campaign(part, orders))
+    let served = runtime.block_on(serve(Logs::create));
+    served.map_err(|failed| anyhow!("{} {:?}", failed.message, failed.causes))
 }
 
-async fn campaign(part: Part, mut orders: mpsc::UnboundedReceiver<Order>) -> Result<()> {
-    let reports = Reports { log: Arc::new(Log::create(&part.log)?), clock: Clock::system() };
-    let mut stores = Vec::<(String, Store)>::new();
-    let mut candidates = Vec::new();
-    for candidacy in &part.candidacies {
-        let store = match stores.iter().find(|(bucket, _)| *bucket == candidacy.bucket) {
-            Some((_, store)) => store.clone(),
-            None => {
-                let shortest = part.candidacies.iter().filter(|other| other.bucket == candidacy.bucket);
-                let lease = shortest.map(|other| other.lease).min().unwrap_or(candidacy.lease);
-                let url = format!("nats://{}/{}", part.servers, candidacy.bucket);
-                let store = Store::builder().expected_lease(lease).open(&url).await?;
-                stores.push((candidacy.bucket.clone(), store.clone()));
-                store
-            }
-        };
-        let preset = if candidacy.is_fast { Preset::Fast } else { Preset::Standard };
-        let options = CampaignOptions::new().name(&part.name).preset(preset).lease(candidacy.lease);
-        candidates.push(store.campaign(&candidacy.key, options).await?);
-    }
-    let probe = answers::start(candidates.clone(), Arc::clone(&reports.log))?;
-    let reporting: Vec<_> =
-        candidates.iter().map(|one| tokio::spawn(reports.clone().report_all(one.clone()))).collect();
-    while let Some(order) = orders.recv().await {
-        if order == Order::Close {
-            break;
-        }
-        obey(&candidates, order, &reports);
-    }
-    let leaving: Vec<_> = candidates.iter().map(Candidate::close).collect();
-    for (candidate, leaving) in candidates.iter().zip(leaving) {
-        leaving.await.with_context(|| format!("{} cannot leave {}", part.name, candidate.election()))?;
-    }
-    for task in reporting {
-        task.await?;
-    }
-    drop(probe);
-    drop(candidates);
-    for (_, store) in stores {
-        store.close().await?;
-    }
-    reports.report(Line::Left { at: reports.now() });
-    Ok(())
-}
-
-/// Not awaited: leaving waits until the work is finished, and the events report that.
-fn obey(candidates: &[Candidate], order: Order, reports: &Reports) {
-    let (key, to) = match order {
-        Order::Resign { key } => (key, None),
-        Order::HandOver { key, to } => (key, Some(to)),
-        Order::Close => return,
-    };
-    let Some(candidate) = candidates.iter().find(|candidate| candidate.election() == key) else { return };
-    let leaving = match to {
-        Some(to) => candidate.request_hand_over(to),
-        None => candidate.request_resign(),
-    };
-    let reports = reports.clone();
-    tokio::spawn(async move {
-        if let Err(error) = leaving.await {
-            reports.report(Line::Refused { key, text: error.to_string(), at: reports.now() });
-        }
-    });
-}
-
-/// The outputs for events: the log gets all, the director some.
+/// Logs everything, and prints the reports for the director.
 #[derive(Clone)]
-struct Reports {
+struct Logs {
     log: Arc<Log>,
-    clock: Clock,
+    keys: Arc<[String]>,
+    answers: Arc<Mutex<Answers>>,
 }
 
-impl Reports {
-    fn now(&self) -> u64 {
-        self.clock.now().as_nanos()
-    }
+struct Answers {
+    last: Option<Nanos>,
+    campaigns: Vec<Logged>,
+}
 
-    fn report(&self, line: Line) {
-        self.log.write(&line);
-        let Ok(text) = serde_json::to_string(&line) else { return };
-        // Writing fails only when the director has ended; then the end of the orders is seen as well.
-        let _ = writeln!(io::stdout(), "{text}");
+impl Logs {
+    fn create(setup: &Setup) -> io::Result<Self> {
+        let campaigns = setup.campaigns.iter().map(|_| Logged::default()).collect();
+        Ok(Self {
+            log: Arc::new(Log::create(&setup.record)?),
+            keys: setup.campaigns.iter().map(|campaign| campaign.key.clone()).collect(),
+            answers: Arc::new(Mutex::new(Answers { last: None, campaigns })),
+        })
     }
+}
 
-    /// Logs every event, and works in every term until it drains.
-    async fn report_all(self, candidate: Candidate) {
-        let mut events = candidate.events();
-        let mut work = None::<Term>;
-        while let Some(event) = events.next().await {
-            let (key, at) = (candidate.election().to_owned(), self.now());
-            match event {
-                Event::Won(term) => {
-                    let (token, started) = (term.token().to_string(), term.started().as_nanos());
-                    self.report(Line::Won { key, token, started, at });
-                    work = Some(term);
-                }
-                Event::Draining { term, reason, .. } => {
-                    let (token, reason) = (term.token().to_string(), reason.code().to_owned());
-                    self.report(Line::Draining { key, token, reason, at });
-                    let unfinished = work.take();
-                    tokio::spawn(async move {
-                        tokio::time::sleep(WIND_UP).await;
-                        drop(unfinished);
-                    });
-                }
-                Event::Lost { term, reason } => {
-                    let (token, reason) = (term.token().to_string(), reason.code().to_owned());
-                    self.report(Line::Lost { key, token, reason, at });
-                    work = None;
-                }
-                Event::LeaderChanged(leader) => {
-                    let name = leader.map(|leader| leader.name);
-                    self.log.write(&Line::Leader { key, name, at });
-                }
-                Event::StateChanged(state) => {
-                    self.report(Line::State { key, state: state.code().to_owned(), at });
-                }
-                Event::Warning(warning) => {
-                    self.log.write(&Line::Warning { key, text: warning.to_string(), at });
-                }
-            }
+impl Output for Logs {
+    fn reading(&self, campaign: usize, reading: Reading) {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = reading.before.as_nanos();
+        if let Some(from) = answers.last.replace(now).filter(|last| now - last > STALL) {
+            self.log.write(&Line::Stall { from, until: now });
         }
+        for reading in answers.campaigns[campaign].due(reading) {
+            self.log.write(&Line::Answer { key: self.keys[campaign].clone(), reading });
+        }
+    }
+
+    fn report(&self, report: Report) {
+        self.log.write(&Line::Report(report.clone()));
+        print(report);
+    }
+}
+
+/// The answers of one campaign that have been logged.
+#[derive(Debug, Default)]
+struct Logged {
+    last: Option<Reading>,
+    /// The time of the newest logged reading.
+    written: Option<Instant>,
+    /// Whether that was the last reading.
+    wrote_last: bool,
+}
+
+impl Logged {
+    /// The readings to log after this one.
+    fn due(&mut self, reading: Reading) -> Vec<Reading> {
+        let lease = |reading: &Reading| reading.leads.map(|held| (held.token, held.deadline));
+        let (now, stall) = (reading.before, Duration::from_nanos(STALL));
+        let mut out = Vec::new();
+        let goes_on = |last: Reading| lease(&last) == lease(&reading) && now.since(last.after) <= stall;
+        let goes_on = self.last.is_some_and(goes_on);
+        let is_due =
+            reading.leads.is_some() && self.written.is_none_or(|written| now.since(written) >= REPEAT);
+        if !goes_on && !self.wrote_last {
+            out.extend(self.last.take());
+        }
+        self.wrote_last = !goes_on || is_due;
+        if self.wrote_last {
+            self.written = Some(now);
+            out.push(reading);
+        }
+        self.last = Some(reading);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use incumbent::Token;
+    use incumbent::incumbent_core::{Incarnation, Revision};
+    use incumbent_rig::probe::Held;
+
+    const MS: u64 = 1_000_000;
+
+    fn reading(ms: u64, leads: Option<(u64, u64)>) -> Reading {
+        let at = |ms| Instant::from_nanos(ms * MS);
+        let leads = leads.map(|(token, deadline)| {
+            let token = Token { incarnation: Incarnation(1), sequence: Revision(token) };
+            Held { token, deadline: at(deadline), later: at(deadline) }
+        });
+        Reading { leads, before: at(ms), after: at(ms) + Duration::from_nanos(100) }
+    }
+
+    /// The milliseconds of the logged readings.
+    fn written(readings: &[Reading]) -> Vec<u64> {
+        let mut logged = Logged::default();
+        readings.iter().flat_map(|one| logged.due(*one)).map(|one| one.before.as_nanos() / MS).collect()
+    }
+
+    #[test]
+    fn of_equal_answers_the_first_and_the_last_are_written() {
+        let leads = Some((1, 90));
+        let all =
+            [reading(1, None), reading(3, None), reading(5, leads), reading(7, leads), reading(9, None)];
+        assert_eq!(written(&all), [1, 3, 5, 7, 9]);
+        let all = [reading(1, None), reading(3, None), reading(5, None), reading(7, leads)];
+        assert_eq!(written(&all), [1, 5, 7]);
+    }
+
+    #[test]
+    fn a_leader_is_written_down_every_now_and_then() {
+        let all: Vec<_> = (0..30).map(|n| reading(2 * n, Some((1, 900)))).collect();
+        assert_eq!(written(&all), [0, 20, 40]);
+    }
+
+    #[test]
+    fn a_renewal_is_written_down_with_the_answer_before_it() {
+        let (old, new) = (Some((1, 90)), Some((1, 95)));
+        assert_eq!(written(&[reading(1, old), reading(3, old), reading(5, new)]), [1, 3, 5]);
+    }
+
+    #[test]
+    fn the_first_answer_after_a_stop_is_written() {
+        let leads = Some((1, 900));
+        assert_eq!(written(&[reading(1, leads), reading(3, leads), reading(400, leads)]), [1, 3, 400]);
+        assert_eq!(written(&[reading(1, None), reading(400, None)]), [1, 400]);
     }
 }

@@ -10,10 +10,10 @@ use anyhow::{Result, bail};
 use crate::check::excuse::recovery;
 use crate::scenario::Scenario;
 use crate::script::{Script, Step};
-use crate::stage::{Blow, Leading, Stage};
+use crate::stage::{Injected, Leading, Stage};
 
 /// The time without faults at the end.
-const CALM: Duration = Duration::from_secs(5);
+const QUIET: Duration = Duration::from_secs(5);
 /// The longest wait for a leader beyond the checker's limit, before it is reported and the run goes on.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
@@ -51,81 +51,83 @@ impl Play {
                 break;
             }
             self.step(&step)?;
-            if let Some(deserter) = self.stage.deserters() {
-                bail!("{deserter}");
+            if let Some(ended) = self.stage.ended_early() {
+                bail!("{ended}");
             }
         }
-        self.stage.calm();
+        self.stage.faults_over();
         self.await_leaders(|stage, election| stage.leader(election).is_some())?;
-        self.sleep_until(Instant::now() + CALM)?;
-        if let Some(deserter) = self.stage.deserters() {
-            bail!("{deserter}");
+        self.sleep_until(Instant::now() + QUIET)?;
+        if let Some(ended) = self.stage.ended_early() {
+            bail!("{ended}");
         }
         self.stage.end()
     }
 
     fn step(&mut self, step: &Step) -> Result<()> {
-        self.sleep_until(Instant::now() + step.calm)?;
+        self.sleep_until(Instant::now() + step.pause)?;
         self.await_leaders(|stage, election| {
             let aims = step.faults.iter().any(|fault| fault.aim == election);
             !aims || stage.leader(election).is_some()
         })?;
-        let mut blows = Vec::new();
+        let mut injected = Vec::new();
         for fault in &step.faults {
-            match self.stage.strike(fault)? {
-                Some(blow) => blows.push((Instant::now() + blow.hold, blow)),
+            match self.stage.inject(fault)? {
+                Some(fault) => injected.push((Instant::now() + fault.hold, fault)),
                 None => self.say(&format!("{:<22} no victim", fault.kind)),
             }
         }
-        blows.sort_by_key(|(until, _)| *until);
-        for (until, blow) in &blows {
+        injected.sort_by_key(|(until, _)| *until);
+        for (until, fault) in &injected {
             self.sleep_until(*until)?;
-            self.stage.mend(blow)?;
+            self.stage.repair(fault)?;
         }
         self.await_leaders(|stage, election| {
-            let mut its = blows.iter().filter(|(_, blow)| blow.election == election);
-            its.all(|(_, blow)| {
+            let mut its = injected.iter().filter(|(_, fault)| fault.election == election);
+            its.all(|(_, fault)| {
                 let Some(after) = stage.leader(election) else { return false };
-                let is_new = blow.before.as_ref().is_none_or(|before| before.token != after.token);
-                is_new || !blow.kind.ends_the_term()
+                let is_new = fault.before.as_ref().is_none_or(|before| before.token != after.token);
+                is_new || !fault.kind.ends_the_term()
             })
         })?;
-        for (_, blow) in &blows {
-            let line = self.line(blow);
+        for (_, fault) in &injected {
+            let line = self.line(fault);
             self.say(&line);
         }
         Ok(())
     }
 
     /// The result of a fault.
-    fn line(&self, blow: &Blow) -> String {
-        let after = self.stage.leader(blow.election);
+    fn line(&self, fault: &Injected) -> String {
+        let after = self.stage.leader(fault.election);
         let name = |leading: &Leading| self.stage.name(leading.actor);
-        let outcome = match (&blow.before, &after) {
+        let outcome = match (&fault.before, &after) {
             (Some(before), Some(after)) if before.token == after.token => {
                 format!("{} still leads", name(after))
             }
             (_, Some(after)) => format!("{} leads", name(after)),
             (_, None) => "VACANT".into(),
         };
-        let took = Duration::from_nanos(self.stage.now().saturating_sub(blow.at)).as_secs_f64();
-        let key = self.stage.scenario.elections[blow.election].key;
-        format!("{:<22} {:<9} {:<7} {outcome}, after {took:.1} s", blow.kind, blow.on, key)
+        let took = Duration::from_nanos(self.stage.now().saturating_sub(fault.at)).as_secs_f64();
+        let key = self.stage.scenario.elections[fault.election].key;
+        format!("{:<22} {:<9} {:<7} {outcome}, after {took:.1} s", fault.kind, fault.on, key)
     }
 
     /// Waits until each election has an acceptable leader. Reports when that takes too long, and goes on: the
     /// checker judges it.
-    fn await_leaders(&self, will_do: impl Fn(&Stage, usize) -> bool) -> Result<()> {
+    fn await_leaders(&mut self, will_do: impl Fn(&Stage, usize) -> bool) -> Result<()> {
         for election in 0..self.stage.scenario.elections.len() {
             let contest = &self.stage.scenario.elections[election];
             let (key, limit) = (contest.key, recovery(contest.lease) + TIMEOUT);
             let began = Instant::now();
+            self.stage.catch_up();
             while !will_do(&self.stage, election) {
                 if began.elapsed() > limit {
                     self.say(&format!("no new leader of {key} for {:.0} s", limit.as_secs_f64()));
                     break;
                 }
                 self.sleep_until(Instant::now() + POLL)?;
+                self.stage.catch_up();
             }
         }
         Ok(())

@@ -18,7 +18,7 @@ pub(crate) struct History {
     pub(crate) elections: Vec<Election>,
     pub(crate) begin: Nanos,
     /// The time at which the last fault was repaired; none in an aborted run.
-    pub(crate) calm: Option<Nanos>,
+    pub(crate) faults_over: Option<Nanos>,
     /// The time at which the candidates were asked to leave, or the last known time.
     pub(crate) end: Nanos,
     pub(crate) lives: Vec<Life>,
@@ -45,7 +45,7 @@ pub(crate) struct Incident {
     pub(crate) on: String,
     pub(crate) key: String,
     pub(crate) at: Nanos,
-    pub(crate) mended: Option<Nanos>,
+    pub(crate) repaired: Option<Nanos>,
 }
 
 /// A time in which a bucket took no writes.
@@ -108,14 +108,15 @@ impl History {
                     }
                 }
                 Note::Fault { number, kind, on, key, at } => {
-                    faults.insert(number, Incident { kind, on, key, at, mended: None });
+                    faults.insert(number, Incident { kind, on, key, at, repaired: None });
                 }
-                Note::Mended { number, at } => {
-                    faults.get_mut(&number).context("a fault was mended that never was")?.mended = Some(at);
+                Note::Repaired { number, at } => {
+                    faults.get_mut(&number).context("a fault was repaired that never was")?.repaired =
+                        Some(at);
                 }
                 Note::Outage { bucket, from, until } => history.outages.push(Outage { bucket, from, until }),
                 Note::Stall { from, until } => history.stalls.push((from, until)),
-                Note::Calm { at } => history.calm = Some(at),
+                Note::FaultsOver { at } => history.faults_over = Some(at),
                 Note::End { .. } => has_ended = true,
             }
         }
@@ -137,9 +138,9 @@ impl History {
             let mut leads = BTreeMap::new();
             for line in &life.lines {
                 // Of answers only those that differ from the one before.
-                if let Line::Answer { key, leads: held, .. } = line {
-                    let token = held.as_ref().map(|held| held.token.clone());
-                    if leads.insert(key.clone(), token.clone()) == Some(token) {
+                if let Line::Answer { key, reading } = line {
+                    let token = reading.leads.map(|held| held.token);
+                    if leads.insert(key.clone(), token) == Some(token) {
                         continue;
                     }
                 }
@@ -157,7 +158,7 @@ impl History {
         }
         for fault in &self.faults {
             let what = format!("{:<9} {} on {} ({})", "director", fault.kind, fault.on, fault.key);
-            let ends = fault.mended.map(|mended| (mended, format!("{what} ends")));
+            let ends = fault.repaired.map(|repaired| (repaired, format!("{what} ends")));
             lines.extend([(fault.at, what)].into_iter().chain(ends).filter(|(when, _)| near(*when)));
         }
         lines.sort();

@@ -8,79 +8,47 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+pub(crate) use incumbent_rig::candidate::Nanos;
+use incumbent_rig::candidate::Report;
+pub(crate) use incumbent_rig::probe::Reading;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::kind::Kind;
-
-/// Nanoseconds since the machine was started.
-pub(crate) type Nanos = u64;
 
 /// A line of a candidate's log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub(crate) enum Line {
     /// The answer of `is_leader()`, between two readings of the clock.
-    Answer { key: String, leads: Option<Held>, before: Nanos, after: Nanos },
-    /// It received the event that it leads, from `started` on; `at` is the time of receipt.
-    Won { key: String, token: String, started: Nanos, at: Nanos },
-    /// It was asked to finish its work.
-    Draining { key: String, token: String, reason: String, at: Nanos },
-    /// It received the event that it no longer leads.
-    Lost { key: String, token: String, reason: String, at: Nanos },
-    /// It sees another leader, or a vacancy.
-    Leader { key: String, name: Option<String>, at: Nanos },
-    /// Its campaign entered another state.
-    State { key: String, state: String, at: Nanos },
-    /// It received a warning.
-    Warning { key: String, text: String, at: Nanos },
-    /// It could not carry an order out.
-    Refused { key: String, text: String, at: Nanos },
+    Answer {
+        key: String,
+        #[serde(flatten)]
+        reading: Reading,
+    },
     /// It got no processor time meanwhile.
     Stall { from: Nanos, until: Nanos },
-    /// It has left every election and the store.
-    Left { at: Nanos },
-}
-
-/// The lease under which a candidate answered that it leads.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Held {
-    pub(crate) token: String,
-    /// The deadline, read before the question.
-    pub(crate) deadline: Nanos,
-    /// The deadline, read after the answer.
-    pub(crate) later: Nanos,
+    /// Its report.
+    #[serde(untagged)]
+    Report(Report),
 }
 
 impl Line {
     /// The time of the event.
     pub(crate) fn at(&self) -> Nanos {
         match self {
-            Self::Answer { before, .. } => *before,
+            Self::Answer { reading, .. } => reading.before.as_nanos(),
             Self::Stall { until, .. } => *until,
-            Self::Won { at, .. }
-            | Self::Draining { at, .. }
-            | Self::Lost { at, .. }
-            | Self::Leader { at, .. }
-            | Self::State { at, .. }
-            | Self::Warning { at, .. }
-            | Self::Refused { at, .. }
-            | Self::Left { at } => *at,
+            Self::Report(report) => report.at,
         }
     }
 
     /// The election that it concerns.
     pub(crate) fn key(&self) -> Option<&str> {
         match self {
-            Self::Answer { key, .. }
-            | Self::Won { key, .. }
-            | Self::Draining { key, .. }
-            | Self::Lost { key, .. }
-            | Self::Leader { key, .. }
-            | Self::State { key, .. }
-            | Self::Warning { key, .. }
-            | Self::Refused { key, .. } => Some(key),
-            Self::Stall { .. } | Self::Left { .. } => None,
+            Self::Answer { key, .. } => Some(key),
+            Self::Stall { .. } => None,
+            Self::Report(report) => report.key.as_deref(),
         }
     }
 }
@@ -102,13 +70,13 @@ pub(crate) enum Note {
     /// A fault is about to be made: its victim, and the election that it is aimed at.
     Fault { number: u32, kind: Kind, on: String, key: String, at: Nanos },
     /// The fault has been repaired.
-    Mended { number: u32, at: Nanos },
+    Repaired { number: u32, at: Nanos },
     /// No client could write to the bucket meanwhile, as far as an independent client can observe.
     Outage { bucket: String, from: Nanos, until: Nanos },
     /// The director got no processor time meanwhile.
     Stall { from: Nanos, until: Nanos },
     /// The last fault has been repaired; no other follows.
-    Calm { at: Nanos },
+    FaultsOver { at: Nanos },
     /// The candidates are asked to leave.
     End { at: Nanos },
 }
@@ -123,8 +91,8 @@ impl Note {
             | Self::Stopped { at, .. }
             | Self::Resumed { at, .. }
             | Self::Fault { at, .. }
-            | Self::Mended { at, .. }
-            | Self::Calm { at }
+            | Self::Repaired { at, .. }
+            | Self::FaultsOver { at }
             | Self::End { at } => *at,
             Self::Outage { until, .. } | Self::Stall { until, .. } => *until,
         }
@@ -173,17 +141,25 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use incumbent::incumbent_core::{Incarnation, Revision};
+    use incumbent::{Instant, Token};
+    use incumbent_rig::candidate::What;
+    use incumbent_rig::probe::Held;
 
     #[test]
     fn lines_are_read_as_they_were_written_and_half_a_line_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c1-1.jsonl");
         let log = Log::create(&path).unwrap();
-        let held = Held { token: "1-2".into(), deadline: 9, later: 10 };
+        let token = Token { incarnation: Incarnation(1), sequence: Revision(2) };
+        let [before, after, deadline, later] = [1, 2, 9, 10].map(Instant::from_nanos);
+        let reading = Reading { leads: Some(Held { token, deadline, later }), before, after };
+        let (key, reason) = (Some("a".into()), "EXPIRED".into());
         let lines = [
-            Line::Answer { key: "a".into(), leads: Some(held), before: 1, after: 2 },
-            Line::Lost { key: "a".into(), token: "1-2".into(), reason: "EXPIRED".into(), at: 3 },
-            Line::Left { at: 4 },
+            Line::Answer { key: "a".into(), reading },
+            Line::Stall { from: 1, until: 2 },
+            Line::Report(Report { at: 3, key, what: What::Lost { token, reason } }),
+            Line::Report(Report { at: 4, key: None, what: What::Left }),
         ];
         lines.iter().for_each(|line| log.write(line));
         OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"is\":\"le").unwrap();

@@ -3,9 +3,8 @@
 //! ```text
 //!   script ── which faults come in which order, from a seed
 //!   director ── plays it
-//!     └── stage ── servers, proxies, candidates, an operator; strikes and mends
-//!           candidate ── a process of its own, which campaigns and logs its events
-//!             answers ── what a probe of the rig is answered
+//!     └── stage ── servers, proxies, candidates, an operator; injects and repairs
+//!           candidate ── a process of its own, which campaigns and logs its events and answers
 //!   history ── all that was written down, in order
 //!     └── check ── what must not be in it
 //!   report ── the figures
@@ -15,7 +14,6 @@
 //! processes wrote, one each, on the clock that all processes of a machine share.
 #![cfg(unix)]
 
-mod answers;
 mod candidate;
 mod check;
 mod director;
@@ -61,13 +59,16 @@ enum Command {
     },
     /// One candidate
     #[command(hide = true)]
-    Candidate,
+    Candidate {
+        /// The director's process; the candidate ends with it
+        parent: u32,
+    },
 }
 
 fn main() -> ExitCode {
     let Cli { command, run } = Cli::parse();
     let outcome: Result<bool> = match command {
-        Some(Command::Candidate) => candidate::run().map(|()| true),
+        Some(Command::Candidate { parent }) => candidate::run(parent).map(|()| true),
         Some(Command::Check { folder }) => run::check_again(&folder),
         None => run::run(&run),
     };

@@ -116,7 +116,7 @@ fn crash_fail_overs(history: &History, election: &Election, terms: &[terms::Term
         let Some(next) = terms.iter().find(|term| term.started > crash.at) else { continue };
         let meanwhile = |other: &Incident| {
             let is_it = (other.at, other.kind) == (crash.at, crash.kind);
-            !is_it && other.at <= next.started && other.mended.unwrap_or(Nanos::MAX) >= crash.at
+            !is_it && other.at <= next.started && other.repaired.unwrap_or(Nanos::MAX) >= crash.at
         };
         if !history.faults.iter().any(meanwhile) {
             times.push(next.started - crash.at);

@@ -11,7 +11,7 @@ pub(crate) struct Scenario {
     pub(crate) servers: usize,
     pub(crate) elections: Vec<Contest>,
     /// The candidates' names.
-    pub(crate) cast: Vec<&'static str>,
+    pub(crate) names: Vec<&'static str>,
 }
 
 /// One election.
@@ -21,7 +21,7 @@ pub(crate) struct Contest {
     pub(crate) bucket: &'static str,
     pub(crate) lease: Duration,
     pub(crate) preset: Preset,
-    /// The candidates that take part, by their indices in the cast.
+    /// The candidates that take part, by their indices in the names.
     pub(crate) among: Vec<usize>,
     /// Whether faults are aimed at it; otherwise it only has to survive those aimed at other elections.
     pub(crate) is_aimed_at: bool,
@@ -63,7 +63,7 @@ impl Scenario {
                 contest("steady", MARKED, 3),
                 contest("plain", PLAIN, 2),
             ],
-            cast: vec!["c1", "c2", "c3", "c4", "c5"],
+            names: vec!["c1", "c2", "c3", "c4", "c5"],
         }
     }
 
@@ -93,7 +93,7 @@ impl Scenario {
                 contest("plain", PLAIN, 2, &[0, 1, 2, 3]),
                 long,
             ],
-            cast: vec!["c1", "c2", "c3", "c4", "long-1", "long-2"],
+            names: vec!["c1", "c2", "c3", "c4", "long-1", "long-2"],
         }
     }
 

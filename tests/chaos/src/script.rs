@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
+use incumbent_rig::schedule::Deck;
 
 use crate::kind::{Kind, Touch};
 use crate::scenario::{MARKED, Scenario};
@@ -10,7 +11,7 @@ use crate::scenario::{MARKED, Scenario};
 /// A time without faults, and then one or two of them at once.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
-    pub(crate) calm: Duration,
+    pub(crate) pause: Duration,
     pub(crate) faults: Vec<Fault>,
 }
 
@@ -31,8 +32,8 @@ pub(crate) struct Fault {
 pub(crate) struct Script {
     rng: Rng,
     kinds: Vec<Kind>,
-    /// Kinds still to come before any repeats.
-    bag: Vec<Kind>,
+    /// Every kind, and a kill more often, because it is timed.
+    deck: Deck<Kind>,
     aims: Vec<usize>,
     /// The aims whose bucket allows a purge: one without markers refuses it, as it should.
     purgeable: Vec<usize>,
@@ -40,7 +41,7 @@ pub(crate) struct Script {
 }
 
 /// The shortest and the longest time without faults, in milliseconds.
-const CALM: std::ops::Range<u64> = 200..1_400;
+const QUIET: std::ops::Range<u64> = 200..1_400;
 /// One step in this many has two faults.
 const PAIRS: u32 = 5;
 /// Faults that keep a leader from seeing that its key is touched, so that it leads until its deadline: the
@@ -53,12 +54,13 @@ impl Script {
     /// The script of that seed.
     pub(crate) fn new(scenario: &Scenario, seed: u64) -> Self {
         let possible = |kind: &Kind| kind.is_possible(scenario.servers);
+        let kinds: Vec<Kind> = Kind::ALL.iter().copied().filter(possible).collect();
         let is_purgeable = |aim: &usize| scenario.elections[*aim].bucket == MARKED;
         Self {
             purgeable: scenario.aims().into_iter().filter(is_purgeable).collect(),
             rng: Rng::with_seed(seed),
-            kinds: Kind::ALL.iter().copied().filter(possible).collect(),
-            bag: Vec::new(),
+            deck: Deck::new([&kinds[..], &[Kind::Kill; MORE_KILLS]].concat()),
+            kinds,
             aims: scenario.aims(),
             step: 0,
         }
@@ -68,16 +70,6 @@ impl Script {
         let aims = if kind == Kind::Purge { &self.purgeable } else { &self.aims };
         let aim = self.rng.choice(aims).copied().unwrap_or_default();
         Fault { kind, aim, pick: self.rng.usize(..1 << 20), hold: self.rng.f64() }
-    }
-
-    /// Draws every kind once, in a random order, before any repeats; a kill more often, because it is timed.
-    fn draw(&mut self) -> Option<Kind> {
-        if self.bag.is_empty() {
-            self.bag.clone_from(&self.kinds);
-            self.bag.extend([Kind::Kill; MORE_KILLS]);
-            self.rng.shuffle(&mut self.bag);
-        }
-        self.bag.pop()
     }
 
     /// A second fault beside one of that kind: of the servers beside one of a process or a key, and vice
@@ -99,9 +91,9 @@ impl Iterator for Script {
     type Item = Step;
 
     fn next(&mut self) -> Option<Step> {
-        let kind = self.draw()?;
+        let kind = self.deck.draw(&mut self.rng, |_| true)?;
         self.step += 1;
-        let calm = Duration::from_millis(self.rng.u64(CALM));
+        let pause = Duration::from_millis(self.rng.u64(QUIET));
         let mut faults = vec![self.fault(kind)];
         if kind.touch() == Touch::Key && self.rng.bool() {
             let blinding = self.rng.choice(BLINDING).unwrap_or(Kind::Freeze);
@@ -113,7 +105,7 @@ impl Iterator for Script {
         // The leader is blinded before the key is touched; and an operator that found the store gone would
         // wait until it is back.
         faults.sort_by_key(|fault| (fault.kind.is_of_servers(), fault.kind.touch() == Touch::Key));
-        Some(Step { calm, faults })
+        Some(Step { pause, faults })
     }
 }
 

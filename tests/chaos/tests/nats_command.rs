@@ -60,6 +60,9 @@ fn asked_to_end_it_leaves_neither_processes_nor_files_behind() {
     assert_eq!(left, ["incumbent-test-ports"]);
 }
 
+const ONE: &str = "0000000000000001-0000000000000001";
+const TWO: &str = "0000000000000001-0000000000000002";
+
 /// Two candidates that each answer twice that they lead, at these milliseconds.
 fn check(one: [u64; 2], other: [u64; 2]) -> Output {
     let folder = tempfile::tempdir().unwrap();
@@ -74,10 +77,10 @@ fn check(one: [u64; 2], other: [u64; 2]) -> Output {
         ),
         started("a"),
         started("b"),
-        "{\"is\":\"calm\",\"at\":900000000}\n{\"is\":\"end\",\"at\":900000000}\n".into(),
+        "{\"is\":\"faults_over\",\"at\":900000000}\n{\"is\":\"end\",\"at\":900000000}\n".into(),
     ];
     write("director.jsonl", &notes);
-    for (name, token, answers) in [("a-1.jsonl", 1, one), ("b-1.jsonl", 2, other)] {
+    for (name, token, answers) in [("a-1.jsonl", ONE, one), ("b-1.jsonl", TWO, other)] {
         let leads = format!("{{\"token\":\"{token}\",\"deadline\":1000000000,\"later\":1000000000}}");
         let answer = |at: u64| {
             let at = at * 1_000_000;
@@ -102,7 +105,9 @@ fn a_folder_with_two_leaders_fails_and_shows_what_happened() {
     let (table, story) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(table.contains("FAILED") && table.contains("overlaps 1"), "{table}");
     assert!(
-        story.contains("two leaders of k for 100.000 ms: a-1 with token 1 and b-1 with token 2"),
+        story.contains(&format!(
+            "two leaders of k for 100.000 ms: a-1 with token {ONE} and b-1 with token {TWO}"
+        )),
         "{story}"
     );
     assert!(story.contains("0.4000 s  b-1"), "{story}");

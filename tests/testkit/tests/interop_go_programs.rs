@@ -15,13 +15,13 @@ const TTL: Duration = Duration::from_secs(2);
 async fn server_with_bucket() -> (NatsServer, kv::Store) {
     let server = NatsServer::start(Options::new());
     let context = jetstream::new(async_nats::connect(server.url()).await.unwrap());
-    let config = kv::Config { bucket: "seats".into(), max_age: TTL, ..Default::default() };
+    let config = kv::Config { bucket: "elections".into(), max_age: TTL, ..Default::default() };
     let bucket = context.create_key_value(config).await.unwrap();
     (server, bucket)
 }
 
 fn candidate(server: &NatsServer, name: &str) -> JsonProgram {
-    go::candidate(&server.url(), "seats", "seat", name, None)
+    go::candidate(&server.url(), "elections", "jobs", name, None)
 }
 
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn a_candidate_prints_its_way_to_leadership_and_out_of_it() {
     assert_eq!(leading["revision"], 1);
     let waited = won["t"].as_u64().unwrap() - leading["t"].as_u64().unwrap();
     assert!(waited >= 1_550_000_000, "told after {waited} ns");
-    assert_eq!(bucket.get("seat").await.unwrap().unwrap(), "go-1");
+    assert_eq!(bucket.get("jobs").await.unwrap().unwrap(), "go-1");
 
     go.child().terminate();
     assert_eq!(go.child().wait(GENEROUS).code(), Some(0));
@@ -46,7 +46,7 @@ async fn a_candidate_prints_its_way_to_leadership_and_out_of_it() {
 #[tokio::test]
 async fn a_candidate_that_cannot_win_says_so() {
     let (server, bucket) = server_with_bucket().await;
-    bucket.put("seat", "somebody".into()).await.unwrap();
+    bucket.put("jobs", "other-software".into()).await.unwrap();
     let line = candidate(&server, "go-1").await_event("candidate", GENEROUS);
     assert_eq!(line, json!({"t": line["t"], "name": "go-1", "event": "candidate", "revision": 0}));
 }
@@ -54,14 +54,14 @@ async fn a_candidate_that_cannot_win_says_so() {
 #[tokio::test]
 async fn a_watcher_prints_every_operation() {
     let (server, bucket) = server_with_bucket().await;
-    let watch = go::watch(&server.url(), "seats", "seat");
+    let watch = go::watch(&server.url(), "elections", "jobs");
     watch.await_event("current", GENEROUS);
     // Waits for each: a message that is already replaced may never reach a watcher.
-    bucket.put("seat", "a".into()).await.unwrap();
+    bucket.put("jobs", "a".into()).await.unwrap();
     assert_saw(&watch, 1, "put", "a");
-    bucket.delete("seat").await.unwrap();
+    bucket.delete("jobs").await.unwrap();
     assert_saw(&watch, 2, "delete", "");
-    bucket.purge("seat").await.unwrap();
+    bucket.purge("jobs").await.unwrap();
     assert_saw(&watch, 3, "purge", "");
 }
 
@@ -69,20 +69,20 @@ async fn a_watcher_prints_every_operation() {
 async fn a_single_write_tells_its_revision_or_why_it_was_refused() {
     let (server, bucket) = server_with_bucket().await;
     let url = server.url();
-    assert_eq!(go::create(&url, "seats", "seat", "a"), Ok(1));
-    let error = go::create(&url, "seats", "seat", "b").unwrap_err();
+    assert_eq!(go::create(&url, "elections", "jobs", "a"), Ok(1));
+    let error = go::create(&url, "elections", "jobs", "b").unwrap_err();
     assert!(error.contains("key exists"), "{error}");
-    let error = go::update(&url, "seats", "seat", "b", 9).unwrap_err();
+    let error = go::update(&url, "elections", "jobs", "b", 9).unwrap_err();
     assert!(error.contains("wrong last sequence: 1"), "{error}");
-    assert_eq!(go::update(&url, "seats", "seat", "b", 1), Ok(2));
-    assert_eq!(bucket.get("seat").await.unwrap().unwrap(), "b");
+    assert_eq!(go::update(&url, "elections", "jobs", "b", 1), Ok(2));
+    assert_eq!(bucket.get("jobs").await.unwrap().unwrap(), "b");
 }
 
 #[track_caller]
 fn assert_saw(watch: &JsonProgram, revision: u64, operation: &str, value: &str) {
     let line = watch.await_line(operation, GENEROUS, |line| line["revision"] == revision);
     let want = json!({
-        "t": line["t"], "event": "update", "key": "seat",
+        "t": line["t"], "event": "update", "key": "jobs",
         "operation": operation, "revision": revision, "value": value
     });
     assert_eq!(line, want);
@@ -91,6 +91,6 @@ fn assert_saw(watch: &JsonProgram, revision: u64, operation: &str, value: &str) 
 #[tokio::test]
 async fn a_candidate_without_its_bucket_ends_with_an_error() {
     let server = NatsServer::start(Options::new());
-    let mut candidate = go::candidate(&server.url(), "nowhere", "seat", "go-1", Some(TTL));
+    let mut candidate = go::candidate(&server.url(), "nowhere", "jobs", "go-1", Some(TTL));
     assert_eq!(candidate.child().wait(GENEROUS).code(), Some(1));
 }

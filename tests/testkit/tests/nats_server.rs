@@ -13,7 +13,7 @@ async fn jetstream_of(server: &NatsServer) -> jetstream::Context {
 }
 
 async fn bucket(context: &jetstream::Context) -> jetstream::kv::Store {
-    let config = jetstream::kv::Config { bucket: "seats".into(), ..Default::default() };
+    let config = jetstream::kv::Config { bucket: "elections".into(), ..Default::default() };
     context.create_key_value(config).await.unwrap()
 }
 
@@ -21,8 +21,8 @@ async fn bucket(context: &jetstream::Context) -> jetstream::kv::Store {
 async fn every_version_serves_a_bucket_as_soon_as_it_has_started() {
     for version in NatsVersion::tested() {
         let server = NatsServer::start(Options::new().version(version));
-        let seats = bucket(&jetstream_of(&server).await).await;
-        assert_eq!(seats.create("a", "1".into()).await.unwrap(), 1);
+        let elections = bucket(&jetstream_of(&server).await).await;
+        assert_eq!(elections.create("a", "1".into()).await.unwrap(), 1);
         if version != NatsVersion::Newest {
             let varz = wait::until_some("the version", GENEROUS, || server.monitoring("/varz"));
             assert_eq!(varz["version"], version.number());
@@ -41,8 +41,8 @@ async fn a_killed_server_comes_back_on_its_address_with_its_store() {
     server.restart();
 
     assert_eq!(server.address(), address);
-    let seats = jetstream_of(&server).await.get_key_value("seats").await.unwrap();
-    assert_eq!(seats.get("a").await.unwrap().unwrap(), "1");
+    let elections = jetstream_of(&server).await.get_key_value("elections").await.unwrap();
+    assert_eq!(elections.get("a").await.unwrap().unwrap(), "1");
 }
 
 #[tokio::test]
@@ -51,8 +51,8 @@ async fn a_server_stopped_by_its_leave_comes_back_with_its_store() {
     bucket(&jetstream_of(&server).await).await.put("a", "1".into()).await.unwrap();
     server.stop();
     server.restart();
-    let seats = jetstream_of(&server).await.get_key_value("seats").await.unwrap();
-    assert_eq!(seats.get("a").await.unwrap().unwrap(), "1");
+    let elections = jetstream_of(&server).await.get_key_value("elections").await.unwrap();
+    assert_eq!(elections.get("a").await.unwrap().unwrap(), "1");
 }
 
 #[tokio::test]

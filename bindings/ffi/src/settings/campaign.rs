@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent::{CampaignOptions, Preset, Pulse, WinDelay};
+use incumbent::{CampaignOptions, LoopProbe, Preset, WinDelay};
 
 use super::fields::{Fields, refuse};
 use super::{Dialect, Map, Value};
@@ -34,11 +34,11 @@ impl Campaign {
 
     /// Adds the watch on an event loop.
     #[must_use]
-    pub fn watch(mut self, pulse: &Pulse, watch: LoopWatch) -> Self {
+    pub fn watch(mut self, probe: &LoopProbe, watch: LoopWatch) -> Self {
         self.options = match watch {
             LoopWatch::Off => return self,
-            LoopWatch::Lease => self.options.watch_loop(pulse, None),
-            LoopWatch::Limit(limit) => self.options.watch_loop(pulse, Some(limit)),
+            LoopWatch::Lease => self.options.watch_loop(probe, None),
+            LoopWatch::Limit(limit) => self.options.watch_loop(probe, Some(limit)),
         };
         self
     }

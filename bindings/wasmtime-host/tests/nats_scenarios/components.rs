@@ -8,7 +8,9 @@ use std::time::Duration;
 use incumbent::Clock;
 use incumbent::incumbent_core::campaign::{Event, Leader, Lease, Settings, State};
 use incumbent::store::Adapter;
-use incumbent_conformance::runner::{Call, Implementation, Opened, Pending, Player, Refused, Reported};
+use incumbent_conformance::runner::{
+    Call, CandidateHandle, Implementation, OpenStore, Pending, Refused, Reported,
+};
 use incumbent_conformance::scenario::Step;
 use incumbent_wasmtime::{Campaigner, Candidate, Error, ErrorKind, Host, Stores};
 
@@ -22,7 +24,7 @@ const BUCKET: &str = "elections";
 pub(crate) struct Components(OnceLock<Campaigner>);
 
 impl Components {
-    fn opened(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Arc<dyn Opened> {
+    fn opened(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Arc<dyn OpenStore> {
         let compile = || {
             let host = Host::new().unwrap();
             Campaigner::from_component(&host, &compiled(host.engine(), "incumbent-campaigner")).unwrap()
@@ -34,7 +36,7 @@ impl Components {
 }
 
 impl Implementation for Components {
-    fn open<'a>(&'a self, url: &'a str, _lease: Duration) -> Pending<'a, Result<Arc<dyn Opened>, String>> {
+    fn open<'a>(&'a self, url: &'a str, _lease: Duration) -> Pending<'a, Result<Arc<dyn OpenStore>, String>> {
         Box::pin(async move {
             let clock = Clock::system();
             let adapter = incumbent::store::open(url, &clock).await.map_err(|error| error.to_string())?;
@@ -42,7 +44,7 @@ impl Implementation for Components {
         })
     }
 
-    fn take(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Result<Arc<dyn Opened>, String> {
+    fn wrap(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Result<Arc<dyn OpenStore>, String> {
         Ok(self.opened(adapter, clock))
     }
 
@@ -59,18 +61,19 @@ struct Provided {
     elections: Mutex<Vec<Arc<Candidate>>>,
 }
 
-impl Opened for Provided {
+impl OpenStore for Provided {
     fn campaign<'a>(
         &'a self,
         election: &'a str,
         settings: Settings,
         works: bool,
-    ) -> Pending<'a, Result<Arc<dyn Player>, Refused>> {
+    ) -> Pending<'a, Result<Arc<dyn CandidateHandle>, Refused>> {
         Box::pin(async move {
             let begun = self.campaigner.campaign(&self.stores, BUCKET, election, settings).await;
             let election = Arc::new(begun.map_err(refused)?);
             self.elections.lock().unwrap().push(Arc::clone(&election));
-            Ok(Arc::new(Guest { election, works, at_work: AtomicBool::new(false) }) as Arc<dyn Player>)
+            Ok(Arc::new(Guest { election, works, at_work: AtomicBool::new(false) })
+                as Arc<dyn CandidateHandle>)
         })
     }
 
@@ -92,7 +95,7 @@ struct Guest {
     at_work: AtomicBool,
 }
 
-impl Player for Guest {
+impl CandidateHandle for Guest {
     fn next(&self) -> Pending<'_, Option<Reported>> {
         Box::pin(async move {
             let event = self.election.next().await?;

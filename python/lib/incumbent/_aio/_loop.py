@@ -34,7 +34,7 @@ class Wakeups:
     without the interpreter's lock. A loop that cannot watch descriptors, as on Windows, is called back from a thread.
     """
 
-    __slots__ = ("__weakref__", "_mailbox", "_pulse", "_waiting", "loop")
+    __slots__ = ("__weakref__", "_mailbox", "_probe", "_waiting", "loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -42,18 +42,18 @@ class Wakeups:
         self._mailbox: _incumbent.Mailbox | None = None
         try:
             mailbox = _incumbent.Mailbox()
-            pulse = _incumbent.Pulse.of_mailbox(mailbox)
-            # This makes the loop keep `self` and its pulse until it is closed.
-            loop.add_reader(mailbox.fileno(), self._deliver, pulse)
+            probe = _incumbent.LoopProbe.of_mailbox(mailbox)
+            # This makes the loop keep `self` and its probe until it is closed.
+            loop.add_reader(mailbox.fileno(), self._deliver, probe)
             self._mailbox = mailbox
         except (NotImplementedError, BrokenError):
-            pulse = _called(loop)
-        self._pulse = ref(pulse)
+            probe = _called(loop)
+        self._probe = ref(probe)
 
     @property
-    def pulse(self) -> _incumbent.Pulse | None:
-        """The pulse that checks whether the loop runs; None once the loop is closed."""
-        return self._pulse()
+    def probe(self) -> _incumbent.LoopProbe | None:
+        """The probe that checks whether the loop runs; None once the loop is closed."""
+        return self._probe()
 
     def listen(self, source: Source[T], callback: Callable[[], object]) -> int:
         """Has the loop call back, once, when there may be something to take. Returns a number for :meth:`forget`.
@@ -77,10 +77,10 @@ class Wakeups:
         """Whether it delivers to that loop, in this process."""
         return self.loop is loop and not (self._mailbox is not None and self._mailbox.is_forked)
 
-    def _deliver(self, pulse: _incumbent.Pulse) -> None:
+    def _deliver(self, probe: _incumbent.LoopProbe) -> None:
         """Calls the callbacks of the messages in the mailbox. Taking them also proves that the loop runs.
 
-        The argument ``pulse`` makes the loop, and only the loop, keep it.
+        The argument ``probe`` makes the loop, and only the loop, keep it.
         """
         if self._mailbox is None:
             return
@@ -92,29 +92,29 @@ class Wakeups:
 
 _MESSAGES = count(1)
 _WAKEUPS: WeakValueDictionary[int, Wakeups] = WeakValueDictionary()
-# The pulses of loops that cannot watch file descriptors.
-_PULSES: WeakKeyDictionary[asyncio.AbstractEventLoop, _incumbent.Pulse] = WeakKeyDictionary()
+# The probes of loops that cannot watch file descriptors.
+_PROBES: WeakKeyDictionary[asyncio.AbstractEventLoop, _incumbent.LoopProbe] = WeakKeyDictionary()
 
 
-def _called(loop: asyncio.AbstractEventLoop) -> _incumbent.Pulse:
-    """Returns the pulse of a loop that is called back from a thread."""
-    pulse = _PULSES.get(loop)
-    if pulse is None:
-        pulse = _PULSES[loop] = _incumbent.Pulse.called(partial(_ask, ref(loop)))
-    return pulse
+def _called(loop: asyncio.AbstractEventLoop) -> _incumbent.LoopProbe:
+    """Returns the probe of a loop that is called back from a thread."""
+    probe = _PROBES.get(loop)
+    if probe is None:
+        probe = _PROBES[loop] = _incumbent.LoopProbe.called(partial(_ask, ref(loop)))
+    return probe
 
 
 def _ask(at: ref[asyncio.AbstractEventLoop]) -> None:
     """Asks the loop from another thread to prove that it runs."""
     loop = at()
-    pulse = None if loop is None else _PULSES.get(loop)
-    if loop is None or pulse is None:
+    probe = None if loop is None else _PROBES.get(loop)
+    if loop is None or probe is None:
         return
     try:
-        loop.call_soon_threadsafe(pulse.beat)
+        loop.call_soon_threadsafe(probe.answered)
     except RuntimeError:
         # The loop is closed.
-        pulse.stop()
+        probe.stop()
 
 
 def wakeups() -> Wakeups:

@@ -124,8 +124,8 @@ class Store:
             from incumbent import _log
 
             _log.refresh()
-            pulse = wakeups().pulse
-            watched = None if pulse is None else (pulse, watch_loop)
+            probe = wakeups().probe
+            watched = None if probe is None else (probe, watch_loop)
             native = await answer(self._native.campaign(election, given, interval, watched))
             if handler is not None:
                 _drain.start(native, handler, ends_term=error_ends_term)

@@ -1,10 +1,13 @@
 //! Answers that `is_leader()` may never give, whatever other candidates do.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+use incumbent::{Instant, Token};
 
 use super::Violation;
 use crate::history::{History, Life};
-use crate::log::{Election, Held, Line, Nanos};
+use crate::log::{Election, Line, Nanos, Reading};
 use crate::scenario::margin;
 
 pub(super) fn check(history: &History) -> Vec<Violation> {
@@ -12,46 +15,39 @@ pub(super) fn check(history: &History) -> Vec<Violation> {
     history.lives.iter().flat_map(of_life).collect()
 }
 
-/// A true answer.
-struct Yes<'a> {
-    held: &'a Held,
-    before: Nanos,
-    after: Nanos,
-}
-
 fn of_election(life: &Life, election: &Election) -> Vec<Violation> {
-    let lease = election.lease_ms * 1_000_000;
+    let lease = Duration::from_millis(election.lease_ms);
     let mut found = Vec::new();
-    let mut wrong = |what: String, at: Nanos| {
+    let mut wrong = |what: String, at: Instant| {
         let what = format!("{} in {}: {what}", life.who(), election.key);
-        found.push(Violation { rule: "answers", what, key: Some(election.key.clone()), at });
+        let (key, at) = (Some(election.key.clone()), at.as_nanos());
+        found.push(Violation { rule: "answers", what, key, at });
     };
     let mut over = BTreeSet::new();
-    let mut last = None::<&str>;
+    let mut last = None;
     for line in &life.lines {
-        let Line::Answer { key, leads, before, after } = line else { continue };
+        let Line::Answer { key, reading: Reading { before, leads, after } } = line else { continue };
         if *key != election.key {
             continue;
         }
-        let token = leads.as_ref().map(|held| held.token.as_str());
-        if let Some(ended) = last.filter(|last| Some(*last) != token) {
-            over.insert(ended);
-        }
+        let token = leads.map(|held| held.token);
+        over.extend(last.filter(|_| last != token));
         last = token;
         let Some(held) = leads else { continue };
-        let yes = Yes { held, before: *before, after: *after };
-        if yes.before >= held.later {
-            wrong(format!("it said it leads, {} after its deadline", ms(yes.before - held.later)), *before);
+        if *before >= held.later {
+            let late = ms(before.since(held.later));
+            wrong(format!("it said it leads, {late} after its deadline"), *before);
         }
-        if held.deadline > yes.after.saturating_add(lease) {
+        if held.deadline > *after + lease {
             wrong("its deadline is further away than its lease is long".into(), *before);
         }
-        if over.contains(held.token.as_str()) {
+        if over.contains(&held.token) {
             wrong(format!("it leads again in term {}, which was over", held.token), *before);
         }
-        if let Some(stop) = stopped_for_too_long(life, election, &yes) {
+        if let Some(stop) = stopped_for_too_long(life, election, held.token, *before) {
+            let stop = ms(stop);
             wrong(
-                format!("it said it leads in term {} after standing still for {}", held.token, ms(stop)),
+                format!("it said it leads in term {} after standing still for {stop}", held.token),
                 *before,
             );
         }
@@ -61,25 +57,27 @@ fn of_election(life: &Life, election: &Election) -> Vec<Violation> {
 
 /// The length of a stop that no lease from before it outlives, where the answer came after it. Every
 /// renewal was sent before the process was stopped.
-fn stopped_for_too_long(life: &Life, election: &Election, yes: &Yes<'_>) -> Option<Nanos> {
-    let lease = std::time::Duration::from_millis(election.lease_ms);
-    let most = Nanos::try_from((lease - margin(lease)).as_nanos()).unwrap_or(Nanos::MAX);
-    let stops = life.stops.iter().filter_map(|(from, until)| Some((*from, (*until)?)));
-    let mut later = stops.filter(|(from, until)| until - from >= most && yes.before >= *until);
+fn stopped_for_too_long(life: &Life, election: &Election, token: Token, at: Instant) -> Option<Duration> {
+    let lease = Duration::from_millis(election.lease_ms);
+    let instants = |(from, until): &(Nanos, Option<Nanos>)| {
+        Some((Instant::from_nanos(*from), Instant::from_nanos((*until)?)))
+    };
+    let stops = life.stops.iter().filter_map(instants);
+    let mut later = stops.filter(|(from, until)| until.since(*from) >= lease - margin(lease) && at >= *until);
     // A term that began after the stop does not count.
-    let is_older = |from: Nanos| {
+    let is_older = |from: Instant| {
         life.lines.iter().any(|line| match line {
-            Line::Answer { key, leads: Some(held), before, .. } => {
-                *key == election.key && held.token == yes.held.token && *before < from
+            Line::Answer { key, reading: Reading { leads: Some(held), before, .. } } => {
+                *key == election.key && held.token == token && *before < from
             }
             _ => false,
         })
     };
-    later.find(|(from, _)| is_older(*from)).map(|(from, until)| until - from)
+    later.find(|(from, _)| is_older(*from)).map(|(from, until)| until.since(from))
 }
 
-fn ms(nanos: Nanos) -> String {
-    format!("{:.3} ms", nanos as f64 / 1e6)
+fn ms(span: Duration) -> String {
+    format!("{:.3} ms", span.as_secs_f64() * 1e3)
 }
 
 #[cfg(test)]
@@ -110,7 +108,7 @@ mod tests {
         run.answer("a-1", 102, None);
         run.answer("a-1", 104, Some((1, 900)));
         run.killed("a-1", 105);
-        assert_eq!(rules(&run.history()), ["answers"]);
+        assert_eq!(rules(&run.history()), ["answers", "token"]);
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! `Won` and `Lost` alternate for every candidate, and both are of one term.
 
+use incumbent::Token;
+use incumbent_rig::candidate::{Report, What};
+
 use super::Violation;
 use crate::history::{History, Life};
 use crate::log::{Line, Nanos};
@@ -9,7 +12,7 @@ pub(super) fn check(history: &History) -> Vec<Violation> {
     let mut found: Vec<_> =
         history.lives.iter().flat_map(|life| keys().flat_map(|key| of_life(life, key))).collect();
     // In an aborted run no candidate was asked to leave.
-    if history.calm.is_some() {
+    if history.faults_over.is_some() {
         found.extend(history.lives.iter().filter_map(|life| left(life, history.end)));
     }
     found
@@ -21,18 +24,19 @@ fn of_life(life: &Life, key: &str) -> Vec<Violation> {
         let what = format!("{} in {key}: {what}", life.who());
         found.push(Violation { rule: "events", what, key: Some(key.into()), at });
     };
-    let mut open = None::<(&str, Nanos)>;
+    let mut open = None::<(Token, Nanos)>;
     for line in life.lines.iter().filter(|line| line.key() == Some(key)) {
-        match line {
-            Line::Won { token, at, .. } => {
-                if let Some((before, _)) = open.replace((token, *at)) {
+        let Line::Report(Report { what, at, .. }) = line else { continue };
+        match what {
+            What::Won { token, .. } => {
+                if let Some((before, _)) = open.replace((*token, *at)) {
                     wrong(format!("won {token} and had not lost {before}"), *at);
                 }
             }
-            Line::Lost { token, at, reason, .. } => {
+            What::Lost { token, reason } => {
                 let won = open.take().map(|(token, _)| token);
-                if won != Some(token) {
-                    let won = won.unwrap_or("nothing");
+                if won != Some(*token) {
+                    let won = won.map_or("nothing".into(), |token| token.to_string());
                     wrong(format!("lost {token} ({reason}) and had won {won}"), *at);
                 }
             }
@@ -53,48 +57,41 @@ fn left(life: &Life, end: Nanos) -> Option<Violation> {
 }
 
 fn has_left(life: &Life) -> bool {
-    life.lines.iter().any(|line| matches!(line, Line::Left { .. }))
+    life.lines.iter().any(|line| matches!(line, Line::Report(Report { what: What::Left, .. })))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::What;
     use crate::check::sample::{Run, rules};
-    use crate::log::Line;
 
     #[test]
     fn a_second_win_without_a_loss_is_found() {
         let mut run = Run::new();
-        run.line("a-1", Line::Won { key: "k".into(), token: "1".into(), started: 5, at: 5 });
-        run.line("a-1", Line::Won { key: "k".into(), token: "2".into(), started: 6, at: 6 });
-        run.line("a-1", Line::Lost { key: "k".into(), token: "2".into(), reason: "CLOSED".into(), at: 7 });
+        run.won("a-1", 1, 5);
+        run.won("a-1", 2, 6);
+        run.lost("a-1", 2, 7, "CLOSED");
         assert_eq!(rules(&run.history()), ["events"]);
     }
 
     #[test]
     fn a_loss_without_a_win_is_found_and_so_is_one_of_another_term() {
-        let lost = |token: &str| Line::Lost {
-            key: "k".into(),
-            token: token.into(),
-            reason: "EXPIRED".into(),
-            at: 7,
-        };
         let mut run = Run::new();
-        run.line("a-1", lost("1"));
+        run.lost("a-1", 1, 7, "EXPIRED");
         assert_eq!(rules(&run.history()), ["events"]);
         let mut run = Run::new();
-        run.line("a-1", Line::Won { key: "k".into(), token: "1".into(), started: 5, at: 5 });
-        run.line("a-1", lost("2"));
+        run.won("a-1", 1, 5);
+        run.lost("a-1", 2, 7, "EXPIRED");
         assert_eq!(rules(&run.history()), ["events"]);
     }
 
     #[test]
     fn a_win_that_is_never_lost_is_found_unless_the_process_was_killed() {
-        let won = Line::Won { key: "k".into(), token: "1".into(), started: 5, at: 5 };
         let mut run = Run::new();
-        run.line("a-1", won.clone());
+        run.won("a-1", 1, 5);
         assert_eq!(rules(&run.history()), ["events"]);
         let mut run = Run::new();
-        run.line("a-1", won);
+        run.won("a-1", 1, 5);
         run.killed("a-1", 6);
         assert_eq!(rules(&run.history()), Vec::<&str>::new());
     }
@@ -102,7 +99,7 @@ mod tests {
     #[test]
     fn one_who_does_not_leave_is_found() {
         let mut run = Run::new();
-        run.line("a-1", Line::Leader { key: "k".into(), name: None, at: 5 });
+        run.report("a-1", 5, What::Leader { name: None });
         run.never_leaves("a-1");
         assert_eq!(rules(&run.history()), ["events"]);
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use incumbent_rig::candidate::{Report, What};
+
 use crate::history::{History, Incident};
 use crate::kind::{Kind, Touch};
 use crate::log::{Election, Line, Nanos};
@@ -48,9 +50,9 @@ pub(crate) fn all(history: &History, election: &Election) -> Vec<Excuse> {
     };
     let mut excuses = vec![excuse(START, history.begin, history.begin)];
     for fault in &history.faults {
-        let mended = fault.mended.unwrap_or(history.end);
+        let repaired = fault.repaired.unwrap_or(history.end);
         if touches(history, election, fault, survives) {
-            excuses.push(excuse(fault.kind.name(), fault.at, over(fault, mended)));
+            excuses.push(excuse(fault.kind.name(), fault.at, over(fault, repaired)));
         }
     }
     let outages = history.outages.iter().filter(|outage| outage.bucket == election.bucket);
@@ -78,29 +80,29 @@ pub(crate) fn all(history: &History, election: &Election) -> Vec<Excuse> {
 
 /// The latest time at which the effects of a fault must be over.
 pub(crate) fn over_at_the_latest(history: &History, election: &Election, fault: &Incident) -> Nanos {
-    let mended = fault.mended.unwrap_or(history.end);
-    mended.saturating_add(nanos(recovery(Duration::from_millis(election.lease_ms))))
+    let repaired = fault.repaired.unwrap_or(history.end);
+    repaired.saturating_add(nanos(recovery(Duration::from_millis(election.lease_ms))))
 }
 
 /// Whether a fault may leave that election vacant.
 fn touches(history: &History, election: &Election, fault: &Incident, survives: Duration) -> bool {
-    let mended = fault.mended.unwrap_or(history.end);
+    let repaired = fault.repaired.unwrap_or(history.end);
     match fault.kind.touch() {
-        Touch::Leader | Touch::Follower => has_part(history, &fault.on, election, fault.at, mended),
+        Touch::Leader | Touch::Follower => has_part(history, &fault.on, election, fault.at, repaired),
         Touch::Key => fault.key == election.key,
         Touch::Server => survives <= FAIL_OVER,
-        Touch::Store => survives <= span(fault.at, mended) + FAIL_OVER,
+        Touch::Store => survives <= span(fault.at, repaired) + FAIL_OVER,
     }
 }
 
 /// The time at which a fault stops doing harm. A candidate that waits for the key of a process that was hit
 /// is well, and need not wait for that process to recover.
-fn over(fault: &Incident, mended: Nanos) -> Nanos {
+fn over(fault: &Incident, repaired: Nanos) -> Nanos {
     match fault.kind {
         // It may lose its lease at any time while everything is slow.
-        Kind::Slow => mended,
+        Kind::Slow => repaired,
         _ if matches!(fault.kind.touch(), Touch::Leader | Touch::Follower) => fault.at,
-        _ => mended,
+        _ => repaired,
     }
 }
 
@@ -111,7 +113,11 @@ fn has_part(history: &History, name: &str, election: &Election, from: Nanos, unt
     let lives = history.lives.iter().filter(|life| life.name == name);
     lives.into_iter().any(|life| {
         let states = life.lines.iter().filter_map(|line| match line {
-            Line::State { key, state, at } if *key == election.key => Some((*at, state.as_str())),
+            Line::Report(Report { at, key: Some(key), what: What::State { state } })
+                if *key == election.key =>
+            {
+                Some((*at, state.as_str()))
+            }
             _ => None,
         });
         let mut busy_before = false;

@@ -10,6 +10,7 @@ mod sample;
 pub(crate) mod terms;
 pub(crate) mod vacancy;
 
+use incumbent::Token;
 use incumbent_rig::check::{Leadership, disorder, overlaps};
 
 use crate::history::History;
@@ -43,17 +44,17 @@ pub(crate) fn check(history: &History) -> Vec<Violation> {
     found
 }
 
-fn leaderships(terms: &[Term]) -> Vec<Leadership<&str>> {
+fn leaderships(terms: &[Term]) -> Vec<Leadership<Token>> {
     let proven = terms.iter().filter_map(|term| Some((term, term.proven?)));
     proven
-        .map(|(term, (from, until))| Leadership { who: term.who.clone(), from, until, token: &*term.token })
+        .map(|(term, (from, until))| Leadership { who: term.who.clone(), from, until, token: term.token })
         .collect()
 }
 
 /// No two candidates lead at once, by their proofs.
 fn one_at_a_time(key: &str, terms: &[Term]) -> Vec<Violation> {
     let led = leaderships(terms);
-    let violation = |(one, other): (&Leadership<&str>, &Leadership<&str>)| {
+    let violation = |(one, other): (&Leadership<Token>, &Leadership<Token>)| {
         let shared = one.until.min(other.until) - other.from;
         let what = format!(
             "two leaders of {key} for {:.3} ms: {} with token {} and {} with token {}",
@@ -72,10 +73,10 @@ fn one_at_a_time(key: &str, terms: &[Term]) -> Vec<Violation> {
 fn tokens_grow(key: &str, terms: &[Term]) -> Vec<Violation> {
     let began = |term: &Term| {
         let from = term.started;
-        Leadership { who: term.who.clone(), from, until: from, token: term.token.clone() }
+        Leadership { who: term.who.clone(), from, until: from, token: term.token }
     };
     let all: Vec<_> = terms.iter().map(began).collect();
-    let violation = |(one, other): (&Leadership<String>, &Leadership<String>)| {
+    let violation = |(one, other): (&Leadership<Token>, &Leadership<Token>)| {
         let what = format!(
             "a token of {key} that does not grow: {} with {}, and later {} with {}",
             one.who, one.token, other.who, other.token

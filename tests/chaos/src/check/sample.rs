@@ -2,10 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use incumbent::incumbent_core::{Incarnation, Revision};
+use incumbent::{Instant, Token};
+use incumbent_rig::candidate::{Report, What};
+use incumbent_rig::probe::Held;
+
 use super::check;
 use crate::history::{History, Incident, Life, Outage};
 use crate::kind::Kind;
-use crate::log::{Election, Held, Line, Nanos};
+use crate::log::{Election, Line, Nanos, Reading};
 
 pub(super) const MS: Nanos = 1_000_000;
 pub(super) const SECOND: Nanos = 1_000 * MS;
@@ -13,6 +18,10 @@ pub(super) const SECOND: Nanos = 1_000 * MS;
 /// The rules that a history breaks, in the order of detection.
 pub(super) fn rules(history: &History) -> Vec<&'static str> {
     check(history).into_iter().map(|violation| violation.rule).collect()
+}
+
+fn token(term: u64) -> Token {
+    Token { incarnation: Incarnation(1), sequence: Revision(term) }
 }
 
 pub(super) struct Run {
@@ -63,34 +72,35 @@ impl Run {
         })
     }
 
-    pub(super) fn line(&mut self, who: &str, line: Line) {
+    fn line(&mut self, who: &str, line: Line) {
         self.life(who).lines.push(line);
     }
 
     /// An answer, given in no time; with token and deadline where it is yes.
     pub(super) fn answer(&mut self, who: &str, at: u64, leads: Option<(u64, u64)>) {
-        let leads = leads.map(|(token, deadline)| Held {
-            token: token.to_string(),
-            deadline: deadline * MS,
-            later: deadline * MS,
+        let instant = |ms| Instant::from_nanos(ms * MS);
+        let leads = leads.map(|(term, deadline)| Held {
+            token: token(term),
+            deadline: instant(deadline),
+            later: instant(deadline),
         });
-        self.line(who, Line::Answer { key: "k".into(), leads, before: at * MS, after: at * MS });
+        let reading = Reading { leads, before: instant(at), after: instant(at) };
+        self.line(who, Line::Answer { key: "k".into(), reading });
     }
 
-    fn state(&mut self, who: &str, at: u64, state: &str) {
-        self.line(who, Line::State { key: "k".into(), state: state.into(), at: at * MS });
+    /// A report, made at that time.
+    pub(super) fn report(&mut self, who: &str, at: u64, what: What) {
+        self.line(who, Line::Report(Report { at: at * MS, key: Some("k".into()), what }));
     }
 
-    fn won(&mut self, who: &str, token: u64, at: u64) {
-        self.state(who, at, "LEADING");
-        let token = token.to_string();
-        self.line(who, Line::Won { key: "k".into(), token, started: at * MS, at: at * MS });
+    pub(super) fn won(&mut self, who: &str, term: u64, at: u64) {
+        self.report(who, at, What::State { state: "LEADING".into() });
+        self.report(who, at, What::Won { token: token(term), started: at * MS });
     }
 
-    fn lost(&mut self, who: &str, token: u64, at: u64, reason: &str) {
-        let (token, reason) = (token.to_string(), reason.into());
-        self.line(who, Line::Lost { key: "k".into(), token, reason, at: at * MS });
-        self.state(who, at, "WAITING");
+    pub(super) fn lost(&mut self, who: &str, term: u64, at: u64, reason: &str) {
+        self.report(who, at, What::Lost { token: token(term), reason: reason.into() });
+        self.report(who, at, What::State { state: "WAITING".into() });
     }
 
     /// A term that reaches from one answer to another.
@@ -148,13 +158,13 @@ impl Run {
         self.stays.push(who.into());
     }
 
-    pub(super) fn fault(&mut self, kind: Kind, on: &str, at: u64, mended: u64) {
-        self.fault_in("k", kind, on, at, mended);
+    pub(super) fn fault(&mut self, kind: Kind, on: &str, at: u64, repaired: u64) {
+        self.fault_in("k", kind, on, at, repaired);
     }
 
-    pub(super) fn fault_in(&mut self, key: &str, kind: Kind, on: &str, at: u64, mended: u64) {
+    pub(super) fn fault_in(&mut self, key: &str, kind: Kind, on: &str, at: u64, repaired: u64) {
         let (on, key) = (on.into(), key.into());
-        self.faults.push(Incident { kind, on, key, at: at * MS, mended: Some(mended * MS) });
+        self.faults.push(Incident { kind, on, key, at: at * MS, repaired: Some(repaired * MS) });
     }
 
     pub(super) fn outage(&mut self, bucket: &str, from: u64, until: u64) {
@@ -170,7 +180,7 @@ impl Run {
         let mut lives: Vec<Life> = self.lives.values().cloned().collect();
         for life in lives.iter_mut().filter(|life| life.killed.is_none() && !self.stays.contains(&life.who()))
         {
-            life.lines.push(Line::Left { at: self.end * MS });
+            life.lines.push(Line::Report(Report { at: self.end * MS, key: None, what: What::Left }));
         }
         let election = Election { key: "k".into(), bucket: "bucket".into(), lease_ms: self.lease_ms };
         History {
@@ -179,7 +189,7 @@ impl Run {
             servers: 1,
             elections: vec![election],
             begin: 0,
-            calm: Some(self.end * MS),
+            faults_over: Some(self.end * MS),
             end: self.end * MS,
             lives,
             faults: self.faults.clone(),

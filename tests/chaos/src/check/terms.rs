@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use incumbent::{Reason, Token};
+use incumbent_rig::candidate::{Report, What};
+use incumbent_rig::record as rig;
+
 use crate::history::{History, Life};
 use crate::log::{Line, Nanos};
 
@@ -10,7 +14,7 @@ use crate::log::{Line, Nanos};
 pub(crate) struct Term {
     /// The candidate's name, with the number of its run.
     pub(crate) who: String,
-    pub(crate) token: String,
+    pub(crate) token: Token,
     /// The time of its win event, or of the first answer where the process was killed before it could log that.
     pub(crate) started: Nanos,
     /// A time throughout which it certainly led.
@@ -20,58 +24,34 @@ pub(crate) struct Term {
 /// The terms of an election, in the order in which they began.
 pub(crate) fn of(history: &History, key: &str) -> Vec<Term> {
     let mut terms: Vec<Term> = history.lives.iter().flat_map(|life| of_life(life, key)).collect();
-    terms.sort_by(|one, other| (one.started, &one.token).cmp(&(other.started, &other.token)));
+    terms.sort_by_key(|term| (term.started, term.token));
     terms
 }
 
-#[derive(Default)]
-struct Evidence {
-    started: Option<Nanos>,
-    first: Option<Nanos>,
-    last: Nanos,
-    deadline: Nanos,
-    /// The first answer after the last true one.
-    gone: Option<Nanos>,
-    reason: Option<String>,
-}
-
-/// Between two true answers of one term the candidate led throughout, because a term ends once. After the
-/// last of them it led until the deadline that it had read before, where nothing but the clock ended the
-/// term: the end was reported as an expiry, and the first false answer came after the deadline.
+/// The evidence of the rig, and terms that were reported and never answered for.
 fn of_life(life: &Life, key: &str) -> Vec<Term> {
-    let mut all = BTreeMap::<String, Evidence>::new();
-    let mut leading = None::<String>;
+    let (mut terms, mut started) = (rig::Terms::default(), BTreeMap::new());
     for line in life.lines.iter().filter(|line| line.key() == Some(key)) {
         match line {
-            Line::Answer { leads, before, after, .. } => {
-                let token = leads.as_ref().map(|held| held.token.clone());
-                if let Some(over) = leading.take().filter(|last| Some(last) != token.as_ref()) {
-                    all.entry(over).or_default().gone.get_or_insert(*before);
-                }
-                if let (Some(held), Some(token)) = (leads, &token) {
-                    let evidence = all.entry(token.clone()).or_default();
-                    evidence.first.get_or_insert(*after);
-                    evidence.last = *before;
-                    evidence.deadline = evidence.deadline.max(held.deadline);
-                }
-                leading = token;
+            Line::Answer { reading, .. } => _ = terms.note(*reading),
+            Line::Report(Report { what: What::Won { token, started: at }, .. }) => {
+                started.insert(*token, *at);
             }
-            Line::Won { token, started, .. } => {
-                all.entry(token.clone()).or_default().started = Some(*started);
-            }
-            Line::Lost { token, reason, .. } => {
-                all.entry(token.clone()).or_default().reason = Some(reason.clone());
+            Line::Report(Report { what: What::Lost { token, reason }, .. }) => {
+                let reason = Reason::ALL.into_iter().find(|known| known.code() == reason);
+                reason.into_iter().for_each(|reason| _ = terms.ended(*token, reason));
             }
             _ => {}
         }
     }
-    let term = |(token, evidence): (String, Evidence)| {
-        let by_the_clock = evidence.reason.as_deref() == Some("EXPIRED")
-            && evidence.gone.is_some_and(|gone| gone >= evidence.deadline);
-        let until = if by_the_clock { evidence.last.max(evidence.deadline) } else { evidence.last };
-        let proven = evidence.first.map(|first| (first, until.max(first)));
-        let started = evidence.started.or(evidence.first)?;
-        Some(Term { who: life.who(), token, started, proven })
-    };
-    all.into_iter().filter_map(term).collect()
+    let proven = terms.into_all().into_iter().map(|evidence| {
+        let from = evidence.since.as_nanos();
+        let proven = Some((from, evidence.proven_until().as_nanos().max(from)));
+        let started = started.remove(&evidence.token).unwrap_or(from);
+        Term { who: life.who(), token: evidence.token, started, proven }
+    });
+    let mut all: Vec<Term> = proven.collect();
+    let unproven = |(token, started)| Term { who: life.who(), token, started, proven: None };
+    all.extend(started.into_iter().map(unproven));
+    all
 }

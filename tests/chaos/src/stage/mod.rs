@@ -1,27 +1,32 @@
 //! The targets of faults: servers, proxies, candidates, and an operator.
 
-mod actor;
+mod inject;
 mod operator;
 mod pulse;
 mod servers;
-mod strike;
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
-use incumbent::{Clock, Preset};
+use anyhow::{Context, Result};
+use incumbent::{Clock, Token};
+use incumbent_rig::candidate::{CampaignSetup, Order, Setup};
+use incumbent_rig::fleet::Fleet;
+use incumbent_testkit::proxy::Proxy;
+use incumbent_testkit::wait;
 use tokio::runtime::Runtime;
 
-use crate::candidate::{Candidacy, Order};
 use crate::log::{Election, Log, Note};
 use crate::scenario::Scenario;
-use actor::Actor;
+pub(crate) use inject::Injected;
 use operator::Operator;
 use pulse::Pulse;
 use servers::Servers;
-pub(crate) use strike::Blow;
+
+/// The longest time that a candidate may take to leave.
+const LEAVING: Duration = Duration::from_secs(30);
 
 /// The name of the director's own file.
 pub(crate) const DIRECTOR: &str = "director.jsonl";
@@ -33,7 +38,9 @@ pub(crate) struct Stage {
     notes: Arc<Log>,
     clock: Clock,
     // Dropped in this order: candidates before the servers, and both before the runtime.
-    actors: Vec<Actor>,
+    fleet: Fleet,
+    /// The proxies of each candidate, one to each server.
+    links: Vec<Vec<Proxy>>,
     pulse: Pulse,
     operator: Operator,
     servers: Servers,
@@ -45,7 +52,7 @@ pub(crate) struct Stage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Leading {
     pub(crate) actor: usize,
-    pub(crate) token: String,
+    pub(crate) token: Token,
 }
 
 impl Stage {
@@ -65,14 +72,17 @@ impl Stage {
             let _inside = runtime.enter();
             Pulse::start(&addresses, &names, &notes)
         };
-        let actors = actors(&scenario, &addresses);
+        let fleet = Fleet::new(scenario.names.clone());
+        let links = |_| addresses.iter().map(|server| Proxy::to(server)).collect();
+        let links = scenario.names.iter().map(links).collect();
         let clock = Clock::system();
         let mut stage = Self {
             scenario,
             folder: folder.to_owned(),
             notes,
             clock,
-            actors,
+            fleet,
+            links,
             pulse,
             operator,
             servers,
@@ -84,9 +94,7 @@ impl Stage {
     }
 
     fn begin(&mut self, seed: u64) -> Result<()> {
-        incumbent_testkit::wait::until("the store to take writes", Duration::from_secs(60), || {
-            self.pulse.is_there()
-        });
+        wait::until("the store to take writes", Duration::from_secs(60), || self.pulse.is_there());
         let elections = self.scenario.elections.iter().map(|contest| Election {
             key: contest.key.into(),
             bucket: contest.bucket.into(),
@@ -99,14 +107,43 @@ impl Stage {
             elections: elections.collect(),
             at: self.now(),
         });
-        (0..self.actors.len()).try_for_each(|actor| self.start(actor))
+        (0..self.links.len()).try_for_each(|actor| self.start(actor))
     }
 
     fn start(&mut self, actor: usize) -> Result<()> {
         let at = self.now();
-        let actor = &mut self.actors[actor];
-        actor.start(&self.folder)?;
-        self.notes.write(&Note::Started { name: actor.name.into(), life: actor.life, at });
+        let (name, life) = (self.name(actor), self.fleet.members[actor].run + 1);
+        let servers: Vec<String> = self.links[actor].iter().map(Proxy::address).collect();
+        let contests = self.scenario.elections.iter().filter(|contest| contest.among.contains(&actor));
+        let campaigns = contests.map(|contest| CampaignSetup {
+            store: format!("nats://{}/{}", servers.join(","), contest.bucket),
+            key: contest.key.into(),
+            lease: contest.lease,
+            preset: contest.preset,
+            splay: true,
+        });
+        let record = self.folder.join(format!("{name}-{life}.jsonl"));
+        let setup = Setup { name: name.into(), record, campaigns: campaigns.collect() };
+        let mut command = Command::new(std::env::current_exe()?);
+        let errors = self.folder.join("errors.txt");
+        let errors = std::fs::File::options().create(true).append(true).open(errors)?;
+        command.arg("candidate").arg(std::process::id().to_string()).stderr(Stdio::from(errors));
+        let _inside = self.runtime.enter();
+        let started = self.fleet.start_process(actor, command, setup);
+        started.with_context(|| format!("cannot start {name}"))?;
+        self.notes.write(&Note::Started { name: name.into(), life, at });
+        Ok(())
+    }
+
+    /// Waits until a candidate has left, as ordered.
+    fn await_end(&mut self, actor: usize) -> Result<()> {
+        let member = &mut self.fleet.members[actor];
+        if !member.is_present() {
+            return Ok(());
+        }
+        let what = format!("the end of {}, life {}", member.name, member.run);
+        let status = wait::until_some(&what, LEAVING, || member.exit_status());
+        anyhow::ensure!(status.success(), "{}, life {}, ended with {status}", member.name, member.run);
         Ok(())
     }
 
@@ -115,16 +152,19 @@ impl Stage {
         self.clock.now().as_nanos()
     }
 
+    /// Takes in what the candidates have reported.
+    pub(crate) fn catch_up(&mut self) {
+        self.fleet.catch_up();
+    }
+
     /// The leader of that election, where it is able to lead; of two that reported a win, the later one.
     pub(crate) fn leader(&self, election: usize) -> Option<Leading> {
-        let key = self.scenario.elections[election].key;
-        let well = self.actors.iter().enumerate().filter(|(_, actor)| actor.is_well(key));
-        let leading = well.filter_map(|(at, actor)| Some(Leading { actor: at, token: actor.token(key)? }));
-        leading.max_by(|one, other| one.token.cmp(&other.token))
+        let (actor, token) = self.fleet.leader(self.scenario.elections[election].key)?;
+        Some(Leading { actor, token })
     }
 
     pub(crate) fn name(&self, actor: usize) -> &'static str {
-        self.actors[actor].name
+        self.scenario.names[actor]
     }
 
     /// Whether the store takes writes.
@@ -133,41 +173,27 @@ impl Stage {
     }
 
     /// Candidates that have ended without an order.
-    pub(crate) fn deserters(&mut self) -> Option<String> {
-        self.actors.iter_mut().find_map(|actor| {
-            let status = actor.reap()?;
-            Some(format!("{}, life {}, ended by itself: {status}", actor.name, actor.life))
+    pub(crate) fn ended_early(&mut self) -> Option<String> {
+        self.fleet.members.iter_mut().find_map(|member| {
+            let status = member.exit_status()?;
+            Some(format!("{}, life {}, ended by itself: {status}", member.name, member.run))
         })
     }
 
     /// Logs that no fault is made from now on.
-    pub(crate) fn calm(&self) {
-        self.notes.write(&Note::Calm { at: self.now() });
+    pub(crate) fn faults_over(&self) {
+        self.notes.write(&Note::FaultsOver { at: self.now() });
     }
 
     /// Orders all candidates to leave, and waits until they have.
     pub(crate) fn end(&mut self) -> Result<()> {
         self.notes.write(&Note::End { at: self.now() });
-        self.actors.iter_mut().for_each(|actor| actor.order(&Order::Close));
-        self.actors.iter_mut().try_for_each(Actor::leave)
+        self.fleet.members.iter().for_each(|member| member.order(Order::Close));
+        (0..self.links.len()).try_for_each(|actor| self.await_end(actor))
     }
 
     /// The end of the servers' logs.
     pub(crate) fn server_logs(&self) -> String {
         self.servers.logs()
     }
-}
-
-fn actors(scenario: &Scenario, addresses: &[String]) -> Vec<Actor> {
-    let candidacies = |at: usize| {
-        let contests = scenario.elections.iter().filter(move |contest| contest.among.contains(&at));
-        contests.map(|contest| Candidacy {
-            key: contest.key.into(),
-            bucket: contest.bucket.into(),
-            lease: contest.lease,
-            is_fast: contest.preset == Preset::Fast,
-        })
-    };
-    let cast = scenario.cast.iter().enumerate();
-    cast.map(|(at, name)| Actor::new(name, candidacies(at).collect(), addresses)).collect()
 }

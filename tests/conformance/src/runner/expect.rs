@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use incumbent::{Instant, Token};
 
-use super::actor::{Actor, OfTerm};
-use super::failure::Missed;
+use super::participant::{Participant, TermEvent, fits, shown};
 use super::play::Play;
-use super::watcher::{fits, shown};
+use super::suite::Missed;
 use crate::scenario::{Moment, Step};
 
 /// The interval between two checks of a condition.
@@ -58,10 +57,10 @@ impl Play {
                 self.wait(format!("{candidate} to see {who:?} as the leader"), probe, seen).await
             }
             Step::ExpectWarning { candidate, warning } => {
-                let book = &self.actor(candidate)?.book;
+                let log = &self.participant(candidate)?.log;
                 let probe =
-                    || book.pages().warnings.iter().any(|reported| reported == warning).then_some(Ok(()));
-                let seen = || format!("it got {:?}", book.pages().warnings);
+                    || log.entries().warnings.iter().any(|reported| reported == warning).then_some(Ok(()));
+                let seen = || format!("it got {:?}", log.entries().warnings);
                 self.wait(format!("{candidate} to get the warning {warning}"), probe, seen).await
             }
             Step::ExpectLeader { election, leader, metadata } => {
@@ -102,37 +101,37 @@ impl Play {
         not_before: Option<&Moment>,
         before: Option<&Moment>,
     ) -> Result<usize, Missed> {
-        let names: Vec<_> = who.iter().map(|at| self.actors[*at].id.as_str()).collect();
+        let names: Vec<_> = who.iter().map(|at| self.participants[*at].id.as_str()).collect();
         let what = format!("{} to get Won", names.join(" or "));
         let probe = || {
             who.iter().find_map(|at| {
-                let actor = &self.actors[*at];
-                let mut pages = actor.book.pages();
-                let next = pages.unread().first()?.clone();
-                pages.read += 1;
+                let participant = &self.participants[*at];
+                let mut entries = participant.log.entries();
+                let next = entries.unread().first()?.clone();
+                entries.read += 1;
                 Some(match next {
-                    OfTerm::Won { at: reported, .. } => {
+                    TermEvent::Won { at: reported, .. } => {
                         self.time.check(&what, reported, not_before, before).map(|()| *at)
                     }
-                    other => Err(Missed::new(&what, format!("{} got {other}", actor.id))),
+                    other => Err(Missed::new(&what, format!("{} got {other}", participant.id))),
                 })
             })
         };
-        let seen = || self.stand(who.iter().map(|at| &self.actors[*at]));
+        let seen = || self.stand(who.iter().map(|at| &self.participants[*at]));
         self.wait(&what, probe, seen).await
     }
 
     async fn draining(&self, id: &str, reason: &str) -> Result<(), Missed> {
-        let actor = self.actor(id)?;
+        let participant = self.participant(id)?;
         let what = format!("{id} to get Draining for {reason}");
         let probe = || {
-            let mut pages = actor.book.pages();
-            let next = pages.unread().first()?.clone();
-            pages.read += 1;
-            let fits = matches!(next, OfTerm::Draining { reason: reported } if reported == reason);
+            let mut entries = participant.log.entries();
+            let next = entries.unread().first()?.clone();
+            entries.read += 1;
+            let fits = matches!(next, TermEvent::Draining { reason: reported } if reported == reason);
             Some(if fits { Ok(()) } else { Err(Missed::new(&what, format!("{id} got {next}"))) })
         };
-        self.wait(&what, probe, || self.stand([actor])).await
+        self.wait(&what, probe, || self.stand([participant])).await
     }
 
     async fn lost(
@@ -143,7 +142,7 @@ impl Play {
         not_before: Option<&Moment>,
         before: Option<&Moment>,
     ) -> Result<(), Missed> {
-        let actor = self.actor(id)?;
+        let participant = self.participant(id)?;
         let how = match drained {
             None => "",
             Some(true) => ", after a drain",
@@ -151,13 +150,13 @@ impl Play {
         };
         let what = format!("{id} to get Lost for {}{how}", reasons.join(" or "));
         let probe = || {
-            let mut pages = actor.book.pages();
+            let mut entries = participant.log.entries();
             // Its drain is skipped.
-            let skipped = usize::from(matches!(pages.unread().first(), Some(OfTerm::Draining { .. })));
-            let next = pages.unread().get(skipped)?.clone();
-            pages.read += skipped + 1;
+            let skipped = usize::from(matches!(entries.unread().first(), Some(TermEvent::Draining { .. })));
+            let next = entries.unread().get(skipped)?.clone();
+            entries.read += skipped + 1;
             let at = match next {
-                OfTerm::Lost { reason: reported, drained: after, at }
+                TermEvent::Lost { reason: reported, drained: after, at }
                     if reasons.contains(&reported) && drained.is_none_or(|drained| drained == after) =>
                 {
                     at
@@ -166,13 +165,13 @@ impl Play {
             };
             Some(self.time.check(&what, at, not_before, before))
         };
-        self.wait(&what, probe, || self.stand([actor])).await
+        self.wait(&what, probe, || self.stand([participant])).await
     }
 
     /// Waits for the oldest call of a candidate that was not yet seen to return.
     pub(super) async fn returned(&mut self, at: usize, error: Option<&str>) -> Result<(), Missed> {
-        let id = self.actors[at].id.clone();
-        let Some((verb, call)) = self.actors[at].leaving.pop_front() else {
+        let id = self.participants[at].id.clone();
+        let Some((verb, call)) = self.participants[at].leaving.pop_front() else {
             return Err(Missed::new(format!("a call of {id}"), "all have returned"));
         };
         let expected = match error {
@@ -191,16 +190,16 @@ impl Play {
     }
 
     async fn still_leads(&self, id: &str, leases: f64) -> Result<(), Missed> {
-        let (actor, candidate) = (self.actor(id)?, self.candidate(id)?);
+        let (participant, candidate) = (self.participant(id)?, self.candidate(id)?);
         let what = format!("{id} to lead on in the same term for {leases} leases");
         let token = || candidate.lease().map(|lease| lease.token);
         let first: Option<Token> = token();
         self.throughout(leases, || {
             if first.is_none() || token() != first || !candidate.is_leader() {
-                return Some(Missed::new(&what, self.stand([actor])));
+                return Some(Missed::new(&what, self.stand([participant])));
             }
-            let pages = actor.book.pages();
-            let reported = pages.unread().first()?;
+            let entries = participant.log.entries();
+            let reported = entries.unread().first()?;
             Some(Missed::new(&what, format!("{id} got {reported}")))
         })
         .await
@@ -209,7 +208,7 @@ impl Play {
     async fn no_candidate_leads(&self, election: &str, leases: f64) -> Result<(), Missed> {
         let what = format!("no candidate to lead {election:?} for {leases} leases");
         self.throughout(leases, || {
-            let leaders = self.witness.leaders(election);
+            let leaders = self.leader_check.leaders(election);
             (!leaders.is_empty()).then(|| Missed::new(&what, format!("{} leads", leaders.join(", "))))
         })
         .await
@@ -280,16 +279,16 @@ impl Play {
     }
 
     /// The states of some candidates, for a report.
-    fn stand<'a>(&self, actors: impl IntoIterator<Item = &'a Actor>) -> String {
-        let one = |actor: &'a Actor| {
-            let of = actor.candidate.as_ref();
+    fn stand<'a>(&self, participants: impl IntoIterator<Item = &'a Participant>) -> String {
+        let one = |participant: &'a Participant| {
+            let of = participant.candidate.as_ref();
             let state = of.map_or("not campaigning", |candidate| candidate.state().code());
             let leads = if of.is_some_and(|c| c.is_leader()) { "leads" } else { "does not lead" };
-            let pages = actor.book.pages();
+            let entries = participant.log.entries();
             let next =
-                pages.unread().first().map_or_else(String::new, |reported| format!(", got {reported}"));
-            format!("{} is {state}, {leads}{next}", actor.id)
+                entries.unread().first().map_or_else(String::new, |reported| format!(", got {reported}"));
+            format!("{} is {state}, {leads}{next}", participant.id)
         };
-        actors.into_iter().map(one).collect::<Vec<_>>().join("; ")
+        participants.into_iter().map(one).collect::<Vec<_>>().join("; ")
     }
 }

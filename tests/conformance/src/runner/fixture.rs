@@ -8,7 +8,7 @@ use incumbent::store::{Memory, StoreAdmin, StoreSettings};
 use incumbent::testing::{Faults, Faulty};
 use incumbent::{Clock, Store};
 
-use super::implementation::{Implementation, Opened};
+use super::implementation::{Implementation, OpenStore};
 use super::play::Setup;
 use super::stage::Stage;
 use crate::scenario::{Need, Scenario};
@@ -38,7 +38,7 @@ pub(super) struct Fixture {
 }
 
 struct Connection {
-    store: Arc<dyn Opened>,
+    store: Arc<dyn OpenStore>,
     faults: Option<Faults>,
 }
 
@@ -72,7 +72,7 @@ impl Fixture {
     }
 
     /// The store behind a connection, opened the first time.
-    pub(super) async fn open(&mut self, connection: &str) -> Result<Arc<dyn Opened>, String> {
+    pub(super) async fn open(&mut self, connection: &str) -> Result<Arc<dyn OpenStore>, String> {
         if let Some(open) = self.connections.get(connection) {
             return Ok(Arc::clone(&open.store));
         }
@@ -81,7 +81,7 @@ impl Fixture {
         let (store, faults) = if self.cuts {
             let settings: StoreSettings = url.parse().map_err(text)?;
             let (faulty, faults) = Faulty::new(settings.open(&clock).await.map_err(text)?);
-            (self.implementation.take(Box::new(faulty), clock)?, Some(faults))
+            (self.implementation.wrap(Box::new(faulty), clock)?, Some(faults))
         } else {
             (self.implementation.open(url, self.lease).await?, None)
         };

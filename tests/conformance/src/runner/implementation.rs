@@ -19,13 +19,13 @@ pub type Call = Pending<'static, Result<(), Refused>>;
 /// Candidates of one kind, in this process.
 pub trait Implementation: Send + Sync {
     /// Opens the store of this URL; its records live for `lease`.
-    fn open<'a>(&'a self, url: &'a str, lease: Duration) -> Pending<'a, Result<Arc<dyn Opened>, String>>;
+    fn open<'a>(&'a self, url: &'a str, lease: Duration) -> Pending<'a, Result<Arc<dyn OpenStore>, String>>;
 
     /// Wraps an open store, on this clock.
     ///
     /// # Errors
     /// The reason why it cannot.
-    fn take(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Result<Arc<dyn Opened>, String>;
+    fn wrap(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Result<Arc<dyn OpenStore>, String>;
 
     /// The reason why these candidates cannot carry out a step, whatever the store; `None` where they can.
     fn cannot(&self, step: &Step) -> Option<&'static str> {
@@ -35,22 +35,22 @@ pub trait Implementation: Send + Sync {
 }
 
 /// An open store, on which candidates campaign.
-pub trait Opened: Send + Sync {
+pub trait OpenStore: Send + Sync {
     /// Begins a campaign. A candidate that `works` has work in each of its terms, until the call of
-    /// [`drained`](Player::drained).
+    /// [`drained`](CandidateHandle::drained).
     fn campaign<'a>(
         &'a self,
         election: &'a str,
         settings: Settings,
         works: bool,
-    ) -> Pending<'a, Result<Arc<dyn Player>, Refused>>;
+    ) -> Pending<'a, Result<Arc<dyn CandidateHandle>, Refused>>;
 
     /// Closes the store, and all candidates on it.
     fn close(&self) -> Call;
 }
 
 /// A candidate. Dropping it ends it without a release.
-pub trait Player: Send + Sync {
+pub trait CandidateHandle: Send + Sync {
     /// The next event; `None` when its campaign is over.
     fn next(&self) -> Pending<'_, Option<Reported>>;
 
@@ -109,8 +109,8 @@ impl fmt::Display for Refused {
 }
 
 /// The end of the candidate's lease; long ago where it has none.
-pub(super) fn deadline(player: &dyn Player) -> Instant {
-    player.lease().map_or(Instant::ZERO, |lease| lease.deadline)
+pub(super) fn deadline(handle: &dyn CandidateHandle) -> Instant {
+    handle.lease().map_or(Instant::ZERO, |lease| lease.deadline)
 }
 
 impl Scenario {

@@ -7,40 +7,41 @@ use incumbent::incumbent_core::campaign::{self, Backoff, Leader, Lease, Settings
 use incumbent::store::Adapter;
 use incumbent::{CampaignOptions, Candidate, Clock, Event, Events, LeaveRequest, Store, Term};
 
-use super::implementation::{Call, Implementation, Opened, Pending, Player, Refused, Reported};
+use super::implementation::{Call, CandidateHandle, Implementation, OpenStore, Pending, Refused, Reported};
 
 /// The candidates of the crate `incumbent`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Library;
 
 impl Implementation for Library {
-    fn open<'a>(&'a self, url: &'a str, lease: Duration) -> Pending<'a, Result<Arc<dyn Opened>, String>> {
+    fn open<'a>(&'a self, url: &'a str, lease: Duration) -> Pending<'a, Result<Arc<dyn OpenStore>, String>> {
         Box::pin(async move {
             let store = Store::builder().expected_lease(lease).open(url).await;
-            store.map(opened).map_err(|error| error.to_string())
+            store.map(open_store).map_err(|error| error.to_string())
         })
     }
 
-    fn take(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Result<Arc<dyn Opened>, String> {
-        Store::from_adapter(adapter, clock).map(opened).map_err(|error| error.to_string())
+    fn wrap(&self, adapter: Box<dyn Adapter>, clock: Clock) -> Result<Arc<dyn OpenStore>, String> {
+        Store::from_adapter(adapter, clock).map(open_store).map_err(|error| error.to_string())
     }
 }
 
-fn opened(store: Store) -> Arc<dyn Opened> {
+fn open_store(store: Store) -> Arc<dyn OpenStore> {
     Arc::new(store)
 }
 
-impl Opened for Store {
+impl OpenStore for Store {
     fn campaign<'a>(
         &'a self,
         election: &'a str,
         settings: Settings,
         works: bool,
-    ) -> Pending<'a, Result<Arc<dyn Player>, Refused>> {
+    ) -> Pending<'a, Result<Arc<dyn CandidateHandle>, Refused>> {
         Box::pin(async move {
             let candidate = self.campaign(election, options(settings)).await.map_err(refused)?;
             let events = tokio::sync::Mutex::new(candidate.events());
-            Ok(Arc::new(Own { candidate, events, works, held: Mutex::default() }) as Arc<dyn Player>)
+            Ok(Arc::new(Handle { candidate, events, works, held: Mutex::default() })
+                as Arc<dyn CandidateHandle>)
         })
     }
 
@@ -50,7 +51,7 @@ impl Opened for Store {
 }
 
 /// One candidate.
-struct Own {
+struct Handle {
     candidate: Candidate,
     events: tokio::sync::Mutex<Events>,
     works: bool,
@@ -58,7 +59,7 @@ struct Own {
     held: Mutex<Option<Term>>,
 }
 
-impl Own {
+impl Handle {
     fn held(&self) -> MutexGuard<'_, Option<Term>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,7 +89,7 @@ impl Own {
     }
 }
 
-impl Player for Own {
+impl CandidateHandle for Handle {
     fn next(&self) -> Pending<'_, Option<Reported>> {
         Box::pin(async move { self.events.lock().await.next().await.map(|event| self.reported(event)) })
     }

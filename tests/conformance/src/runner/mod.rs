@@ -4,23 +4,20 @@
 //! in the store and the network. Where the stage has no access (the runner's own memory, a file without a
 //! network) the runner uses the faulty store of `incumbent::testing`.
 
-mod actor;
 mod expect;
-mod failure;
 mod fixture;
 mod implementation;
+mod leader_check;
 mod library;
+mod participant;
 mod play;
 mod rules;
 mod stage;
 mod suite;
 mod time;
-mod watcher;
-mod witness;
 
-pub use failure::Failure;
 pub use fixture::offers;
-pub use implementation::{Call, Implementation, Opened, Pending, Player, Refused, Reported};
+pub use implementation::{Call, CandidateHandle, Implementation, OpenStore, Pending, Refused, Reported};
 pub use library::Library;
 pub use play::{Setup, play};
-pub use suite::run;
+pub use suite::{Failure, run};

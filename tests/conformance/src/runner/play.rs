@@ -8,14 +8,13 @@ use std::time::Duration;
 use incumbent::incumbent_core::campaign::Settings;
 use incumbent::{Preset, State, WinDelay};
 
-use super::actor::Actor;
-use super::failure::{Failure, Missed};
 use super::fixture::Fixture;
-use super::implementation::{Implementation, Player, deadline};
+use super::implementation::{CandidateHandle, Implementation, deadline};
+use super::leader_check::LeaderCheck;
+use super::participant::{Participant, Watcher};
 use super::rules;
+use super::suite::{Failure, Missed};
 use super::time::Time;
-use super::watcher::Watcher;
-use super::witness::Witness;
 use crate::scenario::{self, Scenario, Step};
 use crate::stage::StoreKind;
 
@@ -46,18 +45,12 @@ pub async fn play(scenario: &Scenario, kind: StoreKind, setup: &Setup) -> Result
         seen: missed.seen,
         history,
     };
-    let fixture = match Fixture::new(setup, kind, scenario).await {
-        Ok(fixture) => fixture,
-        Err(error) => {
-            return Err(fail(
-                None,
-                "before the first step".into(),
-                Missed::new("a store", error),
-                Vec::new(),
-            ));
-        }
+    let lacks = |what: &str, error: String| {
+        fail(None, "before the first step".into(), Missed::new(what, error), Vec::new())
     };
-    let mut play = Play::new(scenario, kind, fixture, setup.timeout);
+    let fixture = Fixture::new(setup, kind, scenario).await.map_err(|error| lacks("a store", error))?;
+    let check = LeaderCheck::start().map_err(|error| lacks("a thread", error.to_string()))?;
+    let mut play = Play::new(scenario, kind, fixture, check, setup.timeout);
     let mut result = Ok(());
     for (at, step) in scenario.steps.iter().enumerate() {
         if let Err(missed) = play.step(step).await {
@@ -68,7 +61,7 @@ pub async fn play(scenario: &Scenario, kind: StoreKind, setup: &Setup) -> Result
         }
     }
     if result.is_ok()
-        && let Err(missed) = play.curtain().await
+        && let Err(missed) = play.finish().await
     {
         result = Err(fail(None, "after the last step".into(), missed, play.history()));
     }
@@ -83,8 +76,8 @@ pub async fn play(scenario: &Scenario, kind: StoreKind, setup: &Setup) -> Result
 pub(super) struct Play {
     pub(super) time: Time,
     pub(super) fixture: Fixture,
-    pub(super) actors: Vec<Actor>,
-    pub(super) witness: Witness,
+    pub(super) participants: Vec<Participant>,
+    pub(super) leader_check: LeaderCheck,
     pub(super) watchers: BTreeMap<String, Watcher>,
     pub(super) timeout: Duration,
     /// Candidates that won under another name.
@@ -92,12 +85,19 @@ pub(super) struct Play {
 }
 
 impl Play {
-    fn new(scenario: &Scenario, kind: StoreKind, fixture: Fixture, timeout: Duration) -> Self {
+    fn new(
+        scenario: &Scenario,
+        kind: StoreKind,
+        fixture: Fixture,
+        leader_check: LeaderCheck,
+        timeout: Duration,
+    ) -> Self {
         let time = Time::new(scenario.lease(kind));
-        let actors: Vec<_> =
-            scenario.candidates.iter().map(|(id, of)| Actor::new(id, of, time.begun)).collect();
-        let aliases = actors.iter().enumerate().map(|(at, actor)| (actor.id.clone(), at)).collect();
-        Self { time, fixture, actors, witness: Witness::new(), watchers: BTreeMap::new(), timeout, aliases }
+        let participants: Vec<_> =
+            scenario.candidates.iter().map(|(id, of)| Participant::new(id, of, time.begun)).collect();
+        let aliases =
+            participants.iter().enumerate().map(|(at, participant)| (participant.id.clone(), at)).collect();
+        Self { time, fixture, participants, leader_check, watchers: BTreeMap::new(), timeout, aliases }
     }
 
     async fn step(&mut self, step: &Step) -> Result<(), Missed> {
@@ -107,34 +107,34 @@ impl Play {
             }
             Step::Resign { candidate } => {
                 let leaving = self.candidate(candidate)?.resign();
-                self.actor_mut(candidate)?.leave("resign", leaving);
+                self.participant_mut(candidate)?.leave("resign", leaving);
             }
             Step::HandOver { candidate, to } => {
                 let leaving = self.candidate(candidate)?.hand_over(to);
-                self.actor_mut(candidate)?.leave("hand_over", leaving);
+                self.participant_mut(candidate)?.leave("hand_over", leaving);
             }
             Step::Close { candidate } => {
                 let leaving = self.candidate(candidate)?.close();
-                self.actor_mut(candidate)?.leave("close", leaving);
+                self.participant_mut(candidate)?.leave("close", leaving);
             }
             Step::CloseStore { candidate } => {
                 let connection = self.connection(candidate)?;
                 let leaving = self.fixture.open(&connection).await.map_err(on_stage)?.close();
-                self.actor_mut(candidate)?.leave("close_store", leaving);
+                self.participant_mut(candidate)?.leave("close_store", leaving);
             }
             Step::SetHealthy { candidate, healthy } => self.candidate(candidate)?.set_healthy(*healthy),
             Step::FinishWork { candidate } => {
-                if !std::mem::take(&mut self.actor(candidate)?.book.pages().at_work) {
+                if !std::mem::take(&mut self.participant(candidate)?.log.entries().at_work) {
                     return Err(Missed::new(format!("{candidate} to be at work"), "it is not"));
                 }
                 self.candidate(candidate)?.drained();
             }
             Step::FailWork { candidate } => {
-                let player = self.candidate(candidate)?;
-                if player.lease().is_none() {
+                let handle = self.candidate(candidate)?;
+                if handle.lease().is_none() {
                     return Err(Missed::new(format!("{candidate} to lead"), "it does not"));
                 }
-                player.fail();
+                handle.fail();
             }
             Step::Observe { observer, election } => {
                 let observing = self.fixture.own_store().observe(election).await;
@@ -162,23 +162,23 @@ impl Play {
     }
 
     async fn campaign(&mut self, id: &str, error: Option<&str>, names: Option<&str>) -> Result<(), Missed> {
-        if self.actor(id)?.candidate.as_ref().is_some_and(|before| before.state() != State::Closed) {
+        if self.participant(id)?.candidate.as_ref().is_some_and(|before| before.state() != State::Closed) {
             return Err(Missed::new(format!("{id} to be closed before it campaigns again"), "it is not"));
         }
         let connection = self.connection(id)?;
         let store = self.fixture.open(&connection).await.map_err(on_stage)?;
-        let actor = self.actor(id)?;
-        let settings = settings(actor, self.time.lease);
-        let campaigning = store.campaign(actor.of.election(), settings, actor.of.works);
+        let participant = self.participant(id)?;
+        let settings = settings(participant, self.time.lease);
+        let campaigning = store.campaign(participant.of.election(), settings, participant.of.works);
         let campaigning = tokio::time::timeout(self.timeout, campaigning).await;
         let answer =
             campaigning.map_err(|_| Missed::new("an answer", format!("none in {:?}", self.timeout)))?;
         match (answer, error) {
             (Ok(candidate), None) => {
                 let clock = self.time.clock.clone();
-                let (election, id) = (actor.of.election().to_owned(), actor.id.clone());
-                self.witness.ask(&election, &id, &candidate);
-                self.actor_mut(&id)?.begin(candidate, clock);
+                let (election, id) = (participant.of.election().to_owned(), participant.id.clone());
+                self.leader_check.ask(&election, &id, &candidate);
+                self.participant_mut(&id)?.begin(candidate, clock);
                 Ok(())
             }
             (Ok(_), Some(code)) => Err(Missed::new(format!("the error {code}"), format!("{id} campaigns"))),
@@ -201,39 +201,39 @@ impl Play {
         let connection = self.connection(id)?;
         self.fixture.kill(&connection).await.map_err(on_stage)?;
         let deadline = deadline(&**self.candidate(id)?);
-        let actor = self.actor_mut(id)?;
-        let (election, id) = (actor.of.election().to_owned(), actor.id.clone());
-        actor.die();
-        self.witness.died(&election, &id, deadline);
+        let participant = self.participant_mut(id)?;
+        let (election, id) = (participant.of.election().to_owned(), participant.id.clone());
+        participant.die();
+        self.leader_check.died(&election, &id, deadline);
         self.fixture.forget(&connection);
         Ok(())
     }
 
     /// The conditions after the last step: every call returns, and no event is left that no step asked for.
-    async fn curtain(&mut self) -> Result<(), Missed> {
-        for at in 0..self.actors.len() {
-            while !self.actors[at].leaving.is_empty() {
+    async fn finish(&mut self) -> Result<(), Missed> {
+        for at in 0..self.participants.len() {
+            while !self.participants[at].leaving.is_empty() {
                 self.returned(at, None).await?;
             }
         }
         self.rules()?;
-        rules::unasked(&self.actors).map_or(Ok(()), Err)
+        rules::unasked(&self.participants).map_or(Ok(()), Err)
     }
 
     pub(super) fn rules(&self) -> Result<(), Missed> {
-        rules::broken(&self.actors, &self.witness).map_or(Ok(()), Err)
+        rules::broken(&self.participants, &self.leader_check).map_or(Ok(()), Err)
     }
 
     async fn end(self) -> Result<(), String> {
-        let Self { fixture, witness, watchers, actors, timeout, .. } = self;
-        drop((witness, watchers, actors));
+        let Self { fixture, leader_check, watchers, participants, timeout, .. } = self;
+        drop((leader_check, watchers, participants));
         fixture.end(timeout).await
     }
 
     fn history(&self) -> Vec<String> {
         let mut history = Vec::new();
-        for actor in &self.actors {
-            history.extend(actor.book.pages().history.iter().cloned());
+        for participant in &self.participants {
+            history.extend(participant.log.entries().history.iter().cloned());
         }
         history.sort_by_key(|(at, _)| *at);
         history.iter().map(|(at, reported)| format!("{}  {reported}", self.time.shown(*at))).collect()
@@ -243,23 +243,23 @@ impl Play {
         self.aliases.get(id).copied().ok_or_else(|| Missed::new(format!("a candidate {id}"), "there is none"))
     }
 
-    pub(super) fn actor(&self, id: &str) -> Result<&Actor, Missed> {
-        Ok(&self.actors[self.place(id)?])
+    pub(super) fn participant(&self, id: &str) -> Result<&Participant, Missed> {
+        Ok(&self.participants[self.place(id)?])
     }
 
-    fn actor_mut(&mut self, id: &str) -> Result<&mut Actor, Missed> {
+    fn participant_mut(&mut self, id: &str) -> Result<&mut Participant, Missed> {
         let at = self.place(id)?;
-        Ok(&mut self.actors[at])
+        Ok(&mut self.participants[at])
     }
 
-    pub(super) fn candidate(&self, id: &str) -> Result<&Arc<dyn Player>, Missed> {
-        let candidate = self.actor(id)?.candidate.as_ref();
+    pub(super) fn candidate(&self, id: &str) -> Result<&Arc<dyn CandidateHandle>, Missed> {
+        let candidate = self.participant(id)?.candidate.as_ref();
         candidate.ok_or_else(|| Missed::new(format!("{id} to campaign"), "it does not"))
     }
 
     fn connection(&self, id: &str) -> Result<String, Missed> {
-        let actor = self.actor(id)?;
-        Ok(actor.of.connection(&actor.id))
+        let participant = self.participant(id)?;
+        Ok(participant.of.connection(&participant.id))
     }
 }
 
@@ -268,10 +268,10 @@ fn on_stage(error: String) -> Missed {
 }
 
 /// The settings of every candidate, and those that the scenario sets for this one.
-fn settings(actor: &Actor, lease: Duration) -> Settings {
-    let of = &actor.of.options;
+fn settings(participant: &Participant, lease: Duration) -> Settings {
+    let of = &participant.of.options;
     let ms = Duration::from_millis;
-    let defaults = Settings::new(actor.name());
+    let defaults = Settings::new(participant.name());
     Settings {
         preset: match of.preset {
             None | Some(scenario::Preset::Fast) => Preset::Fast,

@@ -2,32 +2,32 @@
 
 use incumbent::{Instant, Token};
 
-use super::actor::{Actor, OfTerm};
-use super::failure::Missed;
-use super::witness::Witness;
+use super::leader_check::LeaderCheck;
+use super::participant::{Participant, TermEvent};
+use super::suite::Missed;
 
 /// The first rule that is broken.
-pub(super) fn broken(actors: &[Actor], witness: &Witness) -> Option<Missed> {
-    if let Some(two) = witness.verdict() {
+pub(super) fn broken(participants: &[Participant], leader_check: &LeaderCheck) -> Option<Missed> {
+    if let Some(two) = leader_check.two_leaders() {
         return Some(Missed::new("at most one leader at any time", two));
     }
-    let reported = actors.iter().find_map(|actor| actor.book.pages().broken.clone());
+    let reported = participants.iter().find_map(|participant| participant.log.entries().broken.clone());
     if let Some(reported) = reported {
         return Some(Missed::new(
             "Won, then Draining where there is one, then Lost, each once a term",
             reported,
         ));
     }
-    disorder(&wins(actors))
+    disorder(&wins(participants))
         .map(|seen| Missed::new("a larger token for every later term of an election", seen))
 }
 
 /// The events that no step has consumed. A drain needs no step where its loss has one.
-pub(super) fn unasked(actors: &[Actor]) -> Option<Missed> {
-    actors.iter().find_map(|actor| {
-        let pages = actor.book.pages();
-        let event = pages.unread().first()?;
-        Some(Missed::new("nothing that no step asks for", format!("{} got {event}", actor.id)))
+pub(super) fn unasked(participants: &[Participant]) -> Option<Missed> {
+    participants.iter().find_map(|participant| {
+        let entries = participant.log.entries();
+        let event = entries.unread().first()?;
+        Some(Missed::new("nothing that no step asks for", format!("{} got {event}", participant.id)))
     })
 }
 
@@ -38,19 +38,19 @@ struct Win {
     at: Instant,
 }
 
-fn wins(actors: &[Actor]) -> Vec<Win> {
-    let of = |actor: &Actor| {
-        let pages = actor.book.pages();
-        let win = |reported: &OfTerm| match reported {
-            OfTerm::Won { token, at } => {
-                let (election, id) = (actor.of.election().into(), actor.id.clone());
+fn wins(participants: &[Participant]) -> Vec<Win> {
+    let of = |participant: &Participant| {
+        let entries = participant.log.entries();
+        let win = |reported: &TermEvent| match reported {
+            TermEvent::Won { token, at } => {
+                let (election, id) = (participant.of.election().into(), participant.id.clone());
                 Some(Win { election, id, token: *token, at: *at })
             }
             _ => None,
         };
-        pages.terms.iter().filter_map(win).collect::<Vec<_>>()
+        entries.terms.iter().filter_map(win).collect::<Vec<_>>()
     };
-    actors.iter().flat_map(of).collect()
+    participants.iter().flat_map(of).collect()
 }
 
 /// Two terms of one election; the later has no larger token.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use incumbent::{Clock, Instant};
 
-use super::failure::Missed;
+use super::suite::Missed;
 use crate::scenario::Moment;
 
 /// The clock of a scenario.

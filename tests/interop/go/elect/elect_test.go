@@ -19,7 +19,7 @@ import (
 const ttl = 2 * time.Second
 
 // Long enough for a crash to be noticed (a TTL), the next attempt (0.75) and the win delay (0.75).
-const failOver = 4*ttl + natstest.Patience
+const failOver = 4*ttl + natstest.Timeout
 
 type told struct {
 	at       time.Time

@@ -101,7 +101,7 @@ fn acquire(campaign: &mut Campaign) -> Write {
     campaign.handle(Instant::ZERO, Input::Campaign).expect("no misuse");
     let Output::Read(read) = campaign.poll() else { panic!("it looks first") };
     campaign.handle(Instant::ZERO, Input::Read { read, result: Ok(Entry::Vacant) }).expect("no misuse");
-    write(campaign).expect("it takes a vacant seat")
+    write(campaign).expect("it acquires a vacant key")
 }
 
 /// Lets it win and leave; `None` where it cannot leave that way.
@@ -111,7 +111,7 @@ fn release(campaign: &mut Campaign, leave: Input, incarnation: Incarnation) -> O
     assert!(campaign.is_leader(Instant::ZERO), "a store that was never used is won at once");
     campaign.handle(Instant::ZERO, leave).ok()?;
     campaign.handle(Instant::ZERO, Input::Drained).expect("no misuse");
-    Some(write(campaign).expect("it gives the seat back"))
+    Some(write(campaign).expect("it releases the key"))
 }
 
 fn write(campaign: &mut Campaign) -> Option<Write> {

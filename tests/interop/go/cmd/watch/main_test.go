@@ -52,7 +52,7 @@ func next(t *testing.T, watcher jetstream.KeyWatcher) line {
 		got := described(entry)
 		got.T = 0
 		return got
-	case <-time.After(natstest.Patience):
+	case <-time.After(natstest.Timeout):
 		t.Fatal("the watcher is silent")
 		return line{}
 	}

@@ -30,7 +30,7 @@ type outcome struct {
 	Error    string `json:"error,omitempty"`
 }
 
-const patience = 20 * time.Second
+const timeout = 20 * time.Second
 
 func main() {
 	url := flag.String("url", nats.DefaultURL, "servers, separated by commas")
@@ -40,7 +40,7 @@ func main() {
 	revision := flag.Uint64("revision", 0, "Update this revision; Create where it is 0")
 	flag.Parse()
 
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	if err := run(ctx, *url, *bucket, *key, *value, *revision); err != nil {
 		fmt.Fprintln(os.Stderr, "write:", err)

@@ -19,8 +19,8 @@ import (
 // Servers is the environment variable that names the programs, separated as in PATH.
 const Servers = "INCUMBENT_NATS_SERVERS"
 
-// Patience is how long a condition that should come true at once may take on a busy machine.
-const Patience = 20 * time.Second
+// Timeout is how long a condition that should come true at once may take on a busy machine.
+const Timeout = 20 * time.Second
 
 // Server is a running nats-server with JetStream in a temporary folder.
 type Server struct {
@@ -110,7 +110,7 @@ func start(t *testing.T, program string) *Server {
 		}
 	})
 	server := &Server{Version: version(t, program)}
-	Until(t, "the server's port", Patience, func() bool {
+	Until(t, "the server's port", Timeout, func() bool {
 		server.URL = url(folder)
 		return server.URL != ""
 	})
@@ -122,7 +122,7 @@ func start(t *testing.T, program string) *Server {
 	if server.JetStream, err = jetstream.New(connection); err != nil {
 		t.Fatal(err)
 	}
-	Until(t, "JetStream", Patience, func() bool {
+	Until(t, "JetStream", Timeout, func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := server.JetStream.AccountInfo(ctx)

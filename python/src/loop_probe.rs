@@ -7,24 +7,24 @@ use crate::wait::call;
 
 /// Checks whether an event loop runs. Only the loop keeps it alive: a loop that is closed is not watched any more.
 #[pyclass(frozen, weakref, module = "incumbent._incumbent")]
-pub struct Pulse {
-    pub(crate) pulse: incumbent_ffi::Pulse,
+pub struct LoopProbe {
+    pub(crate) probe: incumbent_ffi::LoopProbe,
 }
 
 #[pymethods]
-impl Pulse {
-    /// Creates the pulse of the loop that takes the messages of that mailbox.
+impl LoopProbe {
+    /// Creates the probe of the loop that takes the messages of that mailbox.
     #[staticmethod]
     fn of_mailbox(mailbox: &Bound<'_, Mailbox>) -> Self {
-        Self { pulse: mailbox.get().mailbox.pulse() }
+        Self { probe: mailbox.get().mailbox.probe() }
     }
 
-    /// Creates the pulse of a loop: `ask` is called on another thread and makes the loop call `beat`.
+    /// Creates the probe of a loop: `ask` is called on another thread and makes the loop call `answered`.
     #[staticmethod]
     fn called(ask: Py<PyAny>) -> Self {
         let ask = std::sync::Arc::new(ask);
         Self {
-            pulse: incumbent_ffi::pulse(move || {
+            probe: incumbent_ffi::loop_probe(move || {
                 let ask = std::sync::Arc::clone(&ask);
                 // None: the interpreter is shutting down.
                 Box::new(move || {
@@ -35,18 +35,18 @@ impl Pulse {
     }
 
     /// Reports that the loop runs.
-    fn beat(&self) {
-        self.pulse.beat();
+    fn answered(&self) {
+        self.probe.answered();
     }
 
     /// Reports that the loop is closed.
     fn stop(&self) {
-        self.pulse.stop();
+        self.probe.stop();
     }
 }
 
-impl Drop for Pulse {
+impl Drop for LoopProbe {
     fn drop(&mut self) {
-        self.pulse.stop();
+        self.probe.stop();
     }
 }

@@ -1,33 +1,33 @@
-//! A candidate, and all of its events.
+//! The candidates and observers of a scenario, and all that they have reported.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use incumbent::incumbent_core::campaign::{Event, Term};
-use incumbent::{Instant, Token};
+use incumbent::incumbent_core::campaign::{Event, Leader, Term};
+use incumbent::{Clock, Instant, Observer, Token};
 use tokio::task::JoinHandle;
 
-use super::implementation::{Call, Player, Refused, Reported};
+use super::implementation::{Call, CandidateHandle, Refused, Reported};
 use crate::scenario;
 
 /// A candidate of a scenario. Its log continues from one campaign to the next.
-pub(super) struct Actor {
+pub(super) struct Participant {
     pub(super) id: String,
     pub(super) of: scenario::Candidate,
-    pub(super) candidate: Option<Arc<dyn Player>>,
-    pub(super) book: Arc<Book>,
+    pub(super) candidate: Option<Arc<dyn CandidateHandle>>,
+    pub(super) log: Arc<EventLog>,
     /// Calls that have not been seen to return, oldest first, each with its verb.
     pub(super) leaving: VecDeque<(&'static str, JoinHandle<Result<(), Refused>>)>,
     reader: Option<JoinHandle<()>>,
 }
 
-impl Actor {
+impl Participant {
     pub(super) fn new(id: &str, of: &scenario::Candidate, begun: Instant) -> Self {
         Self {
             id: id.into(),
             of: of.clone(),
             candidate: None,
-            book: Arc::new(Book { id: id.into(), works: of.works, begun, pages: Mutex::default() }),
+            log: Arc::new(EventLog { id: id.into(), works: of.works, begun, entries: Mutex::default() }),
             leaving: VecDeque::new(),
             reader: None,
         }
@@ -38,13 +38,13 @@ impl Actor {
     }
 
     /// Begins a campaign, and reads its events.
-    pub(super) fn begin(&mut self, candidate: Arc<dyn Player>, clock: incumbent::Clock) {
-        let (reported, book) = (Arc::clone(&candidate), Arc::clone(&self.book));
-        self.book.pages().current = None;
+    pub(super) fn begin(&mut self, candidate: Arc<dyn CandidateHandle>, clock: Clock) {
+        let (reported, log) = (Arc::clone(&candidate), Arc::clone(&self.log));
+        self.log.entries().current = None;
         self.candidate = Some(candidate);
         self.reader = Some(tokio::spawn(async move {
             while let Some(next) = reported.next().await {
-                book.take(next, clock.now());
+                log.take(next, clock.now());
             }
         }));
     }
@@ -56,10 +56,10 @@ impl Actor {
         }
         self.leaving.clear();
         self.candidate = None;
-        let mut pages = self.book.pages();
-        pages.at_work = false;
+        let mut entries = self.log.entries();
+        entries.at_work = false;
         // Events that came just before its death count as consumed.
-        pages.read = pages.terms.len();
+        entries.read = entries.terms.len();
     }
 
     pub(super) fn leave(&mut self, verb: &'static str, leaving: Call) {
@@ -68,17 +68,17 @@ impl Actor {
 }
 
 /// All events of a candidate.
-pub(super) struct Book {
+pub(super) struct EventLog {
     id: String,
     works: bool,
     begun: Instant,
-    pages: Mutex<Pages>,
+    entries: Mutex<Entries>,
 }
 
 #[derive(Default)]
-pub(super) struct Pages {
+pub(super) struct Entries {
     /// The events of its terms.
-    pub(super) terms: Vec<OfTerm>,
+    pub(super) terms: Vec<TermEvent>,
     /// The number of those that a step has consumed.
     pub(super) read: usize,
     pub(super) warnings: Vec<&'static str>,
@@ -98,13 +98,13 @@ struct Current {
 
 /// An event about a term.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum OfTerm {
+pub(super) enum TermEvent {
     Won { token: Token, at: Instant },
     Draining { reason: &'static str },
     Lost { reason: &'static str, drained: bool, at: Instant },
 }
 
-impl std::fmt::Display for OfTerm {
+impl std::fmt::Display for TermEvent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Won { token, .. } => write!(f, "Won with token {token}"),
@@ -115,45 +115,45 @@ impl std::fmt::Display for OfTerm {
     }
 }
 
-impl Book {
-    pub(super) fn pages(&self) -> MutexGuard<'_, Pages> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+impl EventLog {
+    pub(super) fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take(&self, Reported { event, is_current }: Reported, at: Instant) {
-        let mut pages = self.pages();
+        let mut entries = self.entries();
         let reported = match event {
             Event::Won(Term { token, started }) => {
-                if let Some(current) = &pages.current {
+                if let Some(current) = &entries.current {
                     let before = current.token;
-                    pages.breaks(format!("{} got Won with {token} during its term {before}", self.id));
+                    entries.breaks(format!("{} got Won with {token} during its term {before}", self.id));
                 }
-                pages.current = Some(Current { token, drained: false });
-                pages.terms.push(OfTerm::Won { token, at: started });
-                pages.at_work = self.works;
+                entries.current = Some(Current { token, drained: false });
+                entries.terms.push(TermEvent::Won { token, at: started });
+                entries.at_work = self.works;
                 format!("Won with token {token}")
             }
             Event::Draining { term: Term { token, .. }, until, reason } => {
-                match &mut pages.current {
+                match &mut entries.current {
                     Some(current) if current.token == token && !current.drained => current.drained = true,
-                    _ => pages.breaks(format!("{} got Draining of {token}, not its term", self.id)),
+                    _ => entries.breaks(format!("{} got Draining of {token}, not its term", self.id)),
                 }
-                pages.terms.push(OfTerm::Draining { reason: reason.code() });
+                entries.terms.push(TermEvent::Draining { reason: reason.code() });
                 format!("Draining for {reason:?}, until {} ms", until.since(self.begun).as_millis())
             }
             Event::Lost { term: Term { token, .. }, reason } => {
                 if is_current {
-                    pages.breaks(format!("{} got Lost, and its term {token} is current", self.id));
+                    entries.breaks(format!("{} got Lost, and its term {token} is current", self.id));
                 }
-                let drained = match pages.current.take() {
+                let drained = match entries.current.take() {
                     Some(current) if current.token == token => current.drained,
                     _ => {
-                        pages.breaks(format!("{} got Lost of {token}, not its term", self.id));
+                        entries.breaks(format!("{} got Lost of {token}, not its term", self.id));
                         false
                     }
                 };
-                pages.terms.push(OfTerm::Lost { reason: reason.code(), drained, at });
-                pages.at_work = false;
+                entries.terms.push(TermEvent::Lost { reason: reason.code(), drained, at });
+                entries.at_work = false;
                 format!("Lost for {reason:?}, token {token}")
             }
             Event::LeaderChanged(leader) => match leader {
@@ -163,21 +163,73 @@ impl Book {
             Event::StateChanged(state) => format!("is {}", state.code()),
             Event::Warning(warning) => {
                 let code = warning.code();
-                pages.warnings.push(code);
+                entries.warnings.push(code);
                 format!("warning {code}: {warning}")
             }
         };
-        pages.history.push((at, format!("{} {reported}", self.id)));
+        entries.history.push((at, format!("{} {reported}", self.id)));
     }
 }
 
-impl Pages {
+impl Entries {
     /// The events of its terms that no step has consumed.
-    pub(super) fn unread(&self) -> &[OfTerm] {
+    pub(super) fn unread(&self) -> &[TermEvent] {
         self.terms.get(self.read..).unwrap_or_default()
     }
 
     fn breaks(&mut self, rule: String) {
         self.broken.get_or_insert(rule);
+    }
+}
+
+/// An observer of a scenario.
+pub(super) struct Watcher {
+    sights: Arc<Mutex<Sights>>,
+}
+
+#[derive(Default)]
+pub(super) struct Sights {
+    pub(super) all: Vec<(Instant, Option<Leader>)>,
+    /// The number of those that a step has consumed or skipped.
+    pub(super) read: usize,
+}
+
+impl Watcher {
+    pub(super) fn new(mut observer: Observer) -> Self {
+        let sights = Arc::<Mutex<Sights>>::default();
+        let seen = Arc::clone(&sights);
+        tokio::spawn(async move {
+            let clock = Clock::system();
+            while let Some(observation) = observer.next().await {
+                let mut sights = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                sights.all.push((clock.now(), observation.leader));
+            }
+        });
+        Self { sights }
+    }
+
+    pub(super) fn sights(&self) -> MutexGuard<'_, Sights> {
+        self.sights.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a candidate of that name, publishing at least that, leads; or whether there is a vacancy, where
+/// none is named.
+pub(super) fn fits<'a>(
+    leader: Option<&Leader>,
+    name: Option<&str>,
+    metadata: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> bool {
+    let publishes = |key: &String, text: &String| {
+        leader.is_some_and(|leader| leader.metadata.iter().any(|(k, t)| (k, t) == (key, text)))
+    };
+    leader.map(|leader| &*leader.name) == name && metadata.into_iter().all(|(key, text)| publishes(key, text))
+}
+
+/// The leader as a report shows it.
+pub(super) fn shown(leader: Option<&Leader>) -> String {
+    match leader {
+        Some(leader) => format!("{:?} {:?}", leader.name, leader.metadata),
+        None => "no leader".into(),
     }
 }

@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use incumbent_rig::candidate::Order;
+use incumbent_testkit::{process, wait};
 
 use super::{Leading, Stage};
-use crate::candidate::Order;
 use crate::kind::Kind;
 use crate::log::Note;
 use crate::script::Fault;
 
 /// A fault that was made.
 #[derive(Clone, Debug)]
-pub(crate) struct Blow {
+pub(crate) struct Injected {
     pub(crate) kind: Kind,
     pub(crate) election: usize,
     /// The victim, as printed.
@@ -44,20 +45,21 @@ enum Undo {
 
 /// The victim.
 enum Victim {
-    Actor(usize),
+    Candidate(usize),
     Key,
     Servers(Vec<usize>),
 }
 
 impl Stage {
     /// Makes a fault; none where there is no victim.
-    pub(crate) fn strike(&mut self, fault: &Fault) -> Result<Option<Blow>> {
+    pub(crate) fn inject(&mut self, fault: &Fault) -> Result<Option<Injected>> {
+        self.catch_up();
         let election = fault.aim;
         let before = self.leader(election);
         let Some(victim) = self.victim(fault, before.as_ref()) else { return Ok(None) };
         let key = self.scenario.elections[election].key;
         let on = match &victim {
-            Victim::Actor(actor) => self.name(*actor).to_owned(),
+            Victim::Candidate(actor) => self.name(*actor).to_owned(),
             Victim::Key => key.to_owned(),
             Victim::Servers(which) => {
                 which.iter().map(|at| format!("n{}", at + 1)).collect::<Vec<_>>().join("+")
@@ -67,17 +69,17 @@ impl Stage {
         let (number, at, kind) = (self.faults, self.now(), fault.kind);
         self.notes.write(&Note::Fault { number, kind, on: on.clone(), key: key.into(), at });
         let undo = match victim {
-            Victim::Actor(actor) => self.hit_actor(fault, actor),
+            Victim::Candidate(actor) => self.inject_in_candidate(fault, actor)?,
             Victim::Key => {
                 let bucket = self.scenario.elections[election].bucket;
                 let meddled = self.runtime.block_on(self.operator.meddle(kind, bucket, key));
                 meddled.with_context(|| format!("{kind} of {key}"))?;
                 Undo::Nothing
             }
-            Victim::Servers(which) => self.hit_servers(kind, which),
+            Victim::Servers(which) => self.inject_in_servers(kind, which),
         };
         let hold = hold(fault, self.scenario.elections[election].lease);
-        Ok(Some(Blow { kind, election, on, before, at, hold, number, undo }))
+        Ok(Some(Injected { kind, election, on, before, at, hold, number, undo }))
     }
 
     fn victim(&self, fault: &Fault, leader: Option<&Leading>) -> Option<Victim> {
@@ -96,76 +98,80 @@ impl Stage {
                 return Some(Victim::Servers((0..count).filter(|at| *at != survivor).collect()));
             }
             Kind::KillFollower | Kind::FreezeFollower | Kind::CutFollower => {
-                let idle: Vec<usize> =
-                    contest.among.iter().copied().filter(|at| self.actors[*at].is_idle()).collect();
+                let is_idle = |at: &usize| self.fleet.members[*at].is_idle();
+                let idle: Vec<usize> = contest.among.iter().copied().filter(is_idle).collect();
                 *idle.get(fault.pick.checked_rem(idle.len())?)?
             }
             _ => leader?.actor,
         };
-        Some(Victim::Actor(actor))
+        Some(Victim::Candidate(actor))
     }
 
-    fn hit_actor(&mut self, fault: &Fault, actor: usize) -> Undo {
+    fn inject_in_candidate(&mut self, fault: &Fault, actor: usize) -> Result<Undo> {
         let contest = &self.scenario.elections[fault.aim];
         let (key, lease) = (contest.key, contest.lease);
-        let well = |at: &usize| *at != actor && self.actors[*at].is_well(key);
+        let well = |at: &usize| *at != actor && self.fleet.members[*at].takes_part(key);
         let others: Vec<usize> = contest.among.iter().copied().filter(well).collect();
-        let successor = fault.pick.checked_rem(others.len()).map(|at| self.actors[others[at]].name);
-        let victim = &mut self.actors[actor];
-        let (name, life) = (victim.name.to_owned(), victim.life);
-        match fault.kind {
+        let successor = fault.pick.checked_rem(others.len()).map(|at| self.name(others[at]));
+        let victim = &mut self.fleet.members[actor];
+        let links = &self.links[actor];
+        let (name, life) = (victim.name.clone(), victim.run);
+        Ok(match fault.kind {
             Kind::Kill | Kind::KillFollower => {
-                victim.kill();
+                victim.kill()?;
+                wait::until_some("the end of a killed candidate", wait::GENEROUS, || victim.exit_status());
                 self.notes.write(&Note::Killed { name, life, at: self.now() });
                 Undo::Start(actor)
             }
             Kind::Nap | Kind::Freeze | Kind::FreezeFollower => {
-                victim.stop();
+                victim.stop()?;
+                // Returns when all of its threads are stopped.
+                victim.pid().into_iter().for_each(process::pause);
                 self.notes.write(&Note::Stopped { name, life, at: self.now() });
                 Undo::Resume(actor)
             }
             Kind::Resign => {
-                victim.order(&Order::Resign { key: key.into() });
+                victim.order(Order::Resign { key: key.into() });
                 Undo::Nothing
             }
             Kind::HandOver => {
                 // To no candidate in particular where there is no other.
                 let to = successor.unwrap_or("no candidate").to_owned();
-                victim.order(&Order::HandOver { key: key.into(), to });
+                victim.order(Order::HandOver { key: key.into(), to });
                 Undo::Nothing
             }
             Kind::Close => {
-                victim.order(&Order::Close);
+                victim.order(Order::Close);
                 Undo::StartWhenGone(actor)
             }
             Kind::CutRequests => {
-                victim.links.iter().for_each(|link| link.cut_to_server());
+                links.iter().for_each(|link| link.cut_to_server());
                 Undo::Heal(actor)
             }
             Kind::CutReplies => {
-                victim.links.iter().for_each(|link| link.cut_to_client());
+                links.iter().for_each(|link| link.cut_to_client());
                 Undo::Heal(actor)
             }
             Kind::HalfOpen => {
-                victim.links.iter().for_each(|link| link.cut());
+                links.iter().for_each(|link| link.cut());
                 Undo::Reconnect(actor)
             }
             Kind::Slow => {
                 let delay = (lease / 12).mul_f64(0.2 + fault.hold);
-                victim.links.iter().for_each(|link| {
+                links.iter().for_each(|link| {
                     link.delay_to_client(delay);
                     link.delay_to_server(delay);
                 });
                 Undo::Hasten(actor)
             }
             _ => {
-                victim.links.iter().for_each(|link| link.cut());
+                links.iter().for_each(|link| link.cut());
                 Undo::Heal(actor)
             }
-        }
+        })
     }
 
-    fn hit_servers(&mut self, kind: Kind, which: Vec<usize>) -> Undo {
+    fn inject_in_servers(&mut self, kind: Kind, which: Vec<usize>) -> Undo {
         match kind {
             Kind::PauseServer | Kind::PauseStreamLeader | Kind::PauseQuorum => {
                 self.servers.pause(&which);
@@ -187,26 +193,26 @@ impl Stage {
     }
 
     /// Repairs the fault.
-    pub(crate) fn mend(&mut self, blow: &Blow) -> Result<()> {
-        match &blow.undo {
+    pub(crate) fn repair(&mut self, fault: &Injected) -> Result<()> {
+        match &fault.undo {
             Undo::Nothing => {}
             Undo::Start(actor) => self.start(*actor)?,
             Undo::StartWhenGone(actor) => {
-                self.actors[*actor].leave()?;
+                self.await_end(*actor)?;
                 self.start(*actor)?;
             }
             Undo::Resume(actor) => {
                 let at = self.now();
-                let victim = &mut self.actors[*actor];
-                self.notes.write(&Note::Resumed { name: victim.name.into(), life: victim.life, at });
-                victim.resume();
+                let victim = &mut self.fleet.members[*actor];
+                self.notes.write(&Note::Resumed { name: victim.name.clone(), life: victim.run, at });
+                victim.resume()?;
             }
-            Undo::Heal(actor) => self.actors[*actor].links.iter().for_each(|link| link.heal()),
-            Undo::Reconnect(actor) => self.actors[*actor].links.iter().for_each(|link| {
+            Undo::Heal(actor) => self.links[*actor].iter().for_each(|link| link.heal()),
+            Undo::Reconnect(actor) => self.links[*actor].iter().for_each(|link| {
                 link.close_all();
                 link.heal();
             }),
-            Undo::Hasten(actor) => self.actors[*actor].links.iter().for_each(|link| {
+            Undo::Hasten(actor) => self.links[*actor].iter().for_each(|link| {
                 link.delay_to_client(Duration::ZERO);
                 link.delay_to_server(Duration::ZERO);
             }),
@@ -214,12 +220,10 @@ impl Stage {
             Undo::ResumeServers(which) => self.servers.resume(which),
             Undo::Join => self.servers.heal(),
         }
-        if blow.kind.is_of_servers() {
-            incumbent_testkit::wait::until("the store to take writes again", Duration::from_secs(90), || {
-                self.store_is_there()
-            });
+        if fault.kind.is_of_servers() {
+            wait::until("the store to take writes again", Duration::from_secs(90), || self.store_is_there());
         }
-        self.notes.write(&Note::Mended { number: blow.number, at: self.now() });
+        self.notes.write(&Note::Repaired { number: fault.number, at: self.now() });
         Ok(())
     }
 }

@@ -1,29 +1,103 @@
-//! Decides which fault comes when. Reads no clock and acts on no candidate: [`super::run`] carries out its steps.
+//! Decides which fault comes when. It reads no clock and acts on no candidate: a [trial](crate::trial) carries out its
+//! steps.
 
 use std::time::Duration;
 
 use fastrand::Rng;
 use incumbent::Instant;
 
-use super::fault::Fault;
+/// A fault made while a candidate leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fault {
+    /// Kill the leader's process.
+    Kill,
+    /// Stop it for longer than its lease.
+    Stop,
+    /// Let it leave in good order, and start it again.
+    Restart,
+    /// Let it hand over.
+    HandOver,
+    /// Delete the election's key.
+    Delete,
+    /// Overwrite the election's key.
+    Overwrite,
+}
 
-/// The state of the candidates, as the demo knows it.
+impl Fault {
+    /// Every fault.
+    pub const ALL: [Self; 6] =
+        [Self::Kill, Self::Stop, Self::Restart, Self::HandOver, Self::Delete, Self::Overwrite];
+
+    /// Its name on a command line and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kill => "kill",
+            Self::Stop => "stop",
+            Self::Restart => "restart",
+            Self::HandOver => "hand-over",
+            Self::Delete => "delete",
+            Self::Overwrite => "overwrite",
+        }
+    }
+
+    /// Whether it can be made only to a process.
+    pub const fn needs_process(self) -> bool {
+        matches!(self, Self::Kill | Self::Stop)
+    }
+
+    /// Whether the successor observes it at once; after the other faults a lease passes first.
+    const fn is_quick(self) -> bool {
+        matches!(self, Self::Restart | Self::HandOver)
+    }
+
+    /// Whether the victim's run ends with it.
+    const fn ends_the_run(self) -> bool {
+        matches!(self, Self::Kill | Self::Restart)
+    }
+}
+
+/// Draws every item once, in a random order, before any repeats.
 #[derive(Clone, Debug)]
-pub(super) struct Situation {
-    pub(super) now: Instant,
-    /// The end of the demo; none where a signal ends it.
-    pub(super) end: Option<Instant>,
+pub struct Deck<T> {
+    all: Vec<T>,
+    left: Vec<T>,
+}
+
+impl<T: Copy> Deck<T> {
+    /// A deck of these items.
+    pub fn new(all: Vec<T>) -> Self {
+        Self { all, left: Vec::new() }
+    }
+
+    /// Draws the next item that fits; none where no item that is left does.
+    pub fn draw(&mut self, rng: &mut Rng, fits: impl FnMut(&T) -> bool) -> Option<T> {
+        if self.left.is_empty() {
+            self.left.clone_from(&self.all);
+            rng.shuffle(&mut self.left);
+        }
+        let index = self.left.iter().rposition(fits)?;
+        Some(self.left.remove(index))
+    }
+}
+
+/// The state of the candidates, as far as is known.
+#[derive(Clone, Debug)]
+pub struct Situation {
+    /// The time.
+    pub now: Instant,
+    /// When it all ends; none where that is not known yet.
+    pub end: Option<Instant>,
     /// The leader, as far as is known.
-    pub(super) leader: Option<usize>,
+    pub leader: Option<usize>,
     /// For each candidate, whether it takes part.
-    pub(super) well: Vec<bool>,
+    pub well: Vec<bool>,
     /// For each candidate, whether its process or task exists.
-    pub(super) present: Vec<bool>,
+    pub present: Vec<bool>,
 }
 
 /// The next thing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub enum Step {
     /// Make a fault.
     Inject(Injection),
     /// Repair what the fault left behind: start the victim again, or let it go on.
@@ -34,24 +108,27 @@ pub(super) enum Step {
 
 /// A fault and its victim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Injection {
-    pub(super) fault: Fault,
-    pub(super) victim: usize,
+pub struct Injection {
+    /// The fault.
+    pub fault: Fault,
+    /// The number of the victim.
+    pub victim: usize,
     /// The successor, where the victim hands over.
-    pub(super) successor: Option<usize>,
-    pub(super) at: Instant,
+    pub successor: Option<usize>,
+    /// When it was made.
+    pub at: Instant,
 }
 
 /// Chooses faults and their times.
-pub(super) struct Schedule {
+#[derive(Debug)]
+pub struct Schedule {
     rng: Rng,
-    faults: Vec<Fault>,
-    /// Faults still to be made before any repeats.
-    left: Vec<Fault>,
+    faults: Deck<Fault>,
     lease: Duration,
     phase: Phase,
 }
 
+#[derive(Debug)]
 enum Phase {
     /// No fault is open, and none is made until then.
     Pause { until: Instant },
@@ -69,14 +146,15 @@ const REST: Duration = Duration::from_millis(400);
 const QUICK: Duration = Duration::from_millis(700);
 
 impl Schedule {
-    pub(super) fn new(faults: Vec<Fault>, lease: Duration, seed: u64, now: Instant) -> Self {
+    /// A schedule of these faults that begins now, for leases of that duration.
+    pub fn new(faults: Vec<Fault>, lease: Duration, seed: u64, now: Instant) -> Self {
         let mut rng = Rng::with_seed(seed);
         let until = pause(&mut rng, now);
-        Self { rng, faults, left: Vec::new(), lease, phase: Phase::Pause { until } }
+        Self { rng, faults: Deck::new(faults), lease, phase: Phase::Pause { until } }
     }
 
     /// Returns the next step, if any.
-    pub(super) fn step(&mut self, situation: &Situation) -> Option<Step> {
+    pub fn step(&mut self, situation: &Situation) -> Option<Step> {
         match self.phase {
             Phase::Pause { until } if situation.now >= until => self.inject(situation),
             Phase::Pause { .. } => None,
@@ -93,7 +171,7 @@ impl Schedule {
     }
 
     /// Takes in that a candidate has won. Returns the fault whose vacancy that ends.
-    pub(super) fn won(&mut self, now: Instant) -> Option<Injection> {
+    pub fn won(&mut self, now: Instant) -> Option<Injection> {
         let Phase::Injected { injection, .. } = self.phase else { return None };
         let repair_at = match injection.fault {
             // Longer than the lease, so that the victim wakes up in another candidate's term.
@@ -105,7 +183,7 @@ impl Schedule {
     }
 
     /// The fault could not be made: the victim no longer led.
-    pub(super) fn missed(&mut self, now: Instant) {
+    pub fn missed(&mut self, now: Instant) {
         if let Phase::Injected { .. } = self.phase {
             self.phase = Phase::Pause { until: pause(&mut self.rng, now) };
         }
@@ -126,7 +204,7 @@ impl Schedule {
     }
 
     fn repair(&mut self, injection: Injection, situation: &Situation) -> Option<Step> {
-        let leaves = matches!(injection.fault, Fault::Kill | Fault::Restart);
+        let leaves = injection.fault.ends_the_run();
         if leaves && situation.present[injection.victim] {
             return None;
         }
@@ -134,17 +212,12 @@ impl Schedule {
         (leaves || injection.fault == Fault::Stop).then_some(Step::Repair(injection))
     }
 
-    /// Draws every fault once, in a random order, before any repeats; none that would not be over in time.
+    /// Draws a fault that will be over in time.
     fn draw(&mut self, situation: &Situation) -> Option<Fault> {
-        if self.left.is_empty() {
-            self.left.clone_from(&self.faults);
-            self.rng.shuffle(&mut self.left);
-        }
         let left = situation.end.map_or(Duration::MAX, |end| end.since(situation.now));
-        let in_time =
-            |fault: &Fault| left >= if fault.is_quick() { QUICK } else { self.lease * 5 / 4 + QUICK };
-        let index = self.left.iter().rposition(in_time)?;
-        Some(self.left.remove(index))
+        let lease = self.lease;
+        let in_time = |fault: &Fault| left >= if fault.is_quick() { QUICK } else { lease * 5 / 4 + QUICK };
+        self.faults.draw(&mut self.rng, in_time)
     }
 }
 

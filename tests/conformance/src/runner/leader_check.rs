@@ -1,13 +1,13 @@
 //! Repeatedly asks all candidates whether they lead: two of one election must never both say yes.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use incumbent::{Clock, Instant};
+use incumbent_rig::probe::Probe;
 
-use super::implementation::Player;
+use super::implementation::CandidateHandle;
 
 /// The interval between two questions to a candidate.
 const EVERY: Duration = Duration::from_millis(1);
@@ -15,16 +15,15 @@ const EVERY: Duration = Duration::from_millis(1);
 const CLOSE: Duration = Duration::from_millis(50);
 
 /// The candidates that may lead, and the result so far.
-pub(super) struct Witness {
+pub(super) struct LeaderCheck {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    _probe: Probe,
 }
 
 #[derive(Default)]
 struct Shared {
     asked: Mutex<Vec<Asked>>,
-    verdict: Mutex<Option<String>>,
-    stop: AtomicBool,
+    two_leaders: Mutex<Option<String>>,
 }
 
 struct Asked {
@@ -34,7 +33,7 @@ struct Asked {
 }
 
 enum Who {
-    Player(Arc<dyn Player>),
+    Alive(Arc<dyn CandidateHandle>),
     /// A candidate that died while it led may have led until then.
     Dead(Instant),
 }
@@ -42,31 +41,31 @@ enum Who {
 impl Asked {
     fn leads(&self, clock: &Clock) -> bool {
         match &self.who {
-            Who::Player(player) => player.is_leader(),
+            Who::Alive(handle) => handle.is_leader(),
             Who::Dead(until) => clock.now() < *until,
         }
     }
 }
 
-impl Witness {
-    pub(super) fn new() -> Self {
-        let shared = Arc::<Shared>::default();
+impl LeaderCheck {
+    /// Begins to ask.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub(super) fn start() -> io::Result<Self> {
+        let (shared, clock) = (Arc::<Shared>::default(), Clock::system());
         let asking = Arc::clone(&shared);
-        let ask = move || {
-            let clock = Clock::system();
-            while !asking.stop.load(Ordering::Relaxed) {
-                if let Some(two) = two_lead(&lock(&asking.asked), &clock) {
-                    lock(&asking.verdict).get_or_insert(two);
-                }
-                thread::sleep(EVERY);
+        let probe = Probe::every(EVERY, move || {
+            if let Some(two) = two_lead(&lock(&asking.asked), &clock) {
+                lock(&asking.two_leaders).get_or_insert(two);
             }
-        };
-        Self { shared, thread: Some(thread::spawn(ask)) }
+        })?;
+        Ok(Self { shared, _probe: probe })
     }
 
     /// Asks this candidate from now on, and no longer the one that it replaces.
-    pub(super) fn ask(&self, election: &str, id: &str, player: &Arc<dyn Player>) {
-        self.replace(election, id, Who::Player(Arc::clone(player)));
+    pub(super) fn ask(&self, election: &str, id: &str, handle: &Arc<dyn CandidateHandle>) {
+        self.replace(election, id, Who::Alive(Arc::clone(handle)));
     }
 
     /// Takes in that a candidate is dead: it counts as leader until its deadline.
@@ -75,8 +74,8 @@ impl Witness {
     }
 
     /// The observation of two candidates that led at once.
-    pub(super) fn verdict(&self) -> Option<String> {
-        lock(&self.shared.verdict).clone()
+    pub(super) fn two_leaders(&self) -> Option<String> {
+        lock(&self.shared.two_leaders).clone()
     }
 
     /// The candidates of an election that lead at this moment.
@@ -91,15 +90,6 @@ impl Witness {
         let mut asked = lock(&self.shared.asked);
         asked.retain(|one| one.id != id);
         asked.push(Asked { election: election.into(), id: id.into(), who });
-    }
-}
-
-impl Drop for Witness {
-    fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 
@@ -148,7 +138,7 @@ mod tests {
     }
 
     /// A candidate that leads, in a store of its own.
-    async fn leader(id: &str) -> Arc<dyn Player> {
+    async fn leader(id: &str) -> Arc<dyn CandidateHandle> {
         let store = Library.open("memory:", Duration::from_secs(15)).await.unwrap();
         let settings = Settings { splay: Some(Duration::ZERO), ..Settings::new(id) };
         let candidate = store.campaign("jobs", settings, false).await.unwrap();
@@ -157,16 +147,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_witness_sees_candidates_that_both_lead() {
+    async fn candidates_that_both_lead_are_seen() {
         let (a, b) = (leader("a").await, leader("b").await);
-        let witness = Witness::new();
-        witness.ask("jobs", "a", &a);
-        witness.ask("mail", "b", &b);
-        assert_eq!((witness.leaders("jobs"), witness.verdict()), (vec!["a".into()], None));
-        witness.ask("jobs", "b", &b);
-        while witness.verdict().is_none() {
+        let leader_check = LeaderCheck::start().unwrap();
+        leader_check.ask("jobs", "a", &a);
+        leader_check.ask("mail", "b", &b);
+        assert_eq!((leader_check.leaders("jobs"), leader_check.two_leaders()), (vec!["a".into()], None));
+        leader_check.ask("jobs", "b", &b);
+        while leader_check.two_leaders().is_none() {
             tokio::time::sleep(EVERY).await;
         }
-        assert_eq!(witness.verdict().as_deref(), Some("a and b both lead \"jobs\""));
+        assert_eq!(leader_check.two_leaders().as_deref(), Some("a and b both lead \"jobs\""));
     }
 }
