@@ -26,6 +26,8 @@ const TICK: Duration = Duration::from_millis(100);
 const OPERATOR_TIMEOUT: Duration = Duration::from_secs(3);
 /// The longest time that candidates may take to leave in good order; the library itself takes 2 s at most.
 const CLOSING: Duration = Duration::from_secs(4);
+/// The longest time that killed candidates may take to be gone, with a disk that holds up the kernel.
+const DYING: Duration = Duration::from_secs(60);
 
 /// Everything decided before the first candidate starts.
 pub struct Plan {
@@ -189,7 +191,7 @@ impl Trial {
     }
 
     fn kill_all(&mut self) -> io::Result<()> {
-        self.closing = Some(Closing::Killed { until: self.clock.now() + CLOSING });
+        self.closing = Some(Closing::Killed { until: self.clock.now() + DYING });
         self.fleet.members.iter().filter(|member| member.is_present()).try_for_each(Member::kill)
     }
 
