@@ -91,6 +91,8 @@ impl Campaign {
 
     pub(super) fn is_another(&mut self, incarnation: Option<Incarnation>, revision: Revision, is_news: bool) {
         self.store.reset(incarnation, revision, self.now);
+        // A store that went back may hold companions of ended terms again. They go with this lease, which is not kept.
+        self.shared_lease_is_gone();
         self.lose(Reason::StoreReset);
         if is_news {
             self.reported.barred = self.is_barred();
