@@ -75,8 +75,13 @@ impl Campaign {
 
     /// Two connections show another store, or one that went back.
     pub(super) fn reset(&mut self, birth: Option<Incarnation>, revision: Revision) {
+        let replaced = birth.is_some_and(|birth| birth != self.store.incarnation());
         self.unborn = birth.is_none();
         self.is_another(birth, revision, true);
+        if replaced {
+            // The other campaigns of the connection, its watch and an operator's requests are for the old store still.
+            self.outputs.push_back(Output::Inspect);
+        }
     }
 
     /// Whether the candidate stays out. A store without a birth record gives no tokens before it has one.
@@ -86,7 +91,7 @@ impl Campaign {
 
     pub(super) fn is_another(&mut self, incarnation: Option<Incarnation>, revision: Revision, is_news: bool) {
         self.store.reset(incarnation, revision, self.now);
-        // A store that went back may have companions again that were deleted: they stay while their lease is kept alive.
+        // A store that went back may hold companions of ended terms again. They go with this lease, which is not kept.
         self.shared_lease_is_gone();
         self.lose(Reason::StoreReset);
         if is_news {
@@ -97,11 +102,7 @@ impl Campaign {
 
     // ---- reports ----
 
-    /// A campaign that is closed says nothing more, though it may still remove what it left behind.
     pub(super) fn report(&mut self, event: Event) {
-        if matches!(self.stage, Stage::Closed) && !matches!(event, Event::StateChanged(_)) {
-            return;
-        }
         self.outputs.push_back(Output::Event(event));
     }
 

@@ -13,6 +13,7 @@ mod hand_over;
 use std::time::Duration;
 
 use figure::{Figure, Sample};
+use incumbent::store::etcd::{EtcdSettings, init};
 use incumbent_testkit::etcd::{EtcdServer, Options};
 
 /// Hand-overs of each side, in turn, so that both see the same machine.
@@ -33,7 +34,7 @@ async fn main() {
     let mut figures = Vec::new();
 
     eprintln!("hand-over: {ROUNDS} of ours, {ROUNDS} of the Go client");
-    let url = new_prefix(&server, "ours");
+    let url = new_prefix(&server, "ours").await;
     let mut ours = hand_over::Pair::start(&url).await;
     let mut go = go::Pair::start(&server.address(), "go/jobs");
     let (mut our_times, mut go_times) = (Sample::default(), Sample::default());
@@ -57,16 +58,18 @@ async fn main() {
     }
 
     eprintln!("what a leader costs, alone and with candidates waiting");
-    let url = new_prefix(&server, "cost");
+    let url = new_prefix(&server, "cost").await;
     figures.extend(cost::measure(&server, &url).await);
 
     println!("{}", serde_json::to_string(&figures).expect("figures are plain data"));
 }
 
 /// The URL of elections under a prefix that was never used, so that the first leader waits for none before it.
-fn new_prefix(server: &EtcdServer, name: &str) -> String {
-    server.ctl(&["put", &format!("{name}/.incumbent"), "1 new"]);
-    format!("etcd://{}/{name}", server.address())
+async fn new_prefix(server: &EtcdServer, name: &str) -> String {
+    let url = format!("etcd://{}/{name}", server.address());
+    let settings = EtcdSettings::from_url(&url).expect("the test kit's address is one");
+    init(&settings, true).await.expect("a new server takes the record");
+    url
 }
 
 fn ms(span: Duration) -> f64 {

@@ -11,7 +11,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use tempfile::TempDir;
 
 use crate::actor::{TIME_LIMIT, next_leader};
-use crate::bench::{BUSY, KEY, LONG, PREFIX, STEADY, declare_new, join, now};
+use crate::bench::{BUSY, KEY, LONG, PREFIX, STEADY, declare_new, join, now, url};
 use crate::probe::Probe;
 
 /// Runs `etcdctl` as the root user.
@@ -20,9 +20,9 @@ fn root(server: &EtcdServer, arguments: &[&str]) -> String {
 }
 
 /// A server that asks its users for a name and a password, and the URL for a user that may read and write elections.
-fn guarded(options: Options) -> (EtcdServer, String) {
+async fn guarded(options: Options) -> (EtcdServer, String) {
     let server = EtcdServer::start(options);
-    declare_new(&server);
+    declare_new(&url(&server.address())).await;
     for arguments in [
         &["user", "add", "root:root"][..],
         &["user", "grant-role", "root", "root"],
@@ -34,8 +34,8 @@ fn guarded(options: Options) -> (EtcdServer, String) {
     ] {
         server.ctl(arguments);
     }
-    let url = format!("etcd://app:secret@{}/{PREFIX}", server.address());
-    (server, url)
+    let of_app = format!("etcd://app:secret@{}/{PREFIX}", server.address());
+    (server, of_app)
 }
 
 /// Tokens of a second: each round needs a new one, and the term goes on over many.
@@ -46,7 +46,7 @@ async fn a_leader_goes_on_when_its_tokens_run_out() {
     fs::write(&secret, "a secret of thirty-two characters").unwrap();
     for version in EtcdVersion::tested() {
         let token = format!("--auth-token=jwt,priv-key={},sign-method=HS256,ttl=1s", secret.display());
-        let (_server, url) = guarded(Options::new().version(version).arguments([token]));
+        let (_server, url) = guarded(Options::new().version(version).arguments([token])).await;
         let a = join(&url, "a", STEADY).await;
         let first = a.won(1).await;
         let b = join(&url, "b", STEADY).await;
@@ -66,7 +66,7 @@ async fn a_leader_goes_on_when_its_tokens_run_out() {
 /// A restart of the server makes it forget the tokens that it gave: the term goes on with new ones.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_goes_on_when_the_server_has_forgotten_its_token() {
-    let (mut server, url) = guarded(Options::new());
+    let (mut server, url) = guarded(Options::new()).await;
     let a = join(&url, "a", LONG).await;
     a.won(1).await;
     let b = join(&url, "b", LONG).await;
@@ -84,7 +84,7 @@ async fn a_leader_goes_on_when_the_server_has_forgotten_its_token() {
 /// permission is back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_without_permission_leads_until_its_deadline_and_one_leads_again_with_it() {
-    let (server, url) = guarded(Options::new());
+    let (server, url) = guarded(Options::new()).await;
     let a = join(&url, "a", STEADY).await;
     let first = a.won(1).await;
     let b = join(&url, "b", STEADY).await;
@@ -145,8 +145,7 @@ async fn candidates_with_certificates_hand_over_on_a_server_that_wants_them() {
     let [ca, certificate, key] = ["ca.pem", "client.pem", "client.key"].map(|file| certificates.shown(file));
     let trusting = format!("etcds://{}/{PREFIX}?tls_ca={ca}", server.address());
     let url = format!("{trusting}&tls_cert={certificate}&tls_key={key}");
-    let secured = ["--cacert", &ca, "--cert", &certificate, "--key", &key];
-    server.ctl(&[&secured[..], &["put", "prod/.incumbent", "1 new"]].concat());
+    declare_new(&url).await;
     let a = join(&url, "a", LONG).await;
     a.won(1).await;
     let b = join(&url, "b", LONG).await;

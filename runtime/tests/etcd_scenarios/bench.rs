@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use incumbent::store::StoreSettings;
+use incumbent::store::etcd::{EtcdSettings, init};
 use incumbent::{CampaignOptions, Clock, Instant, Preset, Store};
 use incumbent_testkit::etcd::{EtcdServer, Options};
 use incumbent_testkit::proxy::Proxy;
@@ -40,7 +41,7 @@ impl Bench {
 
     pub(crate) async fn with(options: Options, lease: Duration) -> Self {
         let server = EtcdServer::start(options);
-        declare_new(&server);
+        declare_new(&url(&server.address())).await;
         Self { server, lease }
     }
 
@@ -124,8 +125,8 @@ fn places(server: &EtcdServer) -> Vec<Place> {
 }
 
 /// States that no election was ever held under the prefix, so that the first leader has no wait.
-pub(crate) fn declare_new(server: &EtcdServer) {
-    server.ctl(&["put", "prod/.incumbent", "1 new"]);
+pub(crate) async fn declare_new(url: &str) {
+    init(&EtcdSettings::from_url(url).unwrap(), true).await.unwrap();
 }
 
 /// The URL of the elections on these members.

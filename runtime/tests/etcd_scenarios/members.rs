@@ -12,9 +12,9 @@ use crate::probe::Probe;
 use crate::process::{Process, never_two_processes};
 
 /// Three members, on which the prefix was never used.
-fn start() -> EtcdCluster {
+async fn start() -> EtcdCluster {
     let cluster = EtcdCluster::start(3);
-    declare_new(&cluster[0]);
+    declare_new(&url(&cluster.addresses())).await;
     cluster
 }
 
@@ -32,7 +32,7 @@ async fn two(cluster: &EtcdCluster, lease: Duration) -> (Actor, Actor, Probe) {
 /// on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_survives_a_restart_of_each_member() {
-    let mut cluster = start();
+    let mut cluster = start().await;
     let (a, b, probe) = two(&cluster, LONG).await;
     for member in 0..cluster.len() {
         cluster[member].kill();
@@ -48,7 +48,7 @@ async fn a_leader_survives_a_restart_of_each_member() {
 /// extends no deadline, and there are never two.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_of_the_cluster_that_stood_still_makes_no_second_leader() {
-    let cluster = start();
+    let cluster = start().await;
     let stale = cluster.leader();
     // The candidate that leads knows no other member.
     let a = join(&url(&cluster[stale].address()), "a", STEADY).await;
@@ -77,7 +77,7 @@ async fn a_leader_of_the_cluster_that_stood_still_makes_no_second_leader() {
 /// larger token once they are back.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_majority_the_leader_leads_until_its_deadline() {
-    let mut cluster = start();
+    let mut cluster = start().await;
     let (a, b, probe) = two(&cluster, STEADY).await;
     let first = a.wins()[0];
     before_a_renewal(&a, STEADY).await;
@@ -97,7 +97,7 @@ async fn without_a_majority_the_leader_leads_until_its_deadline() {
 /// two lead, and one leads again each time.
 #[tokio::test(flavor = "multi_thread")]
 async fn under_faults_of_members_one_leads_at_a_time_and_one_leads_again() {
-    let mut cluster = start();
+    let mut cluster = start().await;
     let process = |name| Process::start(&url(&cluster.addresses()), name, STEADY);
     let processes = [process("a"), process("b"), process("c")];
     let leads_after = |since| {

@@ -77,8 +77,21 @@ async fn a_leader_that_closes_is_followed_at_once_and_leaves_nothing() {
     let left = bench.server.ctl(&["get", "--prefix", "--keys-only", PREFIX]);
     let left: Vec<&str> = left.lines().filter(|key| !key.is_empty()).collect();
     assert_eq!(left, ["prod/.incumbent"], "the birth record alone stays");
-    assert_eq!(bench.server.ctl(&["lease", "list"]).lines().next(), Some("found 0 leases"));
     never_two_processes(&[&leader, &successor]);
+}
+
+/// A store is closed with a leader and a candidate behind it: no lease of theirs is left.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_closes_leaves_no_lease() {
+    let bench = Bench::start(LONG).await;
+    let store = bench.store().await;
+    let first = store.campaign(KEY, options("a", LONG)).await.unwrap();
+    drop(first.next_term().await.unwrap());
+    let _second = store.campaign(KEY, options("b", LONG)).await.unwrap();
+    bench.await_queue(&["a", "b"]);
+    store.close().await.unwrap();
+    bench.await_queue(&[]);
+    assert_eq!(bench.server.ctl(&["lease", "list"]).lines().next(), Some("found 0 leases"));
 }
 
 /// The leader is stopped (SIGSTOP) for longer than its lease: its first `is_leader()` is already false, with

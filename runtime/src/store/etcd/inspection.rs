@@ -52,10 +52,9 @@ pub(super) async fn find_member(
         let member = connection.member().to_owned();
         let error = match tokio::time::timeout(OPENING_LIMIT, look(connection, settings, keys)).await {
             Ok(Ok(server)) => return Ok(server),
-            Ok(Err(error)) if error.kind() == ErrorKind::StoreUnavailable => match settings.uses_tls() {
-                true => error,
-                false => other_protocol(&member).await.unwrap_or(error),
-            },
+            Ok(Err(error)) if error.kind() == ErrorKind::StoreUnavailable => {
+                other_protocol(&member, settings.uses_tls()).await.unwrap_or(error)
+            }
             Ok(Err(error)) => error,
             Err(_) => unavailable(format!("{member} does not answer within {OPENING_LIMIT:?}")),
         };
@@ -291,10 +290,7 @@ pub(super) fn error_of(member: &str, settings: &EtcdSettings, status: &Status) -
         ),
         Code::Unavailable if settings.uses_tls() && is_about_tls(text) => (
             ErrorKind::Authentication,
-            format!(
-                "no TLS connection to etcd at {member}: {text}; check tls_ca, tls_cert and tls_key, and write etcd:// \
-                 for a server without TLS"
-            ),
+            format!("no TLS connection to etcd at {member}: {text}; check tls_ca, tls_cert and tls_key"),
         ),
         Code::Unavailable if settings.uses_tls() && !settings.has_certificate() && was_closed(text) => (
             ErrorKind::Authentication,
@@ -321,23 +317,27 @@ fn was_closed(text: &str) -> bool {
     ["connection closed", "broken pipe", "reset by peer"].iter().any(|word| text.contains(word))
 }
 
-/// The error for a server that takes connections and is no member of etcd, or is one with TLS.
-async fn other_protocol(member: &str) -> Option<Error> {
-    // An alert of TLS, whatever its version.
-    if answer(member, EMPTY_HELLO).await.is_some_and(|begun| begun.starts_with(&[0x15, 3])) {
-        let message = format!("the server at {member} wants TLS; write etcds:// instead of etcd://");
-        return Some(Error::new(ErrorKind::Authentication, message));
-    }
-    match answer(member, HTTP2).await?[..] {
-        // A server of HTTP/2 begins with its settings, the fourth kind of frame.
-        [_, _, _, 4, ..] => None,
-        [_, _, _, _, ..] => {
-            let message =
-                format!("the server at {member} does not speak etcd's protocol; check the host and the port");
-            Some(Error::new(ErrorKind::Unsupported, message))
+/// The error for a server that takes connections and is no member of etcd, or is one with TLS where it was expected
+/// without, or the reverse.
+async fn other_protocol(member: &str, tls: bool) -> Option<Error> {
+    let clear = answer(member, HTTP2).await?;
+    // A server of HTTP/2 begins with its settings, the fourth kind of frame.
+    let is_http2 = matches!(clear[..], [_, _, _, 4, ..]);
+    let wants_tls = async {
+        // An alert of TLS, whatever its version.
+        answer(member, EMPTY_HELLO).await.is_some_and(|begun| begun.starts_with(&[0x15, 3]))
+    };
+    let (kind, message) = match tls {
+        true if is_http2 => (ErrorKind::Authentication, "has no TLS; write etcd:// instead of etcds://"),
+        false if !is_http2 && wants_tls.await => {
+            (ErrorKind::Authentication, "wants TLS; write etcds:// instead of etcd://")
         }
-        _ => None,
-    }
+        false if !is_http2 && clear.len() >= 4 => {
+            (ErrorKind::Unsupported, "does not speak etcd's protocol; check the host and the port")
+        }
+        _ => return None,
+    };
+    Some(Error::new(kind, format!("the server at {member} {message}")))
 }
 
 /// The first bytes that a server answers to these, or sends before them.

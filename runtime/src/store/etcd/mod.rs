@@ -9,8 +9,10 @@ mod elections;
 mod inspection;
 mod keys;
 mod leases;
+mod reads;
 mod settings;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
 mod transaction;
 mod watch;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_nats::jetstream;
 use incumbent::Clock;
+use incumbent::store::etcd::{self, EtcdSettings};
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use incumbent::store::{Sqlite, SqliteSettings, StoreAdmin, StoreSettings};
 use incumbent_testkit::etcd::EtcdServer;
@@ -72,10 +73,8 @@ impl Scene {
             }
             (StoreKind::Etcd, Some(server)) => {
                 let prefix = format!("scene-{number}");
-                if let Server::Etcd(server) = server {
-                    // The birth record of a prefix that was never used.
-                    server.try_ctl(&["put", &format!("{prefix}/.incumbent"), "1 new"])?;
-                }
+                let settings = EtcdSettings::new(&server.address()).map_err(text)?.prefix(&prefix);
+                etcd::init(&settings, true).await.map_err(text)?;
                 Store::Etcd { prefix, lines: lines(server, connections) }
             }
         };

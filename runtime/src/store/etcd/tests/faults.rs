@@ -127,7 +127,13 @@ async fn a_full_store_is_reported_and_still_lets_leaders_go_on_and_leave() {
     let mut number = 0xf0;
     let refused = loop {
         number += 1;
-        match store.write("filler", &identity(&filler), &entering(&store, number).await).await {
+        // Whichever comes first once the store is full.
+        if let Err(failure) = store.grant(LeaseId(number), TTL).await {
+            break failure;
+        }
+        let companion = store.share(None, TTL).await.unwrap();
+        let action = Action::Enter { lease: LeaseId(number), companion, replaces: None };
+        match store.write("filler", &identity(&filler), &action).await {
             Outcome::Applied { .. } => {}
             Outcome::Failed(failure) => break failure,
             other @ Outcome::Refused { .. } => panic!("{other:?}"),
@@ -143,12 +149,6 @@ async fn a_full_store_is_reported_and_still_lets_leaders_go_on_and_leave() {
     store.revoke(own.lease).await.unwrap();
     // A store that is full can be opened.
     open(&settings(&server.address())).await;
-}
-
-async fn entering(store: &Etcd, number: u64) -> Action {
-    let lease = LeaseId(number);
-    store.grant(lease, TTL).await.unwrap();
-    Action::Enter { lease, companion: store.share(None, TTL).await.unwrap(), replaces: None }
 }
 
 #[tokio::test]
@@ -175,4 +175,30 @@ async fn a_birth_record_of_other_software_is_a_fault_that_names_the_key() {
     assert_eq!(fault.kind, FaultKind::Broken);
     assert!(fault.detail.contains("\"app/.incumbent\""), "{fault}");
     assert_eq!(store.read("jobs", None, false).await.unwrap().birth, None);
+}
+
+#[tokio::test]
+async fn a_read_that_is_not_permitted_fails_alone() {
+    let server = EtcdServer::start(Options::new());
+    for command in [
+        &["user", "add", "root:secret"][..],
+        &["user", "grant-role", "root", "root"],
+        &["role", "add", "jobs"],
+        &["role", "grant-permission", "jobs", "readwrite", "--prefix", "app/jobs/"],
+        &["role", "grant-permission", "jobs", "readwrite", "--prefix", "app/.incumbent"],
+        &["user", "add", "ada:pw"],
+        &["user", "grant-role", "ada", "jobs"],
+        &["auth", "enable"],
+    ] {
+        server.ctl(command);
+    }
+    let store = open(&settings(&server.address()).user_and_password("ada", "pw")).await;
+    // The first is under way while the others queue up, and go together.
+    let reads = ["jobs", "jobs", "mail", "jobs"].map(|election| store.read(election, None, true));
+    let answers = futures_util::future::join_all(reads).await;
+    let denied = answers.iter().map(|answer| match answer {
+        Ok(_) => None,
+        Err(failure) => Some(failure.fault().unwrap().kind),
+    });
+    assert_eq!(denied.collect::<Vec<_>>(), [None, None, Some(FaultKind::Denied), None]);
 }

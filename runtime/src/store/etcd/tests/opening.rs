@@ -144,7 +144,7 @@ async fn tls_where_there_is_none_and_the_reverse_name_the_scheme_to_write() {
     let certificates = Certificates::new();
     let (with, without) = (certificates.server(false), EtcdServer::start(Options::new()));
     let error = refusal(&certificates.settings(&without)).await;
-    says(&error, ErrorKind::Authentication, &["etcd://"]);
+    says(&error, ErrorKind::Authentication, &["has no TLS", "write etcd://"]);
     let error = refusal(&settings(&with.address())).await;
     says(&error, ErrorKind::Authentication, &["wants TLS", "etcds://"]);
 }

@@ -219,3 +219,22 @@ async fn the_shared_lease_is_another_once_it_is_gone() {
     assert_ne!(first, second);
     assert!(second != LeaseId(0) && second.0 >> 63 == 0);
 }
+
+#[tokio::test]
+async fn reads_that_are_due_together_are_each_answered_with_their_own_election() {
+    let server = EtcdServer::start(Options::new());
+    let store = open(&settings(&server.address())).await;
+    // More than fit into one transaction, of five operations each.
+    let elections: Vec<_> = (0..60).map(|number| format!("e{number}")).collect();
+    let mut owns = Vec::new();
+    for (number, election) in elections.iter().enumerate() {
+        owns.push(enter(&store, election, election, 0x1000 + number as u64).await);
+    }
+    let reads =
+        elections.iter().zip(&owns).map(|(election, own)| store.read(election, Some(own.lease), true));
+    let seen = futures_util::future::join_all(reads).await;
+    for ((election, own), seen) in elections.iter().zip(&owns).zip(seen) {
+        let place = seen.unwrap().place.unwrap();
+        assert_eq!((&place.name, place.created), (election, own.revision));
+    }
+}
