@@ -102,7 +102,11 @@ impl Campaign {
 
     // ---- reports ----
 
+    /// A campaign that is closed says nothing more, though it may still remove what it left behind.
     pub(super) fn report(&mut self, event: Event) {
+        if matches!(self.stage, Stage::Closed) && !matches!(event, Event::StateChanged(_)) {
+            return;
+        }
         self.outputs.push_back(Output::Event(event));
     }
 
