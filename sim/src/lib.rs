@@ -12,7 +12,8 @@
 //! # What it does not do
 //!
 //! No real servers, sockets or threads, and no code of the runtime: `world` carries out what a
-//! session asks, as the runtime's driver does. The simulated store is one key of one bucket.
+//! session asks, as the runtime's driver does. The simulated store is one key of one bucket, or one election's queue in an
+//! etcd: `world` and `etcd`.
 
 mod clock;
 mod dice;

@@ -155,7 +155,13 @@ impl Campaign {
             }
             (Stage::Placed(placed), Ok(_)) => {
                 let (own, companion) = (placed.candidacy.own(), placed.candidacy.companion);
-                if let Some(step) = &mut placed.step {
+                // A candidate that won meanwhile keeps its place.
+                if placed.term.is_some() {
+                    if let Some(step) = placed.step.take() {
+                        self.removal.push(step.leftover());
+                        self.remove();
+                    }
+                } else if let Some(step) = &mut placed.step {
                     step.sent = true;
                     self.write(Purpose::StepBehind, Action::Enter { lease, companion, replaces: Some(own) });
                 }
@@ -324,6 +330,10 @@ impl Campaign {
 }
 
 impl StepBehind {
+    pub(super) fn is_sent(&self) -> bool {
+        self.sent
+    }
+
     pub(super) fn leftover(&self) -> Leftover {
         Leftover::unknown(self.lease, self.sent)
     }

@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
+use super::entering::StepBehind;
 use super::io::{Action, Outcome, Output, Place, Snapshot};
 use super::line::{self, Next};
 use super::timers::Timer;
@@ -58,6 +59,10 @@ impl Campaign {
     /// Reports the win, at the time of a proof that shows this candidate first, unless a wait is owed.
     fn win(&mut self) {
         let Some(placed) = self.placed() else { return };
+        // A transaction under way replaces this place: others may win as soon as it is applied.
+        if placed.step.as_ref().is_some_and(StepBehind::is_sent) {
+            return;
+        }
         let token = self.store.token(placed.candidacy.revision);
         let mut until = self.store.trusted_at().max(self.owed);
         if !self.rules.server.keeps_leases() {

@@ -1,7 +1,7 @@
 //! Handing over to a named successor, and stepping behind.
 
 use incumbent_core::Revision;
-use incumbent_core::queue::{Change, Failure, Input, Outcome, Timer};
+use incumbent_core::queue::{Change, Failure, Input, Outcome, Snapshot, Timer};
 
 use crate::harness::*;
 
@@ -67,8 +67,8 @@ fn a_companion_ahead_of_the_successor_whose_place_is_gone_holds_the_hand_over_ba
     assert_eq!(outputs, ["name 2 A1@10 c"]);
 }
 
-/// A candidate between the leader, which names a successor, and that one.
-fn stepping() -> Bench {
+/// A candidate between the leader, which names a successor, and that one: it asked for the lease of another place.
+fn granting() -> Bench {
     let mut bench = Bench::waiting();
     let rewritten =
         Change { revision: Revision(150), rewritten_companions: vec![key(5)], ..Change::default() };
@@ -78,6 +78,12 @@ fn stepping() -> Bench {
         snapshot.ours(5, "other").ours(12, "c").naming("c")
     });
     assert_eq!(outputs, ["grant A2"]);
+    bench
+}
+
+/// The same, whose transaction is under way.
+fn stepping() -> Bench {
+    let mut bench = granting();
     assert_eq!(bench.granted(2), ["enter 2 A2 B for A1@10"]);
     bench
 }
@@ -87,6 +93,30 @@ fn a_candidate_ahead_of_a_named_successor_steps_behind_in_one_transaction() {
     let mut bench = stepping();
     assert_eq!(bench.applied(2, 160), ["keep alive A2 B", "revoke A1"]);
     assert_eq!(bench.revoked(1), NOTHING);
+}
+
+/// A proof in which this candidate is first.
+fn first(mut snapshot: Snapshot) -> Snapshot {
+    snapshot.revision = Revision(170);
+    snapshot
+}
+
+#[test]
+fn a_candidate_that_is_first_while_its_step_is_under_way_does_not_win() {
+    let mut bench = stepping();
+    bench.released(5);
+    // Its place is replaced as soon as the transaction is applied, and the next one may lead then.
+    assert_eq!(bench.prove(first), ["leader me", "state HOLDING"]);
+    assert_eq!(bench.applied(2, 171), ["keep alive A2 B", "revoke A1", "state WAITING"]);
+}
+
+#[test]
+fn a_candidate_that_wins_before_it_can_step_behind_keeps_its_place() {
+    let mut bench = granting();
+    bench.released(5);
+    assert_eq!(bench.prove(first), ["leader me", "won 10", "state LEADING"]);
+    assert_eq!(bench.granted(2), ["revoke A2"]);
+    assert!(bench.leads());
 }
 
 #[test]

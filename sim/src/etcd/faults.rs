@@ -392,6 +392,7 @@ impl World {
         }
         self.place_removed();
         self.cluster.content = Content::new();
+        self.wiped = true;
         self.history.clear();
         self.note(|trace| write!(trace, "store: wiped"));
         self.observe(&Observation::Remade { max_age: self.plan.max_age });

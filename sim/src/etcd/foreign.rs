@@ -130,7 +130,8 @@ impl World {
                 let rest = self.peers[peer].dice.millis(100, 3 * ttl.as_millis() as u64);
                 self.foreign_after(peer, rest, ForeignEvent::Campaign { session });
             }
-            ForeignEvent::Die { session } if session == present => {
+            // Without faults none dies: each of them would be waited for.
+            ForeignEvent::Die { session } if session == present && !self.quiet => {
                 self.peers[peer].session += 1;
                 self.foreign_stops(peer);
                 let rest = self.peers[peer].dice.millis(100, 2 * ttl.as_millis() as u64);

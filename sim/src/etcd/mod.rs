@@ -123,6 +123,8 @@ pub(crate) struct World {
     peers: Vec<Foreign>,
     processes: u64,
     requests: u64,
+    /// The store was wiped.
+    wiped: bool,
     /// The number of active faults of each kind.
     active: [u32; Kind::ALL.len()],
     /// The candidates and members that the script's faults hit, for when they end.
@@ -176,6 +178,7 @@ impl World {
             peers: Vec::new(),
             processes: 0,
             requests: 0,
+            wiped: false,
             active: [0; Kind::ALL.len()],
             hit: vec![Vec::new(); plan.script.last().map_or(0, |fault| fault.place + 1)],
             quiet: false,

@@ -217,9 +217,8 @@ impl World {
                 self.answer(node, process, number, Answer::Revoked { lease, result });
             }
             Request::Inspect { number, asked_at } => {
-                let is_first =
-                    self.cluster.content.birth.is_none() && self.processes <= self.nodes.len() as u64;
-                let never_used = self.plan.never_used && is_first;
+                // An operator states it of the first store, and of none that was wiped.
+                let never_used = self.plan.never_used && !self.wiped;
                 let Birth { incarnation, never_used, .. } = self.cluster.content.born(self.now, never_used);
                 let result = Ok(StoreInfo {
                     asked_at,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Parser;
-use incumbent_sim::{Choice, Script, run_traced};
+use incumbent_sim::{Choice, Script, Store, run_traced};
 
 use crate::finding::Finding;
 use crate::hunt::{self, Hunt};
@@ -95,7 +95,9 @@ fn go(args: &Args) -> Result<bool> {
             let status = pack::alone(mutant)?.args(["--trace", &seed.to_string()]).status()?;
             return Ok(status.success());
         }
-        let choice = Choice::of_seed(seed);
+        let in_a_queue = mutant.is_some_and(Mutant::is_in_a_queue);
+        let store = if in_a_queue { Store::Etcd } else { Store::Nats };
+        let choice = Choice { store, ..Choice::of_seed(seed) };
         let traced = run_traced(&choice, true, false);
         println!("{}\n{}", Script::of(&choice), traced.trace);
         if let Some(violation) = &traced.outcome.violation {

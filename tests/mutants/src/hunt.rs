@@ -7,7 +7,7 @@ use std::time::Duration;
 use incumbent_model::{
     check_induction, check_queue, check_up_to, induction_worlds, late_release, queue_worlds, worlds,
 };
-use incumbent_sim::{Choice, Kind, run, run_handlers};
+use incumbent_sim::{Choice, Kind, Store, run, run_handlers};
 
 use crate::finding::Finding;
 use crate::script;
@@ -36,7 +36,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// The number of states at which a world is left, where a broken core makes more of it.
 const MOST_STATES: usize = 300_000;
 
-/// The part of the core that only the model checker's worlds of queues reach.
+/// The part of the core that only an etcd, and the model checker's worlds of queues, reach.
 const QUEUE: &str = "core/src/queue/";
 
 /// The part of the core that only the model checker's worlds of consumer groups reach.
@@ -58,6 +58,16 @@ const SWARMS: &[(&str, &[Kind])] = &[
     ("late and vanishing", &[Kind::Delay, Kind::Purge, Kind::LostWrites, Kind::Full, Kind::Overwrite]),
 ];
 
+/// The same on an etcd, with so many foreign candidates.
+const ETCD_SWARMS: &[(&str, &[Kind], usize)] = &[
+    ("foreign candidates", &[Kind::Resign, Kind::Crash, Kind::Unleased], 2),
+    ("former leaders", &[Kind::PausedLeader, Kind::Isolate, Kind::FailOver, Kind::Lag, Kind::Cut], 0),
+    ("places", &[Kind::Delete, Kind::Revoke, Kind::Overwrite, Kind::Unleased, Kind::CutReplies], 0),
+    ("revocations", &[Kind::EarlyRevocation, Kind::CutReplies, Kind::Pause, Kind::Resign], 0),
+    ("late and left", &[Kind::Delay, Kind::Loss, Kind::Resign, Kind::Close, Kind::Illness], 0),
+    ("wipes", &[Kind::Recreate, Kind::Restore, Kind::Crash, Kind::CutReplies, Kind::Resign], 0),
+];
+
 /// The effort of a hunt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hunt {
@@ -73,14 +83,14 @@ impl Hunt {
     pub(crate) fn run(self, mutant: Option<&Mutant>) -> Finding {
         // The panics of a broken core are not for the terminal.
         std::panic::set_hook(Box::new(|_| {}));
-        if mutant.is_some_and(|mutant| mutant.edits.iter().all(|edit| edit.file.starts_with(QUEUE))) {
-            // The simulator has no queue.
-            return Finding::uncaught(mutant, "not simulated", 0).and_in_the_model(explore_queue());
-        }
-        if mutant.is_some_and(|mutant| mutant.edits.iter().all(|edit| edit.file.starts_with(INDUCTION))) {
+        if mutant.is_some_and(|mutant| mutant.is_all_in(INDUCTION)) {
             return Finding::uncaught(mutant, "not simulated", 0).and_in_the_model(explore_induction());
         }
-        let elsewhere = || explore().or_else(script::play);
+        let in_a_queue = mutant.is_some_and(Mutant::is_in_a_queue);
+        let elsewhere = || match in_a_queue {
+            true => explore_queue(),
+            false => explore().or_else(script::play),
+        };
         if !self.until_noticed {
             return self.simulate(mutant).and_in_the_model(elsewhere());
         }
@@ -94,14 +104,30 @@ impl Hunt {
         }
     }
 
+    /// The runs on a bucket.
+    fn of_a_bucket(self) -> impl Iterator<Item = Choice> {
+        let blind = (0..self.blind).map(Choice::of_seed);
+        blind.chain(SWARMS.iter().flat_map(move |(_, kinds)| {
+            (0..self.swarm).map(|seed| Choice { faults: Some(kinds.to_vec()), ..Choice::of_seed(seed) })
+        }))
+    }
+
+    /// The runs on an etcd: fewer, as less of the core is run by them.
+    fn of_an_etcd(self) -> impl Iterator<Item = Choice> {
+        let of_seed = |seed| Choice { store: Store::Etcd, ..Choice::of_seed(seed) };
+        let blind = (0..self.blind / 2).map(of_seed);
+        blind.chain(ETCD_SWARMS.iter().flat_map(move |(_, kinds, peers)| {
+            let swarm = move |seed| Choice { faults: Some(kinds.to_vec()), peers: *peers, ..of_seed(seed) };
+            (0..self.swarm / 3).map(swarm)
+        }))
+    }
+
     fn simulate(self, mutant: Option<&Mutant>) -> Finding {
         let mut runs = 0;
         let mut instead = String::from("nothing noticed");
-        let blind = (0..self.blind).map(Choice::of_seed);
-        let swarms = SWARMS.iter().flat_map(|(_, kinds)| {
-            (0..self.swarm).map(|seed| Choice { faults: Some(kinds.to_vec()), ..Choice::of_seed(seed) })
-        });
-        for choice in blind.chain(swarms) {
+        let bucket = self.of_a_bucket().filter(|_| !mutant.is_some_and(Mutant::is_in_a_queue));
+        let etcd = self.of_an_etcd().filter(|_| mutant.is_none_or(Mutant::is_in_a_queue));
+        for choice in bucket.chain(etcd) {
             runs += 1;
             let Some(violation) = run(&choice).violation else { continue };
             if violation.invariant == PANIC {
@@ -167,9 +193,24 @@ fn explore_induction() -> Option<String> {
     })
 }
 
+impl Mutant {
+    /// Whether it breaks the rule of a queue alone.
+    pub(crate) fn is_in_a_queue(&self) -> bool {
+        self.is_all_in(QUEUE)
+    }
+
+    /// Whether it breaks that part of the core alone.
+    fn is_all_in(&self, part: &str) -> bool {
+        self.edits.iter().all(|edit| edit.file.starts_with(part))
+    }
+}
+
 /// The seed of a run, and its swarm.
 fn place(choice: &Choice) -> String {
-    let swarm = choice.faults.as_ref().and_then(|faults| SWARMS.iter().find(|(_, kinds)| kinds == faults));
+    let bucket = SWARMS.iter().map(|(name, kinds)| (*name, *kinds));
+    let etcd = ETCD_SWARMS.iter().map(|(name, kinds, _)| (*name, *kinds));
+    let swarm =
+        choice.faults.as_ref().and_then(|faults| bucket.chain(etcd).find(|(_, kinds)| kinds == faults));
     match swarm {
         Some((name, _)) => format!("seed {} of {name}", choice.seed),
         None => format!("seed {}", choice.seed),
@@ -184,5 +225,6 @@ mod tests {
     fn of_a_swarm_all_faults_are_on() {
         // With six kinds and more, a seed draws some of them.
         assert!(SWARMS.iter().all(|(_, kinds)| kinds.len() < 6));
+        assert!(ETCD_SWARMS.iter().all(|(_, kinds, _)| kinds.len() < 6));
     }
 }
