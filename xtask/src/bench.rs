@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use incumbent_testkit::tools::NatsVersion;
+use incumbent_testkit::tools::{EtcdVersion, NatsVersion};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -34,6 +34,8 @@ pub(crate) struct Args {
 enum Bench {
     /// How long a hand-over and a fail-over take on NATS, beside the bare client; what leading costs
     Handover,
+    /// How long a hand-over takes on etcd, beside etcd's own Go client; what leading costs
+    Etcd,
     /// What a campaign in a component costs a Wasmtime host
     Component,
     /// What the Python package costs: `is_leader`, an event, the import, a thousand campaigns
@@ -46,6 +48,7 @@ impl Bench {
     fn name(self) -> &'static str {
         match self {
             Self::Handover => "handover",
+            Self::Etcd => "etcd",
             Self::Component => "component",
             Self::Python => "python",
             Self::Node => "node",
@@ -56,6 +59,7 @@ impl Bench {
     fn command(self) -> Result<Command> {
         match self {
             Self::Handover => Ok(cargo("incumbent", "handover")),
+            Self::Etcd => Ok(cargo("incumbent", "etcd")),
             Self::Component => {
                 package::components(None)?;
                 Ok(cargo("incumbent-wasmtime", "component"))
@@ -83,6 +87,10 @@ impl Bench {
     fn tools(self) -> &'static [Tool] {
         match self {
             Self::Handover => &[Tool::NatsServer(NatsVersion::Newest)],
+            // `etcdctl` is of the older version.
+            Self::Etcd => {
+                &[Tool::Etcd(EtcdVersion::Newest), Tool::Etcd(EtcdVersion::V3_4), Tool::GoEtcdPrograms]
+            }
             Self::Component => &[Tool::Wasm],
             Self::Python | Self::Node => &[],
         }

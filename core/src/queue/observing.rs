@@ -75,15 +75,27 @@ impl Campaign {
 
     /// Two connections show another store, or one that went back.
     pub(super) fn reset(&mut self, birth: Option<Incarnation>, revision: Revision) {
+        let replaced = birth.is_some_and(|birth| birth != self.store.incarnation());
         self.unborn = birth.is_none();
         self.is_another(birth, revision, true);
+        if replaced {
+            // The other campaigns of the connection, its watch and an operator's requests are for the old store still.
+            self.outputs.push_back(Output::Inspect);
+        }
+    }
+
+    /// Whether the candidate stays out. A store without a birth record gives no tokens before it has one.
+    fn is_barred(&self) -> bool {
+        !self.unborn && self.store.is_barred()
     }
 
     pub(super) fn is_another(&mut self, incarnation: Option<Incarnation>, revision: Revision, is_news: bool) {
         self.store.reset(incarnation, revision, self.now);
+        // A store that went back may hold companions of ended terms again. They go with this lease, which is not kept.
+        self.shared_lease_is_gone();
         self.lose(Reason::StoreReset);
         if is_news {
-            self.reported.barred = self.store.is_barred();
+            self.reported.barred = self.is_barred();
             self.report_reset();
         }
     }
@@ -95,8 +107,9 @@ impl Campaign {
     }
 
     pub(super) fn report_reset(&mut self) {
-        let (seen, next) = (self.store.largest_token(), Some(self.store.next_token()));
-        let barred = self.store.is_barred();
+        let seen = self.store.largest_token();
+        let next = (!self.unborn).then(|| self.store.next_token());
+        let barred = self.is_barred();
         self.report(Event::Warning(Warning::StoreReset { seen, next, barred }));
     }
 

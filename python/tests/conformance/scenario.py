@@ -159,6 +159,8 @@ def parse(text: str) -> Scenario:
         parts={key: _part(key, part, lease) for key, part in raw.each("candidates").items()},
         steps=[Fields(step, f"step {number}") for number, step in enumerate(steps, 1)],
     )
+    # Names stores that this runner does not play.
+    raw.fields("not_on")
     raw.done()
     return scenario
 

@@ -10,6 +10,7 @@
 
 mod faults;
 mod leaving;
+mod operator;
 mod queries;
 mod settings;
 mod support;

@@ -1,13 +1,16 @@
 //! Whole elections on real NATS servers, with the faults of real systems.
 //!
 //! Each test names its fault, and asserts the promise of `docs/guide/what-can-go-wrong.md` for it.
-//! In every one of them a [probe](probe) asks all candidates all the time whether they lead.
+//! In every one of them a probe asks all candidates all the time whether they lead.
 #![cfg(all(unix, feature = "nats"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers fail their test")]
 
+#[path = "../scenarios/actor.rs"]
 mod actor;
 mod bench;
+#[path = "../scenarios/probe.rs"]
 mod probe;
+#[path = "../scenarios/process.rs"]
 mod process;
 
 mod bucket;

@@ -1,9 +1,11 @@
-//! An etcd server, or a cluster of three, that lives as long as its test.
+//! An etcd server, or a cluster of three, that lives as long as its test, and other software's [candidates](elect).
+
+pub mod elect;
 
 use std::fs::{self, File};
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -145,6 +147,35 @@ impl EtcdServer {
         }
     }
 
+    /// Keeps a copy of its store for [`restore`](Self::restore); it is restarted for that.
+    ///
+    /// # Panics
+    /// When the folder cannot be copied, or it does not start again.
+    #[track_caller]
+    pub fn keep(&mut self) {
+        self.kill();
+        self.copy("data", "kept");
+        self.restart();
+    }
+
+    /// Replaces its store by the copy that was [kept](Self::keep), and starts it again.
+    ///
+    /// # Panics
+    /// When no copy was kept, or it does not start.
+    #[track_caller]
+    pub fn restore(&mut self) {
+        self.wipe();
+        self.copy("kept", "data");
+        self.restart();
+    }
+
+    #[track_caller]
+    fn copy(&self, from: &str, to: &str) {
+        let (from, to) = (self.folder.path().join(from), self.folder.path().join(to));
+        let copied = Command::new("cp").arg("-R").arg(&from).arg(&to).status();
+        assert!(copied.as_ref().is_ok_and(ExitStatus::success), "cannot copy {}: {copied:?}", from.display());
+    }
+
     /// Starts it again on the same ports and store, after killing it if it still runs; waits until it serves.
     ///
     /// # Panics
@@ -162,13 +193,50 @@ impl EtcdServer {
     /// When there is no etcdctl, or it fails.
     #[track_caller]
     pub fn ctl(&self, arguments: &[&str]) -> String {
+        self.try_ctl(arguments).unwrap_or_else(|error| panic!("etcdctl {arguments:.200?}: {error}"))
+    }
+
+    /// The same, where it may fail.
+    ///
+    /// # Errors
+    /// What it prints about its failure.
+    ///
+    /// # Panics
+    /// When there is no etcdctl.
+    #[track_caller]
+    pub fn try_ctl(&self, arguments: &[&str]) -> Result<String, String> {
         let program = tools::etcdctl().unwrap_or_else(|error| panic!("{error}"));
         let mut command = Command::new(&program);
         command.env("ETCDCTL_API", "3").args(["--endpoints", &self.address()]).args(arguments);
         let output = command.output().unwrap_or_else(|error| panic!("{}: {error}", program.display()));
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "etcdctl {arguments:?}: {}: {errors}", output.status);
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr)))
+    }
+
+    /// The revision of its store.
+    ///
+    /// # Panics
+    /// When it does not answer.
+    #[track_caller]
+    pub fn revision(&self) -> u64 {
+        let answer = self.ctl(&["get", "nothing", "--write-out", "json"]);
+        let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+        answer["header"]["revision"].as_u64().unwrap_or_else(|| panic!("no revision: {answer}"))
+    }
+
+    /// The sum of one of its counters over the calls of a gRPC method, whatever their outcome.
+    ///
+    /// # Panics
+    /// When it does not answer.
+    #[track_caller]
+    pub fn metric(&self, counter: &str, method: &str) -> u64 {
+        let text = self.http("metrics").unwrap_or_else(|| panic!("etcd {} shows no metrics", self.name));
+        let method = format!("grpc_method=\"{method}\"");
+        let of_it = |line: &&str| line.strip_prefix(counter).is_some_and(|rest| rest.contains(&method));
+        let value = |line: &str| line.rsplit(' ').next()?.parse::<f64>().ok();
+        text.lines().filter(of_it).filter_map(value).sum::<f64>() as u64
     }
 
     /// The end of its log.
@@ -220,13 +288,17 @@ impl EtcdServer {
 
     /// Whether it serves, and knows a leader.
     pub fn is_healthy(&self) -> bool {
+        let health: Option<Value> = self.http("health").and_then(|text| serde_json::from_str(&text).ok());
+        health.is_some_and(|health| health["health"] == "true")
+    }
+
+    /// A page on its port for metrics.
+    fn http(&self, page: &str) -> Option<String> {
         let agent =
             ureq::Agent::config_builder().proxy(None).timeout_global(Some(Duration::from_secs(2))).build();
-        let url = format!("http://127.0.0.1:{}/health", self.metrics.number());
-        let answer = agent.new_agent().get(url).call().ok();
-        let text = answer.and_then(|mut answer| answer.body_mut().read_to_string().ok());
-        let health: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
-        health.is_some_and(|health| health["health"] == "true")
+        let url = format!("http://127.0.0.1:{}/{page}", self.metrics.number());
+        let mut answer = agent.new_agent().get(url).call().ok()?;
+        answer.body_mut().read_to_string().ok()
     }
 }
 
@@ -279,6 +351,22 @@ impl EtcdCluster {
     /// The members' addresses, `127.0.0.1:PORT`, separated by commas.
     pub fn addresses(&self) -> String {
         self.members.iter().map(EtcdServer::address).collect::<Vec<_>>().join(",")
+    }
+
+    /// Starts these members again, together: of two that were killed, neither serves before the other does.
+    ///
+    /// # Panics
+    /// When one does not start.
+    #[track_caller]
+    pub fn restart(&mut self, which: &[usize]) {
+        for at in which {
+            self.members[*at].kill();
+            self.members[*at].spawn();
+        }
+        for at in which {
+            let started = self.members[*at].becomes_healthy();
+            assert!(started, "another program took a port of etcd {}", self.members[*at].name);
+        }
     }
 
     /// Waits for the leader, and returns its member.

@@ -74,6 +74,13 @@ impl ChildGuard {
         }
     }
 
+    /// Asks it to end as a terminal does (`SIGINT`).
+    pub fn interrupt(&mut self) {
+        if self.try_wait().is_none() {
+            send(self.pid(), Signal::INT);
+        }
+    }
+
     /// Kills it (`SIGKILL`) and reaps it; its group lives on until the guard is dropped.
     pub fn kill(&mut self) {
         if self.try_wait().is_none() {

@@ -162,6 +162,23 @@ pub fn go_program(name: &str) -> Result<PathBuf, String> {
     Err(format!("no Go program {}: run `cargo xtask tools`", program.display()))
 }
 
+/// A program of `tests/interop/etcd`: `candidate` or `handover`.
+///
+/// # Errors
+/// Its expected path, and the command that builds it.
+pub fn go_etcd_program(name: &str) -> Result<PathBuf, String> {
+    let program = go_etcd_programs().join(name);
+    if is_program(&program) {
+        return Ok(program);
+    }
+    Err(format!("no Go program {}: run `cargo xtask tools`", program.display()))
+}
+
+/// The folder of the programs of `tests/interop/etcd`.
+pub fn go_etcd_programs() -> PathBuf {
+    folder().join("interop-etcd")
+}
+
 /// The folder of the programs of `tests/interop/go`.
 pub fn go_programs() -> PathBuf {
     folder().join("interop-go")

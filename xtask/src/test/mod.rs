@@ -24,7 +24,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use incumbent_testkit::tools::NatsVersion;
+use incumbent_testkit::tools::{EtcdVersion, NatsVersion};
 
 use crate::package;
 use crate::shell::{self, say};
@@ -72,6 +72,8 @@ pub(crate) enum Part {
     Runtime,
     /// The runtime on real nats-servers
     Nats,
+    /// All tests that run real etcd servers, alone and beside other clients
+    Etcd,
     /// The command line
     Cli,
     /// The WebAssembly components, and their host
@@ -99,6 +101,7 @@ impl Part {
             Self::Mutants => "mutants",
             Self::Runtime => "runtime",
             Self::Nats => "nats",
+            Self::Etcd => "etcd",
             Self::Cli => "cli",
             Self::Component => "component",
             Self::Interop => "interop",
@@ -117,6 +120,7 @@ impl Part {
             Self::Mutants => &[],
             // The test kit's own tests run on every server.
             Self::Runtime | Self::Nats | Self::Cli => SERVERS,
+            Self::Etcd => ETCD,
             Self::Component => &[Tool::Nextest, Tool::Wasm, Tool::NatsServer(NatsVersion::Newest)],
             Self::Interop => INTEROP,
             Self::Chaos => &[Tool::Nextest, Tool::NatsServer(NatsVersion::Newest)],
@@ -136,6 +140,9 @@ const SERVERS: &[Tool] = &[
     Tool::NatsServer(NatsVersion::V2_12),
     Tool::NatsServer(NatsVersion::V2_10),
 ];
+
+const ETCD: &[Tool] =
+    &[Tool::Nextest, Tool::Etcd(EtcdVersion::Newest), Tool::Etcd(EtcdVersion::V3_4), Tool::GoEtcdPrograms];
 
 const INTEROP: &[Tool] = &[
     Tool::Nextest,
@@ -159,8 +166,12 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     let mut parts = if args.parts.is_empty() { everything().collect() } else { args.parts.clone() };
     parts.sort();
     parts.dedup();
-    let left_out =
-        [(Without::Go, Part::Interop), (Without::Python, Part::Python), (Without::Node, Part::Node)];
+    let left_out = [
+        (Without::Go, Part::Etcd),
+        (Without::Go, Part::Interop),
+        (Without::Python, Part::Python),
+        (Without::Node, Part::Node),
+    ];
     for (tool, part) in left_out {
         if args.without.contains(&tool) && parts.contains(&part) {
             say!("{} is left out, as asked", part.name());

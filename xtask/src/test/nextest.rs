@@ -24,12 +24,24 @@ pub(super) const PROFILE: [&str; 2] = ["--profile", "xtask"];
 /// The JUnit report of nextest; the name is set in `.config/nextest.toml`.
 const JUNIT: &str = "nextest/xtask/junit.xml";
 
+/// The filter of nextest for the tests on etcd servers in binaries of another part: those with a module `etcd` in their
+/// path.
+pub(super) const ON_ETCD: &str = "test(/(^|::)etcd::/)";
+
 impl Part {
+    /// The part that a test belongs to, by its binary and its path in there.
+    pub(super) fn of_test(id: &str, test: &str) -> Option<Self> {
+        let modules = test.rsplit_once("::").map_or("", |(modules, _)| modules);
+        let on_etcd = modules.split("::").any(|module| module == "etcd");
+        if on_etcd { Some(Self::Etcd) } else { Self::of_binary(id) }
+    }
+
     /// The part that the tests of a binary belong to; `incumbent::nats_store` is an integration test of the package
     /// `incumbent`, `incumbent` its unit tests.
-    pub(super) fn of_binary(id: &str) -> Option<Self> {
+    fn of_binary(id: &str) -> Option<Self> {
         let (package, binary) = id.split_once("::").unwrap_or((id, ""));
         Some(match package {
+            _ if binary == "etcd" || binary.starts_with("etcd_") => Self::Etcd,
             _ if binary.starts_with("interop_") => Self::Interop,
             "incumbent-core" => Self::Core,
             "incumbent-sim" | "incumbent-mutants" => Self::Sim,
@@ -79,8 +91,11 @@ impl Tests {
         for id in binaries(&packages(&self.parts))?.rust_binaries.into_keys() {
             let part =
                 Part::of_binary(&id).with_context(|| format!("the test binary {id} belongs to no part"))?;
-            if self.parts.contains(&part) {
-                chosen.push(format!("binary_id(={id})"));
+            match (self.parts.contains(&part), self.parts.contains(&Part::Etcd)) {
+                (true, true) => chosen.push(format!("binary_id(={id})")),
+                (true, false) => chosen.push(format!("(binary_id(={id}) - {ON_ETCD})")),
+                (false, true) => chosen.push(format!("(binary_id(={id}) & {ON_ETCD})")),
+                (false, false) => {}
             }
         }
         anyhow::ensure!(!chosen.is_empty(), "{} have no test binaries", names(&self.parts));
@@ -97,24 +112,19 @@ impl Tests {
         if self.without_go {
             command.env(WITHOUT_GO, "1");
         }
-        perform(&mut command, self.parts.first().copied().unwrap_or(Part::Runtime), Part::of_binary, report)
+        perform(&mut command, self.parts.first().copied().unwrap_or(Part::Runtime), report)
     }
 }
 
-/// Runs nextest, and counts each test for the part that `part` names; an aborted run for `first`.
-pub(super) fn perform(
-    command: &mut Command,
-    first: Part,
-    part: impl Fn(&str) -> Option<Part>,
-    report: &mut Report,
-) -> Result<()> {
+/// Runs nextest, and counts each test for the part that it belongs to; an aborted run for `first`.
+pub(super) fn perform(command: &mut Command, first: Part, report: &mut Report) -> Result<()> {
     let results = shell::target().join(JUNIT);
     if results.exists() {
         fs::remove_file(&results).with_context(|| format!("cannot remove {}", results.display()))?;
     }
     let succeeded = shell::succeeds(command)?;
     let counted = match fs::read_to_string(&results) {
-        Ok(junit) => count(&junit, part, report)?,
+        Ok(junit) => count(&junit, report)?,
         Err(_) => Tally::default(),
     };
     // A runner that crashes counts nothing.
@@ -209,18 +219,20 @@ fn names(parts: &[Part]) -> String {
 }
 
 /// Counts the tests in a JUnit file; each test binary is one suite in it.
-fn count(junit: &str, part: impl Fn(&str) -> Option<Part>, report: &mut Report) -> Result<Tally> {
+fn count(junit: &str, report: &mut Report) -> Result<Tally> {
     let document = roxmltree::Document::parse(junit).context("nextest wrote a JUnit file that is not XML")?;
     let begin = document.root_element().attribute("timestamp").and_then(time_of_day);
     let mut total = Tally::default();
     for suite in document.descendants().filter(|node| node.has_tag_name("testsuite")) {
         let id = suite.attribute("name").unwrap_or_default();
-        let part = part(id).with_context(|| format!("the test binary {id} belongs to no part"))?;
         for case in suite.children().filter(|node| node.has_tag_name("testcase")) {
+            let test = case.attribute("name").unwrap_or_default();
+            let part = Part::of_test(id, test)
+                .with_context(|| format!("the test binary {id} belongs to no part"))?;
             let failed =
                 case.children().any(|node| node.has_tag_name("failure") || node.has_tag_name("error"));
             total += Tally::one(!failed);
-            let name = format!("{id} {}", case.attribute("name").unwrap_or_default());
+            let name = format!("{id} {test}");
             let took = case.attribute("time").and_then(seconds);
             report.test(part, &name, !failed, took);
             let at = case.attribute("timestamp").and_then(time_of_day);
@@ -268,6 +280,9 @@ mod tests {
             ("incumbent", Some(Part::Runtime)),
             ("incumbent::store_contract", Some(Part::Runtime)),
             ("incumbent::nats_faults", Some(Part::Nats)),
+            ("incumbent::etcd", Some(Part::Etcd)),
+            ("incumbent::etcd_scenarios", Some(Part::Etcd)),
+            ("incumbent-testkit::etcd_servers", Some(Part::Etcd)),
             ("incumbent-ffi::fork", Some(Part::Runtime)),
             ("incumbent-testkit::nats_server", Some(Part::Runtime)),
             ("incumbent-conformance::scenarios", Some(Part::Runtime)),
@@ -288,6 +303,15 @@ mod tests {
     }
 
     #[test]
+    fn a_test_with_a_module_for_etcd_in_its_path_belongs_to_etcd_whatever_its_binary() {
+        let part = |test| Part::of_test("incumbent", test);
+        assert_eq!(part("store::etcd::leases::tests::a_lease_ends"), Some(Part::Etcd));
+        assert_eq!(part("etcd::two_take_turns"), Some(Part::Etcd));
+        assert_eq!(part("store::nats::tests::etcd"), Some(Part::Runtime));
+        assert_eq!(part("store::etcdlike::tests::a"), Some(Part::Runtime));
+    }
+
+    #[test]
     fn failures_and_errors_count_as_failed() {
         let junit = r#"<testsuites name="nextest-run" tests="3" failures="1" errors="1">
             <testsuite name="incumbent-core" tests="2" failures="1">
@@ -298,7 +322,7 @@ mod tests {
             </testsuite>
         </testsuites>"#;
         let mut report = Report::new(&[]);
-        assert_eq!(count(junit, Part::of_binary, &mut report).unwrap(), Tally { passed: 1, failed: 2 });
+        assert_eq!(count(junit, &mut report).unwrap(), Tally { passed: 1, failed: 2 });
     }
 
     #[test]
@@ -316,7 +340,7 @@ mod tests {
             </testsuite>
         </testsuites>"#;
         let mut report = Report::new(&[]);
-        count(junit, Part::of_binary, &mut report).unwrap();
+        count(junit, &mut report).unwrap();
         let table = report.times.table([Part::Core].into_iter());
         assert!(table.contains("core            -       2\n"), "{table}");
     }

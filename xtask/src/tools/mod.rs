@@ -51,10 +51,12 @@ pub(crate) enum Tool {
     Wasm,
     /// The programs of `tests/interop/go`.
     GoPrograms,
+    /// The programs of `tests/interop/etcd`.
+    GoEtcdPrograms,
 }
 
 impl Tool {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::NatsServer(NatsVersion::Newest),
         Self::NatsServer(NatsVersion::V2_12),
         Self::NatsServer(NatsVersion::V2_10),
@@ -64,6 +66,7 @@ impl Tool {
         Self::Deny,
         Self::Wasm,
         Self::GoPrograms,
+        Self::GoEtcdPrograms,
     ];
 
     /// Returns its path and version, after installing it where it is missing.
@@ -74,7 +77,8 @@ impl Tool {
             Self::Nextest => NEXTEST.provide(),
             Self::Deny => DENY.provide(),
             Self::Wasm => wasm::provide(),
-            Self::GoPrograms => go_programs::provide(),
+            Self::GoPrograms => go_programs::nats(),
+            Self::GoEtcdPrograms => go_programs::etcd(),
         }
     }
 
@@ -85,6 +89,7 @@ impl Tool {
             Self::NatsServer(NatsVersion::V2_12 | NatsVersion::V2_10)
                 | Self::Etcd(EtcdVersion::Newest)
                 | Self::GoPrograms
+                | Self::GoEtcdPrograms
         )
     }
 }

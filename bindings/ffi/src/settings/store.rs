@@ -48,11 +48,19 @@ const NATS: [(&str, Kind); 13] = [
     ("ping_interval", Kind::Length),
 ];
 
+const ETCD: [(&str, Kind); 4] = [
+    ("tls_ca", Kind::Text),
+    ("tls_cert", Kind::Text),
+    ("tls_key", Kind::Text),
+    ("connect_timeout", Kind::Length),
+];
+
 fn of_scheme(url: &str) -> (&'static str, &'static [(&'static str, Kind)]) {
     match url.split_once(':').map_or("", |(scheme, _)| scheme) {
         "memory" => ("a memory: store", &MEMORY),
         "sqlite" => ("a sqlite: store", &SQLITE),
         "nats" | "tls" | "ws" | "wss" => ("a nats: store", &NATS),
+        "etcd" | "etcds" => ("an etcd: store", &ETCD),
         // Opening the store refuses an unknown parameter.
         _ => ("the store", &[]),
     }

@@ -19,7 +19,7 @@ pub fn offers(kind: StoreKind) -> BTreeSet<Need> {
     let own: &[Need] = match kind {
         StoreKind::Memory => &[Need::Operator, Need::Reset, Need::Network, Need::Kill],
         StoreKind::Sqlite => &[Need::Network, Need::Kill],
-        StoreKind::Nats => &[],
+        StoreKind::Nats | StoreKind::Etcd => &[],
     };
     kind.offers().into_iter().chain(own.iter().copied()).collect()
 }
@@ -47,17 +47,21 @@ impl Fixture {
         if let Some(lacking) = scenario.lacks(&offers(kind)) {
             return Err(format!("the scenario {lacking}, which is not to be had on {kind}"));
         }
+        if let Some(why) = scenario.not_on.get(&kind) {
+            return Err(format!("the scenario does not apply to {kind}: {why}"));
+        }
         if let Some(why) = scenario.cannot(&*setup.implementation) {
             return Err(format!("these candidates cannot play the scenario: {why}"));
         }
         let mut stage = Stage::start(&setup.stage).await?;
         let connections = scenario.connections();
-        let request = Request::Set { store: kind, lease_ms: scenario.lease_ms, connections };
+        let lease = scenario.lease(kind);
+        let lease_ms = u64::try_from(lease.as_millis()).map_err(text)?;
+        let request = Request::Set { store: kind, lease_ms, connections };
         let set = stage.ask(&request).await?.ok_or("the stage set nothing")?;
         let network = BTreeSet::from([Need::Network, Need::Kill]);
         let cuts = !scenario.needs.is_disjoint(&network) && set.offers.is_disjoint(&network);
         let own_store = Store::open(&set.url).await.map_err(text)?;
-        let lease = Duration::from_millis(scenario.lease_ms);
         let implementation = Arc::clone(&setup.implementation);
         Ok(Self { implementation, stage, set, lease, cuts, own_store, connections: BTreeMap::new() })
     }

@@ -57,7 +57,7 @@ pub async fn play(scenario: &Scenario, kind: StoreKind, setup: &Setup) -> Result
             ));
         }
     };
-    let mut play = Play::new(scenario, fixture, setup.timeout);
+    let mut play = Play::new(scenario, kind, fixture, setup.timeout);
     let mut result = Ok(());
     for (at, step) in scenario.steps.iter().enumerate() {
         if let Err(missed) = play.step(step).await {
@@ -92,8 +92,8 @@ pub(super) struct Play {
 }
 
 impl Play {
-    fn new(scenario: &Scenario, fixture: Fixture, timeout: Duration) -> Self {
-        let time = Time::new(Duration::from_millis(scenario.lease_ms));
+    fn new(scenario: &Scenario, kind: StoreKind, fixture: Fixture, timeout: Duration) -> Self {
+        let time = Time::new(scenario.lease(kind));
         let actors: Vec<_> =
             scenario.candidates.iter().map(|(id, of)| Actor::new(id, of, time.begun)).collect();
         let aliases = actors.iter().enumerate().map(|(at, actor)| (actor.id.clone(), at)).collect();

@@ -41,7 +41,8 @@ fn trial(kind: StoreKind, file: &Path, setup: &Setup) -> Trial {
         Err(wrong) => return Trial::test(format!("{kind}::{name}"), move || Err(Failed::from(wrong))),
     };
     let cannot = scenario.cannot(&*setup.implementation).map(str::to_owned);
-    let ignored = cannot.or_else(|| scenario.lacks(&offers(kind)));
+    let not_here = || scenario.not_on.get(&kind).cloned();
+    let ignored = cannot.or_else(|| scenario.lacks(&offers(kind))).or_else(not_here);
     let name = match &ignored {
         Some(why) => format!("{kind}::{name} ({why})"),
         None => format!("{kind}::{name}"),

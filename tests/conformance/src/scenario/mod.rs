@@ -6,9 +6,12 @@ mod step;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
+
+use crate::stage::StoreKind;
 
 pub use need::Need;
 pub use step::Step;
@@ -32,6 +35,9 @@ pub struct Scenario {
     /// The faults that it needs.
     #[serde(default)]
     pub needs: BTreeSet<Need>,
+    /// The stores that it does not apply to, each with the reason.
+    #[serde(default)]
+    pub not_on: BTreeMap<StoreKind, String>,
     /// The lease of the store and of every candidate, in milliseconds.
     pub lease_ms: u64,
     /// The candidates, by the name that the steps use.
@@ -129,6 +135,11 @@ impl Scenario {
             return Err(wrong(format!("the scenario {:?} belongs in a file of its name", scenario.name)));
         }
         Ok(scenario)
+    }
+
+    /// Its lease on this kind of store, which may grant none as short as it asks for.
+    pub fn lease(&self, kind: StoreKind) -> Duration {
+        kind.lease(Duration::from_millis(self.lease_ms))
     }
 
     /// The connections of its candidates to the store.

@@ -7,6 +7,7 @@
 mod protocol;
 mod scene;
 mod serve;
+mod server;
 
 pub use protocol::{Hello, PROTOCOL, Reply, Request, Set, StoreKind};
 pub use serve::serve;

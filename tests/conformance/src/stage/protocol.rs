@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,18 +21,29 @@ pub enum StoreKind {
     Sqlite,
     /// A bucket of a NATS server.
     Nats,
+    /// A prefix of an etcd server.
+    Etcd,
 }
 
 impl StoreKind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Memory, Self::Sqlite, Self::Nats];
+    pub const ALL: [Self; 4] = [Self::Memory, Self::Sqlite, Self::Nats, Self::Etcd];
+
+    /// The lease for a scenario that asks for this one. Three times the shortest lease that an etcd server grants by default
+    /// is the shortest that a candidate takes.
+    pub fn lease(self, asked: Duration) -> Duration {
+        match self {
+            Self::Etcd => asked.max(Duration::from_secs(6)),
+            Self::Memory | Self::Sqlite | Self::Nats => asked,
+        }
+    }
 
     /// The faults that a stage can make in it. The memory of another process is out of its reach.
     pub fn offers(self) -> BTreeSet<Need> {
         match self {
             Self::Memory => BTreeSet::new(),
             Self::Sqlite => BTreeSet::from([Need::Operator]),
-            Self::Nats => {
+            Self::Nats | Self::Etcd => {
                 BTreeSet::from([Need::Operator, Need::Reset, Need::Network, Need::Kill, Need::Server])
             }
         }
@@ -44,6 +56,7 @@ impl fmt::Display for StoreKind {
             Self::Memory => "memory",
             Self::Sqlite => "sqlite",
             Self::Nats => "nats",
+            Self::Etcd => "etcd",
         })
     }
 }

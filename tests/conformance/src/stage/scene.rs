@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use async_nats::jetstream;
 use incumbent::Clock;
+use incumbent::store::etcd::{self, EtcdSettings};
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use incumbent::store::{Sqlite, SqliteSettings, StoreAdmin, StoreSettings};
-use incumbent_testkit::nats::NatsServer;
+use incumbent_testkit::etcd::EtcdServer;
 use incumbent_testkit::proxy::Proxy;
 use tempfile::TempDir;
 
+use super::server::Server;
 use super::{Set, StoreKind};
 
 /// A store made for one scenario.
@@ -31,6 +33,10 @@ enum Store {
         bucket: String,
         lines: BTreeMap<String, Line>,
     },
+    Etcd {
+        prefix: String,
+        lines: BTreeMap<String, Line>,
+    },
 }
 
 /// The proxy of a connection.
@@ -46,7 +52,7 @@ impl Scene {
         lease: Duration,
         connections: &BTreeSet<String>,
         number: u64,
-        server: Option<&NatsServer>,
+        server: Option<&Server>,
     ) -> Result<Self, String> {
         let store = match (kind, server) {
             (StoreKind::Memory, _) => {
@@ -58,27 +64,33 @@ impl Scene {
                 Sqlite::init(&settings, &Clock::system(), true).await.map_err(text)?;
                 Store::Sqlite { folder }
             }
-            (StoreKind::Nats, None) => return Err("there is no server".into()),
+            (StoreKind::Nats | StoreKind::Etcd, None) => return Err("there is no server".into()),
             (StoreKind::Nats, Some(server)) => {
                 let bucket = format!("scene-{number}");
-                let settings = NatsSettings::new(&server.url(), &bucket).map_err(text)?.fail_fast(true);
+                let settings = NatsSettings::new(&server.address(), &bucket).map_err(text)?.fail_fast(true);
                 init(&settings, &InitOptions::new(lease).never_used(true)).await.map_err(text)?;
-                let line = |name: &String| {
-                    (name.clone(), Line { proxy: Proxy::to(&server.address()), is_dead: false })
-                };
-                Store::Nats { bucket, lines: connections.iter().map(line).collect() }
+                Store::Nats { bucket, lines: lines(server, connections) }
+            }
+            (StoreKind::Etcd, Some(server)) => {
+                let prefix = format!("scene-{number}");
+                let settings = EtcdSettings::new(&server.address()).map_err(text)?.prefix(&prefix);
+                etcd::init(&settings, true).await.map_err(text)?;
+                Store::Etcd { prefix, lines: lines(server, connections) }
             }
         };
         Ok(Self { store, lease })
     }
 
     /// The store's description for the runner.
-    pub(super) fn describe(&self, connections: &BTreeSet<String>, server: Option<&NatsServer>) -> Set {
+    pub(super) fn describe(&self, connections: &BTreeSet<String>, server: Option<&Server>) -> Set {
         let url = self.url(server);
         let of_connection = |name: &String| {
             let proxied = match &self.store {
                 Store::Nats { bucket, lines } => {
                     lines.get(name).map(|line| format!("{}/{bucket}", line.proxy.url()))
+                }
+                Store::Etcd { prefix, lines } => {
+                    lines.get(name).map(|line| format!("etcd://{}/{prefix}", line.proxy.address()))
                 }
                 Store::Memory { .. } | Store::Sqlite { .. } => None,
             };
@@ -88,36 +100,46 @@ impl Scene {
             Store::Memory { .. } => StoreKind::Memory,
             Store::Sqlite { .. } => StoreKind::Sqlite,
             Store::Nats { .. } => StoreKind::Nats,
+            Store::Etcd { .. } => StoreKind::Etcd,
         }
         .offers();
         Set { offers, connections: connections.iter().map(of_connection).collect(), url }
     }
 
-    pub(super) async fn delete(&self, key: &str, server: Option<&NatsServer>) -> Result<(), String> {
+    pub(super) async fn delete(&self, key: &str, server: Option<&Server>) -> Result<(), String> {
+        if let (Store::Etcd { prefix, .. }, Some(Server::Etcd(server))) = (&self.store, server) {
+            return first_place(server, prefix, key)?
+                .map_or(Ok(()), |place| server.try_ctl(&["del", &place]).map(drop));
+        }
         self.operator(server).await?.delete(key).await.map_err(text)?;
         Ok(())
     }
 
-    pub(super) async fn put(
-        &self,
-        key: &str,
-        value: &str,
-        server: Option<&NatsServer>,
-    ) -> Result<(), String> {
+    pub(super) async fn put(&self, key: &str, value: &str, server: Option<&Server>) -> Result<(), String> {
+        if let (Store::Etcd { prefix, .. }, Some(Server::Etcd(server))) = (&self.store, server) {
+            let place = first_place(server, prefix, key)?.ok_or("no candidate has a place to overwrite")?;
+            return server.try_ctl(&["put", &place, value]).map(drop);
+        }
         self.operator(server).await?.put(key, value.as_bytes()).await.map_err(text)?;
         Ok(())
     }
 
     /// Deletes the store and makes it again; this time it is not declared unused.
-    pub(super) async fn reset(&self, server: Option<&NatsServer>) -> Result<(), String> {
-        let (Store::Nats { bucket, .. }, Some(server)) = (&self.store, server) else {
-            return Err(self.offers_no("a store that can be deleted and made again"));
-        };
-        let client = async_nats::connect(server.url()).await.map_err(text)?;
-        jetstream::new(client).delete_key_value(bucket).await.map_err(text)?;
-        let settings = NatsSettings::new(&server.url(), bucket).map_err(text)?.fail_fast(true);
-        init(&settings, &InitOptions::new(self.lease)).await.map_err(text)?;
-        Ok(())
+    pub(super) async fn reset(&self, server: Option<&mut Server>) -> Result<(), String> {
+        match (&self.store, server) {
+            (Store::Nats { bucket, .. }, Some(server)) => {
+                let client = async_nats::connect(server.address()).await.map_err(text)?;
+                jetstream::new(client).delete_key_value(bucket).await.map_err(text)?;
+                let settings = NatsSettings::new(&server.address(), bucket).map_err(text)?.fail_fast(true);
+                init(&settings, &InitOptions::new(self.lease)).await.map(drop).map_err(text)
+            }
+            (Store::Etcd { .. }, Some(Server::Etcd(server))) => {
+                server.wipe();
+                server.restart();
+                Ok(())
+            }
+            _ => Err(self.offers_no("a store that can be deleted and made again")),
+        }
     }
 
     pub(super) fn cut(&mut self, connection: &str) -> Result<(), String> {
@@ -146,18 +168,20 @@ impl Scene {
     /// Fails where it has no server.
     pub(super) fn has_server(&self) -> Result<(), String> {
         match self.store {
-            Store::Nats { .. } => Ok(()),
+            Store::Nats { .. } | Store::Etcd { .. } => Ok(()),
             Store::Memory { .. } | Store::Sqlite { .. } => Err(self.offers_no("a server")),
         }
     }
 
     fn line(&mut self, connection: &str) -> Result<&mut Line, String> {
         let refused = self.offers_no("a network");
-        let Store::Nats { lines, .. } = &mut self.store else { return Err(refused) };
+        let (Store::Nats { lines, .. } | Store::Etcd { lines, .. }) = &mut self.store else {
+            return Err(refused);
+        };
         lines.get_mut(connection).ok_or_else(|| format!("there is no connection {connection:?}"))
     }
 
-    async fn operator(&self, server: Option<&NatsServer>) -> Result<Box<dyn StoreAdmin>, String> {
+    async fn operator(&self, server: Option<&Server>) -> Result<Box<dyn StoreAdmin>, String> {
         if let Store::Memory { .. } = self.store {
             return Err(self.offers_no("a way into the runner's memory"));
         }
@@ -165,12 +189,15 @@ impl Scene {
         settings.operate(&Clock::system()).await.map_err(text)
     }
 
-    fn url(&self, server: Option<&NatsServer>) -> String {
+    fn url(&self, server: Option<&Server>) -> String {
         match &self.store {
             Store::Memory { name } => format!("memory:{name}"),
             Store::Sqlite { folder } => format!("sqlite:{}", folder.path().join("scene.db").display()),
             Store::Nats { bucket, .. } => {
-                format!("{}/{bucket}", server.map(NatsServer::url).unwrap_or_default())
+                format!("nats://{}/{bucket}", server.map(Server::address).unwrap_or_default())
+            }
+            Store::Etcd { prefix, .. } => {
+                format!("etcd://{}/{prefix}", server.map(Server::address).unwrap_or_default())
             }
         }
     }
@@ -178,6 +205,20 @@ impl Scene {
     fn offers_no(&self, what: &str) -> String {
         format!("the store {} has not {what}", self.url(None))
     }
+}
+
+/// A proxy for each connection.
+fn lines(server: &Server, connections: &BTreeSet<String>) -> BTreeMap<String, Line> {
+    let line = |name: &String| (name.clone(), Line { proxy: Proxy::to(&server.address()), is_dead: false });
+    connections.iter().map(line).collect()
+}
+
+/// The key of an election's first place, where there is one.
+fn first_place(server: &EtcdServer, prefix: &str, election: &str) -> Result<Option<String>, String> {
+    let range = format!("{prefix}/{election}/");
+    let order = ["--sort-by", "CREATE", "--order", "ASCEND", "--limit", "1", "--keys-only"];
+    let keys = server.try_ctl(&[&["get", "--prefix", &range], &order[..]].concat())?;
+    Ok(keys.lines().next().filter(|key| !key.is_empty()).map(str::to_owned))
 }
 
 fn text(error: impl std::fmt::Display) -> String {

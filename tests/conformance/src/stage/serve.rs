@@ -1,14 +1,15 @@
 //! The stage's loop: a request, a reply.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use incumbent_testkit::nats::{NatsServer, Options};
 use tokio::runtime::Runtime;
 
 use super::scene::Scene;
+use super::server::Server;
 use super::{Hello, PROTOCOL, Reply, Request, Set, StoreKind};
 
 /// Serves requests until there are no more; then every server it started is gone.
@@ -17,7 +18,14 @@ use super::{Hello, PROTOCOL, Reply, Request, Set, StoreKind};
 /// Where the lines cannot be read or written.
 pub fn serve(requests: impl BufRead, mut replies: impl Write) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let mut stage = Stage { runtime, server: None, is_stopped: false, scene: None, scenes: 0 };
+    let mut stage = Stage {
+        runtime,
+        scene: None,
+        kind: StoreKind::Memory,
+        servers: BTreeMap::new(),
+        is_stopped: false,
+        scenes: 0,
+    };
     let hello = Hello { stage: "incumbent".into(), protocol: PROTOCOL, stores: StoreKind::ALL.to_vec() };
     say(&mut replies, &hello)?;
     for line in requests.lines() {
@@ -48,8 +56,11 @@ struct Stage {
     runtime: Runtime,
     // The proxies of a scene are dropped before the server behind them.
     scene: Option<Scene>,
-    /// Started at its first use, and kept for the next scenes.
-    server: Option<NatsServer>,
+    /// The kind of the scene's store.
+    kind: StoreKind,
+    /// Started at their first use, and kept for the next scenes.
+    servers: BTreeMap<StoreKind, Server>,
+    /// Whether the scene has stopped its server.
     is_stopped: bool,
     scenes: u64,
 }
@@ -62,11 +73,9 @@ impl Stage {
             Request::Set { store, lease_ms, connections } => {
                 self.scene = None;
                 self.scenes += 1;
-                if store == StoreKind::Nats {
-                    self.serve_nats();
-                }
+                self.serve_store(store);
                 let lease = Duration::from_millis(lease_ms);
-                let server = self.server.as_ref();
+                let server = self.servers.get(&store);
                 let set = Scene::set(store, lease, &connections, self.scenes, server);
                 let scene = self.runtime.block_on(set)?;
                 let description = scene.describe(&connections, server);
@@ -78,15 +87,16 @@ impl Stage {
                 self.scene = None;
             }
             Request::DeleteKey { key } => {
-                let deleting = self.scene()?.delete(&key, self.server.as_ref());
+                let deleting = self.scene()?.delete(&key, self.servers.get(&self.kind));
                 self.runtime.block_on(deleting)?;
             }
             Request::PutKey { key, value } => {
-                let putting = self.scene()?.put(&key, &value, self.server.as_ref());
+                let putting = self.scene()?.put(&key, &value, self.servers.get(&self.kind));
                 self.runtime.block_on(putting)?;
             }
             Request::ResetStore {} => {
-                let resetting = self.scene()?.reset(self.server.as_ref());
+                let scene = self.scene.as_ref().ok_or(NO_SCENE)?;
+                let resetting = scene.reset(self.servers.get_mut(&self.kind));
                 self.runtime.block_on(resetting)?;
             }
             Request::Cut { connection } => self.scene_mut()?.cut(&connection)?,
@@ -104,14 +114,20 @@ impl Stage {
         Ok(None)
     }
 
-    /// Ensures that a server runs, also where the scene before has left it stopped.
-    fn serve_nats(&mut self) {
-        match &mut self.server {
-            None => self.server = Some(NatsServer::start(Options::new())),
-            Some(server) if self.is_stopped => server.restart(),
-            Some(_) => {}
+    /// Ensures that the server of that kind of store runs, where it has one, also where the scene before has left its own
+    /// stopped.
+    fn serve_store(&mut self, kind: StoreKind) {
+        if std::mem::take(&mut self.is_stopped)
+            && let Some(server) = self.servers.get_mut(&self.kind)
+        {
+            server.restart();
         }
-        self.is_stopped = false;
+        self.kind = kind;
+        if !self.servers.contains_key(&kind)
+            && let Some(server) = Server::start(kind)
+        {
+            self.servers.insert(kind, server);
+        }
     }
 
     fn scene(&self) -> Result<&Scene, String> {
@@ -122,9 +138,9 @@ impl Stage {
         self.scene.as_mut().ok_or_else(|| NO_SCENE.into())
     }
 
-    fn served(&mut self) -> Result<&mut NatsServer, String> {
+    fn served(&mut self) -> Result<&mut Server, String> {
         self.scene()?.has_server()?;
-        self.server.as_mut().ok_or_else(|| "there is no server".into())
+        self.servers.get_mut(&self.kind).ok_or_else(|| "there is no server".into())
     }
 }
 

@@ -56,6 +56,12 @@ impl Answers {
         self.leading = sample.leads;
     }
 
+    /// The spans, in order.
+    #[allow(dead_code, reason = "each binary uses a part")]
+    pub(crate) fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
     /// The last time it is known to lead.
     pub(crate) fn last_led(&self) -> Instant {
         self.spans.last().map_or(Instant::ZERO, |span| span.until)

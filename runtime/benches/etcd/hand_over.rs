@@ -1,0 +1,73 @@
+//! Two candidates of ours that leave an election to each other.
+
+use std::time::{Duration, Instant};
+
+use incumbent::{CampaignOptions, Candidate, Event, Events, Store};
+
+use crate::{LEASE, SETTLED};
+
+/// One leads and one waits, each with a connection of its own.
+pub(crate) struct Pair {
+    stores: Vec<Store>,
+    leader: Side,
+    waiter: Side,
+}
+
+struct Side {
+    candidate: Candidate,
+    events: Events,
+}
+
+impl Pair {
+    pub(crate) async fn start(url: &str) -> Self {
+        let mut stores = Vec::new();
+        let mut sides = Vec::new();
+        for name in ["one", "two"] {
+            let store = Store::open(url).await.expect("the server is up");
+            let options = CampaignOptions::new().name(name).lease(LEASE).splay(Duration::ZERO);
+            let candidate = store.campaign("ours", options).await.expect("sound settings");
+            let events = candidate.events();
+            if sides.is_empty() {
+                drop(candidate.next_term().await.expect("the first candidate wins"));
+            }
+            sides.push(Side { candidate, events });
+            stores.push(store);
+        }
+        let (waiter, leader) = (sides.pop().expect("two sides"), sides.pop().expect("two sides"));
+        Self { stores, leader, waiter }
+    }
+
+    /// Hands over once: from the call of `resign` to the other's event.
+    pub(crate) async fn hand_over(&mut self) -> Duration {
+        self.settle().await;
+        let began = Instant::now();
+        let leaving = self.leader.candidate.request_resign();
+        let won = loop {
+            if let Event::Won(term) = self.waiter.events.next().await.expect("the campaign goes on") {
+                break term;
+            }
+        };
+        let took = began.elapsed();
+        drop(won);
+        leaving.await.expect("the leader leaves");
+        std::mem::swap(&mut self.leader, &mut self.waiter);
+        took
+    }
+
+    /// Waits until the one that waits stands in the queue and has seen the leader, and for as long as the other side
+    /// does.
+    async fn settle(&mut self) {
+        while self.waiter.candidate.leader().map(|leader| leader.name).as_deref()
+            != Some(self.leader.candidate.name())
+        {
+            self.waiter.events.next().await.expect("the campaign goes on");
+        }
+        tokio::time::sleep(SETTLED).await;
+    }
+
+    pub(crate) async fn close(self) {
+        for store in self.stores {
+            store.close().await.expect("closed once");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What an election costs on etcd, beside etcd's own Go client in the same run and on the same server.
+//!
+//! Progress goes to standard error; standard output is one JSON array of figures.
+
+#![allow(clippy::expect_used, reason = "a benchmark that cannot go on says why")]
+
+mod cost;
+#[path = "../handover/figure.rs"]
+mod figure;
+mod go;
+mod hand_over;
+
+use std::time::Duration;
+
+use figure::{Figure, Sample};
+use incumbent::store::etcd::{EtcdSettings, init};
+use incumbent_testkit::etcd::{EtcdServer, Options};
+
+/// Hand-overs of each side, in turn, so that both see the same machine.
+const ROUNDS: usize = 300;
+/// The rounds of one side before the other has its turn.
+const TURN: usize = 10;
+/// The time that a new waiter is given before the leader leaves, on both sides: the server takes up a watch of the Go
+/// client within 100 ms.
+const SETTLED: Duration = Duration::from_millis(150);
+/// The leases of both sides during hand-overs.
+const LEASE: Duration = Duration::from_secs(15);
+/// The largest ratio of the times of both sides.
+const LIMIT: f64 = 1.3;
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() {
+    let server = EtcdServer::start(Options::new());
+    let mut figures = Vec::new();
+
+    eprintln!("hand-over: {ROUNDS} of ours, {ROUNDS} of the Go client");
+    let url = new_prefix(&server, "ours").await;
+    let mut ours = hand_over::Pair::start(&url).await;
+    let mut go = go::Pair::start(&server.address(), "go/jobs");
+    let (mut our_times, mut go_times) = (Sample::default(), Sample::default());
+    for _ in 0..ROUNDS / TURN {
+        for _ in 0..TURN {
+            our_times.add(ours.hand_over().await);
+        }
+        go.hand_over(TURN).into_iter().for_each(|time| go_times.add(time));
+    }
+    ours.close().await;
+    drop(go);
+    for (percentile, most) in [(50, Some(LIMIT)), (90, None), (99, None)] {
+        let (our, go) = (our_times.percentile(percentile), go_times.percentile(percentile));
+        figures.push(Figure::plain(format!("hand-over p{percentile}"), ms(our), "ms", ROUNDS));
+        figures.push(Figure::plain(format!("Go hand-over p{percentile}"), ms(go), "ms", ROUNDS));
+        let (name, ratio) = (format!("hand-over p{percentile} / Go"), our.as_secs_f64() / go.as_secs_f64());
+        figures.push(match most {
+            Some(most) => Figure::at_most(name, ratio, "ratio", most, ROUNDS),
+            None => Figure::plain(name, ratio, "ratio", ROUNDS),
+        });
+    }
+
+    eprintln!("what a leader costs, alone and with candidates waiting");
+    let url = new_prefix(&server, "cost").await;
+    figures.extend(cost::measure(&server, &url).await);
+
+    println!("{}", serde_json::to_string(&figures).expect("figures are plain data"));
+}
+
+/// The URL of elections under a prefix that was never used, so that the first leader waits for none before it.
+async fn new_prefix(server: &EtcdServer, name: &str) -> String {
+    let url = format!("etcd://{}/{name}", server.address());
+    let settings = EtcdSettings::from_url(&url).expect("the test kit's address is one");
+    init(&settings, true).await.expect("a new server takes the record");
+    url
+}
+
+fn ms(span: Duration) -> f64 {
+    span.as_secs_f64() * 1e3
+}

@@ -1,0 +1,166 @@
+//! Authentication and TLS: tokens that run out, permissions that are taken away, certificates of both sides.
+
+use std::fs;
+use std::path::PathBuf;
+
+use incumbent::{Reason, Store};
+use incumbent_testkit::etcd::{EtcdServer, Options};
+use incumbent_testkit::tools::EtcdVersion;
+use incumbent_testkit::wait;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tempfile::TempDir;
+
+use crate::actor::{TIME_LIMIT, next_leader};
+use crate::bench::{BUSY, KEY, LONG, PREFIX, STEADY, declare_new, join, now, url};
+use crate::probe::Probe;
+
+/// Runs `etcdctl` as the root user.
+fn root(server: &EtcdServer, arguments: &[&str]) -> String {
+    server.ctl(&[&["--user", "root:root"], arguments].concat())
+}
+
+/// A server that asks its users for a name and a password, and the URL for a user that may read and write elections.
+async fn guarded(options: Options) -> (EtcdServer, String) {
+    let server = EtcdServer::start(options);
+    declare_new(&url(&server.address())).await;
+    for arguments in [
+        &["user", "add", "root:root"][..],
+        &["user", "grant-role", "root", "root"],
+        &["role", "add", "elections"],
+        &["role", "grant-permission", "--prefix=true", "elections", "readwrite", PREFIX],
+        &["user", "add", "app:secret"],
+        &["user", "grant-role", "app", "elections"],
+        &["auth", "enable"],
+    ] {
+        server.ctl(arguments);
+    }
+    let of_app = format!("etcd://app:secret@{}/{PREFIX}", server.address());
+    (server, of_app)
+}
+
+/// Tokens of a second: each round needs a new one, and the term goes on over many.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_goes_on_when_its_tokens_run_out() {
+    let folder = TempDir::new().unwrap();
+    let secret = folder.path().join("secret");
+    fs::write(&secret, "a secret of thirty-two characters").unwrap();
+    for version in EtcdVersion::tested() {
+        let token = format!("--auth-token=jwt,priv-key={},sign-method=HS256,ttl=1s", secret.display());
+        let (_server, url) = guarded(Options::new().version(version).arguments([token])).await;
+        let a = join(&url, "a", STEADY).await;
+        let first = a.won(1).await;
+        let b = join(&url, "b", STEADY).await;
+        b.observes("a").await;
+        let probe = Probe::of(&[&a, &b]);
+
+        a.renewed_after(first.started + STEADY, STEADY).await;
+        assert_eq!(a.losses(), [], "{version}");
+        let released = now();
+        a.candidate.close().await.unwrap();
+        let second = b.won(1).await;
+        assert!(second.started < released + STEADY / 3 + BUSY, "{version}");
+        probe.verdict();
+    }
+}
+
+/// A restart of the server makes it forget the tokens that it gave: the term goes on with new ones.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_goes_on_when_the_server_has_forgotten_its_token() {
+    let (mut server, url) = guarded(Options::new()).await;
+    let a = join(&url, "a", LONG).await;
+    a.won(1).await;
+    let b = join(&url, "b", LONG).await;
+    b.observes("a").await;
+    let probe = Probe::of(&[&a, &b]);
+    server.restart();
+    a.renewed_after(now(), LONG).await;
+    a.candidate.close().await.unwrap();
+    b.won(1).await;
+    assert_eq!(a.losses().len(), 1);
+    probe.verdict();
+}
+
+/// An operator takes the permission from the role: a warning, `Lost(Expired)` at the deadline, and one leads again when the
+/// permission is back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_without_permission_leads_until_its_deadline_and_one_leads_again_with_it() {
+    let (server, url) = guarded(Options::new()).await;
+    let a = join(&url, "a", STEADY).await;
+    let first = a.won(1).await;
+    let b = join(&url, "b", STEADY).await;
+    b.observes("a").await;
+    let probe = Probe::of(&[&a, &b]);
+
+    root(&server, &["role", "revoke-permission", "--prefix=true", "elections", PREFIX]);
+    a.warning("the missing permission", |warning| warning.code() == "PERMISSION_DENIED").await;
+    assert_eq!(a.lost(1).await.reason, Reason::Expired);
+    root(&server, &["role", "grant-permission", "--prefix=true", "elections", "readwrite", PREFIX]);
+    next_leader(&[&a, &b], first.token).await;
+    probe.verdict();
+}
+
+/// An authority, and what it signed, as files.
+struct Certificates {
+    folder: TempDir,
+}
+
+impl Certificates {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        fs::write(folder.path().join("ca.pem"), authority.pem()).unwrap();
+        for (file, name) in [("server", "127.0.0.1"), ("client", "worker-1")] {
+            let key = KeyPair::generate().unwrap();
+            let params = CertificateParams::new(vec![name.to_string()]).unwrap();
+            let certificate = params.signed_by(&key, &authority).unwrap();
+            fs::write(folder.path().join(format!("{file}.pem")), certificate.pem()).unwrap();
+            fs::write(folder.path().join(format!("{file}.key")), key.serialize_pem()).unwrap();
+        }
+        Self { folder }
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.folder.path().join(file)
+    }
+
+    fn shown(&self, file: &str) -> String {
+        self.path(file).display().to_string()
+    }
+}
+
+/// A server that wants certificates of its clients: ours with one take part, and without one there is no connection.
+#[tokio::test(flavor = "multi_thread")]
+async fn candidates_with_certificates_hand_over_on_a_server_that_wants_them() {
+    let certificates = Certificates::new();
+    let option = |option: &str, file: &str| format!("{option}={}", certificates.shown(file));
+    let options = Options::new().arguments([
+        option("--cert-file", "server.pem"),
+        option("--key-file", "server.key"),
+        option("--trusted-ca-file", "ca.pem"),
+        "--client-cert-auth".to_string(),
+    ]);
+    let server = EtcdServer::start(options);
+    let [ca, certificate, key] = ["ca.pem", "client.pem", "client.key"].map(|file| certificates.shown(file));
+    let trusting = format!("etcds://{}/{PREFIX}?tls_ca={ca}", server.address());
+    let url = format!("{trusting}&tls_cert={certificate}&tls_key={key}");
+    declare_new(&url).await;
+    let a = join(&url, "a", LONG).await;
+    a.won(1).await;
+    let b = join(&url, "b", LONG).await;
+    b.observes("a").await;
+    let probe = Probe::of(&[&a, &b]);
+    let store = Store::open(&url).await.unwrap();
+    let names = || async {
+        let listed = store.candidates(KEY).await.unwrap().unwrap_or_default();
+        listed.into_iter().map(|one| one.name).collect::<Vec<_>>() == ["a", "b"]
+    };
+    wait::until_async("both candidates", TIME_LIMIT, names).await;
+    a.candidate.hand_over("b").await.unwrap();
+    b.won(1).await;
+    probe.verdict();
+
+    let refused = Store::builder().fail_fast(true).open(&trusting).await;
+    assert!(refused.is_err(), "a client without a certificate is served");
+}

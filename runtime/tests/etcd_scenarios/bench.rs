@@ -1,0 +1,160 @@
+//! A server or three, and candidates on it.
+
+use std::time::Duration;
+
+use incumbent::store::StoreSettings;
+use incumbent::store::etcd::{EtcdSettings, init};
+use incumbent::{CampaignOptions, Clock, Instant, Preset, Store};
+use incumbent_testkit::etcd::{EtcdServer, Options};
+use incumbent_testkit::proxy::Proxy;
+use incumbent_testkit::wait;
+use serde_json::Value;
+
+use crate::actor::{Actor, TIME_LIMIT};
+
+pub(crate) const PREFIX: &str = "prod/";
+pub(crate) const KEY: &str = "jobs";
+/// The election in the words of other clients.
+pub(crate) const ELECTION: &str = "prod/jobs";
+
+/// The shortest lease that a server with default settings grants, for tests in which one runs out.
+pub(crate) const SHORT: Duration = Duration::from_secs(2);
+/// A lease for tests in which one runs out while another must not, also on a busy machine.
+pub(crate) const STEADY: Duration = Duration::from_secs(6);
+/// A lease for tests in which none may run out: no test waits for it.
+pub(crate) const LONG: Duration = Duration::from_secs(20);
+/// The longest delay on a busy machine.
+pub(crate) const BUSY: Duration = Duration::from_secs(3);
+/// The longest time that a lease which is over may still be there: servers look for them every half second.
+pub(crate) const REMOVAL: Duration = Duration::from_millis(500 + 100);
+
+/// One server, on which the prefix was never used.
+pub(crate) struct Bench {
+    pub(crate) server: EtcdServer,
+    pub(crate) lease: Duration,
+}
+
+impl Bench {
+    pub(crate) async fn start(lease: Duration) -> Self {
+        Self::with(Options::new(), lease).await
+    }
+
+    pub(crate) async fn with(options: Options, lease: Duration) -> Self {
+        let server = EtcdServer::start(options);
+        declare_new(&url(&server.address())).await;
+        Self { server, lease }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        url(&self.server.address())
+    }
+
+    /// A candidate with a store of its own.
+    pub(crate) async fn join(&self, name: &str) -> Actor {
+        join(&self.url(), name, self.lease).await
+    }
+
+    /// A candidate that reaches the server through a proxy.
+    pub(crate) async fn join_through(&self, proxy: &Proxy, name: &str) -> Actor {
+        join(&url(&proxy.address()), name, self.lease).await
+    }
+
+    pub(crate) fn proxy(&self) -> Proxy {
+        Proxy::to(&self.server.address())
+    }
+
+    /// A store for questions.
+    pub(crate) async fn store(&self) -> Store {
+        open(&self.url(), self.lease).await
+    }
+
+    /// The places, in the order of the queue.
+    pub(crate) fn places(&self) -> Vec<Place> {
+        places(&self.server)
+    }
+
+    /// Waits until the queue consists of these candidates, in this order.
+    #[track_caller]
+    pub(crate) fn await_queue(&self, names: &[&str]) {
+        let mut seen = Vec::new();
+        let limit = std::time::Instant::now() + TIME_LIMIT;
+        while std::time::Instant::now() < limit {
+            seen = self.places().into_iter().map(|place| place.name).collect();
+            if seen == names {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the queue is {seen:?}, and was to be {names:?}");
+    }
+
+    /// The place of this candidate.
+    pub(crate) fn place_of(&self, name: &str) -> Place {
+        wait::until_some(&format!("the place of {name}"), TIME_LIMIT, || {
+            self.places().into_iter().find(|place| place.name == name)
+        })
+    }
+}
+
+/// A key in the standard queue, as another client reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) key: String,
+    pub(crate) name: String,
+    pub(crate) created: u64,
+    /// The lease in hexadecimal digits, as `etcdctl` takes it.
+    pub(crate) lease: String,
+}
+
+fn places(server: &EtcdServer) -> Vec<Place> {
+    let arguments = ["get", "--prefix", "--sort-by", "CREATE", "--order", "ASCEND", "--write-out", "json"];
+    let answer: Value =
+        serde_json::from_str(&server.ctl(&[&arguments[..], &[&format!("{ELECTION}/")]].concat())).unwrap();
+    let text = |value: &Value| {
+        let bytes =
+            base64::Engine::decode(&base64::engine::general_purpose::STANDARD, value.as_str().unwrap_or(""));
+        String::from_utf8(bytes.unwrap()).unwrap()
+    };
+    let place = |kv: &Value| Place {
+        key: text(&kv["key"]),
+        name: text(&kv["value"]),
+        created: kv["create_revision"].as_u64().unwrap(),
+        lease: format!("{:x}", kv["lease"].as_i64().unwrap_or_default()),
+    };
+    answer["kvs"].as_array().map(|all| all.iter().map(place).collect()).unwrap_or_default()
+}
+
+/// States that no election was ever held under the prefix, so that the first leader has no wait.
+pub(crate) async fn declare_new(url: &str) {
+    init(&EtcdSettings::from_url(url).unwrap(), true).await.unwrap();
+}
+
+/// The URL of the elections on these members.
+pub(crate) fn url(addresses: &str) -> String {
+    format!("etcd://{addresses}/{PREFIX}")
+}
+
+pub(crate) async fn join(url: &str, name: &str, lease: Duration) -> Actor {
+    let candidate = open(url, lease).await.campaign(KEY, options(name, lease)).await.unwrap();
+    Actor::new(candidate)
+}
+
+pub(crate) async fn open(url: &str, lease: Duration) -> Store {
+    let settings: StoreSettings = url.parse().unwrap();
+    let store = Store::builder().expected_lease(lease).open_settings(settings);
+    tokio::time::timeout(TIME_LIMIT, store).await.expect("the store does not open").unwrap()
+}
+
+/// A candidate without splay.
+pub(crate) fn options(name: &str, lease: Duration) -> CampaignOptions {
+    CampaignOptions::new().name(name).preset(Preset::Test).lease(lease).splay(Duration::ZERO)
+}
+
+/// The default margin between a deadline and the end of the lease: durations alone count here.
+pub(crate) fn margin(lease: Duration) -> Duration {
+    lease / 100 + (lease / 20).min(Duration::from_millis(250))
+}
+
+pub(crate) fn now() -> Instant {
+    Clock::system().now()
+}

@@ -1,0 +1,28 @@
+//! Whole elections on real etcd servers, alone and beside other clients, with the faults of real systems.
+//!
+//! Each test names its fault, and asserts the promise of `docs/guide/what-can-go-wrong.md` for it.
+//! In every one of them a probe asks all candidates all the time whether they lead.
+#![cfg(all(unix, feature = "etcd"))]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers fail their test")]
+
+#[allow(dead_code, reason = "shared with the scenarios on NATS, each of which uses a part")]
+#[path = "../scenarios/actor.rs"]
+mod actor;
+mod bench;
+mod foreign;
+#[allow(dead_code, reason = "shared with the scenarios on NATS, each of which uses a part")]
+#[path = "../scenarios/probe.rs"]
+mod probe;
+#[allow(dead_code, reason = "shared with the scenarios on NATS, each of which uses a part")]
+#[path = "../scenarios/process.rs"]
+mod process;
+
+mod access;
+mod churn;
+mod etcdctl;
+mod go;
+mod members;
+mod network;
+mod operator;
+mod processes;
+mod server;
