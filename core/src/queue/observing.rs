@@ -75,8 +75,13 @@ impl Campaign {
 
     /// Two connections show another store, or one that went back.
     pub(super) fn reset(&mut self, birth: Option<Incarnation>, revision: Revision) {
+        let replaced = birth.is_some_and(|birth| birth != self.store.incarnation());
         self.unborn = birth.is_none();
         self.is_another(birth, revision, true);
+        if replaced {
+            // The other campaigns of the connection, its watch and an operator's requests are for the old store still.
+            self.outputs.push_back(Output::Inspect);
+        }
     }
 
     /// Whether the candidate stays out. A store without a birth record gives no tokens before it has one.

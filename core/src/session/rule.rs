@@ -248,7 +248,9 @@ impl Rule for queue::Campaign {
         seed: u64,
         now: Instant,
     ) -> Result<Self, InvalidSettings> {
-        Self::new(settings, *store, info, nonce, seed, now)
+        // The birth record counts from its first sight: it may have been written after the question was sent.
+        let info = StoreInfo { asked_at: now, ..*info };
+        Self::new(settings, *store, &info, nonce, seed, now)
     }
 
     fn handle(&mut self, now: Instant, input: queue::Input) -> Result<(), Misuse> {

@@ -28,7 +28,7 @@ fn a_store_with_another_birth_record_ends_the_term_once_a_second_connection_says
     assert_eq!(bench.give(Input::Reconnected), ["keep alive A1 B"]);
     assert_eq!(
         bench.prove(born(Some(2_000))),
-        ["lost 10 STORE_RESET", "leave 2 A1@10", "warning StoreReset", "state RELEASING"]
+        ["lost 10 STORE_RESET", "leave 2 A1@10", "warning StoreReset", "inspect", "state RELEASING"]
     );
     bench.removed(2);
     bench.revoked(1);

@@ -5,7 +5,9 @@ use incumbent::store::{AcceptReset, HandOver, StoreAdmin, StoreSettings};
 use incumbent::{Event, Reason, Store, Token, Warning};
 use incumbent_testkit::etcd::EtcdServer;
 
-use crate::support::{JOBS, connect, leader, lost, places, put_foreign, server, soon, until, url, waiting};
+use crate::support::{
+    JOBS, LEASE, connect, leader, lost, places, put_foreign, server, soon, until, url, waiting,
+};
 
 async fn admin(server: &EtcdServer, store: &Store) -> Box<dyn StoreAdmin> {
     let settings: StoreSettings = url(server).parse().unwrap();
@@ -85,8 +87,14 @@ async fn a_candidate_that_stays_out_campaigns_again_once_an_operator_accepts_the
     assert!(!ada.is_leader());
     let incarnation = soon(store.store_info()).await.unwrap().incarnation;
     let admin = admin(&server, &store).await;
-    soon(AcceptReset { seen: barred_by, incarnation }.ask(&*admin, JOBS)).await.unwrap();
-    let term = soon(ada.next_term()).await.unwrap();
+    let acceptance = AcceptReset { seen: barred_by, incarnation };
+    // A candidate that has not inspected the store yet does not take it for its own.
+    let term = loop {
+        soon(acceptance.ask(&*admin, JOBS)).await.unwrap();
+        if let Ok(term) = tokio::time::timeout(LEASE * 2, ada.next_term()).await {
+            break term.unwrap();
+        }
+    };
     assert!(term.token() < barred_by);
     assert_eq!(term.token().incarnation, incarnation);
 }
