@@ -35,7 +35,9 @@ Examples:
   incumbent observe nightly-report --store nats://127.0.0.1:4222/ELECTIONS
       Until Ctrl-C.
   incumbent observe nightly-report --store sqlite:elections.db --json --count 1
-      Who leads now, as a line of JSON.";
+      Who leads now, as a line of JSON.
+  incumbent observe nightly-report --store etcd://127.0.0.1:2379/app --for 5m
+      Candidates of other software included.";
 
 /// `incumbent observe`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {

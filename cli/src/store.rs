@@ -1,11 +1,14 @@
 //! The choice of the store, and opening it.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use incumbent::store::nats::ConnectionEvent;
 use incumbent::store::{NatsSettings, StoreSettings};
 use incumbent::{Store, StoreBuilder};
+use tokio::time::timeout;
 
 use crate::failure::Failure;
 use crate::stderr::report;
@@ -86,9 +89,24 @@ impl StoreArgs {
             }
             settings => settings,
         };
-        Ok(builder.fail_fast(self.fail_fast).open_settings(settings).await?)
+        let is_etcd = matches!(settings, StoreSettings::Etcd(_));
+        let mut opening = pin!(builder.fail_fast(self.fail_fast).open_settings(settings));
+        if !is_etcd || self.fail_fast {
+            return Ok(opening.await?);
+        }
+        if let Ok(opened) = timeout(REPORT_AFTER, &mut opening).await {
+            return Ok(opened?);
+        }
+        let store = self.url().as_deref().map(shown).unwrap_or_default();
+        reports.write(&format!("waiting for the store: no member of {store} answers"));
+        let opened = opening.await?;
+        reports.write("the store answers");
+        Ok(opened)
     }
 }
+
+/// The time after which a store that does not answer is reported.
+const REPORT_AFTER: Duration = Duration::from_secs(3);
 
 /// Reports a connection's warnings on the standard error, until stoped.
 #[derive(Clone, Debug, Default)]

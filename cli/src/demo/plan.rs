@@ -160,7 +160,7 @@ fn lease_of(store: &Store, info: &StoreInfo, preset: Option<Pace>) -> Duration {
                 Some(Pace::Standard) => Duration::from_secs(15),
                 Some(Pace::GoCompatible) => Duration::from_secs(30),
             };
-            age.map_or(usual, |age| age.min(usual))
+            age.map_or(usual, |age| age.min(usual)).max(store.capabilities().shortest)
         }
     }
 }

@@ -24,7 +24,7 @@ pub(super) async fn examine(
     describe(&mut report, &survey);
     report.judge_this_machine();
     report.forecast_in_queue(options, survey.server);
-    if survey.may_read && survey.birth.is_some() {
+    if survey.may_read && survey.birth.is_some() && !survey.is_proxy && survey.is_one_cluster {
         let store = args.open(Store::builder(), StoreSettings::Etcd(Box::new(settings))).await?;
         let elections = Elections::of(&store).await?;
         store.close().await?;
@@ -198,6 +198,12 @@ fn judge_access(report: &mut Report, survey: &Survey) {
         );
         report.find(Finding::note(what, remedy));
     }
+    if survey.is_open {
+        report.find(Finding::note(
+            "the cluster asks for no user: every client that reaches it may delete the keys of a leader",
+            "`etcdctl auth enable`, with a role from `incumbent permissions`",
+        ));
+    }
     if !survey.grants && !alarms(survey).iter().any(|alarm| alarm == "NOSPACE") {
         report.find(Finding::broken(
             "the cluster granted no lease: no candidate can enter an election",
@@ -218,7 +224,7 @@ fn judge_keys(report: &mut Report, survey: &Survey) {
     report.find(Finding::note(
         "a restored snapshot of the cluster has smaller revisions: candidates that remember larger tokens stay out, and \
          candidates that are started after it can lead with a token that was given already",
-        "restore with `etcdutl snapshot restore --bump-revision 1000000000 --mark-compacted` (3.6), or stop every candidate \
+        "restore with `etcdutl snapshot restore --bump-revision 1000000000 --mark-compacted`, or stop every candidate \
          before and use `incumbent accept-reset` after it",
     ));
 }

@@ -16,7 +16,7 @@ use crate::store::StoreArgs;
 
 /// Accept that the tokens of an election start again, after its store went back
 ///
-/// A store that was restored from a backup, or lost writes that it had acknowledged, numbers its writes from an
+/// A store that was restored from a backup (etcd: a snapshot), or lost writes that it had acknowledged, numbers its writes from an
 /// earlier one on. Candidates that remember larger tokens then stay out, and say so: `the store was reset`, with the
 /// largest token seen. A small gap they use up by themselves.
 ///
@@ -50,7 +50,9 @@ const EXAMPLES: &str = "\
 Examples:
   export INCUMBENT_STORE=nats://127.0.0.1:4222/ELECTIONS
   incumbent accept-reset nightly-report --seen 18a3c5d0f1b2e000-00000000000004d2
-  incumbent accept-reset jobs --yes --seen 18a3c5d0f1b2e000-00000000000004d2";
+  incumbent accept-reset jobs --yes --seen 18a3c5d0f1b2e000-00000000000004d2
+  incumbent accept-reset jobs --store etcd://10.0.0.1/app \\
+      --seen 18a3c5d0f1b2e000-00000000000004d2";
 
 /// `incumbent accept-reset`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {

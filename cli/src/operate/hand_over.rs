@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use incumbent::store::CandidateInfo;
 use incumbent::store::HandOver;
 use incumbent::{Leader, Observer};
 use serde_json::json;
@@ -44,7 +45,10 @@ const EXAMPLES: &str = "\
 Examples:
   export INCUMBENT_STORE=nats://127.0.0.1:4222/ELECTIONS
   incumbent hand-over nightly-report --to worker-8
-  incumbent hand-over nightly-report --to worker-8 --yes --timeout 2m";
+  incumbent hand-over nightly-report --to worker-8 --yes --timeout 2m
+  incumbent hand-over nightly-report --to worker-8 --store etcd://10.0.0.1/app
+      Candidates of incumbent that stand before it step behind; other software
+      does not, and then the leader goes on.";
 
 /// `incumbent hand-over`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
@@ -111,7 +115,17 @@ async fn successor(observer: &mut Observer, before: &Leader) -> Option<Leader> {
 async fn overdue(bench: &Bench, args: &Args, leader: &Leader) -> Result<Failure, Failure> {
     let Args { key, to, timeout, .. } = args;
     let waited = span(*timeout);
+    let before = match bench.is_queue {
+        true => stands_before(&bench.store.candidates(key).await?.unwrap_or_default(), leader, to),
+        false => None,
+    };
     Ok(Failure::failed(match bench.leader(key).await? {
+        Some(now) if is_same(&now, leader) && before.is_some() => format!(
+            "{} still holds {key} after {waited}, and the request was withdrawn: {} stands before {to} in the queue, and \
+             as other software does not step behind",
+            leader.name,
+            before.unwrap_or_default()
+        ),
         Some(now) if is_same(&now, leader) => format!(
             "{} still holds {key} after {waited}, and the request was withdrawn: it is still draining, or is \
              of a version that honours no requests",
@@ -123,6 +137,13 @@ async fn overdue(bench: &Bench, args: &Args, leader: &Leader) -> Result<Failure,
             leader.name
         ),
     }))
+}
+
+/// The first candidate of other software between the leader and the successor in a queue.
+fn stands_before(queue: &[CandidateInfo], leader: &Leader, to: &str) -> Option<String> {
+    let after_leader = queue.iter().skip_while(|one| one.nonce != leader.nonce).skip(1);
+    let mut between = after_leader.take_while(|one| one.name != to);
+    between.find(|one| one.nonce.is_none()).map(|one| one.name.clone())
 }
 
 fn report(args: &Args, as_json: bool, before: &Leader, took: Duration) -> Result<(), Failure> {

@@ -34,7 +34,7 @@ pub(super) fn json_of(seen: &Seen) -> Value {
         json!({
             "name": name,
             "nonce": nonce.map(|nonce| nonce.to_string()),
-            "standing_ms": millis(*standing_for),
+            "standing_ms": nonce.map(|_| millis(*standing_for)),
             "holds": seen.holds(candidate),
         })
     };

@@ -12,7 +12,7 @@ use incumbent::store::CandidateInfo;
 
 use crate::failure::Failure;
 use crate::output::line;
-use crate::store::StoreArgs;
+use crate::store::{StoreArgs, is_queue};
 use json::json_of;
 pub(crate) use json::leader_json;
 use seen::Seen;
@@ -23,7 +23,8 @@ use text::{HEADINGS, aligned, row, text_of};
 /// Show who leads an election, or all elections of a store
 ///
 /// Reads what the store holds, from the server that leads it, and changes nothing. A leader that crashed is shown
-/// until its lease is over.
+/// until its lease is over. On etcd the leader is the first candidate of the queue, of whatever software, and the
+/// others follow in the order of the queue.
 ///
 /// For the holder of the lease it shows how long it has led, its fencing token, when it last renewed the lease and
 /// what is left of it; the leader itself stops a little earlier, by the margin. Token and age are what the holder
@@ -55,25 +56,27 @@ struct Which {
 const EXAMPLES: &str = "\
 Examples:
   incumbent status nightly-report --store nats://127.0.0.1:4222/ELECTIONS
-  incumbent status --all --store sqlite:elections.db --json";
+  incumbent status --all --store sqlite:elections.db --json
+  incumbent status nightly-report --store etcd://127.0.0.1:2379/app";
 
 /// The most elections that are queried at a time.
 const AT_ONCE: usize = 16;
 
 /// `incumbent status`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
+    let is_queue = is_queue(&args.store.settings()?);
     let store = args.store.open_to_look().await?;
     let result = match &args.which.key {
-        Some(key) => one(&store, key, as_json).await,
-        None => all(&store, as_json).await,
+        Some(key) => one(&store, key, is_queue, as_json).await,
+        None => all(&store, is_queue, as_json).await,
     };
     store.close().await?;
     result
 }
 
-async fn one(store: &Store, key: &str, as_json: bool) -> Result<(), Failure> {
+async fn one(store: &Store, key: &str, is_queue: bool, as_json: bool) -> Result<(), Failure> {
     let candidates = store.candidates(key).await?;
-    let seen = Seen { candidates, ..Seen::now(store, key, None).await? };
+    let seen = Seen { candidates, ..Seen::now(store, key, None, is_queue).await? };
     if as_json {
         line(json_of(&seen))?;
         return Ok(());
@@ -86,7 +89,7 @@ async fn one(store: &Store, key: &str, as_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn all(store: &Store, as_json: bool) -> Result<(), Failure> {
+async fn all(store: &Store, is_queue: bool, as_json: bool) -> Result<(), Failure> {
     let candidates = store.all_candidates().await?;
     let entries = store.entries().await?;
     let standing_in = |key: &str| {
@@ -94,7 +97,7 @@ async fn all(store: &Store, as_json: bool) -> Result<(), Failure> {
         Some(all.cloned().collect::<Vec<CandidateInfo>>())
     };
     let asked = entries.into_iter().map(|watched| async move {
-        let seen = Seen::now(store, &watched.key, Some(watched.entry)).await;
+        let seen = Seen::now(store, &watched.key, Some(watched.entry), is_queue).await;
         seen.map(|seen| Seen { candidates: standing_in(&seen.key), ..seen })
     });
     let elections: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
@@ -108,7 +111,11 @@ async fn all(store: &Store, as_json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     if elections.is_empty() {
-        line("no election was ever held here")?;
+        line(if is_queue {
+            "no candidate is in any election here"
+        } else {
+            "no election was ever held here"
+        })?;
         return Ok(());
     }
     let rows: Vec<_> =

@@ -5,6 +5,7 @@ use std::time::Duration;
 use incumbent::Store;
 use incumbent::incumbent_core::Token;
 use incumbent::incumbent_core::campaign::default_margin;
+use incumbent::incumbent_core::queue;
 use incumbent::incumbent_core::record::{Entry, Record};
 use incumbent::store::CandidateInfo;
 
@@ -18,6 +19,8 @@ const TRIES: usize = 3;
 pub(super) struct Seen {
     pub(super) key: String,
     pub(super) entry: Entry,
+    /// It is a queue: nothing is written when a candidate wins, or keeps its lease alive.
+    pub(super) is_queue: bool,
     /// The age of a live record, where the store reports it.
     pub(super) ago: Option<Duration>,
     /// The candidates that answered, longest-standing first; none where the store has no way to ask.
@@ -38,7 +41,12 @@ pub(super) enum Led {
 
 impl Seen {
     /// Reads the key's record and the record's age.
-    pub(super) async fn now(store: &Store, key: &str, entry: Option<Entry>) -> Result<Self, Failure> {
+    pub(super) async fn now(
+        store: &Store,
+        key: &str,
+        entry: Option<Entry>,
+        is_queue: bool,
+    ) -> Result<Self, Failure> {
         let mut entry = match entry {
             Some(entry) => entry,
             None => store.entry(key).await?,
@@ -53,7 +61,7 @@ impl Seen {
             }
             entry = store.entry(key).await?;
         }
-        Ok(Self { key: key.to_owned(), entry, ago, candidates: None })
+        Ok(Self { key: key.to_owned(), entry, is_queue, ago, candidates: None })
     }
 
     /// The fencing token of the term, as its holder reports it.
@@ -61,9 +69,9 @@ impl Seen {
         Some(self.entry.live()?.claim?.token)
     }
 
-    /// The time that the holder has led; none where it is other software and does not report it.
+    /// The time that the holder has led; none where it is other software and does not report it, and in a queue.
     pub(super) fn led(&self) -> Option<Led> {
-        let record = self.entry.live()?;
+        let record = self.entry.live().filter(|_| !self.is_queue)?;
         let claim = record.claim?;
         Some(match (claim.led_for, self.ago) {
             (None, ago) if claim.token.sequence == record.revision => Led::SinceItsWin(ago),
@@ -85,7 +93,7 @@ impl Seen {
 
     /// The time before the end of its lease at which the leader stops, by default.
     pub(super) fn margin(&self) -> Option<Duration> {
-        self.lease().map(default_margin)
+        self.lease().map(if self.is_queue { queue::default_margin } else { default_margin })
     }
 
     /// Whether this candidate holds the key.

@@ -23,7 +23,7 @@ fn candidate(name: &str, nonce: u128, seconds: u64) -> CandidateInfo {
 }
 
 fn seen(key: &str, entry: Entry) -> Seen {
-    Seen { key: key.into(), entry, ago: None, candidates: None }
+    Seen { key: key.into(), entry, is_queue: false, ago: None, candidates: None }
 }
 
 fn held(led_for: Option<Duration>) -> Record {
@@ -166,4 +166,30 @@ fn every_vacancy_says_why() {
     assert!(why(Entry::Vacant).contains("never been held"));
     assert!(why(Entry::Deleted { revision, lease: None }).contains("deleted"));
     assert!(why(Entry::Expired { revision }).contains("the lease is over"));
+}
+
+#[test]
+fn a_queue_shows_its_candidates_in_order_and_no_age_of_a_win() {
+    let claim = |record: Record| Record { revision: Revision(12), ..record };
+    let foreign = CandidateInfo { nonce: None, ..candidate("go-1", 0, 0) };
+    let seen = Seen {
+        is_queue: true,
+        candidates: Some(vec![candidate("worker-7", 7, 90), foreign.clone()]),
+        ..seen("jobs", Entry::Live(claim(held(None))))
+    };
+    let expected = [
+        "election    jobs",
+        "leader      worker-7",
+        "token       0000000000000018-000000000000000c",
+        "lease       15.00 s",
+        "margin      400 ms before that the leader stops by itself",
+        "metadata    address = 10.0.0.7:8080",
+        "revision    12",
+        "candidates  worker-7  holds the lease, here for 1 min 30 s",
+        "            go-1      waits, of other software",
+    ];
+    assert_eq!(text_of(&seen), expected);
+    assert_eq!(json_of(&seen)["candidates"][1]["standing_ms"], json!(null));
+    let vacant = Seen { candidates: Some(vec![foreign]), entry: Entry::Vacant, ..seen };
+    assert_eq!(text_of(&vacant)[1], "leader      (vacant: there is no candidate)");
 }

@@ -24,6 +24,7 @@ pub(super) fn text_of(seen: &Seen) -> Vec<String> {
     let mut lines = vec![format!("election    {}", seen.key)];
     let mut say = |what: &str, value: String| lines.push(format!("{what:<10}  {value}"));
     match &seen.entry {
+        Entry::Vacant if seen.is_queue => say("leader", "(vacant: there is no candidate)".into()),
         Entry::Vacant => say("leader", "(vacant: it has never been held, or its record is gone)".into()),
         Entry::Released(release) => {
             let next = release.successor.as_ref().map(|to| format!(", handed over to {to}"));
@@ -43,6 +44,7 @@ pub(super) fn text_of(seen: &Seen) -> Vec<String> {
                 Some(Led::NotYet) => {
                     say("since", "not yet: it waits until no other candidate can lead".into())
                 }
+                None if seen.is_queue && record.stamp.is_some() => {}
                 None => say("since", "(written by other software, which does not say)".into()),
             }
             if let Some(token) = seen.token() {
@@ -82,7 +84,11 @@ fn candidates(seen: &Seen) -> Vec<String> {
     for (index, one) in all.iter().take(NAMED).enumerate() {
         let what = if index == 0 { "candidates" } else { "" };
         let does = if seen.holds(one) { "holds the lease" } else { "waits" };
-        lines.push(say(what, format!("{:<width$}  {does}, here for {}", one.name, span(one.standing_for))));
+        let here = match one.nonce {
+            Some(_) => format!("here for {}", span(one.standing_for)),
+            None => "of other software".into(),
+        };
+        lines.push(say(what, format!("{:<width$}  {does}, {here}", one.name)));
     }
     if let Some(more) = all.len().checked_sub(NAMED).filter(|more| *more > 0) {
         lines.push(say("", format!("and {more} more")));

@@ -56,6 +56,7 @@ const EXAMPLES: &str = "\
 Examples:
   incumbent top --store nats://127.0.0.1:4222/ELECTIONS
   incumbent top --store sqlite:elections.db --every 200ms
+  incumbent top --store etcd://127.0.0.1:2379/app
 
 Keys:
   q             leave

@@ -7,6 +7,7 @@ mod console;
 mod demo;
 mod doctor;
 mod elector;
+mod etcd;
 mod examples;
 mod help;
 mod init;

@@ -69,7 +69,7 @@ pub use io::{
     Action, Answer, Change, Companion, Input, KeptAlive, LeaseId, Outcome, Output, Own, Place, Request,
     Snapshot, Write,
 };
-pub use settings::{Server, check_priority};
+pub use settings::{Server, check_priority, default_margin};
 pub use timers::{Timer, Wake};
 
 use crate::campaign::{

@@ -107,9 +107,7 @@ impl Rules {
         }
         let lease = settings.lease.unwrap_or_else(|| settings.preset.lease());
         check_lease(lease, settings.preset, server)?;
-        // Durations alone count here, and no server's time of day: there is no skew, unless it is asked for.
-        let margin =
-            Margin::set_by(&Settings { skew: settings.skew.or(Some(Duration::ZERO)), ..settings.clone() });
+        let margin = margin_of(&settings);
         check_margin(lease, margin)?;
         Ok(Self {
             name: settings.name,
@@ -123,6 +121,16 @@ impl Rules {
             server,
         })
     }
+}
+
+/// The margin between a leader's deadline and the end of a lease of that length, where no setting says otherwise.
+pub fn default_margin(lease: Duration) -> Duration {
+    margin_of(&Settings::new("")).of(lease)
+}
+
+/// Durations alone count here, and no server's time of day: there is no skew, unless it is asked for.
+fn margin_of(settings: &Settings) -> Margin {
+    Margin::set_by(&Settings { skew: settings.skew.or(Some(Duration::ZERO)), ..settings.clone() })
 }
 
 fn check_lease(lease: Duration, preset: Preset, server: Server) -> Result<(), InvalidSettings> {
@@ -196,6 +204,7 @@ mod tests {
             rules.margin.of(rules.lease).as_millis()
         };
         assert_eq!(margin(with_lease(30_000)), 2 * 150 + 250);
+        assert_eq!(default_margin(Duration::from_secs(30)).as_millis(), 2 * 150 + 250);
         assert_eq!(margin(Settings { skew: Some(Duration::from_secs(1)), ..with_lease(30_000) }), 1550);
     }
 

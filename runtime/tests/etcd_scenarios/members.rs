@@ -28,7 +28,7 @@ async fn two(cluster: &EtcdCluster, lease: Duration) -> (Actor, Actor, Probe) {
     (a, b, probe)
 }
 
-/// Each member in turn is killed, the cluster's leader among them, and started again when the others serve: the term goes
+/// Each member in turn is killed, the cluster's leader among them, and started again when the remaining two serve: the term goes
 /// on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_survives_a_restart_of_each_member() {
@@ -44,7 +44,7 @@ async fn a_leader_survives_a_restart_of_each_member() {
     probe.verdict();
 }
 
-/// The cluster's leader stands still until the others have elected another, and goes on: what it still says of leases
+/// The cluster's leader stands still until another was elected, and goes on: what it still says of leases
 /// extends no deadline, and there are never two.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_of_the_cluster_that_stood_still_makes_no_second_leader() {
@@ -65,7 +65,7 @@ async fn a_leader_of_the_cluster_that_stood_still_makes_no_second_leader() {
     let second = b.won(1).await;
     cluster[stale].resume();
     assert!(second.token > first.token);
-    // Its member follows the others: it is a candidate behind the other one.
+    // Its member follows the new leader: it is a candidate behind the other one.
     wait::until("the member to serve", TIME_LIMIT, || cluster[stale].is_healthy());
     b.candidate.close().await.unwrap();
     let (_, third) = next_leader(&[&a], second.token).await;
