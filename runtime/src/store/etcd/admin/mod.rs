@@ -63,7 +63,7 @@ pub async fn init(settings: &EtcdSettings, never_used: bool) -> Result<InitRepor
 
 async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: bool) -> Result<InitReport> {
     let (keys, prefix) = (settings.keys(), &settings.prefix);
-    let failed = |status: Status| error_of(&connection.member(), settings, &status);
+    let failed = |status: Status| error_of(connection.member(), settings, &status);
     let used = |what: String| {
         let message = format!("{what}, so the prefix {prefix:?} of etcd is not new; leave --new out");
         Err(Error::new(ErrorKind::UnsafeStore, message))
