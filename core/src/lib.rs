@@ -73,7 +73,7 @@
 //! # Where to read on
 //!
 //! [`campaign`] has the states, the argument for safety, and an order in which to read its files; [`queue`] is the second
-//! acquisition rule, for a store whose standard election is a queue; no store uses it yet. [`session`] is one
+//! acquisition rule, for a store whose standard election is a queue, as etcd's is. [`session`] is one
 //! connection with all its campaigns, which a driver carries out. [`reconcile`] keeps a user's handlers in line with
 //! leadership. [`store`] defines the answers of a store, and what each proves. [`record`] is the encoding, byte by byte.
 //!

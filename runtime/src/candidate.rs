@@ -142,9 +142,13 @@ impl Candidate {
     /// [`resign`](Self::resign). The other candidates hold back for a moment; if the successor does not acquire the
     /// lease, one of them does.
     ///
+    /// On etcd, candidates of this library that stand before the successor in the queue go to its end, and the leader leads
+    /// until the successor is the next. Where it does not become that in the time of a drain, the term goes on.
+    ///
     /// # Errors
-    /// `InvalidName` for a name that no candidate can have, `NotLeader` when this candidate does not lead,
-    /// `Closed` when the campaign is over, `Forked` in a forked child.
+    /// `InvalidName` for a name that no candidate can have, `NotLeader` when this candidate does not lead or loses its
+    /// term, `Unsupported` on etcd when the successor cannot be the next; the message names the candidate of other software
+    /// that stands before it. `Closed` when the campaign is over, `Forked` in a forked child.
     pub async fn hand_over(&self, to: impl Into<String>) -> Result<()> {
         self.request_hand_over(to).await
     }

@@ -271,7 +271,8 @@ impl Visit for Line {
 pub struct WriteEvent<'a> {
     /// The election's key.
     pub election: &'a str,
-    /// The kind of the write.
+    /// The kind of the write. In etcd, to take a place is to acquire, to name a successor in it is to renew, and to delete it
+    /// is to release; keep-alives write nothing.
     pub action: &'a Action,
     /// The outcome; `Unknown` without an answer.
     pub outcome: &'a Outcome,

@@ -175,6 +175,8 @@ impl Store {
     /// has no part in deciding who leads. Candidates of other software are not seen. `None` where the store cannot
     /// find out, or does not permit the query.
     ///
+    /// In etcd every candidate stands in the store, those of other software included, and the order is that of the queue.
+    ///
     /// ```
     /// # use incumbent::{CampaignOptions, Store};
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> incumbent::Result<()> {

@@ -2,7 +2,7 @@
 //!
 //! A [`Campaign`] is one candidate's attempt to win and keep one election in a store whose standard election is a queue:
 //! each candidate creates a key, and the one that was created first leads. Other clients' elections (`etcdctl elect`, Go's
-//! `concurrency.Election`) share it. No store of this version uses it yet.
+//! `concurrency.Election`) share it.
 //!
 //! ```text
 //!            campaign            splay over            place created

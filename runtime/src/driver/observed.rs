@@ -246,6 +246,30 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_that_its_renewals_leave_as_it_is_is_looked_at_once_a_lease() {
+        let mut election = ObservedElection::new("jobs".into(), true);
+        for millis in [0, 10_000, 20_000] {
+            let begun = election.begin_read().unwrap();
+            let (check, _) = election.read(at(millis), begun, Some(&live("a", 1)), None);
+            assert_eq!(check, Some(at(millis + 10_000)));
+        }
+    }
+
+    #[test]
+    fn a_change_during_a_read_is_read_after_it_and_once() {
+        let mut election = ObservedElection::new("jobs".into(), true);
+        election.note_change();
+        let begun = election.begin_read().unwrap();
+        assert!(!election.wants_read(), "this read shows the change");
+        election.note_change();
+        election.note_change();
+        assert_eq!(election.begin_read(), None);
+        let _ = election.read(at(1), begun, Some(&live("a", 1)), None);
+        assert!(election.wants_read());
+        assert!(!election.wants_read());
+    }
+
+    #[test]
     fn an_answer_that_the_watch_has_overtaken_is_ignored() {
         let (mut election, mut reader) = observed();
         let begun = election.begin_read().unwrap();

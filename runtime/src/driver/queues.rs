@@ -298,3 +298,171 @@ fn reported_outcome(outcome: &Outcome) -> store::Outcome {
         Outcome::Failed(_) => store::Outcome::NotSent,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::sync::Mutex;
+    use std::time::SystemTime;
+
+    use async_trait::async_trait;
+    use incumbent_core::Incarnation;
+    use incumbent_core::campaign::Settings;
+    use incumbent_core::queue::{KeptAlive, Own, Snapshot};
+    use incumbent_core::record::{Attempt, Nonce};
+
+    use super::*;
+    use crate::notifier::{Notifier, WriteListener};
+
+    const SERVER: Server = Server { version: Some((3, 7, 3)), shortest: Duration::from_secs(2) };
+    const ALIVE: KeptAlive = KeptAlive { ttl: Duration::from_secs(10), raft_term: 2 };
+    const LIMIT: Duration = Duration::from_secs(10);
+    const A: LeaseId = LeaseId(0xa);
+    const B: LeaseId = LeaseId(0xb);
+    const C: LeaseId = LeaseId(0xc);
+
+    /// Answers as many keep-alives as it is told to, and nothing else.
+    struct Silent {
+        answers: usize,
+        kept_alive: Mutex<Vec<LeaseId>>,
+    }
+
+    #[async_trait]
+    impl QueueAdapter for Silent {
+        fn server(&self) -> Server {
+            SERVER
+        }
+
+        fn check_key(&self, _: &str) -> Result<()> {
+            Ok(())
+        }
+
+        fn check_name(&self, _: &str) -> Result<()> {
+            Ok(())
+        }
+
+        async fn inspect(&self) -> Result<StoreInfo, Fault> {
+            pending().await
+        }
+
+        async fn grant(&self, _: LeaseId, _: Duration) -> Result<Duration, Failure> {
+            pending().await
+        }
+
+        async fn share(&self, _: Option<LeaseId>, _: Duration) -> Result<LeaseId, Failure> {
+            pending().await
+        }
+
+        fn keep_alive(&self, leases: Vec<LeaseId>) -> BoxStream<'static, KeepAliveAnswer> {
+            self.kept_alive.lock().unwrap().extend(&leases);
+            let answer =
+                |lease| KeepAliveAnswer { lease, sent_at: Instant::from_nanos(lease.0), result: Ok(ALIVE) };
+            stream::iter(leases.into_iter().take(self.answers).map(answer)).chain(stream::pending()).boxed()
+        }
+
+        async fn read(&self, _: &str, _: Option<LeaseId>, _: bool) -> Result<Box<Snapshot>, Failure> {
+            pending().await
+        }
+
+        async fn write(&self, _: &str, _: &Identity, _: &Action) -> Outcome {
+            pending().await
+        }
+
+        async fn revoke(&self, _: LeaseId) -> Result<(), Failure> {
+            pending().await
+        }
+
+        async fn watch(&self) -> Result<BoxStream<'static, QueueEvent>, Fault> {
+            pending().await
+        }
+
+        async fn entry(&self, _: &str) -> Result<Entry, Fault> {
+            pending().await
+        }
+
+        async fn list(&self) -> Result<Vec<WatchEvent>, Fault> {
+            pending().await
+        }
+
+        async fn candidates(&self, _: Option<&str>) -> Result<Vec<CandidateInfo>, Fault> {
+            pending().await
+        }
+
+        async fn reconnect(&self) {}
+
+        async fn close(&self) {}
+    }
+
+    fn link(answers: usize, clock: &Clock) -> (QueueLink, Arc<Silent>) {
+        let adapter = Arc::new(Silent { answers, kept_alive: Mutex::default() });
+        let writes = WriteReports {
+            clock: clock.clone(),
+            listener: WriteListener::default(),
+            notifier: Notifier::new(),
+        };
+        (QueueLink { adapter: Arc::clone(&adapter) as _, writes, keep_alives: Vec::new() }, adapter)
+    }
+
+    fn ask(
+        link: &mut QueueLink,
+        id: CampaignId,
+        request: Request,
+    ) -> Option<BoxStream<'static, Answers<QueueLink>>> {
+        let info = StoreInfo {
+            asked_at: Instant::ZERO,
+            incarnation: Incarnation(1),
+            age: None,
+            never_used: false,
+            max_age: None,
+            newest: None,
+        };
+        let campaign =
+            Campaign::new(Settings::new("ada"), SERVER, &info, Nonce(1), 1, Instant::ZERO).unwrap();
+        let (election, since) = ("jobs".into(), SystemTime::UNIX_EPOCH);
+        link.ask(&campaign, Asked { id, election, since, request, limit: LIMIT })
+    }
+
+    fn kept(id: CampaignId, lease: LeaseId) -> (CampaignId, Answer) {
+        (id, Answer::KeptAlive { lease, sent_at: Instant::from_nanos(lease.0), result: Ok(ALIVE) })
+    }
+
+    #[tokio::test]
+    async fn a_lease_of_several_campaigns_is_kept_alive_once_a_turn() {
+        let (mut link, adapter) = link(3, &Clock::manual(Instant::ZERO));
+        assert!(link.ask_together().is_none());
+        for (id, lease) in [(1, A), (2, C)] {
+            assert!(ask(&mut link, id, Request::KeepAlive { leases: [lease, B] }).is_none());
+        }
+        let answers: Vec<_> = link.ask_together().unwrap().concat().await;
+        assert_eq!(*adapter.kept_alive.lock().unwrap(), [A, B, C]);
+        assert_eq!(answers, [kept(1, A), kept(1, B), kept(2, B), kept(2, C)]);
+        assert!(link.ask_together().is_none(), "each is sent once");
+    }
+
+    #[tokio::test]
+    async fn what_is_not_answered_within_its_limit_is_unknown() {
+        let clock = Clock::manual(Instant::ZERO);
+        let (mut link, _) = link(1, &clock);
+        let _ = ask(&mut link, 1, Request::KeepAlive { leases: [A, B] });
+        let mut answers = link.ask_together().unwrap();
+        let revoking = ask(&mut link, 1, Request::Revoke { lease: A }).unwrap();
+        let action = Action::Name {
+            own: Own { lease: A, revision: Default::default() },
+            companion: B,
+            successor: None,
+        };
+        let writing =
+            ask(&mut link, 1, Request::Write(queue::Write { attempt: Attempt(7), action })).unwrap();
+        assert_eq!(answers.next().await.unwrap(), [kept(1, A)]);
+        let mut late =
+            Box::pin(futures_util::future::join3(answers.concat(), revoking.concat(), writing.concat()));
+        assert!(futures_util::poll!(&mut late).is_pending());
+        clock.advance(LIMIT);
+        let (answers, revoked, written) = late.await;
+        let unknown = Answer::KeptAlive { lease: B, sent_at: Instant::ZERO, result: Err(Failure::Unknown) };
+        assert_eq!(answers, [(1, unknown)]);
+        assert_eq!(revoked, [(1, Answer::Revoked { lease: A, result: Err(Failure::Unknown) })]);
+        let outcome = Outcome::Failed(Failure::Unknown);
+        assert_eq!(written, [(1, Answer::Wrote { attempt: Attempt(7), outcome })]);
+    }
+}
