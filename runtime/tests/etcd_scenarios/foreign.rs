@@ -35,20 +35,28 @@ impl TimeLine {
 
     /// Adds a candidate in a process of its own.
     pub(crate) fn process(&mut self, process: &Process) {
+        // Read first: a later win has no answers yet.
+        let answers = process.answers();
         let won = process.lines().into_iter().filter_map(|line| match line {
             Line::Won { token, started } => Some((Instant::from_nanos(started), token.parse().unwrap())),
             _ => None,
         });
-        self.add(&process.name, &won.collect::<Vec<_>>(), &process.answers());
+        self.add(&process.name, &won.collect::<Vec<_>>(), &answers);
     }
 
+    /// A term lasts from its win, also where no answer came after that.
     fn add(&mut self, who: &str, won: &[(Instant, Token)], answers: &Answers) {
+        let led = |from: Instant, until: Instant, token: Token| Leadership {
+            who: who.into(),
+            from: from.as_nanos(),
+            until: until.as_nanos(),
+            token: token.sequence.0,
+        };
+        self.0.extend(won.iter().map(|(started, token)| led(*started, *started, *token)));
         for span in answers.spans() {
             let term = won.iter().rfind(|(started, _)| *started <= span.until);
             let (_, token) = term.unwrap_or_else(|| panic!("{who} led without a win: {span:?}, {won:?}"));
-            let token = token.sequence.0;
-            let (from, until) = (span.from.as_nanos(), span.until.as_nanos());
-            self.0.push(Leadership { who: who.into(), from, until, token });
+            self.0.push(led(span.from, span.until, *token));
         }
     }
 
