@@ -229,7 +229,8 @@ fn unsteady(key: &str) -> Fault {
     Fault { kind: FaultKind::Unreachable, detail }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use incumbent_testkit::etcd::{EtcdServer, Options};
     use incumbent_testkit::tools::EtcdVersion;
