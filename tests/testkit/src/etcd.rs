@@ -99,6 +99,37 @@ impl EtcdServer {
         }
     }
 
+    /// Adds a member to its cluster that replicates and has no vote; waits until both serve.
+    ///
+    /// # Panics
+    /// When it cannot be added, or does not start.
+    #[track_caller]
+    pub fn with_learner(self) -> (Self, Self) {
+        for _ in 0..STARTS {
+            let mut learner = Self::prepare(2, &self.options);
+            let peers = format!("--peer-urls={}", learner.peer_url());
+            self.ctl(&["member", "add", &learner.name, "--learner", &peers]);
+            learner.cluster = format!("{},{}={}", self.cluster, learner.name, learner.peer_url());
+            learner.options.arguments.push("--initial-cluster-state=existing".into());
+            learner.spawn();
+            if learner.becomes_healthy() {
+                return (self, learner);
+            }
+            self.remove(&learner);
+        }
+        panic!("no learner could be started: {STARTS} times, another program took its ports");
+    }
+
+    /// Removes another member from the cluster.
+    #[track_caller]
+    fn remove(&self, other: &Self) {
+        let members = self.ctl(&["member", "list"]);
+        let line = members.lines().find(|line| line.contains(&other.peer_url()));
+        let id = line.and_then(|line| line.split(',').next());
+        let id = id.unwrap_or_else(|| panic!("{} is no member: {members}", other.peer_url()));
+        self.ctl(&["member", "remove", id]);
+    }
+
     /// The address for clients: `127.0.0.1:PORT`.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.client.number())

@@ -13,6 +13,7 @@ use incumbent_core::store::{Fault, StoreInfo};
 
 use super::keys::Keys;
 use super::leases::Leases;
+use super::reads::Reads;
 use super::settings::EtcdSettings;
 use super::watch::Watches;
 use super::wire::connection::{Connection, method};
@@ -32,7 +33,8 @@ pub(crate) struct Etcd {
     connection: Arc<Connection>,
     keys: Keys,
     leases: Arc<Leases>,
-    watches: Arc<Watches>,
+    reads: Arc<Reads>,
+    pub(super) watches: Arc<Watches>,
     server: Server,
     /// The alarm of the cluster, as last read.
     alarm: Mutex<Option<Fault>>,
@@ -73,6 +75,7 @@ impl Etcd {
             settings: settings.clone(),
             clock: clock.clone(),
             leases: Arc::new(Leases::new(&connection, clock)),
+            reads: Arc::new(Reads::new(&connection)),
             watches: Arc::new(Watches::new(&connection, &keys)),
             connection,
             keys,
@@ -144,8 +147,7 @@ impl QueueAdapter for Etcd {
         own: Option<LeaseId>,
         whole: bool,
     ) -> std::result::Result<Box<Snapshot>, Failure> {
-        let request = transaction::read(&self.keys, election, own, whole);
-        let answer = self.connection.call(method::TXN, request).await;
+        let answer = self.reads.read(transaction::read(&self.keys, election, own, whole)).await;
         let snapshot = transaction::snapshot(&self.keys, election, answer)?;
         self.watches.follow(election, snapshot.revision);
         self.check_places(election, &snapshot);

@@ -8,13 +8,11 @@ use incumbent_core::store::Fault;
 use incumbent_core::{Incarnation, Revision, Token};
 
 use super::keys::{Keys, Range, companion_of, incarnation_of, name_of, place_of, revision, standing_for};
+use super::reads::OPERATIONS;
 use super::transaction::{fault, get, in_order, ranges};
 use super::wire::connection::{Connection, method};
 use super::wire::messages::{KeyValue, Operation as Op, TxnRequest, TxnResponse};
 use crate::store::{CandidateInfo, WatchEvent};
-
-/// The most operations of a transaction (`--max-txn-ops`).
-const OPERATIONS: usize = 128;
 
 /// The queues of some elections.
 struct Queues {

@@ -6,6 +6,8 @@ use futures_util::future::join_all;
 use incumbent_core::queue::{Operation, Server};
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use incumbent_core::{Instant, Revision};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tonic::{Code, Status};
 
 use super::keys::{Keys, birth_of, birth_value, revision};
@@ -26,6 +28,10 @@ const OLDEST: (u32, u32, u32) = (3, 4, 0);
 const OPENING_LIMIT: Duration = Duration::from_secs(5);
 /// The time limit for asking another member for its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(1);
+/// The beginning of a connection of HTTP/2, with empty settings.
+const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+/// A greeting of TLS that says nothing, to which a server answers an alert.
+const EMPTY_HELLO: &[u8] = &[0x16, 3, 1, 0, 4, 1, 0, 0, 0];
 /// The shortest lease of a server with the default election timeout, where it cannot be asked for.
 const USUAL_SHORTEST: Duration = Duration::from_secs(2);
 
@@ -46,6 +52,9 @@ pub(super) async fn find_member(
         let member = connection.member().to_owned();
         let error = match tokio::time::timeout(OPENING_LIMIT, look(connection, settings, keys)).await {
             Ok(Ok(server)) => return Ok(server),
+            Ok(Err(error)) if error.kind() == ErrorKind::StoreUnavailable => {
+                other_protocol(&member, settings.uses_tls()).await.unwrap_or(error)
+            }
             Ok(Err(error)) => error,
             Err(_) => unavailable(format!("{member} does not answer within {OPENING_LIMIT:?}")),
         };
@@ -281,15 +290,13 @@ pub(super) fn error_of(member: &str, settings: &EtcdSettings, status: &Status) -
         ),
         Code::Unavailable if settings.uses_tls() && is_about_tls(text) => (
             ErrorKind::Authentication,
-            format!(
-                "no TLS connection to etcd at {member}: {text}; check tls_ca, tls_cert and tls_key, and write etcd:// \
-                 for a server without TLS"
-            ),
+            format!("no TLS connection to etcd at {member}: {text}; check tls_ca, tls_cert and tls_key"),
         ),
-        Code::Unavailable if !settings.uses_tls() && is_of_another_protocol(text) => (
+        Code::Unavailable if settings.uses_tls() && !settings.has_certificate() && was_closed(text) => (
             ErrorKind::Authentication,
             format!(
-                "the server at {member} does not answer in etcd's protocol: {text}; write etcds:// for one with TLS"
+                "etcd at {member} closes the TLS connection ({text}), as servers do that want a client certificate; \
+                 give tls_cert and tls_key"
             ),
         ),
         _ => (ErrorKind::StoreUnavailable, format!("{member}: {text}")),
@@ -297,16 +304,53 @@ pub(super) fn error_of(member: &str, settings: &EtcdSettings, status: &Status) -
     Error::new(kind, message)
 }
 
-/// Whether a connection failed in its TLS handshake, by the words of rustls.
+/// Whether a connection failed because of what a side is or presents, by the words of rustls. A handshake that breaks off
+/// is not: a balancer without servers does so.
 fn is_about_tls(text: &str) -> bool {
-    ["certificate", "InvalidContentType", "corrupt message", "fatal alert", "handshake", "tls"]
+    ["certificate", "corrupt message", "fatal alert", "peer is incompatible"]
         .iter()
         .any(|word| text.contains(word))
 }
 
-/// Whether a server took the connection and then answered with something else than HTTP/2.
-fn is_of_another_protocol(text: &str) -> bool {
-    ["frame", "FRAME", "protocol", "PROTOCOL", "http2"].iter().any(|word| text.contains(word))
+/// Whether a connection was closed after it had begun.
+fn was_closed(text: &str) -> bool {
+    ["connection closed", "broken pipe", "reset by peer"].iter().any(|word| text.contains(word))
+}
+
+/// The error for a server that takes connections and is no member of etcd, or is one with TLS where it was expected
+/// without, or the reverse.
+async fn other_protocol(member: &str, tls: bool) -> Option<Error> {
+    let clear = answer(member, HTTP2).await?;
+    // A server of HTTP/2 begins with its settings, the fourth kind of frame.
+    let is_http2 = matches!(clear[..], [_, _, _, 4, ..]);
+    let wants_tls = async {
+        // An alert of TLS, whatever its version.
+        answer(member, EMPTY_HELLO).await.is_some_and(|begun| begun.starts_with(&[0x15, 3]))
+    };
+    let (kind, message) = match tls {
+        true if is_http2 => (ErrorKind::Authentication, "has no TLS; write etcd:// instead of etcds://"),
+        false if !is_http2 && wants_tls.await => {
+            (ErrorKind::Authentication, "wants TLS; write etcds:// instead of etcd://")
+        }
+        false if !is_http2 && clear.len() >= 4 => {
+            (ErrorKind::Unsupported, "does not speak etcd's protocol; check the host and the port")
+        }
+        _ => return None,
+    };
+    Some(Error::new(kind, format!("the server at {member} {message}")))
+}
+
+/// The first bytes that a server answers to these, or sends before them.
+async fn answer(member: &str, begin: &[u8]) -> Option<Vec<u8>> {
+    let ask = async {
+        let mut stream = TcpStream::connect(member).await.ok()?;
+        stream.write_all(begin).await.ok()?;
+        let mut begun = vec![0; 9];
+        let length = stream.read(&mut begun).await.ok()?;
+        begun.truncate(length);
+        Some(begun)
+    };
+    tokio::time::timeout(VERSION_LIMIT, ask).await.ok()?
 }
 
 fn unavailable(message: String) -> Error {

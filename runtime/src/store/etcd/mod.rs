@@ -9,7 +9,11 @@ mod elections;
 mod inspection;
 mod keys;
 mod leases;
+mod reads;
 mod settings;
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;
 mod transaction;
 mod watch;
 mod wire;

@@ -247,6 +247,10 @@ impl EtcdSettings {
         self.tls
     }
 
+    pub(super) fn has_certificate(&self) -> bool {
+        self.certificate.is_some()
+    }
+
     /// Checks the settings and files before a connection is tried.
     pub(super) fn check(&self) -> Result<()> {
         if self.connect_timeout.is_zero() {

@@ -78,16 +78,16 @@ pub(super) fn written(action: &Action, answer: Result<TxnResponse, Status>) -> O
     Outcome::Refused { created: found.map(|kv| revision(kv.create_revision)) }
 }
 
-/// The transaction that reads a queue at one revision. `own` names the candidate's own keys; `whole` asks for all places
+/// What reads a queue at one revision. `own` names the candidate's own keys; `whole` asks for all places
 /// and companions, not only the first two.
-pub(super) fn read(keys: &Keys, election: &str, own: Option<LeaseId>, whole: bool) -> TxnRequest {
+pub(super) fn read(keys: &Keys, election: &str, own: Option<LeaseId>, whole: bool) -> Vec<wire::Operation> {
     let all = |range| in_order(range, if whole { 0 } else { 2 });
-    let mut success = vec![get(keys.birth()), all(keys.places(election)), all(keys.companions(election))];
+    let mut reads = vec![get(keys.birth()), all(keys.places(election)), all(keys.companions(election))];
     if let Some(lease) = own {
-        success.push(get(keys.place(election, lease)));
-        success.push(get(keys.companion(election, lease)));
+        reads.push(get(keys.place(election, lease)));
+        reads.push(get(keys.companion(election, lease)));
     }
-    TxnRequest { success, ..Default::default() }
+    reads
 }
 
 /// Reads the first keys of a range in the order of their creation; all of them for a limit of 0.
@@ -205,7 +205,8 @@ fn signed(number: u64) -> i64 {
     number.cast_signed()
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
@@ -261,7 +262,8 @@ mod tests {
         }
 
         async fn read(&self, own: Option<LeaseId>) -> Snapshot {
-            let request = read(&self.keys, "jobs", own, true);
+            let success = read(&self.keys, "jobs", own, true);
+            let request = TxnRequest { success, ..Default::default() };
             snapshot(&self.keys, "jobs", self.connection.call(method::TXN, request).await).unwrap()
         }
     }

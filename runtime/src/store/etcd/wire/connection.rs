@@ -42,7 +42,7 @@ const TOKEN: &str = "token";
 /// The metadata that has a member without a leader refuse a call.
 const REQUIRE_LEADER: &str = "hasleader";
 /// The interval of HTTP/2 pings on a silent connection, and the time limit of their answers. A server closes the connection
-/// of a client that pings more often than each 5 s (`--grpc-keepalive-min-time`).
+/// of a client that pings more often than each 5 s (`--grpc-keepalive-min-time`), or where no call and no stream is open.
 const PINGS: (Duration, Duration) = (Duration::from_secs(6), Duration::from_secs(3));
 
 /// The most bytes of an answer. A value of other software may have 1.5 MB by a server's default, and a queue is read whole.
@@ -294,11 +294,7 @@ impl Connection {
 
 fn pinged(endpoint: Endpoint) -> Endpoint {
     let (interval, limit) = PINGS;
-    endpoint
-        .tcp_nodelay(true)
-        .http2_keep_alive_interval(interval)
-        .keep_alive_timeout(limit)
-        .keep_alive_while_idle(true)
+    endpoint.tcp_nodelay(true).http2_keep_alive_interval(interval).keep_alive_timeout(limit)
 }
 
 async fn send<Q, A>(current: &Current, method: &'static str, request: Q) -> std::result::Result<A, Status>

@@ -1,0 +1,226 @@
+//! Connecting: what is refused at once, and how it is said.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use incumbent_testkit::etcd::{EtcdCluster, EtcdServer, Options};
+use incumbent_testkit::port::Port;
+use incumbent_testkit::process::ChildGuard;
+use incumbent_testkit::tools::{self, EtcdVersion};
+use incumbent_testkit::wait;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tempfile::TempDir;
+
+use super::*;
+use crate::{Error, ErrorKind};
+
+async fn refusal(settings: &EtcdSettings) -> Error {
+    match Etcd::open(settings, &Clock::system()).await {
+        Ok(store) => panic!("it is open: {store:?}"),
+        Err(error) => error,
+    }
+}
+
+#[track_caller]
+fn says(error: &Error, kind: ErrorKind, parts: &[&str]) {
+    assert_eq!(error.kind(), kind, "{error}");
+    for part in parts {
+        assert!(error.message().contains(part), "no {part:?} in: {error}");
+    }
+}
+
+/// An authority, and what it signed, as files.
+struct Certificates {
+    folder: TempDir,
+}
+
+impl Certificates {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        fs::write(folder.path().join("ca.pem"), authority.pem()).unwrap();
+        for (file, name) in [("server", "127.0.0.1"), ("client", "worker-1")] {
+            let key = KeyPair::generate().unwrap();
+            let params = CertificateParams::new(vec![name.to_string()]).unwrap();
+            let certificate = params.signed_by(&key, &authority).unwrap();
+            fs::write(folder.path().join(format!("{file}.pem")), certificate.pem()).unwrap();
+            fs::write(folder.path().join(format!("{file}.key")), key.serialize_pem()).unwrap();
+        }
+        Self { folder }
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.folder.path().join(file)
+    }
+
+    fn server(&self, client_certificates: bool) -> EtcdServer {
+        let argument = |name: &str, file| format!("--{name}={}", self.path(file).display());
+        let mut arguments = vec![argument("cert-file", "server.pem"), argument("key-file", "server.key")];
+        if client_certificates {
+            arguments.extend([argument("trusted-ca-file", "ca.pem"), "--client-cert-auth".to_owned()]);
+        }
+        EtcdServer::start(Options::new().arguments(arguments))
+    }
+
+    fn settings(&self, server: &EtcdServer) -> EtcdSettings {
+        settings(&server.address()).tls_ca(self.path("ca.pem"))
+    }
+}
+
+#[tokio::test]
+async fn servers_are_known_by_their_version_and_their_shortest_lease() {
+    for version in EtcdVersion::tested() {
+        let server = EtcdServer::start(Options::new().version(version));
+        let found = open(&settings(&server.address())).await.server();
+        let number: Vec<u32> = version.number().split('.').map(|part| part.parse().unwrap()).collect();
+        assert_eq!(found.version, Some((number[0], number[1], number[2])));
+        assert_eq!(found.shortest, Duration::from_secs(2));
+    }
+}
+
+#[tokio::test]
+async fn the_version_is_known_where_every_voting_member_answers() {
+    let mut cluster = EtcdCluster::start(3);
+    let one = settings(&cluster[0].address());
+    assert_eq!(open(&one).await.server().version, Some((3, 7, 3)), "the others by the list of members");
+    cluster[2].kill();
+    wait::until("the cluster to serve without its third member", GENEROUS, || cluster[0].is_healthy());
+    assert_eq!(open(&one).await.server().version, None);
+}
+
+#[tokio::test]
+async fn the_first_member_that_answers_is_used() {
+    let nothing = Port::free();
+    let server = EtcdServer::start(Options::new());
+    let both = settings(&format!("127.0.0.1:{},{}", nothing.number(), server.address()));
+    open(&both).await.inspect().await.unwrap();
+}
+
+#[tokio::test]
+async fn where_no_member_answers_each_is_named() {
+    let (one, other) = (Port::free(), Port::free());
+    let addresses = [one.number(), other.number()].map(|port| format!("127.0.0.1:{port}"));
+    let error = refusal(&settings(&addresses.join(","))).await;
+    says(&error, ErrorKind::StoreUnavailable, &[&addresses[0], &addresses[1], "refused"]);
+}
+
+#[tokio::test]
+async fn a_store_that_is_to_be_waited_for_opens_when_a_member_comes_up() {
+    let mut server = EtcdServer::start(Options::new());
+    server.kill();
+    let settings = settings(&server.address()).fail_fast(false);
+    let opening = tokio::spawn(async move { Etcd::open(&settings, &Clock::system()).await });
+    server.restart();
+    tokio::time::timeout(GENEROUS, opening).await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_server_with_tls_is_trusted_by_its_authority() {
+    let certificates = Certificates::new();
+    let server = certificates.server(false);
+    open(&certificates.settings(&server)).await.inspect().await.unwrap();
+    let stranger = Certificates::new();
+    let error = refusal(&certificates.settings(&server).tls_ca(stranger.path("ca.pem"))).await;
+    says(&error, ErrorKind::Authentication, &["TLS", "certificate", "tls_ca"]);
+}
+
+#[tokio::test]
+async fn a_server_that_wants_a_client_certificate_says_so() {
+    let certificates = Certificates::new();
+    let server = certificates.server(true);
+    let without = certificates.settings(&server);
+    let error = refusal(&without).await;
+    says(&error, ErrorKind::Authentication, &["TLS", "tls_cert"]);
+    let with =
+        without.tls_client_certificate(certificates.path("client.pem"), certificates.path("client.key"));
+    open(&with).await.inspect().await.unwrap();
+}
+
+#[tokio::test]
+async fn tls_where_there_is_none_and_the_reverse_name_the_scheme_to_write() {
+    let certificates = Certificates::new();
+    let (with, without) = (certificates.server(false), EtcdServer::start(Options::new()));
+    let error = refusal(&certificates.settings(&without)).await;
+    says(&error, ErrorKind::Authentication, &["has no TLS", "write etcd://"]);
+    let error = refusal(&settings(&with.address())).await;
+    says(&error, ErrorKind::Authentication, &["wants TLS", "etcds://"]);
+}
+
+#[tokio::test]
+async fn credentials_that_do_not_fit_are_refused_at_once() {
+    for version in EtcdVersion::tested() {
+        let server = EtcdServer::start(Options::new().version(version));
+        // A server without authentication takes any user, as etcd's own clients expect.
+        let ada = settings(&server.address()).fail_fast(false).user_and_password("ada", "pw");
+        open(&ada).await.inspect().await.unwrap();
+        for command in [
+            &["user", "add", "root:secret"][..],
+            &["user", "grant-role", "root", "root"],
+            &["role", "add", "candidate"],
+            &["role", "grant-permission", "candidate", "readwrite", "--prefix", "app/"],
+            &["user", "add", "ada:pw"],
+            &["user", "grant-role", "ada", "candidate"],
+            &["auth", "enable"],
+        ] {
+            server.ctl(command);
+        }
+        let nobody = settings(&server.address()).fail_fast(false);
+        says(&refusal(&nobody).await, ErrorKind::Authentication, &["asks for a user"]);
+        let wrong = nobody.clone().user_and_password("ada", "hunter2");
+        let error = refusal(&wrong).await;
+        says(&error, ErrorKind::Authentication, &["does not accept", "check them"]);
+        assert!(!format!("{error} {error:?}").contains("hunter2"));
+        let elsewhere = ada.clone().prefix("other");
+        says(&refusal(&elsewhere).await, ErrorKind::PermissionDenied, &["incumbent permissions"]);
+
+        let store = open(&ada).await;
+        store.inspect().await.unwrap();
+        let own = enter(&store, "jobs", "heron", 0xa1).await;
+        let kept: Vec<_> = store.keep_alive(vec![own.lease]).collect().await;
+        assert_eq!(kept[0].result.as_ref().unwrap().ttl, TTL);
+        let mut watch = store.watch().await.unwrap();
+        leave(&store, "jobs", own).await;
+        store.entry("jobs").await.unwrap();
+        assert!(futures_util::poll!(watch.next()).is_pending(), "it stands");
+    }
+}
+
+#[tokio::test]
+async fn a_server_of_another_protocol_is_no_store() {
+    let server = incumbent_testkit::nats::NatsServer::start(incumbent_testkit::nats::Options::new());
+    let address = server.url().replace("nats://", "");
+    let error = refusal(&settings(&address)).await;
+    says(&error, ErrorKind::Unsupported, &["etcd's protocol", "port"]);
+}
+
+#[tokio::test]
+async fn a_proxy_is_refused() {
+    let server = EtcdServer::start(Options::new());
+    let port = Port::free();
+    let address = format!("127.0.0.1:{}", port.number());
+    let mut command = Command::new(tools::etcd(EtcdVersion::Newest).unwrap());
+    command.args(["grpc-proxy", "start", "--endpoints", &server.address()]);
+    command.args(["--listen-addr", &address, "--advertise-client-url", &address]);
+    let _proxy = ChildGuard::spawn(command).unwrap();
+    let error = wait::until_some_async("an answer of the proxy", GENEROUS, || async {
+        Some(refusal(&settings(&address)).await).filter(|error| error.kind() != ErrorKind::StoreUnavailable)
+    })
+    .await;
+    says(&error, ErrorKind::Unsupported, &["proxy", "addresses of members"]);
+}
+
+#[tokio::test]
+async fn a_learner_is_left_for_a_voting_member() {
+    let (server, learner) = EtcdServer::start(Options::new()).with_learner();
+    let error = refusal(&settings(&learner.address())).await;
+    says(&error, ErrorKind::StoreUnavailable, &["learner", "voting members"]);
+    let both = settings(&format!("{},{}", learner.address(), server.address()));
+    let store = open(&both).await;
+    store.inspect().await.unwrap();
+    assert_eq!(store.server().version, Some((3, 7, 3)), "a learner has no vote");
+    store.reconnect().await;
+    store.inspect().await.unwrap();
+}
