@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use incumbent_testkit::process::ChildGuard;
 use incumbent_testkit::tools;
+use incumbent_testkit::wait::GENEROUS;
 
 use crate::{LEASE, SETTLED};
 
@@ -13,7 +14,7 @@ use crate::{LEASE, SETTLED};
 pub(crate) struct Pair {
     requests: ChildStdin,
     answers: BufReader<ChildStdout>,
-    _program: ChildGuard,
+    program: ChildGuard,
 }
 
 impl Pair {
@@ -26,7 +27,13 @@ impl Pair {
         let mut program = ChildGuard::spawn(command).expect("a program that can be started");
         let requests = program.take_stdin().expect("it has a standard input");
         let answers = BufReader::new(program.take_stdout().expect("it has a standard output"));
-        Self { requests, answers, _program: program }
+        Self { requests, answers, program }
+    }
+
+    /// Ends the program, which revokes its leases: keys that ran out later would be revisions during the next measurement.
+    pub(crate) fn close(mut self) {
+        drop(self.requests);
+        self.program.wait(GENEROUS);
     }
 
     /// Hands over so many times: from the call of `Resign` to the return of the other's `Campaign`.

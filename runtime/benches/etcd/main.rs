@@ -45,7 +45,7 @@ async fn main() {
         go.hand_over(TURN).into_iter().for_each(|time| go_times.add(time));
     }
     ours.close().await;
-    drop(go);
+    go.close();
     for (percentile, most) in [(50, Some(LIMIT)), (90, None), (99, None)] {
         let (our, go) = (our_times.percentile(percentile), go_times.percentile(percentile));
         figures.push(Figure::plain(format!("hand-over p{percentile}"), ms(our), "ms", ROUNDS));

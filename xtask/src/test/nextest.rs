@@ -160,10 +160,6 @@ fn packages(parts: &[Part]) -> Vec<&'static str> {
         [Part::Sim] => vec!["--package", "incumbent-sim"],
         [Part::Model] => vec!["--package", "incumbent-model"],
         [Part::Chaos] => vec!["--package", "incumbent-chaos"],
-        [Part::Etcd] => {
-            let with_servers = ["incumbent", "incumbent-cli", "incumbent-conformance", "incumbent-testkit"];
-            with_servers.iter().flat_map(|package| ["--package", *package]).collect()
-        }
         // The command line takes part in the elections of components, and the stage in their scenarios.
         [Part::Component] => {
             let others = ["incumbent-cli", "incumbent-conformance"];

@@ -41,16 +41,24 @@ fn built_by_go(folder: &Path) -> Result<()> {
     )
 }
 
-/// Unpacks Debian's packages: no root, no service started.
+/// Unpacks Debian's packages: no service is started, and no root is needed where the lists of packages are there.
 fn debian_packages(folder: &Path) -> Result<()> {
     if shell::on_path("apt-get").is_none() || shell::on_path("dpkg-deb").is_none() {
         bail!("this is no Debian");
     }
     shell::progress("Debian's packages of etcd");
     let scratch = tempfile::tempdir().context("no temporary folder")?;
-    shell::output(
-        shell::command("apt-get").args(["download", "etcd-server", "etcd-client"]).current_dir(&scratch),
-    )?;
+    let apt = |words: &[&str]| {
+        let mut command = shell::command("apt-get");
+        shell::output(command.env("DEBIAN_FRONTEND", "noninteractive").args(words).current_dir(&scratch))
+    };
+    let download = || apt(&["download", "etcd-server", "etcd-client"]);
+    // A new machine has no lists of packages yet, and an old one lists packages that are gone.
+    if download().is_err() {
+        apt(&["update"])
+            .and_then(|_| download())
+            .context("apt-get cannot download etcd-server and etcd-client")?;
+    }
     for file in fs::read_dir(&scratch)? {
         let path = file?.path();
         if path.extension().is_some_and(|end| end == "deb") {
