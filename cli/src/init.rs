@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::output::{line, span};
 use crate::store::{StoreArgs, shown};
 
-/// Make a bucket, a file or a prefix of etcd ready for elections, or report how an existing bucket differs
+/// Prepare a store for elections, or report how an existing bucket differs
 ///
 /// A NATS bucket gets file storage, a history of 1, a TTL (the lease of its elections) and the replicas asked
 /// for; without --markers it also refuses purges, which would take the record of a leader away. A

@@ -24,7 +24,7 @@ use text::{HEADINGS, aligned, row, text_of};
 ///
 /// Reads what the store holds, from the server that leads it, and changes nothing. A leader that crashed is shown
 /// until its lease is over. On etcd the leader is the first candidate of the queue, of whatever software, and the
-/// others follow in the order of the queue.
+/// other candidates follow in its order.
 ///
 /// For the holder of the lease it shows how long it has led, its fencing token, when it last renewed the lease and
 /// what is left of it; the leader itself stops a little earlier, by the margin. Token and age are what the holder

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use incumbent_testkit::etcd::EtcdServer;
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::process::is_running;
 use incumbent_testkit::wait;
@@ -72,6 +73,16 @@ fn check(demo: &Ended, faults: &[&str]) {
 fn ten_processes_on_sqlite_have_one_leader_at_a_time_through_every_fault() {
     let faults = ["kill", "stop", "restart", "hand-over", "delete", "overwrite"];
     check(&played(&["demo"], &faults), &faults);
+}
+
+#[test]
+fn processes_on_etcd_have_one_leader_at_a_time() {
+    let server = EtcdServer::start(Default::default());
+    let store = format!("etcd://{}/app", server.address());
+    assert_eq!(ended(&["init", "--new", "--store", &store]).code, Some(0));
+    let faults = ["kill", "hand-over", "delete", "overwrite"];
+    let chosen = faults.join(",");
+    check(&played(&["demo", "--store", &store, "--workers", "3", "--faults", &chosen], &faults), &faults);
 }
 
 #[test]

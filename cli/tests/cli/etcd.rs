@@ -457,14 +457,3 @@ fn permissions_are_printed_as_commands_and_as_json() {
         &["every key of the cluster", "PREFIX"],
     );
 }
-
-#[test]
-fn a_demo_on_a_server_survives_deletions_and_overwritings() {
-    let (_server, store) = server();
-    let faults = ["--faults", "delete,overwrite,hand-over", "--for", "40s"];
-    let demo = ended(&[&["demo", "--workers", "3", "--json", "--store", &store][..], &faults].concat());
-    assert_eq!(demo.code, Some(0), "{demo:?}");
-    for fault in ["delete", "overwrite", "hand-over"] {
-        assert!(demo.stdout.contains(&format!("\"{fault}\"")), "{fault}: {demo:?}");
-    }
-}

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
+use incumbent_testkit::etcd::EtcdServer;
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::process::{self, ChildGuard};
 use rustix::process::{Pid, Signal, kill_process};
@@ -122,6 +123,25 @@ fn a_large_terminal_is_filled_and_another_size_is_noticed() {
     let lines = top.until("10 lines", |lines| lines.len() == 10);
     assert!(lines.iter().all(|line| line.chars().count() <= 60), "{lines:#?}");
     top.press("\u{3}");
+    top.ends();
+}
+
+#[test]
+fn a_leader_of_other_software_in_a_queue_is_shown_and_evicted() {
+    let server = EtcdServer::start(Default::default());
+    let store = format!("etcd://{}/app", server.address());
+    server.ctl(&["put", "app/jobs/1", "go-1"]);
+    server.ctl(&["put", "app/jobs/2", "go-2"]);
+    let mut top = Top::start(&store, 100, 24);
+    let lines = top.until_line("go-1");
+    assert!(lines[3].trim_start().starts_with("jobs"), "{lines:#?}");
+    top.press("e");
+    top.until_line("Evict go-1 from jobs? It is of other software, and may go on");
+    top.press("y");
+    top.until_line("go-1 is evicted from jobs");
+    top.until("the next one", |lines| lines.get(3).is_some_and(|line| line.contains("go-2")));
+    assert_eq!(server.ctl(&["get", "app/jobs/1"]), "");
+    top.press("q");
     top.ends();
 }
 

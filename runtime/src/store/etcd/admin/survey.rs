@@ -114,6 +114,8 @@ pub async fn survey(settings: &EtcdSettings) -> Result<Survey> {
     let mut others = examined.cluster;
     others.retain(|member| headers.iter().all(|header| header.member_id != member.id));
     let all_known = others.is_empty() && states.iter().all(Result::is_ok) && !examined.is_proxy;
+    let mut names: Vec<_> = others.into_iter().map(|member| member.name).collect();
+    names.sort_unstable();
     let versions = known.iter().map(|status| version(&status.version));
     let lowest = versions.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().min());
     let members = hosts.iter().zip(&states).map(|((address, _), state)| Member {
@@ -122,7 +124,7 @@ pub async fn survey(settings: &EtcdSettings) -> Result<Survey> {
     });
     Ok(Survey {
         members: members.collect(),
-        others: others.into_iter().map(|member| member.name).collect(),
+        others: names,
         is_proxy: examined.is_proxy,
         is_one_cluster: headers.windows(2).all(|pair| pair[0].cluster_id == pair[1].cluster_id),
         server: Server {
