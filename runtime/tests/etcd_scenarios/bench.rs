@@ -134,6 +134,11 @@ pub(crate) fn url(addresses: &str) -> String {
     format!("etcd://{addresses}/{PREFIX}")
 }
 
+/// The URL that a candidate in a process of its own opens: the one that the test gave.
+pub(crate) fn store_url(url: &str) -> String {
+    url.to_owned()
+}
+
 pub(crate) async fn join(url: &str, name: &str, lease: Duration) -> Actor {
     let candidate = open(url, lease).await.campaign(KEY, options(name, lease)).await.unwrap();
     Actor::new(candidate)

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use incumbent::Instant;
+use incumbent_rig::candidate::{Order, What};
 use incumbent_testkit::etcd::elect::GoClient;
 use incumbent_testkit::wait;
 
 use crate::actor::TIME_LIMIT;
 use crate::bench::{Bench, ELECTION, SHORT, now};
 use crate::foreign::TimeLine;
-use crate::process::{Line, Order, Process};
+use crate::process::{Line, Process};
 
 /// The number of candidates on each side.
 const EACH: usize = 2;
@@ -35,8 +36,9 @@ impl Contender {
         match self {
             Self::Go(go) => go.leads(),
             Self::Ours(process) => {
-                let turn = |line: &Line| matches!(line, Line::Won { .. } | Line::Lost { .. });
-                matches!(process.lines().into_iter().rfind(turn), Some(Line::Won { .. }))
+                let turn = |line: &Line| matches!(line.what(), Some(What::Won { .. } | What::Lost { .. }));
+                let last = process.lines().into_iter().rfind(turn);
+                last.is_some_and(|line| matches!(line.what(), Some(What::Won { .. })))
             }
         }
     }

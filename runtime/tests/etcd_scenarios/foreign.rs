@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use incumbent::{Instant, Token};
 use incumbent_rig::check::{Leadership, disorder, overlaps};
+use incumbent_rig::history::Proven;
 use incumbent_testkit::etcd::elect::GoClient;
 
 use crate::actor::{Actor, Log, Reported};
 use crate::bench::now;
-use crate::probe::Answers;
-use crate::process::{Line, Process};
+use crate::process::{Process, won};
 
 /// All terms of an election.
 #[derive(Default)]
@@ -29,35 +29,28 @@ impl TimeLine {
     }
 
     /// Adds an actor, with the answers that a probe got.
-    pub(crate) fn ours(&mut self, actor: &Actor, answers: &Answers) {
-        self.add(actor.candidate.name(), &won(actor.log()), answers);
+    pub(crate) fn ours(&mut self, actor: &Actor, terms: &[Proven]) {
+        self.add(actor.candidate.name(), &reported(actor.log()), terms);
     }
 
     /// Adds a candidate in a process of its own.
     pub(crate) fn process(&mut self, process: &Process) {
-        // Read first: a later win has no answers yet.
-        let answers = process.answers();
-        let won = process.lines().into_iter().filter_map(|line| match line {
-            Line::Won { token, started } => Some((Instant::from_nanos(started), token.parse().unwrap())),
-            _ => None,
-        });
-        self.add(&process.name, &won.collect::<Vec<_>>(), &answers);
+        let wins: Vec<_> = process.lines().iter().filter_map(won).collect();
+        self.add(&process.name, &wins, &process.terms());
     }
 
     /// A term lasts from its win, also where no answer came after that.
-    fn add(&mut self, who: &str, won: &[(Instant, Token)], answers: &Answers) {
+    fn add(&mut self, who: &str, wins: &[(Token, Instant)], terms: &[Proven]) {
         let led = |from: Instant, until: Instant, token: Token| Leadership {
             who: who.into(),
             from: from.as_nanos(),
             until: until.as_nanos(),
             token: token.sequence.0,
         };
-        self.0.extend(won.iter().map(|(started, token)| led(*started, *started, *token)));
-        for span in answers.spans() {
-            let term = won.iter().rfind(|(started, _)| *started <= span.until);
-            let (_, token) = term.unwrap_or_else(|| panic!("{who} led without a win: {span:?}, {won:?}"));
-            self.0.push(led(span.from, span.until, *token));
-        }
+        self.0.extend(wins.iter().map(|(token, started)| led(*started, *started, *token)));
+        self.0.extend(
+            terms.iter().map(|Proven { evidence, .. }| led(evidence.since, evidence.seen, evidence.token)),
+        );
     }
 
     /// Fails where two led at once, or where a later leader did not arrive later. Returns the leaders in order, each term
@@ -69,7 +62,7 @@ impl TimeLine {
         self.0.dedup_by(|next, led| {
             let same = next.who == led.who && next.token == led.token;
             if same {
-                led.until = next.until;
+                led.until = led.until.max(next.until);
             }
             same
         });
@@ -79,9 +72,9 @@ impl TimeLine {
     }
 }
 
-fn won(log: &Log) -> Vec<(Instant, Token)> {
+fn reported(log: &Log) -> Vec<(Token, Instant)> {
     let won =
-        |reported| if let Reported::Won(won) = reported { Some((won.started, won.token)) } else { None };
+        |reported| if let Reported::Won(won) = reported { Some((won.token, won.started)) } else { None };
     log.so_far().into_iter().filter_map(won).collect()
 }
 

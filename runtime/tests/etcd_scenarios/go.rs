@@ -1,5 +1,6 @@
 //! Ours and candidates on etcd's own Go client in one election.
 
+use incumbent_rig::candidate::Order;
 use incumbent_testkit::etcd::elect::GoClient;
 use incumbent_testkit::wait;
 
@@ -7,7 +8,7 @@ use crate::actor::TIME_LIMIT;
 use crate::bench::*;
 use crate::foreign::{GO_LEASE, TimeLine};
 use crate::probe::Probe;
-use crate::process::{Order, Process};
+use crate::process::Process;
 
 fn go(bench: &Bench, name: &str) -> GoClient {
     GoClient::campaign(&bench.server.address(), ELECTION, name, GO_LEASE)
@@ -220,7 +221,7 @@ async fn a_leader_hands_over_to_the_process_it_names_past_others_of_ours() {
     let c = Process::start(&bench.url(), "c", LONG);
     bench.await_queue(&["a", "b", "c"]);
 
-    a.order(&Order::HandOver("c".into()));
+    a.order(&Order::HandOver { key: KEY.into(), to: "c".into() });
     let (second, _) = c.won(Some(first));
     assert_eq!(a.lost().0, "HANDED_OVER");
     assert!(second > first && !b.has_won());

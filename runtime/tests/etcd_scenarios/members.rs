@@ -8,7 +8,7 @@ use incumbent_testkit::wait;
 
 use crate::actor::{Actor, TIME_LIMIT, before_a_renewal, next_leader};
 use crate::bench::{BUSY, LONG, STEADY, declare_new, join, now, url};
-use crate::probe::Probe;
+use crate::probe::{Probe, last_led};
 use crate::process::{Process, never_two_processes};
 
 /// Three members, on which the prefix was never used.
@@ -102,7 +102,7 @@ async fn under_faults_of_members_one_leads_at_a_time_and_one_leads_again() {
     let processes = [process("a"), process("b"), process("c")];
     let leads_after = |since| {
         wait::until("an answer of a leader", TIME_LIMIT * 2, || {
-            processes.iter().any(|process| process.answers().last_led() > since)
+            processes.iter().any(|process| last_led(&process.terms()) > since)
         });
     };
     leads_after(now());

@@ -104,8 +104,7 @@ async fn a_waiting_candidate_whose_lease_is_revoked_enters_again_at_the_end() {
     c.candidate.close().await.unwrap();
     let third = b.won(1).await;
     assert!(first.token < second.token && second.token < third.token);
-    let (ours, of_c) = (probe.verdict(), of_c.verdict());
-    crate::probe::never_two([("a", &ours[0]), ("b", &ours[1]), ("c", &of_c[0])]);
+    crate::probe::never_two([probe.verdict(), of_c.verdict()].concat().concat());
 }
 
 /// All leases of the cluster are revoked at once: every term ends, and one leads again with a larger token.

@@ -1,13 +1,16 @@
 //! Faults of a process: candidates that are killed, stopped, and asked to leave.
 
 use incumbent::Clock;
+use incumbent_rig::candidate::Order;
+use incumbent_rig::probe::Reading;
 use incumbent_testkit::etcd::Options;
 use incumbent_testkit::tools::EtcdVersion;
 use incumbent_testkit::wait;
 
 use crate::actor::TIME_LIMIT;
 use crate::bench::*;
-use crate::process::{Line, Order, Process, never_two_processes};
+use crate::probe::{Probe, never_two};
+use crate::process::{Line, Process, never_two_processes};
 
 /// The leader is killed (SIGKILL): the next in the queue leads once its lease is over, with a larger token.
 #[tokio::test(flavor = "multi_thread")]
@@ -66,7 +69,7 @@ async fn a_leader_that_closes_is_followed_at_once_and_leaves_nothing() {
     leader.order(&Order::Close);
     let (next, started) = successor.won(Some(token));
     let (reason, lost) = leader.lost();
-    leader.wait_for("the farewell", |line| matches!(line, Line::Left).then_some(()));
+    leader.wait_for("the farewell", Process::has_left);
     assert!(leader.child.wait(TIME_LIMIT).success());
     assert_eq!(reason, "CLOSED");
     assert!(next > token);
@@ -134,7 +137,7 @@ async fn a_leader_that_was_stopped_for_a_moment_still_leads() {
     leader.child.resume();
     assert!(leader.first_answer(resumed), "it gave up a lease that was not over");
     leader.wait_for("an answer from a lease that was renewed", |line| match line {
-        Line::Answer { leads: true, before, .. } if *before > (paused + LONG).as_nanos() => Some(()),
+        Line::Answer(Reading { leads: Some(_), before, .. }) if *before > paused + LONG => Some(()),
         _ => None,
     });
     assert!(!leader.was_reported_as_lost());
@@ -152,7 +155,7 @@ async fn a_waiting_candidate_whose_place_was_lost_while_it_stood_still_enters_ag
     bench.await_queue(&["first", "sleeper"]);
     let last = join(&bench.url(), "last", LONG).await;
     bench.await_queue(&["first", "sleeper", "last"]);
-    let probe = crate::probe::Probe::of(&[&first, &last]);
+    let probe = Probe::of(&[&first, &last]);
 
     sleeper.child.pause();
     bench.await_queue(&["first", "last"]);
@@ -162,7 +165,5 @@ async fn a_waiting_candidate_whose_place_was_lost_while_it_stood_still_enters_ag
     sleeper.child.resume();
     bench.await_queue(&["last", "sleeper"]);
     assert!(!sleeper.has_won());
-    let answers = probe.verdict();
-    let sleeping = sleeper.answers();
-    crate::probe::never_two([("first", &answers[0]), ("last", &answers[1]), ("sleeper", &sleeping)]);
+    never_two([probe.verdict().concat(), sleeper.terms()].concat());
 }

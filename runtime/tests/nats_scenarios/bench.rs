@@ -108,6 +108,11 @@ impl Bench {
     }
 }
 
+/// The URL of the elections on these servers.
+pub(crate) fn store_url(servers: &str) -> String {
+    format!("{servers}/{BUCKET}")
+}
+
 pub(crate) fn settings(servers: &str) -> NatsSettings {
     NatsSettings::new(servers, BUCKET).unwrap().fail_fast(true)
 }

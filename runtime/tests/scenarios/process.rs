@@ -20,7 +20,7 @@ use incumbent_testkit::process::ChildGuard;
 use serde::{Deserialize, Serialize};
 
 use crate::actor::TIME_LIMIT;
-use crate::bench::{BUCKET, KEY};
+use crate::bench::{KEY, store_url};
 use crate::probe::{never_two, proven};
 
 /// Makes [`the_candidate`] run one; without it it does nothing.
@@ -37,7 +37,7 @@ pub(crate) enum Line {
 }
 
 impl Line {
-    fn what(&self) -> Option<&What> {
+    pub(crate) fn what(&self) -> Option<&What> {
         match self {
             Self::Report(report) => Some(&report.what),
             Self::Answer(_) => None,
@@ -56,7 +56,7 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn start(servers: &str, name: &str, lease: Duration) -> Self {
-        let store = format!("{servers}/{BUCKET}");
+        let store = store_url(servers);
         let campaign = CampaignSetup { store, key: KEY.into(), lease, preset: Preset::Fast, splay: false };
         let setup = Setup { name: name.into(), record: PathBuf::new(), campaigns: vec![campaign] };
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -153,7 +153,8 @@ impl Process {
     }
 }
 
-fn won(line: &Line) -> Option<(Token, Instant)> {
+/// The token and the time of a win.
+pub(crate) fn won(line: &Line) -> Option<(Token, Instant)> {
     match line.what()? {
         What::Won { token, started } => Some((*token, Instant::from_nanos(*started))),
         _ => None,
