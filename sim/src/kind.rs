@@ -128,7 +128,7 @@ kinds! {
     Unleased "unleased" Full Etcd "An operator puts a place that has no lease, and deletes it later.",
     EarlyRevocation "early-revocation" Full Etcd "A server of a version that may do so revokes live leases.",
     PausedLeader "paused-leader" Full Etcd "The store's leader is stopped, and goes on when another was elected: it answers keep-alives that waited from what it knew.",
-    Lag "lag" Full Etcd "A member is behind the others: its answers have an older raft term, and its watches are late.",
+    Lag "lag" Full Etcd "A member lags: its answers have an older raft term, and its watches are late.",
     TokenExpiry "token-expiry" Full Etcd "The tokens of clients expire: requests are refused until they authenticate again.",
     Compact "compact" Full Etcd "The store is compacted, and watches that are behind end.",
 }

@@ -127,8 +127,7 @@ impl Report {
         let mut lines = vec![row("store", &self.store)];
         lines.extend(shown().map(|(name, text)| row(name, text)));
         if let Some(Elections { total, led, .. }) = self.elections {
-            let are = if led == 1 { "is" } else { "are" };
-            lines.push(row("elections", &format!("{total}, of which {led} {are} led")));
+            lines.push(row("elections", &format!("{total}, {led} with a leader")));
         }
         if let Some(forecast) = &self.forecast {
             lines.extend([String::new(), "what candidates can count on".into()]);

@@ -55,7 +55,7 @@ fn a_hand_over_that_takes_longer_than_a_drain_is_given_up_and_the_term_goes_on()
     bench.wrote(2, Outcome::Applied { revision: Revision(50) });
     bench.sleep(secs(10));
     let outputs = bench.tick();
-    assert_eq!(outputs, ["not next c", "name 3 A1@10 nobody", "keep alive A1 B"]);
+    assert_eq!(outputs, ["not next c", "name 3 A1@10 none", "keep alive A1 B"]);
     assert!(bench.leads());
 }
 

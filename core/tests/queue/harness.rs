@@ -362,7 +362,7 @@ impl Bench {
                 )
             }
             Action::Name { own, successor, .. } => {
-                let successor = successor.as_deref().unwrap_or("nobody");
+                let successor = successor.as_deref().unwrap_or("none");
                 format!("name {attempt} {}@{} {successor}", self.name_of(own.lease), own.revision.0)
             }
             Action::Leave { lease, revision } => {

@@ -197,7 +197,7 @@ fn brief(output: &Output) -> String {
         Output::Ask { id, request: StoreRequest::Read(read), limit } => {
             format!("{id} read {} within {limit:?}", read.0)
         }
-        Output::NotNext { id, .. } => format!("{id} hands over to nobody"),
+        Output::NotNext { id, .. } => format!("{id} keeps the leadership"),
         Output::Inspect { number, limit } => format!("inspect {number} within {limit:?}"),
         Output::Watch { number, limit } => format!("watch {number} within {limit:?}"),
         Output::Reconnect { limit } => format!("reconnect within {limit:?}"),

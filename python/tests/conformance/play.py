@@ -20,7 +20,7 @@ TIMEOUT = 60.0
 """The time limit of an expectation, in seconds, for a busy machine."""
 
 
-async def play(scenario: Scenario, store: str, face: Face, stage: Path, patience: float = TIMEOUT) -> None:
+async def play(scenario: Scenario, store: str, face: Face, stage: Path, timeout: float = TIMEOUT) -> None:
     """Plays a scenario on a store, through an API of the package.
 
     Raises :class:`Failure` at the first missed expectation or the first broken rule, with the events of all candidates.
@@ -28,12 +28,12 @@ async def play(scenario: Scenario, store: str, face: Face, stage: Path, patience
     """
     what = f"{scenario.name} on {store}, by {face.name},"
     try:
-        hand = await Hand.set(stage, scenario, store, face, patience)
+        hand = await Hand.set(stage, scenario, store, face, timeout)
     except Lacking:
         raise
     except Exception as error:
         raise _failure(what, "before the first step", None, error, []) from error
-    cast = Cast(scenario, patience)
+    cast = Cast(scenario, timeout)
     try:
         failure = await _steps(cast, hand, scenario, what)
     finally:
@@ -92,14 +92,14 @@ async def _end(cast: Cast, hand: Hand) -> Exception | None:
             # A closing store waits for work, and no step finishes this any more.
             work, actor.book.held = actor.book.held, None
             if work is not None:
-                await asyncio.wait_for(work.finish(), cast.patience)
+                await asyncio.wait_for(work.finish(), cast.timeout)
         await hand.end()
         reading = [actor.ended() for actor in cast.actors.values()]
         reading += [watcher.reader.ended() for watcher in cast.watchers.values() if watcher.reader]
         try:
-            await asyncio.wait_for(asyncio.gather(*reading), cast.patience)
+            await asyncio.wait_for(asyncio.gather(*reading), cast.timeout)
         except asyncio.TimeoutError:
-            return Missed("events and observations to end with their store", f"not within {cast.patience:g} s")
+            return Missed("events and observations to end with their store", f"not within {cast.timeout:g} s")
         cast.rules()
     except Exception as error:
         return error
@@ -145,7 +145,7 @@ async def _do(cast: Cast, hand: Hand, verb: str, step: Fields) -> None:
             work, book.held = book.held, None
             if work is None:
                 raise Missed(f"{step.text('candidate')} to be at work", "it is not")
-            await asyncio.wait_for(work.finish(), cast.patience)
+            await asyncio.wait_for(work.finish(), cast.timeout)
         case "fail_work":
             term = cast.candidate(step.text("candidate")).term
             if term is None:
@@ -154,7 +154,7 @@ async def _do(cast: Cast, hand: Hand, verb: str, step: Fields) -> None:
         case "observe":
             watcher = cast.watchers[step.text("observer")] = Watcher()
             observing = hand.house.observe(step.text("election", "jobs"), watcher.sights.append)
-            watcher.reader = await asyncio.wait_for(observing, cast.patience)
+            watcher.reader = await asyncio.wait_for(observing, cast.timeout)
         case "kill":
             await _kill(cast, hand, step.text("candidate"))
         case "cut":
@@ -181,7 +181,7 @@ async def _campaign(cast: Cast, hand: Hand, step: Fields) -> None:
     store = await hand.open(actor.part.connection)
     try:
         campaigning = store.campaign(actor.part.election, actor.part.options)
-        participant = await asyncio.wait_for(campaigning, cast.patience)
+        participant = await asyncio.wait_for(campaigning, cast.timeout)
     except IncumbentError as told:
         if told.code == error and (names is None or names in str(told)):
             return
@@ -189,7 +189,7 @@ async def _campaign(cast: Cast, hand: Hand, step: Fields) -> None:
         expected = f"{actor.who} to campaign" if error is None else f"the error {error}{naming}"
         raise Missed(expected, f"the error {told.code}: {told}") from told
     except asyncio.TimeoutError:
-        raise Missed("an answer", f"none in {cast.patience:g} s") from None
+        raise Missed("an answer", f"none in {cast.timeout:g} s") from None
     candidate = participant.candidate
     cast.witness.ask(actor.part.election, actor.who, lambda: candidate.is_leader)
     actor.begin(participant)

@@ -1,4 +1,4 @@
-//! What leading and waiting cost the server: keep-alives and reads in a lease, and revisions, each of which is a write.
+//! What leading and waiting cost the server: keep-alives and reads in a lease, and revisions, one for each write.
 
 use std::time::{Duration, Instant};
 

@@ -15,7 +15,7 @@ use crate::Result;
 /// A store whose elections are queues; the counterpart of [`Adapter`](super::Adapter).
 ///
 /// An adapter carries keys and leases, and classifies answers; it decides nothing. It repeats nothing but a request that
-/// was refused for an expired token, and answers [`Failure::Unknown`] when in doubt. Every future and stream may be dropped
+/// was refused for an expired token, and answers [`Failure::Unknown`] where the outcome is not known. Every future and stream may be dropped
 /// at any time: that abandons the wait for the answer, not the request, which may still be applied. The driver bounds its
 /// waits, so an adapter needs no time limits.
 #[async_trait]

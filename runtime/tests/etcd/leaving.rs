@@ -96,7 +96,7 @@ async fn a_hand_over_to_a_candidate_that_is_not_there_is_refused_and_the_term_go
     let server = server();
     let store = connect(&server).await;
     let ada = leader(&store, "ada").await;
-    for name in ["nobody", "ada"] {
+    for name in ["absent", "ada"] {
         let refused = soon(ada.hand_over(name)).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Unsupported);
         assert!(refused.message().contains("no such candidate stands in the queue"), "{refused}");

@@ -27,7 +27,7 @@ async fn a_candidate_wins_renews_and_stands_where_etcdctl_looks() {
 }
 
 #[tokio::test]
-async fn a_leader_that_resigns_enters_behind_the_others_with_a_larger_token() {
+async fn a_leader_that_resigns_enters_at_the_end_with_a_larger_token() {
     for server in servers() {
         let (here, there) = (connect(&server).await, connect(&server).await);
         let ada = leader(&here, "ada").await;

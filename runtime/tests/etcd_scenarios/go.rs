@@ -14,7 +14,7 @@ fn go(bench: &Bench, name: &str) -> GoClient {
     GoClient::campaign(&bench.server.address(), ELECTION, name, GO_LEASE)
 }
 
-/// Two of each side stand in one queue. Each leads in its turn, whatever its side.
+/// Two of each side stand in one queue. They lead in that order, whatever their side.
 #[tokio::test(flavor = "multi_thread")]
 async fn both_sides_lead_in_the_order_of_arrival() {
     let bench = Bench::start(LONG).await;

@@ -5,15 +5,15 @@
 #![cfg(all(unix, feature = "etcd"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers fail their test")]
 
-#[allow(dead_code, reason = "shared with the scenarios on NATS, each of which uses a part")]
+#[allow(dead_code, reason = "the scenarios on NATS use the other part")]
 #[path = "../scenarios/actor.rs"]
 mod actor;
 mod bench;
 mod foreign;
-#[allow(dead_code, reason = "shared with the scenarios on NATS, each of which uses a part")]
+#[allow(dead_code, reason = "the scenarios on NATS use the other part")]
 #[path = "../scenarios/probe.rs"]
 mod probe;
-#[allow(dead_code, reason = "shared with the scenarios on NATS, each of which uses a part")]
+#[allow(dead_code, reason = "the scenarios on NATS use the other part")]
 #[path = "../scenarios/process.rs"]
 mod process;
 

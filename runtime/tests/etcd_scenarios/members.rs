@@ -18,7 +18,7 @@ async fn start() -> EtcdCluster {
     cluster
 }
 
-/// Candidates that know all members, the first of which leads.
+/// Candidates that know all members; the first leads.
 async fn two(cluster: &EtcdCluster, lease: Duration) -> (Actor, Actor, Probe) {
     let a = join(&url(&cluster.addresses()), "a", lease).await;
     a.won(1).await;

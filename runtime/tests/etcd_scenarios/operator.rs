@@ -7,7 +7,7 @@ use crate::actor::{Actor, TIME_LIMIT, Won, next_leader};
 use crate::bench::*;
 use crate::probe::Probe;
 
-/// Two candidates, the first of which leads.
+/// Two candidates; the first leads.
 async fn two(bench: &Bench) -> (Actor, Actor, Won, Probe) {
     let a = bench.join("a").await;
     let first = a.won(1).await;

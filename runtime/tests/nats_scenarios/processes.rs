@@ -71,7 +71,7 @@ async fn a_leader_hands_over_to_the_process_it_names() {
     never_two_processes(&all.iter().collect::<Vec<_>>());
 }
 
-/// Has the leader hand over until `to` leads; returns its token. The others hold back for a moment. On a busy machine
+/// Has the leader hand over until `to` leads; returns its token. Other candidates hold back for a moment. On a busy machine
 /// the successor may miss it: then the next leader is asked.
 fn hands_over(all: &mut [Process], from: usize, to: usize, token: Token) -> Token {
     let successor = all[to].name.clone();

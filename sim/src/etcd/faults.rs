@@ -104,7 +104,7 @@ impl World {
                 let span = dice.millis(100, 3 * self.plan.lease.as_millis() as u64);
                 self.restore(span, &mut dice);
             }
-            // The others only count as active, or are of another store.
+            // The other kinds only count as active, or are of another store.
             _ => {}
         }
     }

@@ -24,7 +24,7 @@ fn three_members_elect_another_leader_when_theirs_is_killed() {
     let old = cluster.leader();
     cluster[old].kill();
     let other = (old + 1) % 3;
-    wait::until("the others elect a leader", GENEROUS, || cluster[other].is_healthy());
+    wait::until("the other members elect a leader", GENEROUS, || cluster[other].is_healthy());
     assert_ne!(cluster.leader(), old);
     cluster[other].ctl(&["put", "jobs/1", "a"]);
     cluster[old].restart();

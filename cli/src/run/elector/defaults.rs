@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_which_some_use_tls_are_refused() {
+    fn members_with_and_without_tls_are_refused() {
         for (members, file) in [("http://a:2379,https://b:2379", None), ("http://a:2379", Some("ca.pem"))] {
             let mut words = vec!["--backend", "etcd-lock", "--etcd-members", members];
             words.extend(file.iter().flat_map(|file| ["--ca-file", file]));

@@ -147,7 +147,7 @@ fn name_in(value: &[u8]) -> String {
 }
 
 pub(super) fn companion_of(kv: &KeyValue, range: &Range) -> Companion {
-    // A value that cannot be read is still a companion, and holds the others back.
+    // A value that cannot be read is still a companion, and holds other candidates back.
     let value: Option<Value> = serde_json::from_slice(&kv.value).ok();
     let nonce = value.as_ref().and_then(|value| u128::from_str_radix(&value.nonce, 16).ok()).map(Nonce);
     let value = value.unwrap_or_default();

@@ -88,7 +88,7 @@ impl Leases {
         Ok(lease)
     }
 
-    /// Revokes the leases of companions that no key is attached to any more. The others run out: their owners have left
+    /// Revokes the leases of companions that no key is attached to any more. Other leases run out: their owners have left
     /// something behind.
     pub(super) async fn give_up_shared(&self) {
         let leases = std::mem::take(&mut *self.shared.lock().await);

@@ -193,7 +193,7 @@ async fn a_read_that_is_not_permitted_fails_alone() {
         server.ctl(command);
     }
     let store = open(&settings(&server.address()).user_and_password("ada", "pw")).await;
-    // The first is under way while the others queue up, and go together.
+    // The first is under way while the later ones queue up, and go together.
     let reads = ["jobs", "jobs", "mail", "jobs"].map(|election| store.read(election, None, true));
     let answers = futures_util::future::join_all(reads).await;
     let denied = answers.iter().map(|answer| match answer {

@@ -85,7 +85,11 @@ async fn servers_are_known_by_their_version_and_their_shortest_lease() {
 async fn the_version_is_known_where_every_voting_member_answers() {
     let mut cluster = EtcdCluster::start(3);
     let one = settings(&cluster[0].address());
-    assert_eq!(open(&one).await.server().version, Some((3, 7, 3)), "the others by the list of members");
+    assert_eq!(
+        open(&one).await.server().version,
+        Some((3, 7, 3)),
+        "the other members by the list of members"
+    );
     cluster[2].kill();
     wait::until("the cluster to serve without its third member", GENEROUS, || cluster[0].is_healthy());
     assert_eq!(open(&one).await.server().version, None);
@@ -167,9 +171,9 @@ async fn credentials_that_do_not_fit_are_refused_at_once() {
         ] {
             server.ctl(command);
         }
-        let nobody = settings(&server.address()).fail_fast(false);
-        says(&refusal(&nobody).await, ErrorKind::Authentication, &["asks for a user"]);
-        let wrong = nobody.clone().user_and_password("ada", "hunter2");
+        let anonymous = settings(&server.address()).fail_fast(false);
+        says(&refusal(&anonymous).await, ErrorKind::Authentication, &["asks for a user"]);
+        let wrong = anonymous.clone().user_and_password("ada", "hunter2");
         let error = refusal(&wrong).await;
         says(&error, ErrorKind::Authentication, &["does not accept", "check them"]);
         assert!(!format!("{error} {error:?}").contains("hunter2"));
