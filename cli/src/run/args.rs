@@ -8,7 +8,6 @@ use clap::ValueEnum;
 use incumbent::CampaignOptions;
 use serde::{Deserialize, Serialize};
 
-use super::elector::ElectorArgs;
 use super::source::CONSOLE;
 use crate::lease::LeaseArgs;
 use crate::store::StoreArgs;
@@ -213,4 +212,41 @@ pub(crate) struct GuardArgs {
     /// A folder to remove when the supervisor is gone
     #[arg(long)]
     pub(super) folder: Option<std::path::PathBuf>,
+}
+
+/// Elector's options, by their names there. Its command line had no options for the lease and the files of TLS, only its
+/// library did.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Named as in elector")]
+pub(super) struct ElectorArgs {
+    /// etcd-lock, for --etcd-members; or console, for --store console:
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    pub(super) backend: Option<String>,
+    /// Members of etcd, separated by commas: --store etcd://HOSTS, or etcds://HOSTS where they begin with https://
+    #[arg(long, value_name = "URLS", hide_short_help = true)]
+    pub(super) etcd_members: Option<String>,
+    /// What comes after the last slash is the --key, and what comes before it the prefix of --store
+    #[arg(long, value_name = "KEY", hide_short_help = true)]
+    pub(super) etcd_keyspace: Option<String>,
+    /// As --name
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    pub(super) instance_id: Option<String>,
+    /// As --on-won
+    #[arg(long, value_name = "CMD", hide_short_help = true)]
+    pub(super) leader_start_command: Option<String>,
+    /// As --on-lost
+    #[arg(long, value_name = "CMD", hide_short_help = true)]
+    pub(super) leader_end_command: Option<String>,
+    /// As tls_ca in the URL
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(super) ca_file: Option<String>,
+    /// As tls_cert in the URL
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(super) cert_file: Option<String>,
+    /// As tls_key in the URL
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(super) key_file: Option<String>,
+    /// Taken and not kept: a lease is renewed every third of its duration, --ttl
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    pub(super) refresh_interval: Option<String>,
 }

@@ -10,43 +10,6 @@ use crate::run::args::Args;
 use crate::run::source::CONSOLE;
 use crate::store::{encoded, shown};
 
-/// Elector's options, by their names there. Its command line had no options for the lease and the files of TLS, only its
-/// library did.
-#[derive(Debug, Default, clap::Args)]
-#[command(next_help_heading = "Named as in elector")]
-pub(crate) struct ElectorArgs {
-    /// etcd-lock, for --etcd-members; or console, for --store console:
-    #[arg(long, value_name = "NAME", hide_short_help = true)]
-    backend: Option<String>,
-    /// Members of etcd, separated by commas: --store etcd://HOSTS, or etcds://HOSTS where they begin with https://
-    #[arg(long, value_name = "URLS", hide_short_help = true)]
-    etcd_members: Option<String>,
-    /// What comes after the last slash is the --key, and what comes before it the prefix of --store
-    #[arg(long, value_name = "KEY", hide_short_help = true)]
-    etcd_keyspace: Option<String>,
-    /// As --name
-    #[arg(long, value_name = "NAME", hide_short_help = true)]
-    instance_id: Option<String>,
-    /// As --on-won
-    #[arg(long, value_name = "CMD", hide_short_help = true)]
-    leader_start_command: Option<String>,
-    /// As --on-lost
-    #[arg(long, value_name = "CMD", hide_short_help = true)]
-    leader_end_command: Option<String>,
-    /// As tls_ca in the URL
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    ca_file: Option<String>,
-    /// As tls_cert in the URL
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    cert_file: Option<String>,
-    /// As tls_key in the URL
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    key_file: Option<String>,
-    /// Taken and not kept: a lease is renewed every third of its duration, --ttl
-    #[arg(long, value_name = "TIME", hide_short_help = true)]
-    refresh_interval: Option<String>,
-}
-
 /// Fills in the options that the command line and our own settings leave open. Returns what a person should know.
 pub(crate) fn take_defaults(
     args: &mut Args,

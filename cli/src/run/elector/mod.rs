@@ -26,7 +26,7 @@ use incumbent::{Event, Instant, Reason, Term, Token};
 use rustix::process::Signal;
 
 pub(crate) use cleanup::{CleanupArgs, cleanup};
-pub(super) use defaults::{ElectorArgs, take_defaults};
+pub(super) use defaults::take_defaults;
 
 use self::cleanup::Cleanup;
 use self::handler::Running;
