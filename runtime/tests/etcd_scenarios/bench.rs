@@ -17,8 +17,8 @@ pub(crate) const KEY: &str = "jobs";
 /// The election in the words of other clients.
 pub(crate) const ELECTION: &str = "prod/jobs";
 
-/// The shortest lease that a server with default settings grants, for tests in which one runs out.
-pub(crate) const SHORT: Duration = Duration::from_secs(2);
+/// The shortest lease of a candidate on a server with default settings, for tests in which one runs out.
+pub(crate) const SHORT: Duration = Duration::from_secs(6);
 /// A lease for tests in which one runs out while another must not, also on a busy machine.
 pub(crate) const STEADY: Duration = Duration::from_secs(6);
 /// A lease for tests in which none may run out: no test waits for it.
