@@ -29,7 +29,7 @@ def checked(*command: str, cwd: Path) -> None:
 def test_the_stubs_are_what_the_compiled_module_is(tmp_path):
     allowed = tmp_path / "allowed"
     # Names of types, which exist for type checkers only; the base of generic classes; the order of the names.
-    names = ["T_co", "(Leader|Event|HeldEvent|Observed)Tuple", "(Feed|Operation).__class_getitem__"]
+    names = ["T_co", "(Candidate|Leader|Event|HeldEvent|Observed)Tuple", "(Feed|Operation).__class_getitem__"]
     allowed.write_text("".join(f"incumbent._incumbent.{name}\n" for name in names))
     checked("mypy.stubtest", "incumbent._incumbent", "--allowlist", str(allowed), "--ignore-unused-allowlist", cwd=tmp_path)
 
