@@ -28,7 +28,10 @@ async fn a_leader_survives_a_restart_of_the_server() {
         assert_eq!((a.losses(), b.wins()), (vec![], vec![]), "{version}");
         let released = now();
         a.candidate.close().await.unwrap();
-        assert!(b.won(1).await.started < released + LONG / 3 + BUSY, "{version}");
+        // A watch that is not back yet misses the release. An old server may revoke live leases, so that a disappearance
+        // without a release is waited out there.
+        let waited_out = if version == EtcdVersion::V3_4 { LONG } else { Duration::ZERO };
+        assert!(b.won(1).await.started < released + waited_out + LONG / 3 + BUSY, "{version}");
         probe.verdict();
     }
 }
