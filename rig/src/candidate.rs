@@ -1,6 +1,6 @@
 //! A candidate under test, as a process or a task: its setup, the orders it takes and the reports it makes.
 //!
-//! A process reads its setup and then its orders as lines of JSON from the standard input, and [`print`]s its reports to
+//! A process reads its setup and then its orders as lines of JSON from the standard input, and [`print()`]s its reports to
 //! the standard output. The end of the orders asks it to leave.
 
 use std::io::{self, Write};

@@ -116,6 +116,7 @@ pub(super) struct Asked<R: Rule> {
     /// The election's key.
     pub(super) election: Arc<str>,
     /// The time of day since which it is a candidate.
+    #[cfg_attr(not(feature = "etcd"), allow(dead_code, reason = "written into a queue of keys"))]
     pub(super) since: SystemTime,
     pub(super) request: R::Request,
     pub(super) limit: Duration,

@@ -12,6 +12,7 @@ mod memory;
 #[cfg(feature = "nats")]
 pub mod nats;
 mod query;
+#[cfg(feature = "etcd")]
 pub(crate) mod queue_adapter;
 pub(crate) mod registry;
 pub(crate) mod request;

@@ -15,9 +15,9 @@ use crate::Result;
 /// A store whose elections are queues; the counterpart of [`Adapter`](super::Adapter).
 ///
 /// An adapter carries keys and leases, and classifies answers; it decides nothing. It repeats nothing but a request that
-/// was refused for an expired token, and answers [`Failure::Unknown`] where the outcome is not known. Every future and stream may be dropped
-/// at any time: that abandons the wait for the answer, not the request, which may still be applied. The driver bounds its
-/// waits, so an adapter needs no time limits.
+/// was refused for an expired token, and answers [`Failure::Unknown`] where the outcome is not known. Every future and stream
+/// may be dropped at any time: that abandons the wait for the answer, not the request, which may still be applied. The
+/// driver bounds its waits, so an adapter needs no time limits.
 #[async_trait]
 pub(crate) trait QueueAdapter: Send + Sync + 'static {
     /// The servers of the store, as the newest [inspection](Self::inspect) found them.

@@ -8,6 +8,7 @@ use super::EtcdSettings;
 #[cfg(feature = "etcd")]
 use super::etcd::{Etcd, EtcdAdmin};
 use super::query::{Query, decode, is_word};
+#[cfg(feature = "etcd")]
 use super::queue_adapter::QueueAdapter;
 use super::{Adapter, Memory, MemorySettings, StoreAdmin};
 #[cfg(feature = "nats")]
@@ -54,7 +55,7 @@ pub(crate) enum Opened {
     /// Candidates write one record in turn.
     Record(Box<dyn Adapter>),
     /// Candidates wait in a queue of keys.
-    #[cfg_attr(not(feature = "etcd"), allow(dead_code, reason = "etcd is the only such store"))]
+    #[cfg(feature = "etcd")]
     Queue(Box<dyn QueueAdapter>),
 }
 
@@ -67,6 +68,7 @@ impl StoreSettings {
     pub async fn open(&self, clock: &Clock) -> Result<Box<dyn Adapter>> {
         match self.connect(clock).await? {
             Opened::Record(adapter) => Ok(adapter),
+            #[cfg(feature = "etcd")]
             Opened::Queue(_) => Err(Error::new(
                 ErrorKind::Unsupported,
                 "elections of this store are queues, which no adapter shows; open it with Store::open",
