@@ -5,6 +5,9 @@
 //! time to live for leases that another leader had revoked half a second before the keep-alive was sent). A linearised
 //! read is answered by a majority; where its raft term is that of the keep-alives, no other leader was elected in
 //! between, so the answers were given by the one that keeps the leases.
+//!
+//! However late that read is: it can follow the keep-alives of the round before. So a change in the queue is worth a read
+//! alone, as long as the deadline of those keep-alives has not passed; the deadline stays what it was.
 
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -27,6 +30,8 @@ pub(super) struct Round {
     pub(super) wanted: Revision,
     /// Rounds in a row whose read was of another raft term.
     other_terms: u32,
+    /// The keep-alives of the newest proof, and the leases that they are of.
+    proven: Option<([LeaseId; 2], [Kept; 2])>,
 }
 
 #[derive(Clone, Debug, Default, Hash)]
@@ -85,7 +90,7 @@ impl Round {
     }
 
     pub(super) fn stop(&mut self) {
-        (self.step, self.wanted, self.other_terms) = (Step::Idle, Revision(0), 0);
+        (self.step, self.wanted, self.other_terms, self.proven) = (Step::Idle, Revision(0), 0, None);
     }
 
     fn next_read(&mut self) -> ReadId {
@@ -108,12 +113,33 @@ impl Campaign {
         self.outputs.push_back(Output::KeepAlive { leases });
     }
 
-    /// A change at this revision is worth a round.
+    /// A change at this revision is worth a read: with the keep-alives of the newest proof where its deadline has not
+    /// passed, and otherwise with new ones.
     pub(super) fn want_round(&mut self, revision: Revision) {
         self.round.wanted = self.round.wanted.max(revision);
-        if !matches!(self.round.step, Step::Reading { .. }) {
-            self.begin_round();
+        match self.round.step {
+            Step::Idle => self.confirm(),
+            Step::Reading { .. } => {}
+            _ => self.begin_round(),
         }
+    }
+
+    fn confirm(&mut self) {
+        let Some(placed) = self.placed() else { return };
+        let leases = [placed.candidacy.lease, placed.candidacy.companion];
+        let stands = placed.deadline.is_some_and(|deadline| deadline > self.now);
+        match self.round.proven.filter(|(of, _)| stands && *of == leases) {
+            Some((_, kept)) => self.read_after(leases[0], kept),
+            None => self.begin_round(),
+        }
+    }
+
+    fn read_after(&mut self, own: LeaseId, kept: [Kept; 2]) {
+        let whole = self.wants_whole_queue();
+        let read = self.round.next_read();
+        self.round.step = Step::Reading { read, kept, whole };
+        self.timers.set(Timer::Answer, self.now + self.attempt_limit());
+        self.outputs.push_back(Output::Read { read, own: Some(own), whole });
     }
 
     /// Rounds are due at the multiples of a third of the lease, so that those of all campaigns of a connection fall
@@ -145,11 +171,7 @@ impl Campaign {
         kept[place] = Some(Kept { sent_at: sent_at.min(now), answer });
         let [Some(of_place), Some(of_companion)] = *kept else { return };
         let own = leases[0];
-        let whole = self.wants_whole_queue();
-        let read = self.round.next_read();
-        self.round.step = Step::Reading { read, kept: [of_place, of_companion], whole };
-        self.timers.set(Timer::Answer, self.now + self.attempt_limit());
-        self.outputs.push_back(Output::Read { read, own: Some(own), whole });
+        self.read_after(own, [of_place, of_companion]);
     }
 
     fn wants_whole_queue(&self) -> bool {
@@ -275,12 +297,14 @@ impl Campaign {
             self.report_short_ttl(ttl);
         }
         let lease = ttl.min(self.rules.lease);
+        self.round.proven =
+            self.placed().map(|placed| ([placed.candidacy.lease, placed.candidacy.companion], kept));
         self.proven((since + lease).before(self.rules.margin.of(lease)), snapshot, whole);
         if self.placed().is_none() {
             return;
         }
         if self.round.wanted > snapshot.revision {
-            self.begin_round();
+            self.confirm();
         } else if !self.timers.is_set(Timer::Round) && matches!(self.round.step, Step::Idle) {
             self.round_later();
         }

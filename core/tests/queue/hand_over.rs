@@ -23,7 +23,7 @@ fn a_successor_behind_candidates_of_ours_is_named_and_the_leader_goes_on_leading
     bench.wrote(2, Outcome::Applied { revision: Revision(50) });
     assert!(bench.leads());
     // b steps behind; the watch shows its keys removed.
-    assert_eq!(bench.released(11), ["keep alive A1 B"]);
+    assert_eq!(bench.released(11), ["read A1 and all"]);
     let outputs = bench.prove(|snapshot| snapshot.ours(12, "c").ours(51, "b"));
     assert_eq!(outputs, ["draining HANDED_OVER", "state DRAINING"]);
 }
@@ -72,7 +72,7 @@ fn granting() -> Bench {
     let mut bench = Bench::waiting();
     let rewritten =
         Change { revision: Revision(150), rewritten_companions: vec![key(5)], ..Change::default() };
-    assert_eq!(bench.give(Input::Watched(rewritten)), ["keep alive A1 B"]);
+    assert_eq!(bench.give(Input::Watched(rewritten)), ["read A1"]);
     let outputs = bench.prove(|mut snapshot| {
         snapshot.revision = Revision(150);
         snapshot.ours(5, "other").ours(12, "c").naming("c")

@@ -35,11 +35,48 @@ fn a_companion_ahead_whose_place_is_gone_is_waited_for() {
 }
 
 #[test]
-fn a_release_of_the_last_one_ahead_begins_a_round_and_that_round_wins() {
+fn a_release_of_the_last_one_ahead_is_worth_a_read_and_that_read_wins() {
     let mut bench = Bench::waiting();
-    assert_eq!(bench.released(5), ["keep alive A1 B"]);
+    assert_eq!(bench.released(5), ["read A1"]);
     assert!(!bench.leads(), "a watch proves nothing");
-    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 10", "state LEADING"]);
+    let snapshot = bench.snapshot();
+    assert_eq!(bench.read(snapshot), ["leader me", "won 10", "state LEADING"]);
+}
+
+#[test]
+fn a_win_by_a_read_has_the_deadline_of_the_keep_alives_before_it() {
+    let mut bench = Bench::waiting();
+    bench.sleep(secs(3));
+    bench.released(5);
+    let snapshot = bench.snapshot();
+    bench.read(snapshot);
+    let deadline = bench.campaign.lease().unwrap().deadline;
+    let mut early = Bench::waiting();
+    early.released(5);
+    let snapshot = early.snapshot();
+    early.read(snapshot);
+    assert_eq!(deadline, early.campaign.lease().unwrap().deadline);
+    // The next round is due when it was, and extends it.
+    assert_eq!(bench.next(), ["keep alive A1 B"]);
+    bench.prove(|snapshot| snapshot);
+    assert!(bench.campaign.lease().unwrap().deadline > deadline);
+}
+
+#[test]
+fn a_read_of_another_raft_term_than_the_keep_alives_before_it_does_not_win() {
+    let mut bench = Bench::waiting();
+    bench.released(5);
+    let mut snapshot = bench.snapshot();
+    snapshot.raft_term = TERM + 1;
+    assert_eq!(bench.read(snapshot), ["keep alive A1 B"]);
+    assert!(!bench.leads());
+}
+
+#[test]
+fn a_change_after_the_deadline_of_the_last_keep_alives_begins_a_round() {
+    let mut bench = Bench::waiting();
+    bench.sleep(T);
+    assert_eq!(bench.released(5), ["keep alive A1 B"]);
 }
 
 #[test]
@@ -47,7 +84,7 @@ fn the_disappearance_of_one_of_two_ahead_is_worth_no_round() {
     let mut bench = Bench::placed();
     bench.prove(|snapshot| snapshot.ours(5, "other").foreign(6, "go"));
     assert_eq!(bench.released(5), NOTHING);
-    assert_eq!(bench.vanished(6), ["keep alive A1 B"]);
+    assert_eq!(bench.vanished(6), ["read A1"]);
 }
 
 #[test]
@@ -171,7 +208,7 @@ fn waiting_on_an_old_server() -> Bench {
 #[test]
 fn where_a_server_may_revoke_live_leases_a_disappearance_that_is_no_release_is_waited_out() {
     let mut bench = waiting_on_an_old_server();
-    assert_eq!(bench.vanished(5), ["keep alive A1 B"]);
+    assert_eq!(bench.vanished(5), ["read A1"]);
     assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
     bench.sleep(T);
     bench.tick();
@@ -181,7 +218,7 @@ fn where_a_server_may_revoke_live_leases_a_disappearance_that_is_no_release_is_w
 #[test]
 fn where_a_server_may_revoke_live_leases_a_release_is_waited_for_no_longer() {
     let mut bench = waiting_on_an_old_server();
-    assert_eq!(bench.released(5), ["keep alive A1 B"]);
+    assert_eq!(bench.released(5), ["read A1"]);
     assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 10", "state LEADING"]);
 }
 
