@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use incumbent_core::record::{Entry, Headers, Kind, Stamp};
+use incumbent_core::record::{Entry, Headers, Kind, WriteId};
 use incumbent_core::store::{Action, Expect, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
@@ -22,7 +22,7 @@ pub(crate) struct Message {
     /// Its own lease time.
     pub(crate) ttl: Option<Duration>,
     /// The attempt that wrote it, where one of our campaigns did.
-    pub(crate) stamp: Option<Stamp>,
+    pub(crate) write_id: Option<WriteId>,
 }
 
 /// The content of a bucket at one moment.
@@ -44,7 +44,7 @@ pub(crate) struct Put<'a> {
     pub(crate) value: &'a str,
     pub(crate) headers: &'a Headers,
     pub(crate) ttl: Option<Duration>,
-    pub(crate) stamp: Option<Stamp>,
+    pub(crate) write_id: Option<WriteId>,
 }
 
 static NO_HEADERS: Headers = Headers::new();
@@ -52,7 +52,7 @@ static NO_HEADERS: Headers = Headers::new();
 impl Put<'_> {
     /// A message without a body.
     pub(crate) fn bare(kind: Kind) -> Self {
-        Self { kind, value: "", headers: &NO_HEADERS, ttl: None, stamp: None }
+        Self { kind, value: "", headers: &NO_HEADERS, ttl: None, write_id: None }
     }
 }
 
@@ -91,7 +91,7 @@ impl Bucket {
     pub(crate) fn apply(
         &mut self,
         write: &Write,
-        stamp: Stamp,
+        write_id: WriteId,
         own_lease: bool,
         now: Instant,
         wall: Instant,
@@ -104,10 +104,10 @@ impl Bucket {
                 // A store keeps whole seconds, and never less than was asked for.
                 ttl: own_lease
                     .then(|| Duration::from_millis(put.lease.as_millis().div_ceil(1_000) as u64 * 1_000)),
-                stamp: Some(stamp),
+                write_id: Some(write_id),
             },
             Action::Release { headers } => {
-                Put { kind: Kind::Tombstone, value: "", headers, ttl: None, stamp: Some(stamp) }
+                Put { kind: Kind::Tombstone, value: "", headers, ttl: None, write_id: Some(write_id) }
             }
         };
         self.put(&put, now, wall);
@@ -119,8 +119,14 @@ impl Bucket {
         let revision = Revision(self.sequence);
         let headers = put.headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
         let entry = Entry::decode(revision, put.kind, put.value.as_bytes(), headers);
-        self.message =
-            Some(Rc::new(Message { revision, entry, stored: wall, at: now, ttl: put.ttl, stamp: put.stamp }));
+        self.message = Some(Rc::new(Message {
+            revision,
+            entry,
+            stored: wall,
+            at: now,
+            ttl: put.ttl,
+            write_id: put.write_id,
+        }));
     }
 }
 

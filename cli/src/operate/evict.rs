@@ -119,7 +119,7 @@ impl Wait {
         let record = entry.live();
         let lease = record.and_then(|record| record.lease);
         match lease.max(max_age) {
-            _ if is_queue && record.is_some_and(|record| record.stamp.is_none()) => Self::Nothing,
+            _ if is_queue && record.is_some_and(|record| record.write_id.is_none()) => Self::Nothing,
             Some(wait) if is_queue => Self::AtMost(wait),
             Some(wait) => Self::Exactly(wait),
             None => Self::OwnLease,
@@ -140,20 +140,20 @@ impl Wait {
 mod tests {
     use super::*;
     use incumbent::incumbent_core::Revision;
-    use incumbent::incumbent_core::record::{Attempt, Nonce, Record, Stamp};
+    use incumbent::incumbent_core::record::{Attempt, Nonce, Record, WriteId};
 
     fn seconds(number: u64) -> Duration {
         Duration::from_secs(number)
     }
 
     fn held(lease: Option<u64>, is_ours: bool) -> Entry {
-        let stamp = is_ours.then_some(Stamp { nonce: Nonce(7), attempt: Attempt(1) });
+        let write_id = is_ours.then_some(WriteId { nonce: Nonce(7), attempt: Attempt(1) });
         Entry::Live(Record {
             revision: Revision(1),
             candidate: "ada".into(),
-            stamp,
+            write_id,
             lease: lease.map(seconds),
-            claim: None,
+            term_info: None,
             metadata: Vec::new(),
             oversize: None,
         })

@@ -66,15 +66,15 @@ impl Seen {
 
     /// The fencing token of the term, as its holder reports it.
     pub(super) fn token(&self) -> Option<Token> {
-        Some(self.entry.live()?.claim?.token)
+        Some(self.entry.live()?.term_info?.token)
     }
 
     /// The time that the holder has led; none where it is other software and does not report it, and in a queue.
     pub(super) fn led(&self) -> Option<Led> {
         let record = self.entry.live().filter(|_| !self.is_queue)?;
-        let claim = record.claim?;
-        Some(match (claim.led_for, self.ago) {
-            (None, ago) if claim.token.sequence == record.revision => Led::SinceItsWin(ago),
+        let term_info = record.term_info?;
+        Some(match (term_info.led_for, self.ago) {
+            (None, ago) if term_info.token.sequence == record.revision => Led::SinceItsWin(ago),
             (None, _) => Led::NotYet,
             (Some(led_for), Some(ago)) => Led::For(led_for + ago),
             (Some(led_for), None) => Led::AtLeast(led_for),
@@ -104,5 +104,5 @@ impl Seen {
 
 /// Whether that candidate wrote the record.
 pub(crate) fn is_of(record: &Record, candidate: &CandidateInfo) -> bool {
-    record.candidate == candidate.name && record.stamp.map(|stamp| stamp.nonce) == candidate.nonce
+    record.candidate == candidate.name && record.write_id.map(|write_id| write_id.nonce) == candidate.nonce
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent::incumbent_core::record::{Attempt, Claim, Entry, Nonce, Record, Release, Stamp};
+use incumbent::incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, TermInfo, WriteId};
 use incumbent::incumbent_core::{Incarnation, Revision, Token};
 use incumbent::store::CandidateInfo;
 use serde_json::json;
@@ -31,9 +31,9 @@ fn held(led_for: Option<Duration>) -> Record {
     Record {
         revision: Revision(42),
         candidate: "worker-7".into(),
-        stamp: Some(Stamp { nonce: Nonce(7), attempt: Attempt(3) }),
+        write_id: Some(WriteId { nonce: Nonce(7), attempt: Attempt(3) }),
         lease: Some(SECOND * 15),
-        claim: Some(Claim { token, led_for }),
+        term_info: Some(TermInfo { token, led_for }),
         metadata: vec![("address".into(), "10.0.0.7:8080".into())],
         oversize: None,
     }
@@ -50,7 +50,7 @@ fn leading() -> Seen {
 fn released() -> Entry {
     Entry::Released(Release {
         revision: Revision(43),
-        stamp: None,
+        write_id: None,
         owed: Duration::ZERO,
         incarnation: Incarnation(1),
         successor: Some("worker-8".into()),
@@ -121,7 +121,7 @@ fn how_long_a_leader_has_led_is_shown_as_exactly_as_it_is_known() {
     let won = Seen { ago: Some(SECOND * 3), ..seen("jobs", Entry::Live(won)) };
     assert_eq!(text_of(&won)[2], "since       it won 3.00 s ago");
     assert_eq!(row(&won)[3], "3.00 s");
-    let other = Record { claim: None, ..held(None) };
+    let other = Record { term_info: None, ..held(None) };
     assert_eq!(since(other), "since       (written by other software, which does not say)");
 }
 

@@ -44,7 +44,7 @@ pub(super) fn text_of(seen: &Seen) -> Vec<String> {
                 Some(Led::NotYet) => {
                     say("since", "not yet: it waits until no other candidate can lead".into())
                 }
-                None if seen.is_queue && record.stamp.is_some() => {}
+                None if seen.is_queue && record.write_id.is_some() => {}
                 None => say("since", "(written by other software, which does not say)".into()),
             }
             if let Some(token) = seen.token() {

@@ -83,8 +83,8 @@ impl Row {
 
     /// Takes in the holder's report about its term.
     fn believe(&mut self) {
-        let claim = self.entry.live().and_then(|record| record.claim);
-        if let Some(led_for) = claim.and_then(|claim| claim.led_for) {
+        let term_info = self.entry.live().and_then(|record| record.term_info);
+        if let Some(led_for) = term_info.and_then(|term_info| term_info.led_for) {
             self.held = Since { already: led_for, ..self.written };
         }
     }
@@ -196,12 +196,12 @@ impl Board {
 }
 
 fn holder_of(entry: &Entry) -> Holder {
-    entry.live().map(|record| (record.candidate.clone(), record.stamp.map(|stamp| stamp.nonce)))
+    entry.live().map(|record| (record.candidate.clone(), record.write_id.map(|write_id| write_id.nonce)))
 }
 
 #[cfg(test)]
 pub(super) mod tests {
-    use incumbent::incumbent_core::record::{Attempt, Claim, Record, Stamp};
+    use incumbent::incumbent_core::record::{Attempt, Record, TermInfo, WriteId};
     use incumbent::incumbent_core::{Incarnation, Revision, Token};
 
     use super::*;
@@ -211,13 +211,13 @@ pub(super) mod tests {
     }
 
     pub(crate) fn held(key: &str, by: &str, revision: u64) -> WatchEvent {
-        let stamp = Stamp { nonce: Nonce(by.len() as u128), attempt: Attempt(1) };
+        let write_id = WriteId { nonce: Nonce(by.len() as u128), attempt: Attempt(1) };
         let record = Record {
             revision: Revision(revision),
             candidate: by.into(),
-            stamp: Some(stamp),
+            write_id: Some(write_id),
             lease: Some(Duration::from_secs(15)),
-            claim: None,
+            term_info: None,
             metadata: Vec::new(),
             oversize: None,
         };
@@ -259,7 +259,7 @@ pub(super) mod tests {
             let mut watched = held("jobs", "ada", revision);
             if let Entry::Live(record) = &mut watched.entry {
                 let token = Token { incarnation: Incarnation(1), sequence: Revision(2) };
-                record.claim = Some(Claim { token, led_for: Some(Duration::from_secs(secs)) });
+                record.term_info = Some(TermInfo { token, led_for: Some(Duration::from_secs(secs)) });
             }
             watched
         };
@@ -354,7 +354,7 @@ pub(super) mod tests {
         let mut board = Board::new(at(0));
         let mut bare = held("jobs", "go-1", 5);
         if let Entry::Live(record) = &mut bare.entry {
-            (record.lease, record.stamp) = (None, None);
+            (record.lease, record.write_id) = (None, None);
         }
         board.take(at(1), vec![bare], Some(Duration::from_secs(30)));
         assert_eq!(board.rows["jobs"].left(at(1)).unwrap().lease, Duration::from_secs(30));

@@ -133,7 +133,7 @@ async fn go_creates_over_our_release_and_its_record_is_a_bare_one() {
         assert_eq!(created, release.revision.0 + 1, "{version}");
         let Entry::Live(record) = bench.entry().await else { panic!("{version}: not live") };
         assert_eq!((record.candidate.as_str(), record.revision.0), ("go-1", created), "{version}");
-        assert_eq!((record.stamp, record.lease, record.metadata), (None, None, vec![]), "{version}");
+        assert_eq!((record.write_id, record.lease, record.metadata), (None, None, vec![]), "{version}");
     }
 }
 

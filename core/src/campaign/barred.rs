@@ -23,7 +23,7 @@ impl Campaign {
     /// may be the one that won its term. A token above the record's own revision is the token of no term.
     pub(super) fn observe_token_of(&mut self, record: &Record) {
         let own = Token { incarnation: self.store.incarnation(), sequence: record.revision };
-        let stated = record.claim.map_or(own, |claim| claim.token);
+        let stated = record.term_info.map_or(own, |term_info| term_info.token);
         self.store.observe_token(stated.min(own));
     }
 

@@ -278,8 +278,8 @@ impl Campaign {
 
     /// Whether this campaign gave the lease up by this release. It holds back then; nothing else depends on it.
     fn is_our_release(&self, release: &Release) -> bool {
-        let stamp = release.stamp.filter(|stamp| stamp.nonce == self.attempts.nonce());
-        let sent = stamp.and_then(|stamp| self.attempts.find(stamp.attempt));
+        let write_id = release.write_id.filter(|write_id| write_id.nonce == self.attempts.nonce());
+        let sent = write_id.and_then(|write_id| self.attempts.find(write_id.attempt));
         sent.is_some_and(|sent| {
             sent.purpose == Purpose::Release && matches!(sent.answered, Answered::Open | Answered::At(_))
         })

@@ -240,7 +240,7 @@ impl Leader {
     pub fn of(record: &Record) -> Self {
         Self {
             name: record.candidate.clone(),
-            nonce: record.stamp.map(|stamp| stamp.nonce),
+            nonce: record.write_id.map(|write_id| write_id.nonce),
             revision: record.revision,
             metadata: record.metadata.clone(),
         }

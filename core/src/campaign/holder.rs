@@ -8,7 +8,7 @@ use super::key::Wait;
 use super::releasing::Releasing;
 use super::timers::Timer;
 use super::{Campaign, Stage, pace};
-use crate::record::{Attempt, Claim};
+use crate::record::{Attempt, TermInfo};
 use crate::store::Expect;
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
@@ -82,8 +82,8 @@ impl Holder {
     }
 
     /// The statement about the term in a record that is sent now.
-    pub(super) fn claim(&self, now: Instant) -> Claim {
-        Claim { token: self.token(), led_for: self.term.map(|term| now.since(term.started)) }
+    pub(super) fn term_info(&self, now: Instant) -> TermInfo {
+        TermInfo { token: self.token(), led_for: self.term.map(|term| now.since(term.started)) }
     }
 
     /// The watch showed that `attempt` was applied at `revision`.

@@ -235,9 +235,9 @@ mod tests {
         Entry::Live(Record {
             revision: Revision(revision),
             candidate: "other".into(),
-            stamp: None,
+            write_id: None,
             lease: lease.map(Duration::from_secs),
-            claim: None,
+            term_info: None,
             metadata: Vec::new(),
             oversize: None,
         })
@@ -250,7 +250,7 @@ mod tests {
     fn released(revision: u64, owed: u64, incarnation: Incarnation) -> Entry {
         Entry::Released(Release {
             revision: Revision(revision),
-            stamp: None,
+            write_id: None,
             owed: Duration::from_secs(owed),
             incarnation,
             successor: None,

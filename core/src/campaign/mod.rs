@@ -79,7 +79,7 @@ pub use settings::{InvalidSettings, Preset, Settings, WinDelay, check_name, defa
 pub(crate) use settings::{Margin, check_margin, check_metadata, refuse};
 pub use timers::{Timer, Wake};
 
-use crate::record::{Nonce, Record, Stamp};
+use crate::record::{Nonce, Record, WriteId};
 use crate::store::{Capabilities, StoreInfo};
 use crate::time::Instant;
 use crate::token::Revision;
@@ -346,12 +346,13 @@ impl Campaign {
     /// The nonce alone does not say: where random numbers repeat, another process has it too. So the name has to be ours,
     /// and the attempt one that was sent and that the store has not answered otherwise.
     fn is_ours(&self, record: &Record) -> bool {
-        let Some(stamp) = record.stamp.filter(|stamp| stamp.nonce == self.attempts.nonce()) else {
+        let Some(write_id) = record.write_id.filter(|write_id| write_id.nonce == self.attempts.nonce())
+        else {
             return false;
         };
         let present = self.store.incarnation();
         record.candidate == self.rules.name
-            && self.attempts.may_have_written(stamp.attempt, record.revision, present)
+            && self.attempts.may_have_written(write_id.attempt, record.revision, present)
     }
 
     /// The attempt that wrote a record of ours.
@@ -359,7 +360,7 @@ impl Campaign {
     /// `None` where it is forgotten, or was meant for another incarnation: by a revision that happened to match, it may
     /// have replaced any record, so nothing it knew holds.
     fn sent_as(&self, record: &Record) -> Option<Sent> {
-        let sent = self.attempts.find(record.stamp.filter(|_| self.is_ours(record))?.attempt)?;
+        let sent = self.attempts.find(record.write_id.filter(|_| self.is_ours(record))?.attempt)?;
         (sent.incarnation == self.store.incarnation()).then_some(sent)
     }
 
@@ -373,9 +374,9 @@ impl Campaign {
         Record {
             revision,
             candidate: self.rules.name.clone(),
-            stamp: Some(Stamp { nonce: self.attempts.nonce(), attempt: sent.attempt }),
+            write_id: Some(WriteId { nonce: self.attempts.nonce(), attempt: sent.attempt }),
             lease: Some(sent.stated_lease),
-            claim: None,
+            term_info: None,
             metadata: self.rules.metadata.clone(),
             oversize: None,
         }

@@ -95,7 +95,7 @@ impl Campaign {
             return;
         }
         self.observe_token_of(record);
-        if record.stamp.is_some_and(|stamp| stamp.nonce == self.attempts.nonce()) {
+        if record.write_id.is_some_and(|write_id| write_id.nonce == self.attempts.nonce()) {
             if !self.reported.twin {
                 self.reported.twin = true;
                 self.warn(Warning::SameNonce { name: record.candidate.clone() });
@@ -105,7 +105,7 @@ impl Campaign {
         if record.oversize.is_some() {
             return;
         }
-        let Some(stamp) = record.stamp else {
+        let Some(write_id) = record.write_id else {
             // A bare value: the Go library's, or an operator's.
             if self.rules.store.expiry_pushed && !self.reported.markers {
                 self.reported.markers = true;
@@ -118,14 +118,14 @@ impl Campaign {
         }
         // One record may be left over from a candidate that restarted; a second one is alive.
         match self.reported.same_name {
-            Some((nonce, _, true)) if nonce == stamp.nonce => {}
-            Some((nonce, revision, false)) if nonce == stamp.nonce => {
+            Some((nonce, _, true)) if nonce == write_id.nonce => {}
+            Some((nonce, revision, false)) if nonce == write_id.nonce => {
                 if record.revision > revision {
                     self.reported.same_name = Some((nonce, revision, true));
                     self.warn(Warning::SameName { nonce });
                 }
             }
-            _ => self.reported.same_name = Some((stamp.nonce, record.revision, false)),
+            _ => self.reported.same_name = Some((write_id.nonce, record.revision, false)),
         }
     }
 

@@ -8,7 +8,7 @@ use super::key::Wait;
 use super::store_view::Freshness;
 use super::timers::Timer;
 use super::{Campaign, Stage, pace};
-use crate::record::{Attempt, Claim, Entry, Release, Stamp, live_headers, release_headers};
+use crate::record::{Attempt, Entry, Release, TermInfo, WriteId, live_headers, release_headers};
 use crate::store::{Action, Expect, Outcome, Put, Write};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision};
@@ -24,26 +24,26 @@ impl Campaign {
         successor: Option<&str>,
     ) {
         let attempt = self.attempts.next();
-        let stamp = Stamp { nonce: self.attempts.nonce(), attempt };
+        let write_id = WriteId { nonce: self.attempts.nonce(), attempt };
         let incarnation = self.store.incarnation();
         // A candidate that observes no more than this record waits for the holders that this one waits for, whose leases
         // may be longer. The record is kept as long: an absence does not show what its holder knew.
         let stated_lease = self.rules.lease.max(wait.owed(self.now));
-        let claim = match purpose {
-            Purpose::Renew => self.holder().map(|holder| holder.claim(self.now)),
+        let term_info = match purpose {
+            Purpose::Renew => self.holder().map(|holder| holder.term_info(self.now)),
             Purpose::Acquire | Purpose::Release => None,
         };
-        let claim = claim.unwrap_or_else(|| Claim::of_acquire(incarnation));
+        let term_info = term_info.unwrap_or_else(|| TermInfo::of_acquire(incarnation));
         let put = || Put {
             value: self.rules.name.clone(),
-            headers: live_headers(stamp, stated_lease, claim, &self.rules.metadata),
+            headers: live_headers(write_id, stated_lease, term_info, &self.rules.metadata),
             lease: stated_lease,
         };
         let action = match purpose {
             Purpose::Acquire => Action::Acquire(put()),
             Purpose::Renew => Action::Renew(put()),
             Purpose::Release => Action::Release {
-                headers: release_headers(stamp, wait.owed(self.now), incarnation, successor),
+                headers: release_headers(write_id, wait.owed(self.now), incarnation, successor),
             },
         };
         self.attempts.send(Sent {
@@ -192,14 +192,14 @@ impl Campaign {
             // An old release: the present lease was acquired after it.
             return;
         }
-        let stamp = Some(Stamp { nonce: self.attempts.nonce(), attempt: sent.attempt });
+        let write_id = Some(WriteId { nonce: self.attempts.nonce(), attempt: sent.attempt });
         let incarnation = self.store.incarnation();
         let successor = match &self.stage {
             Stage::Releasing(releasing) => releasing.successor.clone(),
             _ => None,
         };
         let owed = sent.wait.owed(sent.at);
-        let release = Entry::Released(Release { revision, stamp, owed, incarnation, successor });
+        let release = Entry::Released(Release { revision, write_id, owed, incarnation, successor });
         self.key.observe(release, incarnation, self.default_lease(), self.now);
         // The wait that we owed is known as an instant, which the time that the answer took does not move.
         self.key.owes(sent.wait);

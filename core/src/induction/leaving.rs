@@ -9,7 +9,7 @@ use super::record::Kind;
 use super::timers::Timer;
 use super::{Campaign, Stage};
 use crate::campaign::{Event, Reason, Warning, pace};
-use crate::record::{Attempt, Claim};
+use crate::record::{Attempt, TermInfo};
 use crate::store::{Fault, FaultKind};
 use crate::time::Instant;
 use crate::token::Revision;
@@ -27,7 +27,7 @@ pub(super) struct Ending {
     /// The release, where it is published; before that, the work has not ended.
     release: Option<Attempt>,
     /// The statement of the release, and the newest proof of the term.
-    statement: Claim,
+    statement: TermInfo,
     proven: Revision,
     deadline: Instant,
 }

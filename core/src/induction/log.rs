@@ -82,14 +82,14 @@ impl Log {
         }
         self.whole_from.get_or_insert(offset);
         self.next = Some(Revision(offset.0.saturating_add(1)));
-        if let Some(claim) = record.claim {
-            self.incarnation = self.incarnation.max(Some(claim.token.incarnation));
-            if claim.led_for.is_some() {
-                self.observe_token(claim.token);
+        if let Some(info) = record.term_info {
+            self.incarnation = self.incarnation.max(Some(info.token.incarnation));
+            if info.led_for.is_some() {
+                self.observe_token(info.token);
             }
         }
         if !ours {
-            let author = record.stamp.map(|stamp| stamp.nonce);
+            let author = record.write_id.map(|write_id| write_id.nonce);
             let released = match record.kind {
                 Kind::Release { proven } => Some(proven),
                 Kind::Claim | Kind::Heartbeat => None,
@@ -175,7 +175,7 @@ pub(super) fn lease_of(record: &Record) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Attempt, Stamp};
+    use crate::record::{Attempt, WriteId};
     use alloc::vec::Vec;
 
     const T: Duration = Duration::from_secs(5);
@@ -188,10 +188,10 @@ mod tests {
         Record {
             offset: Revision(offset),
             name: "other".into(),
-            stamp: (author > 0).then_some(Stamp { nonce: Nonce(author), attempt: Attempt(1) }),
+            write_id: (author > 0).then_some(WriteId { nonce: Nonce(author), attempt: Attempt(1) }),
             kind,
             lease: None,
-            claim: None,
+            term_info: None,
             metadata: Vec::new(),
         }
     }

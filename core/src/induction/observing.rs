@@ -18,11 +18,11 @@ impl Campaign {
     // ---- the log ----
 
     pub(super) fn record(&mut self, record: &Record) {
-        let stamp = record.stamp.filter(|stamp| stamp.nonce == self.nonce);
-        let own = stamp
-            .map(|stamp| stamp.attempt)
+        let write_id = record.write_id.filter(|write_id| write_id.nonce == self.nonce);
+        let own = write_id
+            .map(|write_id| write_id.attempt)
             .filter(|attempt| *attempt <= self.last_attempt && record.name == self.rules.name);
-        if stamp.is_some() && own.is_none() && !core::mem::replace(&mut self.reported.twin, true) {
+        if write_id.is_some() && own.is_none() && !core::mem::replace(&mut self.reported.twin, true) {
             self.report(Event::Warning(Warning::SameNonce { name: record.name.clone() }));
         }
         if !self.log.read(record, own.is_some(), self.now) {
@@ -46,8 +46,8 @@ impl Campaign {
 
     /// The leader is the candidate that last wrote that it leads. Of goNELI's members only the owner writes at all.
     fn observe_leader(&mut self, record: &Record) {
-        let nonce = record.stamp.map(|stamp| stamp.nonce);
-        let leads = nonce.is_none() || record.claim.is_some_and(|claim| claim.led_for.is_some());
+        let nonce = record.write_id.map(|write_id| write_id.nonce);
+        let leads = nonce.is_none() || record.term_info.is_some_and(|claim| claim.led_for.is_some());
         match record.kind {
             Kind::Heartbeat if leads => {
                 self.timers.set(Timer::Vacant, self.now + lease_of(record));

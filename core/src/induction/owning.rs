@@ -10,7 +10,7 @@ use super::record::Kind;
 use super::timers::Timer;
 use super::{Campaign, Stage};
 use crate::campaign::{Event, Reason, Term, WinDelay};
-use crate::record::{Attempt, Claim};
+use crate::record::{Attempt, TermInfo};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
 
@@ -54,10 +54,10 @@ impl Owner {
     }
 
     /// What a heartbeat says of the claim or of the term.
-    pub(super) fn statement(&self, now: Instant) -> Option<Claim> {
+    pub(super) fn statement(&self, now: Instant) -> Option<TermInfo> {
         match self.term {
-            Some(term) => Some(Claim { token: term.token, led_for: Some(now.since(term.started)) }),
-            None => Some(Claim { token: self.claim?.token()?, led_for: None }),
+            Some(term) => Some(TermInfo { token: term.token, led_for: Some(now.since(term.started)) }),
+            None => Some(TermInfo { token: self.claim?.token()?, led_for: None }),
         }
     }
 }
@@ -110,7 +110,7 @@ impl Campaign {
     pub(super) fn claim(&mut self) {
         let time_of_day = self.topic.time_of_day.saturating_add(self.now.since(self.topic.asked_at));
         let incarnation = self.log.claimed_incarnation(time_of_day);
-        let attempt = self.publish(Kind::Claim, Claim::of_acquire(incarnation));
+        let attempt = self.publish(Kind::Claim, TermInfo::of_acquire(incarnation));
         if let Stage::Owner(owner) = &mut self.stage {
             let open = Open { attempt, incarnation, appended: None, below: None, confirmed: false };
             owner.claim = Some(open);

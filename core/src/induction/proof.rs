@@ -12,7 +12,7 @@ use super::record::{self, Kind};
 use super::timers::Timer;
 use super::{Campaign, Stage};
 use crate::campaign::backoff;
-use crate::record::{Attempt, Claim, Stamp};
+use crate::record::{Attempt, TermInfo, WriteId};
 use crate::time::Instant;
 use crate::token::Revision;
 
@@ -61,19 +61,19 @@ impl Proof {
 
 impl Campaign {
     /// A record of this candidate, for the claim and the term as they stand.
-    pub(super) fn publish_record(&mut self, kind: Kind, claim: Claim) -> Attempt {
+    pub(super) fn publish_record(&mut self, kind: Kind, term_info: TermInfo) -> Attempt {
         self.last_attempt = Attempt(self.last_attempt.0 + 1);
         let attempt = self.last_attempt;
-        let stamp = Stamp { nonce: self.nonce, attempt };
-        let headers = record::headers(stamp, kind, self.rules.lease, claim, &self.rules.metadata);
+        let write_id = WriteId { nonce: self.nonce, attempt };
+        let headers = record::headers(write_id, kind, self.rules.lease, term_info, &self.rules.metadata);
         let name = self.rules.name.clone();
         self.outputs.push_back(Output::Publish(Publish { attempt, kind, name, headers }));
         attempt
     }
 
     /// Publishes a record that is to be proved.
-    pub(super) fn publish(&mut self, kind: Kind, claim: Claim) -> Attempt {
-        let (attempt, now) = (self.publish_record(kind, claim), self.now);
+    pub(super) fn publish(&mut self, kind: Kind, term_info: TermInfo) -> Attempt {
+        let (attempt, now) = (self.publish_record(kind, term_info), self.now);
         let (lease, newest) = (self.rules.lease, self.proof.newest_appended().map(|(sent, _)| sent.attempt));
         // What is older than a lease gives no deadline; the newest that was appended can be committed all the same.
         self.proof.sent.retain(|sent| sent.at + lease > now || Some(sent.attempt) == newest);
@@ -130,8 +130,8 @@ impl Campaign {
         if owner.term.is_none() {
             return;
         }
-        if let Some(claim) = owner.statement(self.now) {
-            self.publish_record(Kind::Heartbeat, claim);
+        if let Some(term_info) = owner.statement(self.now) {
+            self.publish_record(Kind::Heartbeat, term_info);
             self.timers.set(Timer::Heartbeat, self.now + every);
         }
     }

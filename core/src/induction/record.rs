@@ -8,7 +8,9 @@ use alloc::string::{String, ToString};
 use core::time::Duration;
 
 use crate::campaign::{InvalidSettings, check_name, refuse};
-use crate::record::{Claim, HeaderValue, Headers, LEASE, NONCE, Stamp, TERM, live_headers, metadata_key};
+use crate::record::{
+    HeaderValue, Headers, LEASE, NONCE, TERM, TermInfo, WriteId, live_headers, metadata_key,
+};
 use crate::token::{Revision, Token};
 
 /// Header of every record of ours: its [`Kind`].
@@ -49,13 +51,13 @@ pub struct Record {
     /// The name of its writer. Bytes that are not UTF-8 are shown as U+FFFD.
     pub name: String,
     /// The campaign and the attempt that wrote it; `None` for a record of other software.
-    pub stamp: Option<Stamp>,
+    pub write_id: Option<WriteId>,
     /// Its purpose.
     pub kind: Kind,
     /// The lease time of its writer, where it says so.
     pub lease: Option<Duration>,
     /// The term that its writer claims or leads for.
-    pub claim: Option<Claim>,
+    pub term_info: Option<TermInfo>,
     /// The metadata that its writer publishes.
     pub metadata: Headers,
 }
@@ -70,44 +72,46 @@ impl Record {
         value: &[u8],
         headers: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Self {
-        let [mut stamp, mut kind, mut lease, mut claim, mut proven] = [const { HeaderValue::Missing }; 5];
+        let [mut write_id, mut kind, mut lease, mut term_info, mut proven] =
+            [const { HeaderValue::Missing }; 5];
         let mut metadata = Headers::new();
         for (name, text) in headers {
             let named = |known: &str| name.eq_ignore_ascii_case(known);
             if named(NONCE) {
-                stamp.add(text);
+                write_id.add(text);
             } else if named(KIND) {
                 kind.add(text);
             } else if named(LEASE) {
                 lease.add(text);
             } else if named(TERM) {
-                claim.add(text);
+                term_info.add(text);
             } else if named(PROVEN) {
                 proven.add(text);
             } else if let Some(key) = metadata_key(name) {
                 metadata.push((key.to_string(), text.to_string()));
             }
         }
-        let stamp: Option<Stamp> = stamp.text().and_then(|text| text.parse().ok());
+        let write_id: Option<WriteId> = write_id.text().and_then(|text| text.parse().ok());
         let proven = proven.text().and_then(|text| text.parse().ok()).map(Revision);
-        let kind = match (stamp.and(kind.text()), proven) {
+        let kind = match (write_id.and(kind.text()), proven) {
             (Some("claim"), _) => Kind::Claim,
             (Some("release"), Some(proven)) => Kind::Release { proven },
             _ => Kind::Heartbeat,
         };
         let lease = lease.text().and_then(|text| text.parse().ok()).map(Duration::from_millis);
-        let claim = claim.text().and_then(|text| text.parse().ok()).map(|claim: Claim| match kind {
-            // A claim cannot know its own offset when it is written.
-            Kind::Claim => Claim { token: Token { sequence: offset, ..claim.token }, ..claim },
-            _ => claim,
-        });
+        let term_info =
+            term_info.text().and_then(|text| text.parse().ok()).map(|term_info: TermInfo| match kind {
+                // A claim cannot know its own offset when it is written.
+                Kind::Claim => TermInfo { token: Token { sequence: offset, ..term_info.token }, ..term_info },
+                _ => term_info,
+            });
         Self {
             offset,
             name: name_in(value),
-            stamp,
+            write_id,
             kind,
-            lease: lease.filter(|lease| stamp.is_some() && !lease.is_zero()),
-            claim: claim.filter(|_| stamp.is_some()),
+            lease: lease.filter(|lease| write_id.is_some() && !lease.is_zero()),
+            term_info: term_info.filter(|_| write_id.is_some()),
             metadata,
         }
     }
@@ -129,13 +133,13 @@ pub fn value(time_of_day: Duration, name: &str) -> String {
 
 /// The headers of a record.
 pub(super) fn headers(
-    stamp: Stamp,
+    write_id: WriteId,
     kind: Kind,
     lease: Duration,
-    claim: Claim,
+    term_info: TermInfo,
     metadata: &[(String, String)],
 ) -> Headers {
-    let mut headers = live_headers(stamp, lease, claim, metadata);
+    let mut headers = live_headers(write_id, lease, term_info, metadata);
     headers.push((KIND.into(), kind.text().into()));
     if let Kind::Release { proven } = kind {
         headers.push((PROVEN.into(), proven.0.to_string()));
@@ -171,16 +175,16 @@ mod tests {
     use alloc::vec;
     use alloc::vec::Vec;
 
-    const STAMP: Stamp = Stamp { nonce: Nonce(0xa), attempt: Attempt(7) };
+    const WRITE_ID: WriteId = WriteId { nonce: Nonce(0xa), attempt: Attempt(7) };
     const T: Duration = Duration::from_secs(5);
 
-    fn claim(sequence: u64, led_for: Option<Duration>) -> Claim {
-        Claim { token: Token { incarnation: Incarnation(3), sequence: Revision(sequence) }, led_for }
+    fn claim(sequence: u64, led_for: Option<Duration>) -> TermInfo {
+        TermInfo { token: Token { incarnation: Incarnation(3), sequence: Revision(sequence) }, led_for }
     }
 
-    fn read_back(kind: Kind, claim: Claim) -> Record {
+    fn read_back(kind: Kind, claim: TermInfo) -> Record {
         let metadata = vec![("Address".into(), "host:1".into())];
-        let headers = headers(STAMP, kind, T, claim, &metadata);
+        let headers = headers(WRITE_ID, kind, T, claim, &metadata);
         let headers: Vec<_> = headers.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         Record::decode(Revision(40), value(Duration::from_nanos(17), "me").as_bytes(), headers)
     }
@@ -192,10 +196,10 @@ mod tests {
             let expected = Record {
                 offset: Revision(40),
                 name: "me".into(),
-                stamp: Some(STAMP),
+                write_id: Some(WRITE_ID),
                 kind,
                 lease: Some(T),
-                claim: Some(claim),
+                term_info: Some(claim),
                 metadata: vec![("Address".into(), "host:1".into())],
             };
             assert_eq!(read_back(kind, claim), expected);
@@ -204,19 +208,19 @@ mod tests {
 
     #[test]
     fn a_claim_is_for_its_own_offset() {
-        assert_eq!(read_back(Kind::Claim, claim(0, None)).claim, Some(claim(40, None)));
+        assert_eq!(read_back(Kind::Claim, claim(0, None)).term_info, Some(claim(40, None)));
     }
 
     #[test]
     fn a_heartbeat_of_the_term_at_offset_zero_is_not_taken_for_one_at_its_own() {
-        assert_eq!(read_back(Kind::Heartbeat, claim(0, None)).claim, Some(claim(0, None)));
+        assert_eq!(read_back(Kind::Heartbeat, claim(0, None)).term_info, Some(claim(0, None)));
     }
 
     #[test]
     fn a_heartbeat_of_gonelis_is_a_foreign_record_with_its_name() {
         let record = Record::decode(Revision(4), b"1598000000000000000%host_12_1598", []);
         assert_eq!(
-            (record.name.as_str(), record.stamp, record.kind, record.lease),
+            (record.name.as_str(), record.write_id, record.kind, record.lease),
             ("host_12_1598", None, Kind::Heartbeat, None)
         );
     }
@@ -231,14 +235,14 @@ mod tests {
 
     #[test]
     fn headers_that_cannot_be_read_make_a_heartbeat_that_is_waited_for() {
-        let stamp = STAMP.to_string();
+        let write_id = WRITE_ID.to_string();
         for headers in [
             vec![(KIND, "release"), (PROVEN, "3")],
-            vec![(NONCE, &stamp), (KIND, "release")],
-            vec![(NONCE, &stamp), (KIND, "release"), (PROVEN, "x")],
-            vec![(NONCE, &stamp), (KIND, "release"), (PROVEN, "3"), (PROVEN, "4")],
-            vec![(NONCE, &stamp), (KIND, "release"), (KIND, "claim"), (PROVEN, "3")],
-            vec![(NONCE, &stamp), (KIND, "other")],
+            vec![(NONCE, &write_id), (KIND, "release")],
+            vec![(NONCE, &write_id), (KIND, "release"), (PROVEN, "x")],
+            vec![(NONCE, &write_id), (KIND, "release"), (PROVEN, "3"), (PROVEN, "4")],
+            vec![(NONCE, &write_id), (KIND, "release"), (KIND, "claim"), (PROVEN, "3")],
+            vec![(NONCE, &write_id), (KIND, "other")],
         ] {
             assert_eq!(Record::decode(Revision(4), b"1%a", headers).kind, Kind::Heartbeat);
         }
@@ -246,11 +250,11 @@ mod tests {
 
     #[test]
     fn headers_are_read_in_any_case_and_a_lease_of_zero_is_none() {
-        let stamp = STAMP.to_string();
+        let write_id = WRITE_ID.to_string();
         let headers =
-            [("incumbent-nonce", stamp.as_str()), ("INCUMBENT-LEASE", "0"), ("incumbent-meta-a", "b")];
+            [("incumbent-nonce", write_id.as_str()), ("INCUMBENT-LEASE", "0"), ("incumbent-meta-a", "b")];
         let record = Record::decode(Revision(4), b"1%a", headers);
-        assert_eq!((record.stamp, record.lease), (Some(STAMP), None));
+        assert_eq!((record.write_id, record.lease), (Some(WRITE_ID), None));
         assert_eq!(record.metadata, [("a".to_string(), "b".to_string())]);
         assert!(METADATA.eq_ignore_ascii_case("incumbent-meta-"));
     }

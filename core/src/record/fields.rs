@@ -30,7 +30,7 @@ pub struct Attempt(pub u64);
 
 /// The campaign and the attempt that wrote a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Stamp {
+pub struct WriteId {
     /// The campaign.
     pub nonce: Nonce,
     /// Its attempt.
@@ -39,13 +39,13 @@ pub struct Stamp {
 
 /// As a header has it. Of one width up to ten thousand million attempts, so that no renewal is longer than the record it
 /// replaces: a store that is full would refuse it.
-impl fmt::Display for Stamp {
+impl fmt::Display for WriteId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:010}", self.nonce, self.attempt.0)
     }
 }
 
-impl FromStr for Stamp {
+impl FromStr for WriteId {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -62,15 +62,15 @@ impl FromStr for Stamp {
 
 /// The statement of a holder about its term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Claim {
+pub struct TermInfo {
     /// The term's fencing token.
     pub token: Token,
     /// The time for which it had led when it sent this record; `None` where its win was not reported yet.
     pub led_for: Option<Duration>,
 }
 
-impl Claim {
-    /// The claim of an acquire: its own revision is to be the token's sequence, and no revision is zero.
+impl TermInfo {
+    /// The statement of an acquire: its own revision is to be the token's sequence, and no revision is zero.
     pub(crate) fn of_acquire(incarnation: Incarnation) -> Self {
         Self { token: Token { incarnation, sequence: Revision(0) }, led_for: None }
     }
@@ -82,8 +82,8 @@ impl Claim {
     }
 }
 
-/// As a header has it; of one width, as the [`Stamp`](super::Stamp) is.
-impl fmt::Display for Claim {
+/// As a header has it; of one width, as the [`WriteId`](super::WriteId) is.
+impl fmt::Display for TermInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.led_for {
             Some(led_for) => write!(f, "{} {:013}", self.token, led_for.as_millis()),
@@ -92,7 +92,7 @@ impl fmt::Display for Claim {
     }
 }
 
-impl FromStr for Claim {
+impl FromStr for TermInfo {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {

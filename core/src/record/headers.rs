@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Claim, Stamp};
+use super::{TermInfo, WriteId};
 use crate::token::Incarnation;
 
 /// Header of every write: the campaign's nonce and the number of the attempt, `<nonce>.<attempt>`.
@@ -63,26 +63,26 @@ pub(crate) fn metadata_key(name: &str) -> Option<&str> {
 
 /// The headers of a live record; its lease is rounded up to whole milliseconds, since other candidates wait as long.
 pub(crate) fn live_headers(
-    stamp: Stamp,
+    write_id: WriteId,
     lease: Duration,
-    claim: Claim,
+    term_info: TermInfo,
     metadata: &[(String, String)],
 ) -> Headers {
-    let mut headers = stamp_header(Some(stamp));
+    let mut headers = nonce_header(Some(write_id));
     headers.push(lease_header(lease));
-    headers.push(claim_header(claim));
+    headers.push(term_header(term_info));
     headers.extend(metadata.iter().map(metadata_header));
     headers
 }
 
 /// The headers of a release; what is owed is rounded up to whole milliseconds.
 pub(crate) fn release_headers(
-    stamp: Stamp,
+    write_id: WriteId,
     owed: Duration,
     incarnation: Incarnation,
     successor: Option<&str>,
 ) -> Headers {
-    let mut headers = stamp_header(Some(stamp));
+    let mut headers = nonce_header(Some(write_id));
     headers.push(release_header(owed, incarnation));
     headers.extend(successor.map(successor_header));
     headers
@@ -94,16 +94,16 @@ pub fn deletion_headers(lease: Duration) -> Headers {
     Headers::from([lease_header(lease)])
 }
 
-pub(super) fn stamp_header(stamp: Option<Stamp>) -> Headers {
-    stamp.map(|stamp| (NONCE.into(), stamp.to_string())).into_iter().collect()
+pub(super) fn nonce_header(write_id: Option<WriteId>) -> Headers {
+    write_id.map(|write_id| (NONCE.into(), write_id.to_string())).into_iter().collect()
 }
 
 pub(super) fn lease_header(lease: Duration) -> (String, String) {
     (LEASE.into(), millis(lease).to_string())
 }
 
-pub(super) fn claim_header(claim: Claim) -> (String, String) {
-    (TERM.into(), claim.to_string())
+pub(super) fn term_header(term_info: TermInfo) -> (String, String) {
+    (TERM.into(), term_info.to_string())
 }
 
 pub(super) fn metadata_header((key, text): &(String, String)) -> (String, String) {

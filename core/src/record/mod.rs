@@ -13,12 +13,11 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::time::Duration;
 
-pub use fields::{Attempt, Claim, Nonce, Stamp};
+pub use fields::{Attempt, Nonce, TermInfo, WriteId};
 pub(crate) use headers::{HeaderValue, metadata_key};
 pub use headers::{Headers, LEASE, METADATA, NONCE, RELEASE, SUCCESSOR, TERM, deletion_headers};
 use headers::{
-    claim_header, lease_header, metadata_header, parse_release, release_header, stamp_header,
-    successor_header,
+    lease_header, metadata_header, nonce_header, parse_release, release_header, successor_header, term_header,
 };
 pub(crate) use headers::{live_headers, release_headers};
 
@@ -41,11 +40,11 @@ pub struct Record {
     /// is: `(not a candidate's name: 6000000 bytes)`.
     pub candidate: String,
     /// The campaign and attempt that wrote it; `None` for a record of other software.
-    pub stamp: Option<Stamp>,
+    pub write_id: Option<WriteId>,
     /// The holder's lease time; `None` where it is the store's own.
     pub lease: Option<Duration>,
     /// The term its holder leads for, by its own account; `None` for a record written by other software.
-    pub claim: Option<Claim>,
+    pub term_info: Option<TermInfo>,
     /// The leader's published metadata.
     pub metadata: Headers,
     /// Its size in bytes, where that is more than a candidate's record has. Nothing else of it is read.
@@ -55,7 +54,7 @@ pub struct Record {
 impl Record {
     /// Whether both are of one campaign, as far as they say.
     pub(crate) fn has_the_holder_of(&self, other: &Self) -> bool {
-        let nonce = |record: &Self| record.stamp.map(|stamp| stamp.nonce);
+        let nonce = |record: &Self| record.write_id.map(|write_id| write_id.nonce);
         self.candidate == other.candidate && nonce(self) == nonce(other)
     }
 }
@@ -66,7 +65,7 @@ pub struct Release {
     /// The revision of the tombstone.
     pub revision: Revision,
     /// The campaign and attempt that released.
-    pub stamp: Option<Stamp>,
+    pub write_id: Option<WriteId>,
     /// The rest of the holder's own win delay.
     pub owed: Duration,
     /// The incarnation in which the holder held the lease.
@@ -121,9 +120,9 @@ impl Entry {
         value: &[u8],
         headers: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Self {
-        let mut stamp = HeaderValue::Missing;
+        let mut write_id = HeaderValue::Missing;
         let mut lease = HeaderValue::Missing;
-        let mut claim = HeaderValue::Missing;
+        let mut term_info = HeaderValue::Missing;
         let mut release = HeaderValue::Missing;
         let mut successor = HeaderValue::Missing;
         let mut metadata = Headers::new();
@@ -133,11 +132,11 @@ impl Entry {
             if size > LONGEST {
                 // Counted to its end, and kept no more.
             } else if name.eq_ignore_ascii_case(NONCE) {
-                stamp.add(text);
+                write_id.add(text);
             } else if name.eq_ignore_ascii_case(LEASE) {
                 lease.add(text);
             } else if name.eq_ignore_ascii_case(TERM) {
-                claim.add(text);
+                term_info.add(text);
             } else if name.eq_ignore_ascii_case(RELEASE) {
                 release.add(text);
             } else if name.eq_ignore_ascii_case(SUCCESSOR) {
@@ -149,22 +148,32 @@ impl Entry {
         if size > LONGEST || value.len() > LONGEST_VALUE {
             return Self::oversize(revision, kind, size as u64);
         }
-        let stamp = stamp.text().and_then(|text| text.parse().ok());
+        let write_id = write_id.text().and_then(|text| text.parse().ok());
         let lease = lease.text().and_then(|text| text.parse().ok()).map(Duration::from_millis);
         let lease = lease.filter(|lease| !lease.is_zero());
-        let claim =
-            claim.text().and_then(|text| text.parse().ok()).map(|claim: Claim| claim.made_at(revision));
+        let term_info = term_info
+            .text()
+            .and_then(|text| text.parse().ok())
+            .map(|term_info: TermInfo| term_info.made_at(revision));
         let release = release.text().and_then(parse_release);
         let successor = successor.text().map(str::to_string);
         match (kind, release) {
             (Kind::Expired, _) => Self::Expired { revision },
             (Kind::Tombstone, Some((owed, incarnation))) => {
-                Self::Released(Release { revision, stamp, owed, incarnation, successor })
+                Self::Released(Release { revision, write_id, owed, incarnation, successor })
             }
             (Kind::Tombstone, None) => Self::Deleted { revision, lease },
             (Kind::Live, _) => {
                 let candidate = String::from_utf8_lossy(value).into_owned();
-                Self::Live(Record { revision, candidate, stamp, lease, claim, metadata, oversize: None })
+                Self::Live(Record {
+                    revision,
+                    candidate,
+                    write_id,
+                    lease,
+                    term_info,
+                    metadata,
+                    oversize: None,
+                })
             }
         }
     }
@@ -175,9 +184,9 @@ impl Entry {
             Kind::Live => Self::Live(Record {
                 revision,
                 candidate: format!("(not a candidate's name: {bytes} bytes)"),
-                stamp: None,
+                write_id: None,
                 lease: None,
-                claim: None,
+                term_info: None,
                 metadata: Headers::new(),
                 oversize: Some(bytes),
             }),
@@ -194,14 +203,14 @@ impl Entry {
             Self::Vacant => None,
             Self::Live(record) if record.oversize.is_some() => bare(&record.revision, Kind::Live),
             Self::Live(record) => {
-                let mut headers = stamp_header(record.stamp);
+                let mut headers = nonce_header(record.write_id);
                 headers.extend(record.lease.map(lease_header));
-                headers.extend(record.claim.map(claim_header));
+                headers.extend(record.term_info.map(term_header));
                 headers.extend(record.metadata.iter().map(metadata_header));
                 Some((record.revision, Kind::Live, record.candidate.clone(), headers))
             }
             Self::Released(release) => {
-                let mut headers = stamp_header(release.stamp);
+                let mut headers = nonce_header(release.write_id);
                 headers.push(release_header(release.owed, release.incarnation));
                 headers.extend(release.successor.as_deref().map(successor_header));
                 Some((release.revision, Kind::Tombstone, String::new(), headers))

@@ -4,8 +4,8 @@ use super::*;
 use crate::token::Token;
 use alloc::vec;
 
-const STAMP: Stamp = Stamp { nonce: Nonce(0xfeed), attempt: Attempt(7) };
-const CLAIM: Claim = Claim {
+const WRITE_ID: WriteId = WriteId { nonce: Nonce(0xfeed), attempt: Attempt(7) };
+const TERM_INFO: TermInfo = TermInfo {
     token: Token { incarnation: Incarnation(9), sequence: Revision(2) },
     led_for: Some(Duration::from_millis(61_002)),
 };
@@ -17,15 +17,15 @@ fn decode(kind: Kind, value: &[u8], headers: &Headers) -> Entry {
 #[test]
 fn a_live_record_reads_back() {
     let metadata = vec![("Host".to_string(), "db-1:80".to_string())];
-    let headers = live_headers(STAMP, Duration::from_secs(30), CLAIM, &metadata);
+    let headers = live_headers(WRITE_ID, Duration::from_secs(30), TERM_INFO, &metadata);
     assert_eq!(
         decode(Kind::Live, b"worker-7", &headers),
         Entry::Live(Record {
             revision: Revision(3),
             candidate: "worker-7".into(),
-            stamp: Some(STAMP),
+            write_id: Some(WRITE_ID),
             lease: Some(Duration::from_secs(30)),
-            claim: Some(CLAIM),
+            term_info: Some(TERM_INFO),
             metadata,
             oversize: None,
         })
@@ -34,19 +34,19 @@ fn a_live_record_reads_back() {
 
 #[test]
 fn a_lease_is_written_no_shorter_than_it_is() {
-    let headers = live_headers(STAMP, Duration::from_nanos(5_000_000_001), CLAIM, &[]);
+    let headers = live_headers(WRITE_ID, Duration::from_nanos(5_000_000_001), TERM_INFO, &[]);
     let lease = decode(Kind::Live, b"a", &headers).live().and_then(|record| record.lease);
     assert_eq!(lease, Some(Duration::from_millis(5001)));
 }
 
 #[test]
 fn a_release_reads_back_and_rounds_what_it_owes_up() {
-    let headers = release_headers(STAMP, Duration::from_nanos(1_000_001), Incarnation(9), Some("b"));
+    let headers = release_headers(WRITE_ID, Duration::from_nanos(1_000_001), Incarnation(9), Some("b"));
     assert_eq!(
         decode(Kind::Tombstone, b"", &headers),
         Entry::Released(Release {
             revision: Revision(3),
-            stamp: Some(STAMP),
+            write_id: Some(WRITE_ID),
             owed: Duration::from_millis(2),
             incarnation: Incarnation(9),
             successor: Some("b".into()),
@@ -59,23 +59,29 @@ fn what_is_encoded_reads_back() {
     let record = Record {
         revision: Revision(3),
         candidate: "worker-7".into(),
-        stamp: Some(STAMP),
+        write_id: Some(WRITE_ID),
         lease: Some(Duration::from_secs(30)),
-        claim: Some(CLAIM),
+        term_info: Some(TERM_INFO),
         metadata: vec![("Host".into(), "db-1:80".into())],
         oversize: None,
     };
     let release = Release {
         revision: Revision(3),
-        stamp: Some(STAMP),
+        write_id: Some(WRITE_ID),
         owed: Duration::from_millis(2),
         incarnation: Incarnation(9),
         successor: Some("b".into()),
     };
     for entry in [
-        Entry::Live(Record { stamp: None, lease: None, claim: None, metadata: vec![], ..record.clone() }),
+        Entry::Live(Record {
+            write_id: None,
+            lease: None,
+            term_info: None,
+            metadata: vec![],
+            ..record.clone()
+        }),
         Entry::Live(record),
-        Entry::Released(Release { stamp: None, successor: None, ..release.clone() }),
+        Entry::Released(Release { write_id: None, successor: None, ..release.clone() }),
         Entry::Released(release),
         Entry::Deleted { revision: Revision(3), lease: None },
         Entry::Deleted { revision: Revision(3), lease: Some(Duration::from_secs(30)) },
@@ -95,9 +101,9 @@ fn a_bare_value_is_a_foreign_record() {
         Entry::Live(Record {
             revision: Revision(3),
             candidate: "go-1\u{fffd}".into(),
-            stamp: None,
+            write_id: None,
             lease: None,
-            claim: None,
+            term_info: None,
             metadata: vec![],
             oversize: None,
         })
@@ -118,9 +124,9 @@ fn a_release_that_cannot_be_read_certifies_nothing() {
 #[test]
 fn a_stamp_that_cannot_be_read_belongs_to_no_campaign() {
     for text in ["", ".", "12.1", "0000000000000000000000000000feed", "0000000000000000000000000000feed.x"] {
-        assert_eq!(text.parse::<Stamp>(), Err(()));
+        assert_eq!(text.parse::<WriteId>(), Err(()));
     }
-    assert_eq!(STAMP.to_string().parse(), Ok(STAMP));
+    assert_eq!(WRITE_ID.to_string().parse(), Ok(WRITE_ID));
 }
 
 #[test]
@@ -148,13 +154,13 @@ fn live(value: &[u8], headers: &Headers) -> Record {
 
 #[test]
 fn of_a_value_longer_than_any_name_only_the_length_is_read() {
-    let headers = live_headers(STAMP, Duration::from_secs(30), CLAIM, &[]);
+    let headers = live_headers(WRITE_ID, Duration::from_secs(30), TERM_INFO, &[]);
     let bytes = LONGEST_VALUE + 1 + headers.iter().map(|(n, v)| n.len() + v.len()).sum::<usize>();
     let found = live(&vec![b'a'; LONGEST_VALUE + 1], &headers);
     let expected = Entry::oversize(Revision(3), Kind::Live, bytes as u64);
     assert_eq!(Entry::Live(found.clone()), expected);
     assert_eq!(found.candidate, format!("(not a candidate's name: {bytes} bytes)"));
-    assert_eq!((found.stamp, found.lease, found.oversize), (None, None, Some(bytes as u64)));
+    assert_eq!((found.write_id, found.lease, found.oversize), (None, None, Some(bytes as u64)));
     assert_eq!(live(&vec![b'a'; LONGEST_VALUE], &headers).oversize, None);
 }
 
@@ -171,7 +177,7 @@ fn more_headers_than_a_record_has_are_counted_and_not_kept() {
 
 #[test]
 fn a_tombstone_longer_than_any_of_ours_certifies_nothing() {
-    let mut headers = release_headers(STAMP, Duration::ZERO, Incarnation(9), None);
+    let mut headers = release_headers(WRITE_ID, Duration::ZERO, Incarnation(9), None);
     headers.push(("X".into(), "x".repeat(LONGEST)));
     assert_eq!(decode(Kind::Tombstone, b"", &headers), Entry::Deleted { revision: Revision(3), lease: None });
 }

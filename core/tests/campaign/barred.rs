@@ -2,7 +2,7 @@
 //! stays out where many are missing.
 
 use incumbent_core::campaign::{Event, Input, Output, State, Warning};
-use incumbent_core::record::{Claim, Entry, Record};
+use incumbent_core::record::{Entry, Record, TermInfo};
 use incumbent_core::{Instant, Revision, Token};
 use std::time::Duration;
 
@@ -15,9 +15,10 @@ fn token(sequence: u64) -> Token {
 /// A record of another candidate, of a term with this token.
 fn of_term(revision: u64, sequence: u64) -> Entry {
     match theirs(revision) {
-        Entry::Live(record) => {
-            Entry::Live(Record { claim: Some(Claim { token: token(sequence), led_for: Some(T) }), ..record })
-        }
+        Entry::Live(record) => Entry::Live(Record {
+            term_info: Some(TermInfo { token: token(sequence), led_for: Some(T) }),
+            ..record
+        }),
         other => other,
     }
 }

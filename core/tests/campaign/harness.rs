@@ -5,7 +5,7 @@ use std::time::Duration;
 use incumbent_core::campaign::{
     Campaign, Event, Input, InvalidSettings, Output, ReadId, Settings, State, Timer, Warning,
 };
-use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, Stamp};
+use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, WriteId};
 use incumbent_core::store::{Action, Capabilities, Expect, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
@@ -300,9 +300,9 @@ pub fn theirs(revision: u64) -> Entry {
     Entry::Live(Record {
         revision: Revision(revision),
         candidate: "other".into(),
-        stamp: Some(Stamp { nonce: OTHER, attempt: Attempt(revision) }),
+        write_id: Some(WriteId { nonce: OTHER, attempt: Attempt(revision) }),
         lease: Some(T),
-        claim: None,
+        term_info: None,
         metadata: Vec::new(),
         oversize: None,
     })
@@ -321,9 +321,9 @@ pub fn bare(revision: u64) -> Entry {
     Entry::Live(Record {
         revision: Revision(revision),
         candidate: "go-1".into(),
-        stamp: None,
+        write_id: None,
         lease: None,
-        claim: None,
+        term_info: None,
         metadata: Vec::new(),
         oversize: None,
     })
@@ -334,9 +334,9 @@ pub fn mine(revision: u64, attempt: u64) -> Entry {
     Entry::Live(Record {
         revision: Revision(revision),
         candidate: "me".into(),
-        stamp: Some(Stamp { nonce: ME, attempt: Attempt(attempt) }),
+        write_id: Some(WriteId { nonce: ME, attempt: Attempt(attempt) }),
         lease: Some(T),
-        claim: None,
+        term_info: None,
         metadata: Vec::new(),
         oversize: None,
     })
@@ -346,7 +346,7 @@ pub fn mine(revision: u64, attempt: u64) -> Entry {
 pub fn released(revision: u64, owed: Duration) -> Entry {
     Entry::Released(Release {
         revision: Revision(revision),
-        stamp: Some(Stamp { nonce: OTHER, attempt: Attempt(revision) }),
+        write_id: Some(WriteId { nonce: OTHER, attempt: Attempt(revision) }),
         owed,
         incarnation: INCARNATION,
         successor: None,

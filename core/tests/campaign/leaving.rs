@@ -241,7 +241,7 @@ fn a_release_whose_acknowledgement_was_lost_is_found_applied() {
     assert_eq!(bench.refused(3, 11), ["read 2"]);
     let ours = match released(11, secs(0)) {
         Entry::Released(release) => Entry::Released(incumbent_core::record::Release {
-            stamp: Some(incumbent_core::record::Stamp { nonce: ME, attempt: Attempt(2) }),
+            write_id: Some(incumbent_core::record::WriteId { nonce: ME, attempt: Attempt(2) }),
             ..release
         }),
         other => other,
@@ -485,7 +485,7 @@ fn the_late_acknowledgement_of_an_old_release_changes_nothing_for_a_leader() {
     // No answer comes, and the watch shows that it was applied.
     let ours = match released(11, secs(0)) {
         Entry::Released(release) => Entry::Released(incumbent_core::record::Release {
-            stamp: Some(incumbent_core::record::Stamp { nonce: ME, attempt: Attempt(2) }),
+            write_id: Some(incumbent_core::record::WriteId { nonce: ME, attempt: Attempt(2) }),
             ..release
         }),
         other => other,

@@ -68,7 +68,6 @@
 mod answers;
 mod barred;
 mod candidacy;
-mod claims;
 mod contract;
 mod drift;
 mod hand_over;
@@ -84,6 +83,7 @@ mod reads;
 mod settings_refused;
 mod splay;
 mod staleness;
+mod term_info;
 mod time;
 mod twins;
 mod warning;

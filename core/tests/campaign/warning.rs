@@ -1,7 +1,7 @@
 //! Warnings: reported once when they begin.
 
 use incumbent_core::campaign::{Event, Input, Output, Preset, Settings, Timer, Warning};
-use incumbent_core::record::{Entry, Kind, Nonce, Record, Stamp};
+use incumbent_core::record::{Entry, Kind, Nonce, Record, WriteId};
 use incumbent_core::store::{Capabilities, FaultKind, Outcome, StoreInfo};
 use incumbent_core::{Instant, Revision};
 
@@ -21,7 +21,7 @@ fn namesake(revision: u64, nonce: Nonce) -> Entry {
     match theirs(revision) {
         Entry::Live(record) => Entry::Live(Record {
             candidate: "me".into(),
-            stamp: Some(Stamp { nonce, attempt: incumbent_core::record::Attempt(revision) }),
+            write_id: Some(WriteId { nonce, attempt: incumbent_core::record::Attempt(revision) }),
             ..record
         }),
         other => other,

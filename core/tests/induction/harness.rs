@@ -6,7 +6,7 @@ use incumbent_core::campaign::{Event, Settings, Warning};
 use incumbent_core::induction::{
     Campaign, Failure, Group, Input, Kind, Membership, Output, Publish, Record, Timer, Topic, TopicId,
 };
-use incumbent_core::record::{Attempt, Nonce, Stamp};
+use incumbent_core::record::{Attempt, Nonce, WriteId};
 use incumbent_core::store::{Fault, FaultKind};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 
@@ -284,10 +284,10 @@ pub fn record(offset: u64, author: u128, kind: Kind) -> Record {
     Record {
         offset: Revision(offset),
         name: "other".into(),
-        stamp: (author > 0).then_some(Stamp { nonce: Nonce(author), attempt: Attempt(1) }),
+        write_id: (author > 0).then_some(WriteId { nonce: Nonce(author), attempt: Attempt(1) }),
         kind,
         lease: (author > 0).then_some(T),
-        claim: None,
+        term_info: None,
         metadata: Vec::new(),
     }
 }

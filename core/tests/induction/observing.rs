@@ -2,13 +2,13 @@
 
 use incumbent_core::campaign::Leader;
 use incumbent_core::induction::{Input, Kind, Record, Timer};
-use incumbent_core::record::{Attempt, Claim, Nonce, Stamp};
+use incumbent_core::record::{Attempt, Nonce, TermInfo, WriteId};
 
 use crate::harness::*;
 
 fn heartbeat(offset: u64, author: u128, led_for: Option<std::time::Duration>) -> Record {
-    let claim = Some(Claim { token: token(DAY, 3), led_for });
-    Record { claim, ..record(offset, author, Kind::Heartbeat) }
+    let term_info = Some(TermInfo { token: token(DAY, 3), led_for });
+    Record { term_info, ..record(offset, author, Kind::Heartbeat) }
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn a_heartbeat_states_the_term_and_the_time_that_it_has_lasted() {
 #[test]
 fn a_record_with_our_nonce_that_we_did_not_write_is_another_candidates() {
     let mut bench = Bench::member();
-    let stamp = Some(Stamp { nonce: ME, attempt: Attempt(99) });
-    let twin = |offset| Record { stamp, ..record(offset, 1, Kind::Heartbeat) };
+    let write_id = Some(WriteId { nonce: ME, attempt: Attempt(99) });
+    let twin = |offset| Record { write_id, ..record(offset, 1, Kind::Heartbeat) };
     assert_eq!(bench.give(Input::Record(twin(10))), ["warning SAME_NONCE"]);
     assert_eq!(bench.give(Input::Record(twin(11))), NOTHING);
     bench.next = 12;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{Preset, Settings, WinDelay};
 use incumbent_core::induction::{Group, Input, Kind, Record, Timer, Topic};
-use incumbent_core::record::{Attempt, Claim, Nonce, Stamp};
+use incumbent_core::record::{Attempt, Nonce, TermInfo, WriteId};
 
 use crate::harness::*;
 
@@ -270,8 +270,8 @@ fn a_claim_that_is_not_appended_is_published_again() {
 #[test]
 fn a_restarted_candidate_waits_for_the_records_of_its_former_self() {
     let mut bench = Bench::member();
-    let stamp = Some(Stamp { nonce: Nonce(0xb), attempt: Attempt(4) });
-    bench.give(Input::Record(Record { name: "me".into(), stamp, ..record(10, 1, Kind::Heartbeat) }));
+    let write_id = Some(WriteId { nonce: Nonce(0xb), attempt: Attempt(4) });
+    bench.give(Input::Record(Record { name: "me".into(), write_id, ..record(10, 1, Kind::Heartbeat) }));
     bench.next = 11;
     let assigned = bench.now;
     bench.assigned();
@@ -285,8 +285,8 @@ fn the_incarnation_is_the_largest_at_the_claim_or_below() {
     let mut bench = Bench::member();
     bench.assigned();
     // Appended between the send of our claim and its append.
-    let theirs = Claim { token: token(DAY + 7, 10), led_for: None };
-    bench.give(Input::Record(Record { claim: Some(theirs), ..record(10, 1, released(9)) }));
+    let theirs = TermInfo { token: token(DAY + 7, 10), led_for: None };
+    bench.give(Input::Record(Record { term_info: Some(theirs), ..record(10, 1, released(9)) }));
     bench.next = 11;
     bench.claimed(1);
     bench.committed(1);
@@ -310,8 +310,8 @@ fn the_first_claim_of_a_topic_states_the_time_of_day_and_later_ones_copy_what_li
 #[test]
 fn a_claim_that_would_not_be_above_every_token_observed_is_replaced_by_one_of_a_larger_incarnation() {
     let mut bench = Bench::member();
-    let theirs = Claim { token: token(DAY + 9, 500), led_for: Some(secs(1)) };
-    bench.give(Input::Record(Record { claim: Some(theirs), ..record(10, 1, released(9)) }));
+    let theirs = TermInfo { token: token(DAY + 9, 500), led_for: Some(secs(1)) };
+    bench.give(Input::Record(Record { term_info: Some(theirs), ..record(10, 1, released(9)) }));
     bench.next = 11;
     bench.assigned();
     bench.claimed(1);

@@ -1,6 +1,6 @@
 //! Instants, whose arithmetic saturates at both ends, and fencing tokens: the pair, its text, and their order.
 
-use incumbent_core::record::{Attempt, Nonce, Stamp};
+use incumbent_core::record::{Attempt, Nonce, WriteId};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 use proptest::prelude::*;
 
@@ -97,7 +97,7 @@ proptest! {
 
     #[test]
     fn a_stamp_reads_back(nonce in any::<u128>(), attempt in numbers()) {
-        let stamp = Stamp { nonce: Nonce(nonce), attempt: Attempt(attempt) };
-        prop_assert_eq!(stamp.to_string().parse(), Ok(stamp));
+        let write_id = WriteId { nonce: Nonce(nonce), attempt: Attempt(attempt) };
+        prop_assert_eq!(write_id.to_string().parse(), Ok(write_id));
     }
 }

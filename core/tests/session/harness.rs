@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent_core::campaign::{self, Event, Settings, Warning};
-use incumbent_core::record::{Attempt, Entry, Nonce, Record, Stamp};
+use incumbent_core::record::{Attempt, Entry, Nonce, Record, WriteId};
 use incumbent_core::session::{
     CampaignId, Command, Enter, Input, Output, Refusal, Session, StoreRequest, Timer, Wake,
 };
@@ -161,9 +161,9 @@ pub fn foreign(revision: u64) -> Entry {
     Entry::Live(Record {
         revision: Revision(revision),
         candidate: "other".into(),
-        stamp: Some(Stamp { nonce: Nonce(0xb), attempt: Attempt(1) }),
+        write_id: Some(WriteId { nonce: Nonce(0xb), attempt: Attempt(1) }),
         lease: Some(LEASE),
-        claim: None,
+        term_info: None,
         metadata: Vec::new(),
         oversize: None,
     })

@@ -202,9 +202,9 @@ mod tests {
         Entry::Live(Record {
             revision: Revision(revision),
             candidate: name.into(),
-            stamp: None,
+            write_id: None,
             lease: Some(Duration::from_secs(10)),
-            claim: None,
+            term_info: None,
             metadata: Vec::new(),
             oversize: None,
         })

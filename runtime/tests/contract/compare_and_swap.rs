@@ -4,7 +4,7 @@ use incumbent::incumbent_core::Revision;
 use incumbent::incumbent_core::record::Entry;
 use incumbent::incumbent_core::store::{Expect, Outcome};
 
-use super::{Fixture, acquire, acquired, applied, release, renew, stamp};
+use super::{Fixture, acquire, acquired, applied, release, renew, write_id};
 
 pub(crate) async fn an_acquire_of_a_key_never_written_is_applied(fixture: &impl Fixture) {
     let store = fixture.connect().await;
@@ -64,7 +64,7 @@ pub(crate) async fn a_release_compares_as_any_write_does(fixture: &impl Fixture)
     let current = applied(store.write("jobs", &renew(2, old, "a", fixture.lease())).await);
     assert_eq!(store.write("jobs", &release(3, old, None)).await, Outcome::Refused { current });
     let live = store.read("jobs").await.unwrap();
-    assert_eq!(live.live().and_then(|record| record.stamp), Some(stamp(2)));
+    assert_eq!(live.live().and_then(|record| record.write_id), Some(write_id(2)));
     let tombstone = applied(store.write("jobs", &release(4, current, None)).await);
     assert!(tombstone > current);
 }

@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 use incumbent::incumbent_core::record::{Attempt, Entry};
 use incumbent::incumbent_core::store::{Expect, Outcome};
 
-use super::{Fixture, acquire, acquired, applied, next, renew, stamp};
+use super::{Fixture, acquire, acquired, applied, next, renew, write_id};
 
 pub(crate) async fn a_write_whose_wait_is_abandoned_is_applied_once_or_never(fixture: &impl Fixture) {
     let store = fixture.connect().await;
@@ -21,7 +21,7 @@ pub(crate) async fn a_write_whose_wait_is_abandoned_is_applied_once_or_never(fix
         };
         let entry = store.read("jobs").await.unwrap();
         let record = entry.live().unwrap_or_else(|| panic!("{entry:?}"));
-        assert_eq!(record.stamp, Some(stamp(by)));
+        assert_eq!(record.write_id, Some(write_id(by)));
         revision = record.revision;
     }
 }
@@ -49,7 +49,7 @@ pub(crate) async fn a_reconnect_changes_nothing_in_the_store(fixture: &impl Fixt
     let revision = acquired(&*store, "jobs", "a", fixture.lease()).await;
     store.reconnect().await;
     let entry = store.read("jobs").await.unwrap();
-    assert_eq!(entry.live().and_then(|record| record.stamp), Some(stamp(1)));
+    assert_eq!(entry.live().and_then(|record| record.write_id), Some(write_id(1)));
     let renewed = applied(store.write("jobs", &renew(2, revision, "a", fixture.lease())).await);
     assert!(renewed > revision);
     let mut watch = store.watch().await.unwrap();

@@ -1,12 +1,14 @@
 //! Reads return written entries over any connection, by the newest state.
 
-use incumbent::incumbent_core::record::{Claim, Entry, Kind, LEASE, METADATA, NONCE, Record, Release, TERM};
+use incumbent::incumbent_core::record::{
+    Entry, Kind, LEASE, METADATA, NONCE, Record, Release, TERM, TermInfo,
+};
 use incumbent::incumbent_core::store::{Action, Expect, Put, Write};
 use incumbent::incumbent_core::{Revision, Token, record::Attempt};
 use incumbent::store::WatchEvent;
 use std::time::Duration;
 
-use super::{Fixture, HELD_IN, OWED, acquired, applied, next, release, renew, stamp};
+use super::{Fixture, HELD_IN, OWED, acquired, applied, next, release, renew, write_id};
 
 pub(crate) async fn a_key_never_written_is_vacant(fixture: &impl Fixture) {
     let store = fixture.connect().await;
@@ -18,9 +20,9 @@ pub(crate) async fn a_live_record_reads_back_with_all_its_headers(fixture: &impl
     let store = fixture.connect().await;
     let metadata = [("Host", "db-1.example:8080"), ("Zone", "eu \"west\" 'a', b=c;d"), ("Build", "1.2.3")];
     let token = Token { incarnation: HELD_IN, sequence: Revision(4) };
-    let claim = Claim { token, led_for: Some(Duration::from_millis(61_002)) };
+    let claim = TermInfo { token, led_for: Some(Duration::from_millis(61_002)) };
     let mut headers = vec![
-        (NONCE.to_string(), stamp(9).to_string()),
+        (NONCE.to_string(), write_id(9).to_string()),
         (LEASE.to_string(), fixture.lease().as_millis().to_string()),
         (TERM.to_string(), claim.to_string()),
     ];
@@ -31,9 +33,9 @@ pub(crate) async fn a_live_record_reads_back_with_all_its_headers(fixture: &impl
     let expected = Record {
         revision,
         candidate: "worker-7 (été)".into(),
-        stamp: Some(stamp(9)),
+        write_id: Some(write_id(9)),
         lease: Some(fixture.lease()),
-        claim: Some(claim),
+        term_info: Some(claim),
         metadata: metadata.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect(),
         oversize: None,
     };
@@ -123,8 +125,8 @@ pub(crate) async fn a_write_is_read_at_once_over_another_connection(fixture: &im
     for attempt in 2..30 {
         revision = applied(writer.write("jobs", &renew(attempt, revision, "a", fixture.lease())).await);
         let entry = reader.read("jobs").await.unwrap();
-        let read = entry.live().map(|record| (record.revision, record.stamp));
-        assert_eq!(read, Some((revision, Some(stamp(attempt)))));
+        let read = entry.live().map(|record| (record.revision, record.write_id));
+        assert_eq!(read, Some((revision, Some(write_id(attempt)))));
     }
 }
 
@@ -148,16 +150,16 @@ pub(crate) async fn a_list_holds_the_newest_entry_of_every_key(fixture: &impl Fi
 
 fn released(revision: Revision, successor: Option<&str>) -> Release {
     let successor = successor.map(str::to_owned);
-    Release { revision, stamp: Some(stamp(2)), owed: OWED, incarnation: HELD_IN, successor }
+    Release { revision, write_id: Some(write_id(2)), owed: OWED, incarnation: HELD_IN, successor }
 }
 
 fn foreign(revision: Revision, candidate: &str) -> Record {
     Record {
         revision,
         candidate: candidate.into(),
-        stamp: None,
+        write_id: None,
         lease: None,
-        claim: None,
+        term_info: None,
         metadata: vec![],
         oversize: None,
     }

@@ -25,7 +25,7 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use incumbent::clock::Clock;
 use incumbent::incumbent_core::record::{
-    Attempt, Entry, Headers, LEASE, NONCE, Nonce, RELEASE, SUCCESSOR, Stamp,
+    Attempt, Entry, Headers, LEASE, NONCE, Nonce, RELEASE, SUCCESSOR, WriteId,
 };
 use incumbent::incumbent_core::store::{Action, Expect, Outcome, Put, Write};
 use incumbent::incumbent_core::{Incarnation, Revision};
@@ -165,13 +165,13 @@ pub(crate) use store_contract;
 /// The nonce of every write of these tests.
 pub(crate) const NONCE_OF_TESTS: Nonce = Nonce(0xc0ffee);
 
-pub(crate) fn stamp(attempt: u64) -> Stamp {
-    Stamp { nonce: NONCE_OF_TESTS, attempt: Attempt(attempt) }
+pub(crate) fn write_id(attempt: u64) -> WriteId {
+    WriteId { nonce: NONCE_OF_TESTS, attempt: Attempt(attempt) }
 }
 
 fn put(attempt: u64, name: &str, lease: Duration) -> Put {
     let headers = vec![
-        (NONCE.to_string(), stamp(attempt).to_string()),
+        (NONCE.to_string(), write_id(attempt).to_string()),
         (LEASE.to_string(), lease.as_millis().to_string()),
     ];
     Put { value: name.into(), headers, lease }
@@ -188,7 +188,7 @@ pub(crate) fn renew(attempt: u64, expect: Revision, name: &str, lease: Duration)
 
 pub(crate) fn release(attempt: u64, expect: Revision, successor: Option<&str>) -> Write {
     let mut headers: Headers = vec![
-        (NONCE.into(), stamp(attempt).to_string()),
+        (NONCE.into(), write_id(attempt).to_string()),
         (RELEASE.into(), format!("{} {}", OWED.as_millis(), HELD_IN.0)),
     ];
     headers.extend(successor.map(|name| (SUCCESSOR.into(), name.into())));

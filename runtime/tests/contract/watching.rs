@@ -4,7 +4,7 @@ use incumbent::incumbent_core::Revision;
 use incumbent::incumbent_core::record::Entry;
 use incumbent::store::WatchEvent;
 
-use super::{Fixture, acquire, acquired, applied, assert_growing, next, release, renew, stamp, until};
+use super::{Fixture, acquire, acquired, applied, assert_growing, next, release, renew, until, write_id};
 use incumbent::incumbent_core::store::Expect;
 
 pub(crate) async fn it_begins_with_what_is_there(fixture: &impl Fixture) {
@@ -36,7 +36,7 @@ pub(crate) async fn it_delivers_every_change_in_order_with_its_headers(fixture: 
     for attempt in 2..10 {
         let delivered = next(&mut watch).await.unwrap();
         let record = delivered.entry.live().unwrap_or_else(|| panic!("{delivered:?}"));
-        assert_eq!((record.revision, record.stamp), (revision, Some(stamp(attempt - 1))));
+        assert_eq!((record.revision, record.write_id), (revision, Some(write_id(attempt - 1))));
         assert_eq!(record.lease, Some(fixture.lease()));
         revision = applied(store.write("jobs", &renew(attempt, revision, "a", fixture.lease())).await);
     }
@@ -65,7 +65,7 @@ pub(crate) async fn it_delivers_foreign_values(fixture: &impl Fixture) {
     let revision = operator.put("jobs", b"go-1").await.unwrap();
     let delivered = next(&mut watch).await.unwrap();
     let record = delivered.entry.live().unwrap_or_else(|| panic!("{delivered:?}"));
-    assert_eq!((record.revision, record.candidate.as_str(), record.stamp), (revision, "go-1", None));
+    assert_eq!((record.revision, record.candidate.as_str(), record.write_id), (revision, "go-1", None));
 }
 
 pub(crate) async fn it_delivers_what_other_connections_write(fixture: &impl Fixture) {

@@ -26,7 +26,7 @@ async fn a_record_reads_back_with_its_headers() {
     assert_eq!(record.revision, revision);
     assert_eq!(record.candidate, "worker-1");
     assert_eq!(record.lease, Some(LEASE));
-    assert_eq!(record.stamp.unwrap().to_string(), "000000000000000000000000000000aa.0000000001");
+    assert_eq!(record.write_id.unwrap().to_string(), "000000000000000000000000000000aa.0000000001");
 }
 
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn a_value_written_by_a_plain_client_is_a_foreign_record() {
     let bucket = bench.jetstream().await.get_key_value(BUCKET).await.unwrap();
     bucket.put(KEY, "go-1".into()).await.unwrap();
     let Entry::Live(record) = read(&bench.store, KEY).await else { panic!("not live") };
-    assert_eq!((record.candidate.as_str(), record.stamp, record.lease), ("go-1", None, None));
+    assert_eq!((record.candidate.as_str(), record.write_id, record.lease), ("go-1", None, None));
 }
 
 #[tokio::test]

@@ -305,7 +305,7 @@ mod a_write_ahead_log {
         let incarnation = store.inspect().await.unwrap().incarnation;
         store.close().await;
         let program = Connection::open(&path).unwrap();
-        for column in ["writes", "stamp", "written", "device", "inode", "birth"] {
+        for column in ["writes", "write_id", "written", "device", "inode", "birth"] {
             program.execute_batch(&format!("ALTER TABLE store DROP COLUMN {column}")).unwrap();
         }
         program.pragma_update(None, "user_version", 1).unwrap();

@@ -51,12 +51,12 @@ impl Node {
             }
             Input::Watched(entry) => {
                 let writer = match entry {
-                    Entry::Live(record) => record.stamp,
-                    Entry::Released(release) => release.stamp,
+                    Entry::Live(record) => record.write_id,
+                    Entry::Released(release) => release.write_id,
                     Entry::Vacant | Entry::Deleted { .. } | Entry::Expired { .. } => None,
                 };
                 let revision = entry.revision().filter(|revision| *revision > self.known);
-                if writer.map(|stamp| stamp.nonce) != self.nonce && !self.blind {
+                if writer.map(|write_id| write_id.nonce) != self.nonce && !self.blind {
                     self.foreign = revision;
                 }
                 self.known = self.known.max(entry.revision().unwrap_or_default());

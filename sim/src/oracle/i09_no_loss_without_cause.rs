@@ -72,7 +72,7 @@ impl Oracle for NoLossWithoutCause {
             Observation::Remade { .. } => self.reset = view.now,
             Observation::Key { entry } => {
                 let owner = match entry {
-                    Entry::Live(record) => record.stamp.map(|stamp| stamp.nonce),
+                    Entry::Live(record) => record.write_id.map(|write_id| write_id.nonce),
                     _ => None,
                 };
                 for node in self.nodes.iter_mut().filter(|node| node.nonce != owner || owner.is_none()) {

@@ -110,7 +110,7 @@ impl Oracle for OrphansGo {
             Observation::Key { entry } => {
                 // Any change restarts the clock of an orphan.
                 self.owner = match entry {
-                    Entry::Live(record) => record.stamp.map(|stamp| stamp.nonce),
+                    Entry::Live(record) => record.write_id.map(|write_id| write_id.nonce),
                     _ => None,
                 };
                 self.nodes.iter_mut().for_each(|node| node.orphaned = None);

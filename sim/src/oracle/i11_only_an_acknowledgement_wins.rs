@@ -54,8 +54,8 @@ impl Node {
             Input::Watched(entry) => {
                 let revision = entry.revision().unwrap_or_default();
                 self.known = self.known.max(revision);
-                let stamp = entry.live().and_then(|record| record.stamp);
-                if stamp.is_some_and(|stamp| Some(stamp.nonce) == self.nonce) {
+                let write_id = entry.live().and_then(|record| record.write_id);
+                if write_id.is_some_and(|write_id| Some(write_id.nonce) == self.nonce) {
                     // A store that goes back shows an earlier one afterwards.
                     self.shown = self.shown.max(revision);
                 }

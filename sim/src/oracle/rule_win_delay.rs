@@ -187,7 +187,7 @@ impl Oracle for WinDelay {
                 };
                 if by_another {
                     let record = self.key.live();
-                    let whose = record.and_then(|record| record.stamp).map(|stamp| stamp.nonce);
+                    let whose = record.and_then(|record| record.write_id).map(|write_id| write_id.nonce);
                     // A holder that still waits states a longer lease than its own.
                     let own =
                         whose.and_then(|nonce| self.leases.get(&nonce).copied()).unwrap_or(Duration::MAX);
@@ -220,7 +220,7 @@ impl Oracle for WinDelay {
                 }
                 if let Input::Watched(Entry::Live(record))
                 | Input::Read { result: Ok(Entry::Live(record)), .. } = input
-                    && record.stamp.map(|stamp| stamp.nonce) != node.nonce
+                    && record.write_id.map(|write_id| write_id.nonce) != node.nonce
                 {
                     node.saw_a_record = true;
                     node.last_seen = Some(record.revision);

@@ -94,7 +94,7 @@ impl World {
                     value: "operator",
                     headers,
                     ttl: None,
-                    stamp: None,
+                    write_id: None,
                 });
             }
             Kind::Recreate => self.delete_bucket(&mut dice, lasts, false, None),

@@ -300,8 +300,8 @@ impl World {
     fn incumbent(&self) -> Option<usize> {
         let leads = (0..self.nodes.len()).find(|node| self.nodes[*node].leads(self.now));
         leads.or_else(|| {
-            let stamp = self.cluster.bucket.message.as_ref()?.stamp?;
-            (0..self.nodes.len()).find(|node| self.nodes[*node].nonce == stamp.nonce)
+            let write_id = self.cluster.bucket.message.as_ref()?.write_id?;
+            (0..self.nodes.len()).find(|node| self.nodes[*node].nonce == write_id.nonce)
         })
     }
 
@@ -339,7 +339,8 @@ pub(crate) fn brief(entry: &Entry) -> String {
     match entry {
         Entry::Vacant => "vacant".into(),
         Entry::Live(record) => {
-            let attempt = record.stamp.map_or(String::new(), |stamp| format!(" {}", stamp.attempt.0));
+            let attempt =
+                record.write_id.map_or(String::new(), |write_id| format!(" {}", write_id.attempt.0));
             format!("@{} live {}{attempt}", record.revision.0, record.candidate)
         }
         Entry::Released(release) => format!("@{} released, {:?} owed", release.revision.0, release.owed),

@@ -119,7 +119,7 @@ impl World {
         let revision = (free && !busy).then(|| {
             let (wall, value) = (self.cluster.leaders_wall(self.now), format!("go-{peer}"));
             let headers = &Headers::new();
-            let put = Put { kind: Message::Live, value: &value, headers, ttl: None, stamp: None };
+            let put = Put { kind: Message::Live, value: &value, headers, ttl: None, write_id: None };
             self.cluster.bucket.put(&put, self.now, wall);
             self.key_changed();
             self.cluster.bucket.revision()

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use incumbent_core::record::{Entry, Kind as Message, Stamp};
+use incumbent_core::record::{Entry, Kind as Message, WriteId};
 use incumbent_core::session::Input;
 use incumbent_core::store::{Action, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
@@ -186,8 +186,8 @@ impl World {
             self.promises.wrote(self.now, node);
         }
         let attempt = proposal.write.attempt;
-        let stamp = Stamp { nonce, attempt };
-        self.cluster.bucket.apply(&proposal.write, stamp, self.plan.own_lease, self.now, wall);
+        let write_id = WriteId { nonce, attempt };
+        self.cluster.bucket.apply(&proposal.write, write_id, self.plan.own_lease, self.now, wall);
         let (incarnation, revision) = (self.cluster.bucket.incarnation, self.cluster.bucket.revision());
         self.observe(&Observation::Applied { nonce, attempt, incarnation, revision });
         self.key_changed();
@@ -210,7 +210,7 @@ impl World {
             Action::Release { headers } => headers,
         };
         let text = &headers.iter().find(|(name, _)| name == incumbent_core::record::NONCE)?.1;
-        text.parse::<Stamp>().ok().map(|stamp| stamp.nonce)
+        text.parse::<WriteId>().ok().map(|write_id| write_id.nonce)
     }
 
     /// An isolated server that led answers from its old state, and can commit nothing.

@@ -129,9 +129,9 @@ fn written(write: &Write) -> String {
 fn there(entry: &Entry) -> String {
     match entry {
         Entry::Vacant => "nothing".into(),
-        Entry::Live(record) => match record.stamp {
-            Some(stamp) => {
-                format!("{}'s record {} (#{})", record.candidate, record.revision.0, stamp.attempt.0)
+        Entry::Live(record) => match record.write_id {
+            Some(write_id) => {
+                format!("{}'s record {} (#{})", record.candidate, record.revision.0, write_id.attempt.0)
             }
             None => format!("{}'s record {}", record.candidate, record.revision.0),
         },

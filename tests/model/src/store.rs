@@ -127,7 +127,7 @@ impl Store {
         let mut entry = Entry::decode(revision, kind, value.as_bytes(), headers);
         if let Entry::Live(record) = &mut entry {
             // No decision depends on the claim, so states that differ only in it are one.
-            record.claim = None;
+            record.term_info = None;
         }
         self.put(world, now, entry);
         if over && world.markers {
@@ -154,9 +154,9 @@ impl Store {
             Entry::Live(Record {
                 revision,
                 candidate,
-                stamp: None,
+                write_id: None,
                 lease,
-                claim: None,
+                term_info: None,
                 metadata,
                 oversize: None,
             }),

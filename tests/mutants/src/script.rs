@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use incumbent_core::campaign::{Campaign, Event, Input, Output, ReadId, Settings, Warning};
-use incumbent_core::record::{Attempt, Claim, Entry, Nonce, Record, Release, Stamp};
+use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, TermInfo, WriteId};
 use incumbent_core::store::{Action, Capabilities, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 
@@ -119,17 +119,17 @@ fn live(revision: u64, sequence: u64) -> Entry {
     Entry::Live(Record {
         revision: Revision(revision),
         candidate: "other".into(),
-        stamp: Some(Stamp { nonce: Nonce(0xb), attempt: Attempt(revision) }),
+        write_id: Some(WriteId { nonce: Nonce(0xb), attempt: Attempt(revision) }),
         lease: Some(LEASE),
-        claim: Some(Claim { token, led_for: Some(LEASE) }),
+        term_info: Some(TermInfo { token, led_for: Some(LEASE) }),
         metadata: Vec::new(),
         oversize: None,
     })
 }
 
-fn released(revision: u64, owed: Duration, stamp: Option<Stamp>) -> Entry {
+fn released(revision: u64, owed: Duration, write_id: Option<WriteId>) -> Entry {
     let revision = Revision(revision);
-    Entry::Released(Release { revision, stamp, owed, incarnation: INCARNATION, successor: None })
+    Entry::Released(Release { revision, write_id, owed, incarnation: INCARNATION, successor: None })
 }
 
 /// The lifetime of the first record that is written.
@@ -194,10 +194,10 @@ fn a_clock_that_goes_back() -> bool {
 }
 
 fn a_release_of_another_incarnation() -> bool {
-    let stamp = Stamp { nonce: Nonce(0xb), attempt: Attempt(3) };
+    let write_id = WriteId { nonce: Nonce(0xb), attempt: Attempt(3) };
     let released = Entry::Released(Release {
         revision: Revision(5),
-        stamp: Some(stamp),
+        write_id: Some(write_id),
         owed: Duration::ZERO,
         incarnation: Incarnation(INCARNATION.0 - 1),
         successor: None,
@@ -320,7 +320,7 @@ fn a_late_release() -> bool {
     bench.handle(Input::Resign);
     bench.handle(Input::Drained);
     // The release gets no answer, and the watch shows that it was applied.
-    let ours = Stamp { nonce: ME, attempt: Attempt(2) };
+    let ours = WriteId { nonce: ME, attempt: Attempt(2) };
     bench.handle(Input::Watched(released(11, Duration::ZERO, Some(ours))));
     bench.pass(Duration::from_secs(3));
     bench.applied(3, 12);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use incumbent_core::queue::Operation;
-use incumbent_core::record::{Attempt, Claim, Entry, Kind, Stamp};
+use incumbent_core::record::{Attempt, Entry, Kind, TermInfo, WriteId};
 use incumbent_core::store::Fault;
 use incumbent_core::{Incarnation, Revision, Token};
 
@@ -173,9 +173,9 @@ fn entry_of(
     let companion = companion_beside(keys, election, first, companions);
     if let (Entry::Live(record), Some(companion)) = (&mut entry, companion) {
         let companion = companion_of(companion, &keys.companions(election));
-        record.stamp = companion.nonce.map(|nonce| Stamp { nonce, attempt: Attempt(0) });
+        record.write_id = companion.nonce.map(|nonce| WriteId { nonce, attempt: Attempt(0) });
         record.lease = Some(companion.lease_time).filter(|lease| !lease.is_zero());
-        record.claim = incarnation.map(|incarnation| Claim {
+        record.term_info = incarnation.map(|incarnation| TermInfo {
             token: Token { incarnation, sequence: created },
             // No key says it: nothing is written when a term is won.
             led_for: None,

@@ -29,7 +29,7 @@ pub(super) const LAYOUT: &str = "
         aged        INTEGER NOT NULL DEFAULT 0, -- how old it had certainly become in earlier boots
         touched     INTEGER NOT NULL,           -- when it was last written
         writes      INTEGER NOT NULL DEFAULT 0, -- how many transactions there have been
-        stamp       INTEGER NOT NULL DEFAULT 0, -- a number drawn in the last of them
+        write_id       INTEGER NOT NULL DEFAULT 0, -- a number drawn in the last of them
         written     INTEGER NOT NULL DEFAULT 0, -- when that was, by the wall clock, since 1970
         device      INTEGER NOT NULL DEFAULT 0, -- which file this stands in; a copy says that of another
         inode       INTEGER NOT NULL DEFAULT 0,
@@ -49,7 +49,7 @@ pub(super) const LAYOUT: &str = "
 /// The columns that the layout before this one lacks. The identity of such a file is then unknown, like that of a copy.
 pub(super) const FROM_LAYOUT_1: &str = "
     ALTER TABLE store ADD COLUMN writes  INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE store ADD COLUMN stamp   INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE store ADD COLUMN write_id   INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE store ADD COLUMN written INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE store ADD COLUMN device  INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE store ADD COLUMN inode   INTEGER NOT NULL DEFAULT 0;
@@ -105,20 +105,20 @@ pub(super) struct Head {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Last {
     writes: i64,
-    stamp: i64,
+    write_id: i64,
 }
 
 impl Last {
     fn next(self) -> Self {
         // Without random numbers the count alone must suffice.
-        let stamp = getrandom::u64().unwrap_or_default();
-        Self { writes: self.writes + 1, stamp: i64::from_ne_bytes(stamp.to_ne_bytes()) }
+        let write_id = getrandom::u64().unwrap_or_default();
+        Self { writes: self.writes + 1, write_id: i64::from_ne_bytes(write_id.to_ne_bytes()) }
     }
 
     /// Whether a file was replaced, given its `known` last transaction and this one: by an older file, or by a copy that
     /// was written to since.
     fn went_back(self, known: Self) -> bool {
-        self.writes < known.writes || self.writes == known.writes && self.stamp != known.stamp
+        self.writes < known.writes || self.writes == known.writes && self.write_id != known.write_id
     }
 }
 
@@ -380,8 +380,8 @@ fn begin_incarnation(
 
 /// Records the identification and the time of a transaction.
 fn date(sql: &Connection, last: Last, now: Instant, written: i64) -> Result<(), rusqlite::Error> {
-    sql.prepare_cached("UPDATE store SET writes = ?1, stamp = ?2, touched = ?3, written = ?4")?
-        .execute(params![last.writes, last.stamp, signed(now.as_nanos()), written])?;
+    sql.prepare_cached("UPDATE store SET writes = ?1, write_id = ?2, touched = ?3, written = ?4")?
+        .execute(params![last.writes, last.write_id, signed(now.as_nanos()), written])?;
     Ok(())
 }
 
@@ -501,7 +501,7 @@ fn head(sql: &Connection, boot: &str) -> Result<Head, Cause> {
 pub(super) fn head_of_any_boot(sql: &Connection) -> Result<(Head, String), Cause> {
     let found = sql
         .prepare_cached(
-            "SELECT incarnation, never_used, newest, born, aged, writes, stamp, written, device, inode, birth, boot
+            "SELECT incarnation, never_used, newest, born, aged, writes, write_id, written, device, inode, birth, boot
              FROM store",
         )?
         .query_row([], |row| {
@@ -511,7 +511,7 @@ pub(super) fn head_of_any_boot(sql: &Connection) -> Result<(Head, String), Cause
                 newest: row.get(2).map(unsigned).map(Revision)?,
                 born: row.get(3).map(instant)?,
                 aged: row.get(4).map(span)?,
-                last: Last { writes: row.get(5)?, stamp: row.get(6)? },
+                last: Last { writes: row.get(5)?, write_id: row.get(6)? },
                 written: row.get(7)?,
                 identity: Identity { device: row.get(8)?, inode: row.get(9)?, birth: row.get(10)? },
             };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use incumbent_core::campaign::Settings;
 use incumbent_core::induction::{Campaign, Group, Input, Kind, Membership, Output, Record, value};
-use incumbent_core::record::{Attempt, Nonce, Stamp};
+use incumbent_core::record::{Attempt, Nonce, WriteId};
 use incumbent_core::{Instant, Revision};
 
 use super::state::topic;
@@ -47,7 +47,7 @@ pub fn late_release() -> Result<(), String> {
 fn record(offset: u64, author: u128, kind: Kind) -> Record {
     Record {
         kind,
-        stamp: Some(Stamp { nonce: Nonce(author), attempt: Attempt(1) }),
+        write_id: Some(WriteId { nonce: Nonce(author), attempt: Attempt(1) }),
         ..Record::decode(Revision(offset), value(Duration::ZERO, "other").as_bytes(), [])
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{Event, State as Stand};
 use incumbent_core::induction::{Campaign, Failure, Input, Kind, Loss, Membership, Output, Publish, Record};
-use incumbent_core::record::{Attempt, Nonce, Stamp};
+use incumbent_core::record::{Attempt, Nonce, WriteId};
 use incumbent_core::{Instant, Revision};
 
 use super::action::{Action, enabled, is_known};
@@ -249,10 +249,10 @@ impl Step<'_> {
                 let own = Record {
                     offset,
                     name: name(reader).into(),
-                    stamp: Some(Stamp { nonce, attempt: Attempt(0) }),
+                    write_id: Some(WriteId { nonce, attempt: Attempt(0) }),
                     kind: Kind::Heartbeat,
                     lease: None,
-                    claim: None,
+                    term_info: None,
                     metadata: Vec::new(),
                 };
                 self.read(reader, Input::Record(own));

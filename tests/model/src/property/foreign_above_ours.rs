@@ -39,7 +39,7 @@ pub(super) fn proof_of(node: &Node, input: &Input, now: Instant) -> Proof {
     };
     // A revision of another incarnation proves nothing.
     let foreign = seen.and_then(Entry::live).filter(|record| {
-        let ours = record.stamp.is_some_and(|_| node.own & crate::node::bit(record.revision.0) != 0);
+        let ours = record.write_id.is_some_and(|_| node.own & crate::node::bit(record.revision.0) != 0);
         !ours && record.revision > node.known && node.watches == node.knows
     });
     let stale = match input {

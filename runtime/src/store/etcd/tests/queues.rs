@@ -158,14 +158,14 @@ async fn the_leader_is_the_first_place_with_what_its_companion_says() {
     let entry = store.entry("jobs").await.unwrap();
     let leader = entry.live().unwrap();
     assert_eq!((leader.candidate.as_str(), leader.revision), ("heron", own.revision));
-    assert_eq!((leader.stamp.unwrap().nonce, leader.lease), (Nonce(7), Some(TTL)));
-    assert_eq!(leader.claim.unwrap().token, Token { incarnation, sequence: own.revision });
+    assert_eq!((leader.write_id.unwrap().nonce, leader.lease), (Nonce(7), Some(TTL)));
+    assert_eq!(leader.term_info.unwrap().token, Token { incarnation, sequence: own.revision });
     assert_eq!(leader.metadata, identity("").metadata);
 
     server.ctl(&["del", "app/jobs/a1"]);
     let entry = store.entry("jobs").await.unwrap();
     let leader = entry.live().unwrap();
-    assert_eq!((leader.candidate.as_str(), leader.stamp, leader.claim), ("go-1", None, None));
+    assert_eq!((leader.candidate.as_str(), leader.write_id, leader.term_info), ("go-1", None, None));
     assert_eq!((leader.lease, leader.metadata.len()), (None, 0));
 }
 

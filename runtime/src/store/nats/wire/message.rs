@@ -183,9 +183,9 @@ mod tests {
         let record = Record {
             revision: Revision(3),
             candidate: "go-1".into(),
-            stamp: None,
+            write_id: None,
             lease: None,
-            claim: None,
+            term_info: None,
             metadata: vec![],
             oversize: None,
         };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, Stamp};
+use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, WriteId};
 use incumbent_core::store::{Fault, FaultKind};
 use incumbent_core::{Incarnation, Revision};
 
@@ -12,13 +12,13 @@ pub(super) const NAME: &str = "me";
 const OTHER: Nonce = Nonce(0xb);
 
 /// A live record: of a campaign of ours, or of other software.
-pub(super) fn live(revision: u64, name: &str, stamp: Option<Stamp>, lease: Option<Duration>) -> Entry {
+pub(super) fn live(revision: u64, name: &str, write_id: Option<WriteId>, lease: Option<Duration>) -> Entry {
     Entry::Live(Record {
         revision: Revision(revision),
         candidate: name.into(),
-        stamp,
+        write_id,
         lease,
-        claim: None,
+        term_info: None,
         metadata: Vec::new(),
         oversize: None,
     })
@@ -26,19 +26,19 @@ pub(super) fn live(revision: u64, name: &str, stamp: Option<Stamp>, lease: Optio
 
 /// A record of the campaign under test.
 pub(super) fn mine(revision: u64, attempt: Attempt, lease: Duration) -> Entry {
-    live(revision, NAME, Some(Stamp { nonce: ME, attempt }), Some(lease))
+    live(revision, NAME, Some(WriteId { nonce: ME, attempt }), Some(lease))
 }
 
 /// A record of another campaign.
 pub(super) fn theirs(revision: u64, name: &str, lease: Duration) -> Entry {
-    live(revision, name, Some(Stamp { nonce: OTHER, attempt: Attempt(revision) }), Some(lease))
+    live(revision, name, Some(WriteId { nonce: OTHER, attempt: Attempt(revision) }), Some(lease))
 }
 
 /// A release by another campaign.
 pub(super) fn released(revision: u64, owed: Duration, life: Incarnation, successor: Option<&str>) -> Entry {
     Entry::Released(Release {
         revision: Revision(revision),
-        stamp: Some(Stamp { nonce: OTHER, attempt: Attempt(revision) }),
+        write_id: Some(WriteId { nonce: OTHER, attempt: Attempt(revision) }),
         owed,
         incarnation: life,
         successor: successor.map(str::to_string),
@@ -51,5 +51,5 @@ pub(super) fn fault(kind: FaultKind) -> Fault {
 
 /// Whether a live record is of the campaign under test.
 pub(super) fn is_mine(record: &Record) -> bool {
-    record.stamp.is_some_and(|stamp| stamp.nonce == ME)
+    record.write_id.is_some_and(|write_id| write_id.nonce == ME)
 }

@@ -104,8 +104,8 @@ impl Oracle {
 
     /// Notes an entry of the key. Where one of the campaign's writes made it, that write was applied.
     fn saw(&mut self, entry: &Entry) -> Option<(Incarnation, Instant)> {
-        let stamp = entry.live().filter(|record| is_mine(record))?.stamp?;
-        self.prove(stamp.attempt)
+        let write_id = entry.live().filter(|record| is_mine(record))?.write_id?;
+        self.prove(write_id.attempt)
     }
 
     /// Notes that an attempt was applied; returns the incarnation it was meant for, and the time of its send.

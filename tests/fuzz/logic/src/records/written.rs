@@ -5,7 +5,7 @@ use std::time::Duration;
 use arbitrary::{Arbitrary, Unstructured};
 use incumbent::fuzzing;
 use incumbent_core::campaign::{Campaign, Input, Output, Settings};
-use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, Stamp};
+use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, WriteId};
 use incumbent_core::store::{Capabilities, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
@@ -68,7 +68,7 @@ pub(super) fn run(bytes: &[u8]) {
         let ttl = headers.get("Nats-TTL").map(|text| text.as_str().to_string());
         (fuzzing::decode(wishes.sequence, Some(&headers), &payload), ttl)
     };
-    let stamp = |attempt| Some(Stamp { nonce: Nonce(wishes.nonce), attempt: Attempt(attempt) });
+    let write_id = |attempt| Some(WriteId { nonce: Nonce(wishes.nonce), attempt: Attempt(attempt) });
 
     let (entry, ttl) = written(&acquire(&mut campaign));
     let Entry::Live(record) = entry else { panic!("an acquire reads as {entry:?}") };
@@ -83,7 +83,7 @@ pub(super) fn run(bytes: &[u8]) {
     assert_eq!(metadata[0], metadata[1]);
     let revision = Revision(wishes.sequence);
     let candidate = wishes.name.to_string();
-    assert_eq!(record, Record { revision, candidate, stamp: stamp(1), ..record.clone() });
+    assert_eq!(record, Record { revision, candidate, write_id: write_id(1), ..record.clone() });
 
     let leave = wishes.successor.map_or(Input::Resign, |name| Input::HandOver(name.into()));
     let Some(write) = release(&mut campaign, leave, Incarnation(wishes.incarnation)) else { return };
@@ -92,7 +92,7 @@ pub(super) fn run(bytes: &[u8]) {
     let successor = wishes.successor.map(str::to_string);
     let incarnation = Incarnation(wishes.incarnation);
     let owed = Duration::ZERO;
-    let release = Release { revision, stamp: stamp(2), owed, incarnation, successor };
+    let release = Release { revision, write_id: write_id(2), owed, incarnation, successor };
     assert_eq!(entry, Entry::Released(release));
 }
 

@@ -1,7 +1,7 @@
 //! The statements of a holder's records about its term, for observers.
 
 use incumbent_core::campaign::{Input, Output, ReadId};
-use incumbent_core::record::{Claim, Entry, Headers, Kind};
+use incumbent_core::record::{Entry, Headers, Kind, TermInfo};
 use incumbent_core::store::{Action, Write};
 use incumbent_core::{Revision, Token};
 use std::time::Duration;
@@ -17,10 +17,10 @@ fn written(bench: &mut Bench, input: Input) -> Headers {
     bench.give_in_full(input).into_iter().find_map(record).expect("a record")
 }
 
-/// The claim that is read from those headers, written by a store at `revision`.
-fn claim(revision: u64, headers: &Headers) -> Option<Claim> {
+/// The term_info that is read from those headers, written by a store at `revision`.
+fn term_info(revision: u64, headers: &Headers) -> Option<TermInfo> {
     let headers = headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-    Entry::decode(Revision(revision), Kind::Live, b"me", headers).live().and_then(|record| record.claim)
+    Entry::decode(Revision(revision), Kind::Live, b"me", headers).live().and_then(|record| record.term_info)
 }
 
 fn token(sequence: u64) -> Token {
@@ -33,7 +33,7 @@ fn the_record_of_the_acquire_has_the_token_of_its_own_revision() {
     bench.give(Input::Campaign);
     let read = Input::Read { read: ReadId(1), result: Ok(Entry::Vacant) };
     let headers = written(&mut bench, read);
-    assert_eq!(claim(10, &headers), Some(Claim { token: token(10), led_for: None }));
+    assert_eq!(term_info(10, &headers), Some(TermInfo { token: token(10), led_for: None }));
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_renewal_says_the_terms_token_and_for_how_long_it_has_led() {
         bench.sleep(T / 3);
         let headers = written(&mut bench, Input::Tick);
         let led_for = Some(Duration::from_secs(led));
-        assert_eq!(claim(9 + attempt, &headers), Some(Claim { token: token(10), led_for }));
+        assert_eq!(term_info(9 + attempt, &headers), Some(TermInfo { token: token(10), led_for }));
         bench.applied(attempt, 9 + attempt);
         bench.inspected();
     }
@@ -54,7 +54,7 @@ fn a_renewal_during_the_win_delay_says_the_token_and_no_time() {
     let mut bench = Bench::holder();
     bench.sleep(T / 3);
     let headers = written(&mut bench, Input::Tick);
-    assert_eq!(claim(11, &headers), Some(Claim { token: token(10), led_for: None }));
+    assert_eq!(term_info(11, &headers), Some(TermInfo { token: token(10), led_for: None }));
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_retaken_orphan_has_a_token_of_its_own() {
     let (_, wait) = bench.wake().expect("a wake-up");
     bench.sleep(wait);
     let headers = written(&mut bench, Input::Tick);
-    assert_eq!(claim(11, &headers), Some(Claim { token: token(11), led_for: None }));
+    assert_eq!(term_info(11, &headers), Some(TermInfo { token: token(11), led_for: None }));
 }
 
 #[test]
