@@ -17,7 +17,7 @@ fn written(bench: &mut Bench, input: Input) -> Headers {
     bench.give_in_full(input).into_iter().find_map(record).expect("a record")
 }
 
-/// The term_info that is read from those headers, written by a store at `revision`.
+/// What those headers say of the term, written by a store at `revision`.
 fn term_info(revision: u64, headers: &Headers) -> Option<TermInfo> {
     let headers = headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     Entry::decode(Revision(revision), Kind::Live, b"me", headers).live().and_then(|record| record.term_info)
