@@ -42,7 +42,7 @@
 //! 2. This file: the parts of a campaign, and the way of an input through it.
 //! 3. `round`: the proof. `line`: who is ahead. `store_view`: incarnation, revisions, tokens.
 //! 4. The states: `entering` creates the keys, `leading` wins, loses and hands over, `leaving` removes.
-//! 5. `observing`: the watch, the connection, and the reports.
+//! 5. `observing`: the watch, the connection, and the reports. `warnings`: what a person should know.
 
 mod answers;
 mod entering;
@@ -55,6 +55,7 @@ mod round;
 mod settings;
 mod store_view;
 mod timers;
+mod warnings;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -87,6 +88,7 @@ use round::Round;
 use settings::Rules;
 use store_view::StoreView;
 use timers::Timers;
+use warnings::Namesake;
 
 /// One candidate's running attempt to win and keep an election in a queue.
 #[derive(Clone, Debug)]
@@ -127,6 +129,9 @@ pub struct Campaign {
     rest_until: Instant,
     /// Terms in a row that ended within a lease because the user's handler failed.
     handler_failures: u32,
+
+    /// Another campaign of this candidate's name, as observed last.
+    namesake: Option<Namesake>,
 
     timers: Timers,
     reported: Reported,
@@ -251,6 +256,7 @@ impl Campaign {
             owes_a_lease: false,
             rest_until: Instant::ZERO,
             handler_failures: 0,
+            namesake: None,
             timers: Timers::default(),
             reported: Reported { state: Some(State::Idle), ..Reported::default() },
             outputs: VecDeque::new(),
@@ -537,6 +543,7 @@ impl Campaign {
             owes_a_lease,
             rest_until,
             handler_failures,
+            namesake,
             timers,
             reported: _,
             outputs: _,
@@ -544,6 +551,6 @@ impl Campaign {
         (stage, intent, splayed, store, unborn, reconnecting, failures, shared, gone).hash(hasher);
         (round, awaited, removal, last_attempt, owed, owes_a_lease, rest_until, handler_failures)
             .hash(hasher);
-        timers.hash(hasher);
+        (namesake, timers).hash(hasher);
     }
 }

@@ -175,8 +175,9 @@ impl Campaign {
     }
 
     fn wants_whole_queue(&self) -> bool {
+        let is_due = self.namesake.is_some_and(|namesake| namesake.is_due(self.now));
         match &self.stage {
-            Stage::Placed(placed) => !placed.line.is_known() || placed.hand_over.is_some(),
+            Stage::Placed(placed) => !placed.line.is_known() || placed.hand_over.is_some() || is_due,
             _ => false,
         }
     }

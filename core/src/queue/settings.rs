@@ -14,7 +14,7 @@ use crate::campaign::{
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// A lease that ran out may stand for so long: servers look for such leases twice a second.
-const EXPIRED: Duration = Duration::from_millis(500);
+pub(super) const EXPIRED: Duration = Duration::from_millis(500);
 
 /// A lease is at least so many times the shortest that the server grants, which is its election timeout and a half: an
 /// isolated leader steps down within two election timeouts, before such a lease could look expired to it.
