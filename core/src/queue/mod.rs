@@ -74,7 +74,7 @@ pub use settings::{Server, check_priority, default_margin};
 pub use timers::{Timer, Wake};
 
 use crate::campaign::{
-    Event, InvalidSettings, Leader, Lease, Misuse, Reason, Settings, State, Term, check_name, pace,
+    Event, Intent, InvalidSettings, Leader, Lease, Misuse, Reason, Settings, State, Term, check_name, pace,
 };
 use crate::record::{Attempt, Nonce};
 use crate::store::{FaultKind, StoreInfo};
@@ -197,15 +197,6 @@ enum Purpose {
     Name,
 }
 
-/// What the user and the health check want.
-#[derive(Clone, Copy, Debug, Hash)]
-struct Intent {
-    /// Asked to campaign, and not yet to close.
-    in_race: bool,
-    closing: bool,
-    healthy: bool,
-}
-
 /// The last report of each kind, so that it is not repeated.
 #[derive(Clone, Debug, Default)]
 struct Reported {
@@ -240,7 +231,7 @@ impl Campaign {
             rng: Rand64::new(seed.into()),
             now,
             stage: Stage::Idle,
-            intent: Intent { in_race: false, closing: false, healthy: true },
+            intent: Intent::default(),
             splayed: false,
             store: StoreView::new(info, rules.lease, now),
             unborn: false,
@@ -274,10 +265,10 @@ impl Campaign {
     /// is returned.
     pub fn handle(&mut self, now: Instant, input: Input) -> Result<(), Misuse> {
         match &input {
-            Input::Wrote { attempt, .. } if *attempt > self.last_attempt => {
+            Input::Answered(Answer::Wrote { attempt, .. }) if *attempt > self.last_attempt => {
                 return Err(Misuse::UnknownAttempt(*attempt));
             }
-            Input::Read { read, .. } if !self.round.was_asked(*read) => {
+            Input::Answered(Answer::Read { read, .. }) if !self.round.was_asked(*read) => {
                 return Err(Misuse::UnknownRead(*read));
             }
             Input::HandOver(successor) if check_name(successor).is_err() => return Err(Misuse::NotAName),
@@ -393,12 +384,14 @@ impl Campaign {
             }
             Input::HandlerFailed => self.handler_failed(),
             Input::Accept => self.accept(),
-            Input::Granted { lease, result } => self.granted(lease, result),
-            Input::Shared { result } => self.shared(result),
-            Input::KeptAlive { lease, sent_at, result } => self.kept_alive(lease, sent_at, result),
-            Input::Read { read, result } => self.read_answered(read, result),
-            Input::Wrote { attempt, outcome } => self.wrote(attempt, outcome),
-            Input::Revoked { lease, result } => self.revoked(lease, result),
+            Input::Answered(answer) => match answer {
+                Answer::Granted { lease, result } => self.granted(lease, result),
+                Answer::Shared { result } => self.shared(result),
+                Answer::KeptAlive { lease, sent_at, result } => self.kept_alive(lease, sent_at, result),
+                Answer::Read { read, result } => self.read_answered(read, result),
+                Answer::Wrote { attempt, outcome } => self.wrote(attempt, outcome),
+                Answer::Revoked { lease, result } => self.revoked(lease, result),
+            },
             Input::Watched(change) => self.watched(&change),
             Input::WatchGap => self.watch_gap(),
             Input::Inspected(result) => self.inspected(result),
@@ -501,6 +494,10 @@ impl Campaign {
             self.reported.barred = false;
             self.plan();
         }
+    }
+
+    fn ask(&mut self, request: Request) {
+        self.outputs.push_back(Output::Ask(request));
     }
 
     fn placed(&self) -> Option<&Placed> {
