@@ -21,6 +21,33 @@ pub struct Wake<T> {
     pub timer: T,
 }
 
+/// Declares the timers of one rule, in the order in which they fire where several are due at once.
+macro_rules! timers {
+    ($($(#[$meaning:meta])* $timer:ident,)+) => {
+        /// The reason of a wake-up. Where several are due at once, they fire in this order.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Timer {
+            $($(#[$meaning])* $timer,)+
+        }
+
+        /// A wake-up, and the timer it is for.
+        pub type Wake = $crate::timers::Wake<Timer>;
+
+        const COUNT: usize = [$(Timer::$timer),+].len();
+
+        pub(super) type Timers = $crate::timers::Timers<Timer, COUNT>;
+
+        impl $crate::timers::Kind<COUNT> for Timer {
+            const ALL: [Self; COUNT] = [$(Self::$timer),+];
+
+            fn place(self) -> usize {
+                self as usize
+            }
+        }
+    };
+}
+pub(crate) use timers;
+
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Timers<T, const N: usize>([Option<Instant>; N], PhantomData<T>);
 

@@ -76,7 +76,7 @@ pub use event::{Event, Leader, Lease, Reason, State, Term, Warning};
 pub use forecast::Forecast;
 pub use io::{Input, Misuse, Output, ReadId};
 pub use settings::{InvalidSettings, Preset, Settings, WinDelay, check_name, default_margin};
-pub(crate) use settings::{Margin, check_margin, check_metadata, refuse};
+pub(crate) use settings::{Margin, check_candidate, check_margin, refuse, refuse_bucket_settings};
 pub use timers::{Timer, Wake};
 
 use crate::record::{Nonce, Record, WriteId};
@@ -124,13 +124,19 @@ enum Stage {
     Closed,
 }
 
-/// The wishes of the user and the health check.
+/// The wishes of the user and the health check, whatever the rule of the campaign.
 #[derive(Clone, Copy, Debug, Hash)]
-struct Intent {
+pub(crate) struct Intent {
     /// Asked to campaign, and not yet to close.
-    in_race: bool,
-    closing: bool,
-    healthy: bool,
+    pub(crate) in_race: bool,
+    pub(crate) closing: bool,
+    pub(crate) healthy: bool,
+}
+
+impl Default for Intent {
+    fn default() -> Self {
+        Self { in_race: false, closing: false, healthy: true }
+    }
 }
 
 impl Campaign {
@@ -159,7 +165,7 @@ impl Campaign {
             now,
             lease,
             stage: Stage::Idle,
-            intent: Intent { in_race: false, closing: false, healthy: true },
+            intent: Intent::default(),
             candidacy: Candidacy::default(),
             store: StoreView::new(info, longest, rules.margin.skew(lease), now),
             key: KeyView::default(),

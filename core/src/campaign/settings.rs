@@ -180,8 +180,7 @@ impl Rules {
         store: Capabilities,
         info: &StoreInfo,
     ) -> Result<Self, InvalidSettings> {
-        check_name(&settings.name)?;
-        check_metadata(&settings.metadata)?;
+        check_candidate(&settings)?;
         let lease = lease_in_force(&settings, &store, info)?;
         let margin = Margin::set_by(&settings);
         let rules = Self {
@@ -248,6 +247,11 @@ impl Margin {
         Self { skew: settings.skew, drift_ppm: settings.drift_ppm, slack: settings.slack }
     }
 
+    /// Where durations alone count, and no server's time of day, there is no skew, unless it is asked for.
+    pub(crate) fn of_durations(settings: &Settings) -> Self {
+        Self { skew: settings.skew.or(Some(Duration::ZERO)), ..Self::set_by(settings) }
+    }
+
     pub(crate) fn of(&self, lease: Duration) -> Duration {
         let drift = Duration::from_nanos(
             u64::try_from(lease.as_nanos().saturating_mul(2 * u128::from(self.drift_ppm)) / 1_000_000)
@@ -311,7 +315,30 @@ pub fn check_name(name: &str) -> Result<(), InvalidSettings> {
     Ok(())
 }
 
-pub(crate) fn check_metadata(metadata: &[(String, String)]) -> Result<(), InvalidSettings> {
+/// The first checks of every rule.
+pub(crate) fn check_candidate(settings: &Settings) -> Result<(), InvalidSettings> {
+    check_name(&settings.name)?;
+    check_metadata(&settings.metadata)
+}
+
+/// Refuses what means something over a bucket's records alone, with what to do in the store at hand.
+pub(crate) fn refuse_bucket_settings(
+    settings: &Settings,
+    of_the_preset: &str,
+    of_the_interval: &str,
+) -> Result<(), InvalidSettings> {
+    if settings.preset == Preset::GoCompatible {
+        return refuse("preset", "GoCompatible", "the preset of a NATS bucket", of_the_preset);
+    }
+    match settings.interval {
+        Some(interval) => {
+            refuse("interval", format!("{interval:?}"), "left out in this store", of_the_interval)
+        }
+        None => Ok(()),
+    }
+}
+
+fn check_metadata(metadata: &[(String, String)]) -> Result<(), InvalidSettings> {
     let size = metadata.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>();
     if size > METADATA_LIMIT {
         let remedy = "publish an address, and serve the rest from there";

@@ -1,10 +1,6 @@
 //! The timers of a campaign.
 
-use crate::timers;
-
-/// The reason of a wake-up. Where several are due at once, they fire in this order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Timer {
+crate::timers::timers! {
     /// When the lease can no longer be proven.
     Deadline,
     /// When to stop waiting for the answer to a write.
@@ -31,31 +27,4 @@ pub enum Timer {
     Acquire,
     /// When to read the key, because the watch has been silent.
     Poll,
-}
-
-/// A wake-up, and the timer it is for.
-pub type Wake = timers::Wake<Timer>;
-
-pub(super) type Timers = timers::Timers<Timer, 13>;
-
-impl timers::Kind<13> for Timer {
-    const ALL: [Self; 13] = [
-        Self::Deadline,
-        Self::Attempt,
-        Self::Read,
-        Self::Inspect,
-        Self::Close,
-        Self::Release,
-        Self::Drain,
-        Self::Win,
-        Self::Renew,
-        Self::Retry,
-        Self::Splay,
-        Self::Acquire,
-        Self::Poll,
-    ];
-
-    fn place(self) -> usize {
-        self as usize
-    }
 }

@@ -78,7 +78,7 @@ pub use settings::{ClientSettings, Group, Protocol};
 pub use timers::{Timer, Wake};
 
 use crate::campaign::{
-    Event, InvalidSettings, Leader, Lease, Misuse, Reason, Settings, State, backoff, pace,
+    Event, Intent, InvalidSettings, Leader, Lease, Misuse, Reason, Settings, State, backoff, pace,
 };
 use crate::record::{Attempt, Nonce};
 use crate::store::FaultKind;
@@ -144,15 +144,6 @@ enum Stage {
     Closed,
 }
 
-/// What the user and the health check want.
-#[derive(Clone, Copy, Debug, Hash)]
-struct Intent {
-    /// Asked to campaign, and not yet to close.
-    in_race: bool,
-    closing: bool,
-    healthy: bool,
-}
-
 /// The last report of each kind, so that it is not repeated.
 #[derive(Clone, Debug, Default)]
 struct Reported {
@@ -187,7 +178,7 @@ impl Campaign {
             rng: Rand64::new(seed.into()),
             now,
             stage: Stage::Idle,
-            intent: Intent { in_race: false, closing: false, healthy: true },
+            intent: Intent::default(),
             splayed: false,
             log: Log::new(rules.lease, now),
             topic,

@@ -7,7 +7,8 @@ use core::time::Duration;
 
 use super::record::check_member_name;
 use crate::campaign::{
-    Backoff, InvalidSettings, Margin, Preset, Settings, WinDelay, check_margin, check_metadata, refuse,
+    Backoff, InvalidSettings, Margin, Preset, Settings, WinDelay, check_candidate, check_margin, refuse,
+    refuse_bucket_settings,
 };
 
 /// The lease where nothing says otherwise: goNELI's heartbeat timeout (`config.go`).
@@ -75,16 +76,13 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn new(settings: Settings, group: Group) -> Result<Self, InvalidSettings> {
+        check_candidate(&settings)?;
         check_member_name(&settings.name)?;
-        check_metadata(&settings.metadata)?;
-        if settings.preset == Preset::GoCompatible {
-            let remedy = "leave the preset out; `goneli` of the group is for members that use goNELI";
-            return refuse("preset", "GoCompatible", "the preset of a NATS bucket", remedy);
-        }
-        if let Some(interval) = settings.interval {
-            let remedy = "leave it out: every candidate follows the topic";
-            return refuse("interval", format!("{interval:?}"), "left out in this store", remedy);
-        }
+        refuse_bucket_settings(
+            &settings,
+            "leave the preset out; `goneli` of the group is for members that use goNELI",
+            "leave it out: every candidate follows the topic",
+        )?;
         let lease = settings.lease.unwrap_or(match settings.preset {
             Preset::Standard => LEASE,
             preset => preset.lease(),
@@ -95,9 +93,7 @@ impl Rules {
             let remedy = "leases of 1s and more want the `fast` preset";
             return refuse("lease", format!("{lease:?}"), limit, remedy);
         }
-        // Durations alone count here, and no server's time of day: there is no skew, unless it is asked for.
-        let margin =
-            Margin::set_by(&Settings { skew: settings.skew.or(Some(Duration::ZERO)), ..settings.clone() });
+        let margin = Margin::of_durations(&settings);
         check_margin(lease, margin)?;
         let client = client_settings(group, lease, settings.drain)?;
         Ok(Self {

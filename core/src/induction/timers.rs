@@ -1,10 +1,6 @@
 //! The timers of a campaign over a consumer group.
 
-use crate::timers;
-
-/// What a wake-up is for. Where several are due at once, they fire in this order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Timer {
+crate::timers::timers! {
     /// When the lease can no longer be proven.
     Deadline,
     /// When to stop waiting for an append, or for the answer to a commit.
@@ -31,31 +27,4 @@ pub enum Timer {
     Vacant,
     /// When the splay is over.
     Splay,
-}
-
-/// A wake-up, and the timer it is for.
-pub type Wake = timers::Wake<Timer>;
-
-pub(super) type Timers = timers::Timers<Timer, 13>;
-
-impl timers::Kind<13> for Timer {
-    const ALL: [Self; 13] = [
-        Self::Deadline,
-        Self::Answer,
-        Self::Release,
-        Self::Work,
-        Self::Close,
-        Self::Drain,
-        Self::Owed,
-        Self::Renew,
-        Self::Heartbeat,
-        Self::Inspect,
-        Self::Join,
-        Self::Vacant,
-        Self::Splay,
-    ];
-
-    fn place(self) -> usize {
-        self as usize
-    }
 }

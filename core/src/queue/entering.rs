@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 
 use super::answers::Failure;
-use super::io::{Action, LeaseId, Outcome, Output, Own, Write};
+use super::io::{Action, LeaseId, Outcome, Own, Request, Write};
 use super::leaving::Leftover;
 use super::line::Line;
 use super::timers::Timer;
@@ -101,12 +101,12 @@ impl Campaign {
 
     fn grant(&mut self, lease: LeaseId) {
         self.await_answer(Awaited::Grant(lease));
-        self.outputs.push_back(Output::Grant { lease, ttl: self.rules.lease });
+        self.ask(Request::Grant { lease, ttl: self.rules.lease });
     }
 
     fn share(&mut self) {
         self.await_answer(Awaited::Share);
-        self.outputs.push_back(Output::Share { gone: self.gone, ttl: self.rules.lease });
+        self.ask(Request::Share { gone: self.gone, ttl: self.rules.lease });
     }
 
     fn await_answer(&mut self, awaited: Awaited) {
@@ -119,7 +119,7 @@ impl Campaign {
     pub(super) fn write(&mut self, purpose: Purpose, action: Action) {
         let attempt = self.next_attempt();
         self.await_answer(Awaited::Write(attempt, purpose));
-        self.outputs.push_back(Output::Write(Write { attempt, action }));
+        self.ask(Request::Write(Write { attempt, action }));
     }
 
     pub(super) fn next_attempt(&mut self) -> Attempt {

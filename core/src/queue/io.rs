@@ -189,6 +189,84 @@ pub enum Input {
     HandlerFailed,
     /// An operator accepts that tokens may start again after a reset of the store.
     Accept,
+    /// The store answered a request.
+    Answered(Answer),
+    /// The watch delivered a change. It is a hint: nothing is inferred from it but that a round is worth its cost.
+    Watched(Change),
+    /// The watch missed changes: it is a new one, or the store had compacted what it asked for.
+    WatchGap,
+    /// The store was inspected.
+    Inspected(Result<StoreInfo, Fault>),
+    /// The connection to the store is a new one, with a new stream of keep-alives.
+    Reconnected,
+}
+
+/// What a campaign wants done, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// Ask the store, and answer with [`Input::Answered`].
+    Ask(Request),
+    /// Inspect the store, and answer with [`Input::Inspected`].
+    Inspect,
+    /// Open a new connection and a new stream of keep-alives, to another member where there are several, and answer with
+    /// [`Input::Reconnected`].
+    Reconnect,
+    /// A hand over came to nothing, and the term goes on.
+    NotNext {
+        /// The successor.
+        successor: String,
+        /// The first candidate that stands before it, or `None` where the successor itself is not in the queue.
+        before: Option<String>,
+    },
+    /// Report this to the user.
+    Event(Event),
+    /// Nothing more until an input, or until this wake-up.
+    WakeAt(Option<Wake>),
+}
+
+/// What a campaign wants of the store.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request {
+    /// Ask for a lease of this number, and answer with [`Answer::Granted`].
+    Grant {
+        /// Its number, never used before.
+        lease: LeaseId,
+        /// Its time to live.
+        ttl: Duration,
+    },
+    /// Answer with [`Answer::Shared`]: the connection's lease for companions, a new one where there is none yet.
+    Share {
+        /// A lease that the store no longer knows, and that will not do.
+        gone: Option<LeaseId>,
+        /// Its time to live.
+        ttl: Duration,
+    },
+    /// Send keep-alives of both leases over one stream, and answer each with [`Answer::KeptAlive`].
+    KeepAlive {
+        /// The lease of the place, and that of the companion.
+        leases: [LeaseId; 2],
+    },
+    /// Read the queue, linearised, and answer with [`Answer::Read`].
+    Read {
+        /// The read's number.
+        read: ReadId,
+        /// The lease that the candidate's own keys are named after; `None` where it has none.
+        own: Option<LeaseId>,
+        /// Return all places and companions, not only the first two.
+        whole: bool,
+    },
+    /// Send this transaction, and answer with [`Answer::Wrote`].
+    Write(Write),
+    /// Revoke a lease, and answer with [`Answer::Revoked`].
+    Revoke {
+        /// The lease.
+        lease: LeaseId,
+    },
+}
+
+/// The answer to a [`Request`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
     /// A lease was granted for a place, or not.
     Granted {
         /// The lease that was asked for.
@@ -231,168 +309,10 @@ pub enum Input {
         /// It is gone, or the failure.
         result: Result<(), Failure>,
     },
-    /// The watch delivered a change. It is a hint: nothing is inferred from it but that a round is worth its cost.
-    Watched(Change),
-    /// The watch missed changes: it is a new one, or the store had compacted what it asked for.
-    WatchGap,
-    /// The store was inspected.
-    Inspected(Result<StoreInfo, Fault>),
-    /// The connection to the store is a new one, with a new stream of keep-alives.
-    Reconnected,
-}
-
-/// What a campaign wants done, in order.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Output {
-    /// Ask for a lease of this number, and answer with [`Input::Granted`].
-    Grant {
-        /// Its number, never used before.
-        lease: LeaseId,
-        /// Its time to live.
-        ttl: Duration,
-    },
-    /// Answer with [`Input::Shared`]: the connection's lease for companions, a new one where there is none yet.
-    Share {
-        /// A lease that the store no longer knows, and that will not do.
-        gone: Option<LeaseId>,
-        /// Its time to live.
-        ttl: Duration,
-    },
-    /// Send keep-alives of both leases over one stream, and answer each with [`Input::KeptAlive`].
-    KeepAlive {
-        /// The lease of the place, and that of the companion.
-        leases: [LeaseId; 2],
-    },
-    /// Read the queue, linearised, and answer with [`Input::Read`].
-    Read {
-        /// The read's number.
-        read: ReadId,
-        /// The lease that the candidate's own keys are named after; `None` where it has none.
-        own: Option<LeaseId>,
-        /// Return all places and companions, not only the first two.
-        whole: bool,
-    },
-    /// Send this transaction, and answer with [`Input::Wrote`].
-    Write(Write),
-    /// Revoke a lease, and answer with [`Input::Revoked`].
-    Revoke {
-        /// The lease.
-        lease: LeaseId,
-    },
-    /// Inspect the store, and answer with [`Input::Inspected`].
-    Inspect,
-    /// Open a new connection and a new stream of keep-alives, to another member where there are several, and answer with
-    /// [`Input::Reconnected`].
-    Reconnect,
-    /// A hand over came to nothing, and the term goes on.
-    NotNext {
-        /// The successor.
-        successor: String,
-        /// The first candidate that stands before it, or `None` where the successor itself is not in the queue.
-        before: Option<String>,
-    },
-    /// Report this to the user.
-    Event(Event),
-    /// Nothing more until an input, or until this wake-up.
-    WakeAt(Option<Wake>),
-}
-
-/// What a campaign wants of the store: the outputs of that kind.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Request {
-    /// As [`Output::Grant`].
-    Grant {
-        /// Its number, never used before.
-        lease: LeaseId,
-        /// Its time to live.
-        ttl: Duration,
-    },
-    /// As [`Output::Share`].
-    Share {
-        /// A lease that the store no longer knows.
-        gone: Option<LeaseId>,
-        /// Its time to live.
-        ttl: Duration,
-    },
-    /// As [`Output::KeepAlive`].
-    KeepAlive {
-        /// The lease of the place, and that of the companion.
-        leases: [LeaseId; 2],
-    },
-    /// As [`Output::Read`].
-    Read {
-        /// The read's number.
-        read: ReadId,
-        /// The lease that the candidate's own keys are named after.
-        own: Option<LeaseId>,
-        /// Return all places and companions.
-        whole: bool,
-    },
-    /// As [`Output::Write`].
-    Write(Write),
-    /// As [`Output::Revoke`].
-    Revoke {
-        /// The lease.
-        lease: LeaseId,
-    },
-}
-
-/// The answer to a [`Request`].
-#[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
-    /// As [`Input::Granted`].
-    Granted {
-        /// The lease that was asked for.
-        lease: LeaseId,
-        /// Its time to live, or the failure.
-        result: Result<Duration, Failure>,
-    },
-    /// As [`Input::Shared`].
-    Shared {
-        /// The lease, or the failure.
-        result: Result<LeaseId, Failure>,
-    },
-    /// As [`Input::KeptAlive`].
-    KeptAlive {
-        /// The lease.
-        lease: LeaseId,
-        /// The caller's clock, read before the keep-alive was sent.
-        sent_at: Instant,
-        /// The answer.
-        result: Result<KeptAlive, Failure>,
-    },
-    /// As [`Input::Read`].
-    Read {
-        /// The read's number.
-        read: ReadId,
-        /// What it showed.
-        result: Result<Box<Snapshot>, Failure>,
-    },
-    /// As [`Input::Wrote`].
-    Wrote {
-        /// Its number.
-        attempt: Attempt,
-        /// Its outcome.
-        outcome: Outcome,
-    },
-    /// As [`Input::Revoked`].
-    Revoked {
-        /// The lease.
-        lease: LeaseId,
-        /// It is gone, or the failure.
-        result: Result<(), Failure>,
-    },
 }
 
 impl From<Answer> for Input {
     fn from(answer: Answer) -> Self {
-        match answer {
-            Answer::Granted { lease, result } => Self::Granted { lease, result },
-            Answer::Shared { result } => Self::Shared { result },
-            Answer::KeptAlive { lease, sent_at, result } => Self::KeptAlive { lease, sent_at, result },
-            Answer::Read { read, result } => Self::Read { read, result },
-            Answer::Wrote { attempt, outcome } => Self::Wrote { attempt, outcome },
-            Answer::Revoked { lease, result } => Self::Revoked { lease, result },
-        }
+        Self::Answered(answer)
     }
 }

@@ -1,17 +1,14 @@
 //! A place in the queue: what a proof makes of it, and how a term begins and ends.
 
-use alloc::format;
 use alloc::string::String;
 
 use super::entering::StepBehind;
-use super::io::{Action, Outcome, Output, Place, Snapshot};
+use super::io::{Action, Outcome, Output, Snapshot};
 use super::line::{self, Next};
 use super::timers::Timer;
 use super::{Campaign, Purpose, Stage};
-use crate::campaign::{Event, Reason, Term, Warning};
-use crate::store::{Fault, FaultKind};
+use crate::campaign::{Event, Reason, Term};
 use crate::time::Instant;
-use crate::token::Revision;
 
 /// A leader that names its successor, and goes on leading.
 #[derive(Clone, Debug, Hash)]
@@ -40,6 +37,7 @@ impl Campaign {
     pub(super) fn proven(&mut self, deadline: Instant, snapshot: &Snapshot, whole: bool) {
         let now = self.now;
         self.check_places(snapshot);
+        self.check_namesake(snapshot, whole);
         self.report_leader(line::leader(snapshot));
         self.remove_revived(snapshot);
         let Stage::Placed(placed) = &mut self.stage else { return };
@@ -225,49 +223,5 @@ impl Campaign {
 
     pub(super) fn hand_over_timed_out(&mut self) {
         self.not_next(None);
-    }
-
-    // ---- what a person should know ----
-
-    /// Warns of places that no candidate has, each kind once.
-    fn check_places(&mut self, snapshot: &Snapshot) {
-        let warn = |kind: &str, place: &Place| {
-            format!("{kind} (key {:?}, value {:?}, revision {})", place.key, place.name, place.created.0)
-        };
-        let own = self.placed().map_or(Revision(0), |placed| placed.candidacy.revision);
-        let others = || snapshot.places.iter().filter(move |place| place.created != own);
-        if let Some(place) = others().find(|place| place.lease.is_none()) {
-            let text = warn(
-                "a place has no lease and stays until it is deleted; delete it (incumbent evict)",
-                place,
-            );
-            self.warn_once(place.created, text);
-        } else if let Some(place) = others().find(|place| place.key.contains('/')) {
-            let text = warn(
-                "another election's name begins with this election's: its keys count as places here; rename one",
-                place,
-            );
-            self.warn_once(place.created, text);
-        }
-    }
-
-    fn warn_once(&mut self, created: Revision, detail: String) {
-        if self.reported.place != Some(created) {
-            self.reported.place = Some(created);
-            let fault = Fault { kind: FaultKind::Broken, detail };
-            self.report(Event::Warning(Warning::Store(fault)));
-        }
-    }
-
-    pub(super) fn report_short_ttl(&mut self, ttl: core::time::Duration) {
-        if core::mem::replace(&mut self.reported.short_ttl, true) {
-            return;
-        }
-        let detail = format!(
-            "a lease of {:?} is kept for {ttl:?} only, so the deadline is sooner; \
-             connect to the servers themselves, not to a proxy that answers for them",
-            self.rules.lease
-        );
-        self.report(Event::Warning(Warning::Store(Fault { kind: FaultKind::Broken, detail })));
     }
 }

@@ -11,7 +11,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::answers::Failure;
-use super::io::{Action, LeaseId, Outcome, Output, Snapshot, Write};
+use super::io::{Action, LeaseId, Outcome, Request, Snapshot, Write};
 use super::timers::Timer;
 use super::{Campaign, Candidacy, Stage};
 use crate::campaign::{backoff, pace};
@@ -173,14 +173,14 @@ impl Campaign {
         match first.step {
             Step::Revoke => {
                 self.removal.awaited = Some(Awaited::Revoke(lease));
-                self.outputs.push_back(Output::Revoke { lease });
+                self.ask(Request::Revoke { lease });
             }
             Step::Delete | Step::DeleteAgain => {
                 let attempt = self.next_attempt();
                 self.removal.awaited = Some(Awaited::Delete(attempt));
                 let revision = first.revision.filter(|_| first.step == Step::Delete);
                 let action = Action::Leave { lease, revision };
-                self.outputs.push_back(Output::Write(Write { attempt, action }));
+                self.ask(Request::Write(Write { attempt, action }));
             }
         }
     }

@@ -152,15 +152,13 @@ pub(super) enum Next {
 
 /// The position of the candidate `name`, in a whole queue that the candidate which entered at `revision` leads.
 pub(super) fn next(snapshot: &Snapshot, revision: Revision, name: &str) -> Next {
-    let companion = |place: &Place| {
-        snapshot.companions.iter().any(|at| at.key == place.key && at.created == place.created)
-    };
+    let is_ours = |place: &Place| companion(snapshot, place).is_some();
     let after = || snapshot.places.iter().filter(|place| place.created > revision);
-    let Some(successor) = after().find(|place| place.name == name && companion(place)) else {
+    let Some(successor) = after().find(|place| place.name == name && is_ours(place)) else {
         return Next::Absent;
     };
     let mut before = after().take_while(|place| place.created < successor.created);
-    if let Some(foreign) = before.clone().find(|place| !companion(place)) {
+    if let Some(foreign) = before.clone().find(|place| !is_ours(place)) {
         return Next::Foreign(foreign.name.clone());
     }
     let companions_before =
@@ -171,10 +169,15 @@ pub(super) fn next(snapshot: &Snapshot, revision: Revision, name: &str) -> Next 
     }
 }
 
+/// The companion of a place: foreign candidates have none.
+pub(super) fn companion<'a>(snapshot: &'a Snapshot, place: &Place) -> Option<&'a Companion> {
+    snapshot.companions.iter().find(|at| at.key == place.key && at.created == place.created)
+}
+
 /// The leader that a read showed: the first place.
 pub(super) fn leader(snapshot: &Snapshot) -> Option<Leader> {
     let place = snapshot.places.first()?;
-    let companion = snapshot.companions.iter().find(|at| at.key == place.key && at.created == place.created);
+    let companion = companion(snapshot, place);
     Some(Leader {
         name: place.name.clone(),
         nonce: companion.and_then(|companion| companion.nonce),

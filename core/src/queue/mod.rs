@@ -42,7 +42,7 @@
 //! 2. This file: the parts of a campaign, and the way of an input through it.
 //! 3. `round`: the proof. `line`: who is ahead. `store_view`: incarnation, revisions, tokens.
 //! 4. The states: `entering` creates the keys, `leading` wins, loses and hands over, `leaving` removes.
-//! 5. `observing`: the watch, the connection, and the reports.
+//! 5. `observing`: the watch, the connection, and the reports. `warnings`: what a person should know.
 
 mod answers;
 mod entering;
@@ -55,6 +55,7 @@ mod round;
 mod settings;
 mod store_view;
 mod timers;
+mod warnings;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -73,7 +74,7 @@ pub use settings::{Server, check_priority, default_margin};
 pub use timers::{Timer, Wake};
 
 use crate::campaign::{
-    Event, InvalidSettings, Leader, Lease, Misuse, Reason, Settings, State, Term, check_name, pace,
+    Event, Intent, InvalidSettings, Leader, Lease, Misuse, Reason, Settings, State, Term, check_name, pace,
 };
 use crate::record::{Attempt, Nonce};
 use crate::store::{FaultKind, StoreInfo};
@@ -87,6 +88,7 @@ use round::Round;
 use settings::Rules;
 use store_view::StoreView;
 use timers::Timers;
+use warnings::Namesake;
 
 /// One candidate's running attempt to win and keep an election in a queue.
 #[derive(Clone, Debug)]
@@ -127,6 +129,9 @@ pub struct Campaign {
     rest_until: Instant,
     /// Terms in a row that ended within a lease because the user's handler failed.
     handler_failures: u32,
+
+    /// Another campaign of this candidate's name, as observed last.
+    namesake: Option<Namesake>,
 
     timers: Timers,
     reported: Reported,
@@ -192,15 +197,6 @@ enum Purpose {
     Name,
 }
 
-/// What the user and the health check want.
-#[derive(Clone, Copy, Debug, Hash)]
-struct Intent {
-    /// Asked to campaign, and not yet to close.
-    in_race: bool,
-    closing: bool,
-    healthy: bool,
-}
-
 /// The last report of each kind, so that it is not repeated.
 #[derive(Clone, Debug, Default)]
 struct Reported {
@@ -235,7 +231,7 @@ impl Campaign {
             rng: Rand64::new(seed.into()),
             now,
             stage: Stage::Idle,
-            intent: Intent { in_race: false, closing: false, healthy: true },
+            intent: Intent::default(),
             splayed: false,
             store: StoreView::new(info, rules.lease, now),
             unborn: false,
@@ -251,6 +247,7 @@ impl Campaign {
             owes_a_lease: false,
             rest_until: Instant::ZERO,
             handler_failures: 0,
+            namesake: None,
             timers: Timers::default(),
             reported: Reported { state: Some(State::Idle), ..Reported::default() },
             outputs: VecDeque::new(),
@@ -268,10 +265,10 @@ impl Campaign {
     /// is returned.
     pub fn handle(&mut self, now: Instant, input: Input) -> Result<(), Misuse> {
         match &input {
-            Input::Wrote { attempt, .. } if *attempt > self.last_attempt => {
+            Input::Answered(Answer::Wrote { attempt, .. }) if *attempt > self.last_attempt => {
                 return Err(Misuse::UnknownAttempt(*attempt));
             }
-            Input::Read { read, .. } if !self.round.was_asked(*read) => {
+            Input::Answered(Answer::Read { read, .. }) if !self.round.was_asked(*read) => {
                 return Err(Misuse::UnknownRead(*read));
             }
             Input::HandOver(successor) if check_name(successor).is_err() => return Err(Misuse::NotAName),
@@ -387,12 +384,14 @@ impl Campaign {
             }
             Input::HandlerFailed => self.handler_failed(),
             Input::Accept => self.accept(),
-            Input::Granted { lease, result } => self.granted(lease, result),
-            Input::Shared { result } => self.shared(result),
-            Input::KeptAlive { lease, sent_at, result } => self.kept_alive(lease, sent_at, result),
-            Input::Read { read, result } => self.read_answered(read, result),
-            Input::Wrote { attempt, outcome } => self.wrote(attempt, outcome),
-            Input::Revoked { lease, result } => self.revoked(lease, result),
+            Input::Answered(answer) => match answer {
+                Answer::Granted { lease, result } => self.granted(lease, result),
+                Answer::Shared { result } => self.shared(result),
+                Answer::KeptAlive { lease, sent_at, result } => self.kept_alive(lease, sent_at, result),
+                Answer::Read { read, result } => self.read_answered(read, result),
+                Answer::Wrote { attempt, outcome } => self.wrote(attempt, outcome),
+                Answer::Revoked { lease, result } => self.revoked(lease, result),
+            },
             Input::Watched(change) => self.watched(&change),
             Input::WatchGap => self.watch_gap(),
             Input::Inspected(result) => self.inspected(result),
@@ -497,6 +496,10 @@ impl Campaign {
         }
     }
 
+    fn ask(&mut self, request: Request) {
+        self.outputs.push_back(Output::Ask(request));
+    }
+
     fn placed(&self) -> Option<&Placed> {
         match &self.stage {
             Stage::Placed(placed) => Some(placed),
@@ -537,6 +540,7 @@ impl Campaign {
             owes_a_lease,
             rest_until,
             handler_failures,
+            namesake,
             timers,
             reported: _,
             outputs: _,
@@ -544,6 +548,6 @@ impl Campaign {
         (stage, intent, splayed, store, unborn, reconnecting, failures, shared, gone).hash(hasher);
         (round, awaited, removal, last_attempt, owed, owes_a_lease, rest_until, handler_failures)
             .hash(hasher);
-        timers.hash(hasher);
+        (namesake, timers).hash(hasher);
     }
 }

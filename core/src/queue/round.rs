@@ -13,7 +13,7 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 use super::answers::{self, Failure};
-use super::io::{KeptAlive, LeaseId, Output, Snapshot};
+use super::io::{KeptAlive, LeaseId, Request, Snapshot};
 use super::store_view::Sight;
 use super::timers::Timer;
 use super::{Campaign, Stage};
@@ -110,7 +110,7 @@ impl Campaign {
         self.timers.stop(Timer::Round);
         self.timers.set(Timer::Answer, self.now + self.attempt_limit());
         self.round.step = Step::KeepingAlive { began: self.now, leases, kept: [None; 2] };
-        self.outputs.push_back(Output::KeepAlive { leases });
+        self.ask(Request::KeepAlive { leases });
     }
 
     /// A change at this revision is worth a read: with the keep-alives of the newest proof where its deadline has not
@@ -139,7 +139,7 @@ impl Campaign {
         let read = self.round.next_read();
         self.round.step = Step::Reading { read, kept, whole };
         self.timers.set(Timer::Answer, self.now + self.attempt_limit());
-        self.outputs.push_back(Output::Read { read, own: Some(own), whole });
+        self.ask(Request::Read { read, own: Some(own), whole });
     }
 
     /// Rounds are due at the multiples of a third of the lease, so that those of all campaigns of a connection fall
@@ -175,8 +175,9 @@ impl Campaign {
     }
 
     fn wants_whole_queue(&self) -> bool {
+        let is_due = self.namesake.is_some_and(|namesake| namesake.is_due(self.now));
         match &self.stage {
-            Stage::Placed(placed) => !placed.line.is_known() || placed.hand_over.is_some(),
+            Stage::Placed(placed) => !placed.line.is_known() || placed.hand_over.is_some() || is_due,
             _ => false,
         }
     }
@@ -186,7 +187,7 @@ impl Campaign {
         let read = self.round.next_read();
         self.round.step = Step::Looking { read };
         self.timers.set(Timer::Answer, self.now + self.attempt_limit());
-        self.outputs.push_back(Output::Read { read, own: None, whole: false });
+        self.ask(Request::Read { read, own: None, whole: false });
     }
 
     pub(super) fn read_answered(&mut self, read: ReadId, result: Result<Box<Snapshot>, Failure>) {

@@ -6,15 +6,15 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::campaign::{
-    Backoff, Forecast, InvalidSettings, Margin, Preset, Settings, WinDelay, check_margin, check_metadata,
-    check_name, pace, refuse,
+    Backoff, Forecast, InvalidSettings, Margin, Preset, Settings, WinDelay, check_candidate, check_margin,
+    pace, refuse, refuse_bucket_settings,
 };
 
 /// The longest lease. Servers write down what is left of longer ones, and shorten them with that (lease checkpoints).
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// A lease that ran out may stand for so long: servers look for such leases twice a second.
-const EXPIRED: Duration = Duration::from_millis(500);
+pub(super) const EXPIRED: Duration = Duration::from_millis(500);
 
 /// A lease is at least so many times the shortest that the server grants, which is its election timeout and a half: an
 /// isolated leader steps down within two election timeouts, before such a lease could look expired to it.
@@ -95,19 +95,15 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn new(settings: Settings, server: Server) -> Result<Self, InvalidSettings> {
-        check_name(&settings.name)?;
-        check_metadata(&settings.metadata)?;
-        if settings.preset == Preset::GoCompatible {
-            let remedy = "leave the preset out: in this store every candidate shares its election with Go's";
-            return refuse("preset", "GoCompatible", "the preset of a NATS bucket", remedy);
-        }
-        if let Some(interval) = settings.interval {
-            let remedy = "leave it out: every candidate reads the queue every third of its lease";
-            return refuse("interval", format!("{interval:?}"), "left out in this store", remedy);
-        }
+        check_candidate(&settings)?;
+        refuse_bucket_settings(
+            &settings,
+            "leave the preset out: in this store every candidate shares its election with Go's",
+            "leave it out: every candidate reads the queue every third of its lease",
+        )?;
         let lease = settings.lease.unwrap_or_else(|| settings.preset.lease());
         check_lease(lease, settings.preset, server)?;
-        let margin = margin_of(&settings);
+        let margin = Margin::of_durations(&settings);
         check_margin(lease, margin)?;
         Ok(Self {
             name: settings.name,
@@ -125,12 +121,7 @@ impl Rules {
 
 /// The margin between a leader's deadline and the end of a lease of that length, where no setting says otherwise.
 pub fn default_margin(lease: Duration) -> Duration {
-    margin_of(&Settings::new("")).of(lease)
-}
-
-/// Durations alone count here, and no server's time of day: there is no skew, unless it is asked for.
-fn margin_of(settings: &Settings) -> Margin {
-    Margin::set_by(&Settings { skew: settings.skew.or(Some(Duration::ZERO)), ..settings.clone() })
+    Margin::of_durations(&Settings::new("")).of(lease)
 }
 
 fn check_lease(lease: Duration, preset: Preset, server: Server) -> Result<(), InvalidSettings> {

@@ -1,10 +1,6 @@
 //! The timers of a campaign in a queue.
 
-use crate::timers;
-
-/// What a wake-up is for. Where several are due at once, they fire in this order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Timer {
+crate::timers::timers! {
     /// When the lease can no longer be proven.
     Deadline,
     /// When to stop waiting for the answers of a round.
@@ -29,30 +25,4 @@ pub enum Timer {
     Retry,
     /// When the splay is over.
     Splay,
-}
-
-/// A wake-up, and the timer it is for.
-pub type Wake = timers::Wake<Timer>;
-
-pub(super) type Timers = timers::Timers<Timer, 12>;
-
-impl timers::Kind<12> for Timer {
-    const ALL: [Self; 12] = [
-        Self::Deadline,
-        Self::Answer,
-        Self::Write,
-        Self::Remove,
-        Self::Close,
-        Self::Release,
-        Self::Drain,
-        Self::HandOver,
-        Self::Owed,
-        Self::Round,
-        Self::Retry,
-        Self::Splay,
-    ];
-
-    fn place(self) -> usize {
-        self as usize
-    }
 }

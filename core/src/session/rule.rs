@@ -120,6 +120,65 @@ pub enum Sorted<R: Rule> {
     Request(R::Request),
 }
 
+/// The methods of a rule that its campaign has itself, under the same names.
+macro_rules! methods_of_its_own {
+    () => {
+        fn handle(&mut self, now: Instant, input: Self::Input) -> Result<(), Misuse> {
+            Self::handle(self, now, input)
+        }
+
+        fn poll(&mut self) -> Self::Output {
+            Self::poll(self)
+        }
+
+        fn lease(&self) -> Option<Lease> {
+            Self::lease(self)
+        }
+
+        fn lease_time(&self) -> Duration {
+            Self::lease_time(self)
+        }
+
+        fn state(&self) -> State {
+            Self::state(self)
+        }
+
+        fn nonce(&self) -> Nonce {
+            Self::nonce(self)
+        }
+
+        fn name(&self) -> &str {
+            Self::name(self)
+        }
+    };
+}
+
+/// The inputs that campaigns have under the same names; what a new watch means is said by each.
+macro_rules! from_common {
+    ($input:ty, $since:pat => $watching:expr) => {
+        impl From<Common> for $input {
+            fn from(common: Common) -> Self {
+                match common {
+                    Common::Tick => Self::Tick,
+                    Common::Campaign => Self::Campaign,
+                    Common::Command(command) => match command {
+                        Command::Resign => Self::Resign,
+                        Command::HandOver(successor) => Self::HandOver(successor),
+                        Command::Close => Self::Close,
+                        Command::Health(healthy) => Self::Health(healthy),
+                        Command::Drained => Self::Drained,
+                        Command::HandlerFailed => Self::HandlerFailed,
+                        Command::Accept => Self::Accept,
+                    },
+                    Common::Watching { since: $since } => $watching,
+                    Common::Inspected(result) => Self::Inspected(result),
+                    Common::Reconnected => Self::Reconnected,
+                }
+            }
+        }
+    };
+}
+
 impl Rule for Campaign {
     type Store = Capabilities;
     type Timer = campaign::Timer;
@@ -128,6 +187,8 @@ impl Rule for Campaign {
     type Request = StoreRequest;
     type Answer = StoreAnswer;
     type Shown = Entry;
+
+    methods_of_its_own!();
 
     fn begin(
         settings: Settings,
@@ -138,14 +199,6 @@ impl Rule for Campaign {
         now: Instant,
     ) -> Result<Self, InvalidSettings> {
         Self::new(settings, *store, info, nonce, seed, now)
-    }
-
-    fn handle(&mut self, now: Instant, input: campaign::Input) -> Result<(), Misuse> {
-        Self::handle(self, now, input)
-    }
-
-    fn poll(&mut self) -> campaign::Output {
-        Self::poll(self)
     }
 
     fn sort(output: campaign::Output) -> Sorted<Self> {
@@ -170,51 +223,12 @@ impl Rule for Campaign {
         }
     }
 
-    fn lease(&self) -> Option<Lease> {
-        Self::lease(self)
-    }
-
-    fn lease_time(&self) -> Duration {
-        Self::lease_time(self)
-    }
-
-    fn state(&self) -> State {
-        Self::state(self)
-    }
-
-    fn nonce(&self) -> Nonce {
-        Self::nonce(self)
-    }
-
-    fn name(&self) -> &str {
-        Self::name(self)
-    }
-
     fn is_over(&self) -> bool {
         self.state() == State::Closed
     }
 }
 
-impl From<Common> for campaign::Input {
-    fn from(common: Common) -> Self {
-        match common {
-            Common::Tick => Self::Tick,
-            Common::Campaign => Self::Campaign,
-            Common::Command(command) => match command {
-                Command::Resign => Self::Resign,
-                Command::HandOver(successor) => Self::HandOver(successor),
-                Command::Close => Self::Close,
-                Command::Health(healthy) => Self::Health(healthy),
-                Command::Drained => Self::Drained,
-                Command::HandlerFailed => Self::HandlerFailed,
-                Command::Accept => Self::Accept,
-            },
-            Common::Watching { since } => Self::Watching { since },
-            Common::Inspected(result) => Self::Inspected(result),
-            Common::Reconnected => Self::Reconnected,
-        }
-    }
-}
+from_common!(campaign::Input, since => Self::Watching { since });
 
 impl From<StoreAnswer> for campaign::Input {
     fn from(answer: StoreAnswer) -> Self {
@@ -240,6 +254,8 @@ impl Rule for queue::Campaign {
     type Answer = queue::Answer;
     type Shown = queue::Change;
 
+    methods_of_its_own!();
+
     fn begin(
         settings: Settings,
         store: &queue::Server,
@@ -253,30 +269,17 @@ impl Rule for queue::Campaign {
         Self::new(settings, *store, &info, nonce, seed, now)
     }
 
-    fn handle(&mut self, now: Instant, input: queue::Input) -> Result<(), Misuse> {
-        Self::handle(self, now, input)
-    }
-
-    fn poll(&mut self) -> queue::Output {
-        Self::poll(self)
-    }
-
     fn sort(output: queue::Output) -> Sorted<Self> {
-        use queue::{Output, Request};
-        Sorted::Request(match output {
-            Output::WakeAt(wake) => return Sorted::WakeAt(wake.map(|wake| (wake.at, wake.timer))),
-            Output::Event(event) => return Sorted::Event(event),
+        use queue::Output;
+        match output {
+            Output::WakeAt(wake) => Sorted::WakeAt(wake.map(|wake| (wake.at, wake.timer))),
+            Output::Event(event) => Sorted::Event(event),
             // Any answer will do: it says whether the store has a birth record.
-            Output::Inspect => return Sorted::Inspect { since: Instant::ZERO },
-            Output::Reconnect => return Sorted::Reconnect,
-            Output::NotNext { successor, before } => return Sorted::NotNext { successor, before },
-            Output::Grant { lease, ttl } => Request::Grant { lease, ttl },
-            Output::Share { gone, ttl } => Request::Share { gone, ttl },
-            Output::KeepAlive { leases } => Request::KeepAlive { leases },
-            Output::Read { read, own, whole } => Request::Read { read, own, whole },
-            Output::Write(write) => Request::Write(write),
-            Output::Revoke { lease } => Request::Revoke { lease },
-        })
+            Output::Inspect => Sorted::Inspect { since: Instant::ZERO },
+            Output::Reconnect => Sorted::Reconnect,
+            Output::NotNext { successor, before } => Sorted::NotNext { successor, before },
+            Output::Ask(request) => Sorted::Request(request),
+        }
     }
 
     /// The campaign has its own limit for an answer, and asks again when that has passed; the deletes of a candidacy are
@@ -285,52 +288,13 @@ impl Rule for queue::Campaign {
         Self::lease_time(self)
     }
 
-    fn lease(&self) -> Option<Lease> {
-        Self::lease(self)
-    }
-
-    fn lease_time(&self) -> Duration {
-        Self::lease_time(self)
-    }
-
-    fn state(&self) -> State {
-        Self::state(self)
-    }
-
-    fn nonce(&self) -> Nonce {
-        Self::nonce(self)
-    }
-
-    fn name(&self) -> &str {
-        Self::name(self)
-    }
-
     fn is_over(&self) -> bool {
         self.is_settled()
     }
 }
 
-impl From<Common> for queue::Input {
-    fn from(common: Common) -> Self {
-        match common {
-            Common::Tick => Self::Tick,
-            Common::Campaign => Self::Campaign,
-            Common::Command(command) => match command {
-                Command::Resign => Self::Resign,
-                Command::HandOver(successor) => Self::HandOver(successor),
-                Command::Close => Self::Close,
-                Command::Health(healthy) => Self::Health(healthy),
-                Command::Drained => Self::Drained,
-                Command::HandlerFailed => Self::HandlerFailed,
-                Command::Accept => Self::Accept,
-            },
-            // What happened before the new watch is not known.
-            Common::Watching { .. } => Self::WatchGap,
-            Common::Inspected(result) => Self::Inspected(result),
-            Common::Reconnected => Self::Reconnected,
-        }
-    }
-}
+// What happened before the new watch is not known.
+from_common!(queue::Input, _ => Self::WatchGap);
 
 impl From<queue::Change> for queue::Input {
     fn from(change: queue::Change) -> Self {

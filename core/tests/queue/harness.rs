@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{Event, ReadId, Settings, Warning};
 use incumbent_core::queue::{
-    Action, Campaign, Change, Companion, Failure, Input, KeptAlive, LeaseId, Outcome, Output, Place, Server,
-    Snapshot, Timer, Write,
+    Action, Answer, Campaign, Change, Companion, Failure, Input, KeptAlive, LeaseId, Outcome, Output, Place,
+    Request, Server, Snapshot, Timer, Write,
 };
 use incumbent_core::record::{Attempt, Nonce};
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
@@ -170,20 +170,20 @@ impl Bench {
     }
 
     pub fn granted(&mut self, number: usize) -> Vec<String> {
-        self.give(Input::Granted { lease: self.lease(number), result: Ok(T) })
+        self.give(Input::Answered(Answer::Granted { lease: self.lease(number), result: Ok(T) }))
     }
 
     pub fn not_granted(&mut self, number: usize, failure: Failure) -> Vec<String> {
-        self.give(Input::Granted { lease: self.lease(number), result: Err(failure) })
+        self.give(Input::Answered(Answer::Granted { lease: self.lease(number), result: Err(failure) }))
     }
 
     pub fn shared(&mut self, lease: LeaseId) -> Vec<String> {
         self.own.2 = lease;
-        self.give(Input::Shared { result: Ok(lease) })
+        self.give(Input::Answered(Answer::Shared { result: Ok(lease) }))
     }
 
     pub fn wrote(&mut self, attempt: u64, outcome: Outcome) -> Vec<String> {
-        self.give(Input::Wrote { attempt: Attempt(attempt), outcome })
+        self.give(Input::Answered(Answer::Wrote { attempt: Attempt(attempt), outcome }))
     }
 
     /// A transaction was applied; where it created keys, those are our own from now on.
@@ -202,13 +202,13 @@ impl Bench {
     }
 
     pub fn revoked(&mut self, number: usize) -> Vec<String> {
-        self.give(Input::Revoked { lease: self.lease(number), result: Ok(()) })
+        self.give(Input::Answered(Answer::Revoked { lease: self.lease(number), result: Ok(()) }))
     }
 
     /// Answers the keep-alive of one lease, sent now.
     pub fn kept_alive(&mut self, lease: LeaseId, ttl: Duration, raft_term: u64) -> Vec<String> {
         let result = Ok(KeptAlive { ttl, raft_term });
-        self.give(Input::KeptAlive { lease, sent_at: self.now, result })
+        self.give(Input::Answered(Answer::KeptAlive { lease, sent_at: self.now, result }))
     }
 
     /// Answers the keep-alives of both leases, sent now.
@@ -258,12 +258,12 @@ impl Bench {
     /// Answers the read that was asked for last.
     pub fn read(&mut self, snapshot: Snapshot) -> Vec<String> {
         let read = ReadId(self.read);
-        self.give(Input::Read { read, result: Ok(Box::new(snapshot)) })
+        self.give(Input::Answered(Answer::Read { read, result: Ok(Box::new(snapshot)) }))
     }
 
     pub fn read_failed(&mut self, failure: Failure) -> Vec<String> {
         let read = ReadId(self.read);
-        self.give(Input::Read { read, result: Err(failure) })
+        self.give(Input::Answered(Answer::Read { read, result: Err(failure) }))
     }
 
     /// Answers the round that is under way; lists what follows its read.
@@ -324,19 +324,7 @@ impl Bench {
     /// An output in a few words, with the parts that matter.
     fn in_short(&mut self, output: &Output) -> String {
         match output {
-            Output::Grant { lease, .. } => format!("grant {}", self.name_of(*lease)),
-            Output::Share { gone: None, .. } => "share".into(),
-            Output::Share { gone: Some(gone), .. } => format!("share, not {}", self.name_of(*gone)),
-            Output::KeepAlive { leases: [place, companion] } => {
-                format!("keep alive {} {}", self.name_of(*place), self.name_of(*companion))
-            }
-            Output::Read { read, own, whole } => {
-                self.read = read.0;
-                let own = own.map_or("nothing".into(), |own| self.name_of(own));
-                format!("read {own}{}", if *whole { " and all" } else { "" })
-            }
-            Output::Write(write) => self.write_in_short(write),
-            Output::Revoke { lease } => format!("revoke {}", self.name_of(*lease)),
+            Output::Ask(request) => self.request_in_short(request),
             Output::Inspect => "inspect".into(),
             Output::Reconnect => "reconnect".into(),
             Output::NotNext { successor, before } => {
@@ -345,6 +333,24 @@ impl Bench {
             }
             Output::Event(event) => event_in_short(event),
             Output::WakeAt(_) => "wake".into(),
+        }
+    }
+
+    fn request_in_short(&mut self, request: &Request) -> String {
+        match request {
+            Request::Grant { lease, .. } => format!("grant {}", self.name_of(*lease)),
+            Request::Share { gone: None, .. } => "share".into(),
+            Request::Share { gone: Some(gone), .. } => format!("share, not {}", self.name_of(*gone)),
+            Request::KeepAlive { leases: [place, companion] } => {
+                format!("keep alive {} {}", self.name_of(*place), self.name_of(*companion))
+            }
+            Request::Read { read, own, whole } => {
+                self.read = read.0;
+                let own = own.map_or("nothing".into(), |own| self.name_of(own));
+                format!("read {own}{}", if *whole { " and all" } else { "" })
+            }
+            Request::Write(write) => self.write_in_short(write),
+            Request::Revoke { lease } => format!("revoke {}", self.name_of(*lease)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Leaving, and what is removed.
 
 use incumbent_core::campaign::{Backoff, Settings, State};
-use incumbent_core::queue::{Failure, Input, Outcome, Timer};
+use incumbent_core::queue::{Answer, Failure, Input, Outcome, Timer};
 use incumbent_core::store::FaultKind;
 
 use crate::harness::*;
@@ -147,9 +147,9 @@ fn a_lease_is_revoked_until_it_is_gone() {
     bench.give(Input::Close);
     bench.removed(2);
     let lease = bench.lease(1);
-    bench.give(Input::Revoked { lease, result: Err(Failure::Unknown) });
+    bench.give(Input::Answered(Answer::Revoked { lease, result: Err(Failure::Unknown) }));
     assert_eq!(bench.next(), ["revoke A1"]);
-    let gone = bench.give(Input::Revoked { lease, result: Err(Failure::LeaseGone) });
+    let gone = bench.give(Input::Answered(Answer::Revoked { lease, result: Err(Failure::LeaseGone) }));
     assert_eq!(gone, ["state CLOSED"]);
 }
 

@@ -2,6 +2,7 @@
 //!
 //! | fault | test |
 //! |---|---|
+//! | 47 two processes of one name | `namesake::another_candidate_of_our_name_is_reported_once_it_outlives_its_lease` |
 //! | 51 the lease is gone while waiting in line | `losing::a_place_that_vanished_while_waiting_is_no_win_but_a_new_candidacy` |
 //! | 52 the transaction times out | `leaving::a_candidacy_whose_transaction_has_no_answer_leaves_nothing_behind` |
 //! | | `leaving::a_late_transaction_that_created_the_companion_again_is_deleted_once_more` |
@@ -35,6 +36,7 @@ mod hand_over;
 mod harness;
 mod leaving;
 mod losing;
+mod namesake;
 mod proof;
 mod reset;
 mod winning;
@@ -46,6 +48,7 @@ fn every_test_in_the_table_exists() {
         ("hand_over", include_str!("hand_over.rs")),
         ("leaving", include_str!("leaving.rs")),
         ("losing", include_str!("losing.rs")),
+        ("namesake", include_str!("namesake.rs")),
         ("proof", include_str!("proof.rs")),
         ("reset", include_str!("reset.rs")),
         ("winning", include_str!("winning.rs")),

@@ -2,7 +2,7 @@
 
 use incumbent_core::Revision;
 use incumbent_core::campaign::Misuse;
-use incumbent_core::queue::{Failure, Input, KeptAlive, Timer};
+use incumbent_core::queue::{Answer, Failure, Input, KeptAlive, Timer};
 
 use crate::harness::*;
 
@@ -33,7 +33,11 @@ fn a_send_time_in_the_future_counts_as_now() {
     let mut bench = Bench::placed();
     let result = Ok(KeptAlive { ttl: T, raft_term: TERM });
     for lease in [bench.lease(1), B] {
-        bench.give(Input::KeptAlive { lease, sent_at: bench.now + secs(60), result: result.clone() });
+        bench.give(Input::Answered(Answer::KeptAlive {
+            lease,
+            sent_at: bench.now + secs(60),
+            result: result.clone(),
+        }));
     }
     let snapshot = bench.snapshot();
     bench.read(snapshot);
@@ -56,7 +60,14 @@ fn an_answer_to_an_earlier_keep_alive_is_no_part_of_a_round() {
     bench.next();
     let result = Ok(KeptAlive { ttl: T, raft_term: TERM });
     for lease in [bench.lease(1), B] {
-        assert_eq!(bench.give(Input::KeptAlive { lease, sent_at: earlier, result: result.clone() }), NOTHING);
+        assert_eq!(
+            bench.give(Input::Answered(Answer::KeptAlive {
+                lease,
+                sent_at: earlier,
+                result: result.clone()
+            })),
+            NOTHING
+        );
     }
     assert_eq!(bench.kept(), ["read A1"]);
 }
@@ -174,6 +185,8 @@ fn an_answer_that_was_never_asked_for_is_a_misuse() {
     let mut bench = Bench::placed();
     let snapshot = bench.snapshot();
     let read = incumbent_core::campaign::ReadId(1);
-    let given = bench.campaign.handle(bench.now, Input::Read { read, result: Ok(Box::new(snapshot)) });
+    let given = bench
+        .campaign
+        .handle(bench.now, Input::Answered(Answer::Read { read, result: Ok(Box::new(snapshot)) }));
     assert_eq!(given, Err(Misuse::UnknownRead(read)));
 }

@@ -1,7 +1,7 @@
 //! I9 in a queue.
 
 use incumbent_core::campaign::{Event, Reason};
-use incumbent_core::queue::{self, Action, Input, LeaseId, Output};
+use incumbent_core::queue::{self, Action, Input, LeaseId, Output, Request};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
@@ -113,7 +113,7 @@ impl Oracle<queue::Campaign> for NoneWithoutCause {
             }
             Observation::Output { node: place, output, .. } => {
                 let node = &mut self.nodes[*place];
-                if let Output::Write(write) = output
+                if let Output::Ask(Request::Write(write)) = output
                     && let Action::Enter { lease, companion, .. } = write.action
                     && node.entered != Some((lease, companion))
                 {

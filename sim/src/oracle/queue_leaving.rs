@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use incumbent_core::campaign::{Event, State};
-use incumbent_core::queue::{self, Action, LeaseId, Output};
+use incumbent_core::queue::{self, Action, LeaseId, Output, Request};
 
 use super::Oracle;
 use crate::etcd::Content;
@@ -71,7 +71,7 @@ impl Oracle<queue::Campaign> for NothingLeft {
             Observation::Output { node: place, output, campaign } => {
                 let node = &mut self.nodes[*place];
                 match output {
-                    Output::Write(write) => match &write.action {
+                    Output::Ask(Request::Write(write)) => match &write.action {
                         Action::Enter { lease, .. } => {
                             node.leases.insert(*lease);
                         }

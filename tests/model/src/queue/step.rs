@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use incumbent_core::campaign::{Event, State as Stand};
-use incumbent_core::queue::{Change, Input, LeaseId, Output, Snapshot, Write};
+use incumbent_core::queue::{Answer, Change, Input, LeaseId, Output, Request as Wanted, Snapshot, Write};
 
 use super::action::{Action, enabled};
 use super::state::{Request, State, clock, name};
@@ -82,7 +82,7 @@ impl Step<'_> {
                 if let Some(request) = self.state.nodes[candidate].requests.pop_front() {
                     let (answer, change) = self.serve(candidate, request);
                     self.show(&change);
-                    self.answer(candidate, answer);
+                    self.answer(candidate, answer.into());
                 }
             }
             Action::Lose(candidate) => drop(self.state.nodes[candidate].requests.pop_front()),
@@ -96,7 +96,7 @@ impl Step<'_> {
                 let request = self.state.nodes[candidate].requests.pop_front();
                 if let Some(Request::KeepAlive(lease, sent_at)) = request {
                     let result = Ok(Store::keep_alive_from_memory());
-                    self.answer(candidate, Input::KeptAlive { lease, sent_at, result });
+                    self.answer(candidate, Answer::KeptAlive { lease, sent_at, result }.into());
                 }
             }
             Action::Delay(candidate) => {
@@ -139,28 +139,28 @@ impl Step<'_> {
         self.state.store.write(candidate, write, self.world.without)
     }
 
-    fn serve(&mut self, candidate: usize, request: Request) -> (Input, Change) {
+    fn serve(&mut self, candidate: usize, request: Request) -> (Answer, Change) {
         let now = self.state.now;
         match request {
             Request::Grant(lease) => {
                 self.state.store.grant(lease, now);
-                (Input::Granted { lease, result: Ok(super::state::LEASE_TIME) }, Change::default())
+                (Answer::Granted { lease, result: Ok(super::state::LEASE_TIME) }, Change::default())
             }
             Request::KeepAlive(lease, sent_at) => {
                 let result = Ok(self.state.store.keep_alive(lease, now));
-                (Input::KeptAlive { lease, sent_at, result }, Change::default())
+                (Answer::KeptAlive { lease, sent_at, result }, Change::default())
             }
             Request::Read(read, own) => {
                 let snapshot = self.read(candidate, own);
-                (Input::Read { read, result: Ok(Box::new(snapshot)) }, Change::default())
+                (Answer::Read { read, result: Ok(Box::new(snapshot)) }, Change::default())
             }
             Request::Write(write) => {
                 let (outcome, change) = self.write(candidate, &write);
-                (Input::Wrote { attempt: write.attempt, outcome }, change)
+                (Answer::Wrote { attempt: write.attempt, outcome }, change)
             }
             Request::Revoke(lease) => {
                 let change = self.state.store.revoke(lease);
-                (Input::Revoked { lease, result: Ok(()) }, change)
+                (Answer::Revoked { lease, result: Ok(()) }, change)
             }
         }
     }
@@ -227,7 +227,7 @@ impl Step<'_> {
                 if !matches!(output, Output::WakeAt(_)) {
                     self.log.push(format!("{} wants {output:?}", name(candidate)));
                 }
-                let request = match output {
+                let wanted = match output {
                     Output::WakeAt(wake) => {
                         let ticks = |wake: incumbent_core::queue::Wake| {
                             let millis = wake.at.since(clock(0)).as_millis();
@@ -236,28 +236,7 @@ impl Step<'_> {
                         node.wakes = wake.map(ticks);
                         break;
                     }
-                    Output::Grant { lease, .. } => Request::Grant(lease),
-                    Output::Share { gone, .. } => {
-                        let lease = match node.shared.filter(|shared| Some(*shared) != gone) {
-                            Some(shared) => shared,
-                            None => {
-                                node.shares += 1;
-                                let lease = LeaseId(0x100 * (candidate as u64 + 1) + node.shares);
-                                node.shared = Some(lease);
-                                self.state.store.grant(lease, self.state.now);
-                                lease
-                            }
-                        };
-                        inputs.push_back(Input::Shared { result: Ok(lease) });
-                        continue;
-                    }
-                    Output::KeepAlive { leases: [place, companion] } => {
-                        node.requests.push_back(Request::KeepAlive(place, now));
-                        Request::KeepAlive(companion, now)
-                    }
-                    Output::Read { read, own, .. } => Request::Read(read, own),
-                    Output::Write(write) => Request::Write(write),
-                    Output::Revoke { lease } => Request::Revoke(lease),
+                    Output::Ask(wanted) => wanted,
                     Output::Reconnect => {
                         inputs.push_back(Input::Reconnected);
                         continue;
@@ -268,6 +247,30 @@ impl Step<'_> {
                     }
                     Output::Inspect | Output::NotNext { .. } => continue,
                 };
+                let request = match wanted {
+                    Wanted::Grant { lease, .. } => Request::Grant(lease),
+                    Wanted::Share { gone, .. } => {
+                        let lease = match node.shared.filter(|shared| Some(*shared) != gone) {
+                            Some(shared) => shared,
+                            None => {
+                                node.shares += 1;
+                                let lease = LeaseId(0x100 * (candidate as u64 + 1) + node.shares);
+                                node.shared = Some(lease);
+                                self.state.store.grant(lease, self.state.now);
+                                lease
+                            }
+                        };
+                        inputs.push_back(Answer::Shared { result: Ok(lease) }.into());
+                        continue;
+                    }
+                    Wanted::KeepAlive { leases: [place, companion] } => {
+                        node.requests.push_back(Request::KeepAlive(place, now));
+                        Request::KeepAlive(companion, now)
+                    }
+                    Wanted::Read { read, own, .. } => Request::Read(read, own),
+                    Wanted::Write(write) => Request::Write(write),
+                    Wanted::Revoke { lease } => Request::Revoke(lease),
+                };
                 self.state.nodes[candidate].requests.push_back(request);
             }
             self.judge();
@@ -277,8 +280,10 @@ impl Step<'_> {
     /// Changes what a candidate is told, where a part of the rule is taken away: every keep-alive counts as answered in
     /// the store's present term.
     fn distort(&self, mut input: Input) -> Input {
-        if let (Input::KeptAlive { result: Ok(answer), .. }, Some(Part::Keys | Part::RaftTerm)) =
-            (&mut input, self.world.without)
+        if let (
+            Input::Answered(Answer::KeptAlive { result: Ok(answer), .. }),
+            Some(Part::Keys | Part::RaftTerm),
+        ) = (&mut input, self.world.without)
         {
             answer.raft_term = RAFT_TERM;
         }

@@ -1,0 +1,98 @@
+//! What a person should know: places that no candidate has, another candidate of our name, leases that are cut short.
+
+use alloc::format;
+use alloc::string::String;
+
+use super::Campaign;
+use super::io::{Place, Snapshot};
+use super::line;
+use super::settings::EXPIRED;
+use crate::campaign::{Event, Warning};
+use crate::record::Nonce;
+use crate::store::{Fault, FaultKind};
+use crate::time::Instant;
+use crate::token::Revision;
+
+/// Another campaign of this candidate's name. Its place may be left over from a process of ours that ended, until its
+/// lease has run out; one that stands after that, or was created again, is alive.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(super) struct Namesake {
+    nonce: Nonce,
+    created: Revision,
+    alive_at: Instant,
+    reported: bool,
+}
+
+impl Namesake {
+    /// Whether the next read of the whole queue says if it is alive.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        !self.reported && now >= self.alive_at
+    }
+}
+
+impl Campaign {
+    /// Warns of places that no candidate has, each kind once.
+    pub(super) fn check_places(&mut self, snapshot: &Snapshot) {
+        let warn = |kind: &str, place: &Place| {
+            format!("{kind} (key {:?}, value {:?}, revision {})", place.key, place.name, place.created.0)
+        };
+        let own = self.placed().map_or(Revision(0), |placed| placed.candidacy.revision);
+        let others = || snapshot.places.iter().filter(move |place| place.created != own);
+        if let Some(place) = others().find(|place| place.lease.is_none()) {
+            let text = warn(
+                "a place has no lease and stays until it is deleted; delete it (incumbent evict)",
+                place,
+            );
+            self.warn_once(place.created, text);
+        } else if let Some(place) = others().find(|place| place.key.contains('/')) {
+            let text = warn(
+                "another election's name begins with this election's: its keys count as places here; rename one",
+                place,
+            );
+            self.warn_once(place.created, text);
+        }
+    }
+
+    fn warn_once(&mut self, created: Revision, detail: String) {
+        if self.reported.place != Some(created) {
+            self.reported.place = Some(created);
+            let fault = Fault { kind: FaultKind::Broken, detail };
+            self.report(Event::Warning(Warning::Store(fault)));
+        }
+    }
+
+    /// Warns of another candidate of ours that has our name. A foreign one has no nonce to be told apart by.
+    pub(super) fn check_namesake(&mut self, snapshot: &Snapshot, whole: bool) {
+        let of_our_name = snapshot.places.iter().filter(|place| place.name == self.rules.name);
+        let found = of_our_name.filter_map(|place| line::companion(snapshot, place)).find_map(|companion| {
+            let nonce = companion.nonce.filter(|nonce| *nonce != self.nonce)?;
+            Some((nonce, companion.created, companion.lease_time))
+        });
+        match (found, &mut self.namesake) {
+            (Some((nonce, created, _)), Some(known)) if known.nonce == nonce => {
+                let alive = created > known.created || self.now >= known.alive_at;
+                if alive && !core::mem::replace(&mut known.reported, true) {
+                    self.report(Event::Warning(Warning::SameName { nonce }));
+                }
+            }
+            (Some((nonce, created, lease)), known) => {
+                let alive_at = self.now + lease.max(self.rules.lease) + EXPIRED;
+                *known = Some(Namesake { nonce, created, alive_at, reported: false });
+            }
+            (None, Some(Namesake { reported: false, .. })) if whole => self.namesake = None,
+            (None, _) => {}
+        }
+    }
+
+    pub(super) fn report_short_ttl(&mut self, ttl: core::time::Duration) {
+        if core::mem::replace(&mut self.reported.short_ttl, true) {
+            return;
+        }
+        let detail = format!(
+            "a lease of {:?} is kept for {ttl:?} only, so the deadline is sooner; \
+             connect to the servers themselves, not to a proxy that answers for them",
+            self.rules.lease
+        );
+        self.report(Event::Warning(Warning::Store(Fault { kind: FaultKind::Broken, detail })));
+    }
+}
