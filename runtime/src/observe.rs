@@ -12,7 +12,7 @@ use incumbent_core::Instant;
 use incumbent_core::campaign::Leader;
 
 use crate::clock::Clock;
-use crate::driver::DriverHandle;
+use crate::driver::{DriverHandle, Request};
 use crate::queue::{QueueItem, Subscription};
 
 /// The leader of an election, as an observer sees it.
@@ -40,8 +40,9 @@ pub struct Observation {
 pub struct Observer {
     pub(crate) seen: Subscription<Observation>,
     pub(crate) clock: Clock,
+    pub(crate) election: Arc<str>,
     /// Keeps the store open.
-    pub(crate) _store: DriverHandle,
+    pub(crate) store: DriverHandle,
 }
 
 impl Observer {
@@ -53,6 +54,17 @@ impl Observer {
     /// The time since `observation` began to hold.
     pub fn age(&self, observation: &Observation) -> Duration {
         self.clock.now().since(observation.since)
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        // In a forked child the driver's thread may have held the locks of both.
+        if !self.store.is_forked() {
+            self.seen.unsubscribe();
+            // A driver that has ended observes nothing.
+            let _ = self.store.send(Request::Unobserved { election: Arc::clone(&self.election) });
+        }
     }
 }
 

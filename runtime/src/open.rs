@@ -116,7 +116,8 @@ impl Store {
     pub async fn observe(&self, election: &str) -> Result<Observer> {
         let (queue, seen) = Queue::new();
         self.ask(|reply| Request::Observe { election: election.into(), queue, reply }).await?;
-        Ok(Observer { seen, clock: self.shared.clock.clone(), _store: self.driver.clone() })
+        let (clock, store) = (self.shared.clock.clone(), self.driver.clone());
+        Ok(Observer { seen, clock, election: election.into(), store })
     }
 
     /// The present leader of that election, read from the server that leads the store.

@@ -77,6 +77,16 @@ impl<T: QueueItem> Subscription<T> {
     pub(crate) fn missed(&self) -> u64 {
         self.0.lock().missed
     }
+
+    /// Takes no more items, and drops those that wait.
+    pub(crate) fn unsubscribe(&self) {
+        let mut inner = self.0.lock();
+        inner.unsubscribed = true;
+        let unread = (std::mem::take(&mut inner.waiting), inner.waker.take());
+        // Unread items and the waker may own values whose destructors take locks.
+        drop(inner);
+        drop(unread);
+    }
 }
 
 impl<T: QueueItem> Stream for Subscription<T> {
@@ -97,12 +107,7 @@ impl<T: QueueItem> Stream for Subscription<T> {
 
 impl<T: QueueItem> Drop for Subscription<T> {
     fn drop(&mut self) {
-        let mut inner = self.0.lock();
-        inner.unsubscribed = true;
-        let unread = (std::mem::take(&mut inner.waiting), inner.waker.take());
-        // Unread items and the waker may own values whose destructors take locks.
-        drop(inner);
-        drop(unread);
+        self.unsubscribe();
     }
 }
 

@@ -1,5 +1,7 @@
 //! The commands on real servers of etcd.
 
+mod tls;
+
 use std::process::{Command, Stdio};
 
 use incumbent_testkit::etcd::{EtcdCluster, EtcdServer, Options};

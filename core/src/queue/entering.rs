@@ -262,7 +262,7 @@ impl Campaign {
             WinDelay::Automatic => Instant::ZERO,
         };
         self.owed = self.owed.max(entered);
-        if owes || !self.rules.server.keeps_leases() {
+        if owes || self.may_revoke_live_leases() {
             self.owed = self.owed.max(self.now + self.store.longest());
         }
         self.round.stop();

@@ -63,7 +63,7 @@ impl Campaign {
         }
         let token = self.store.token(placed.candidacy.revision);
         let mut until = self.store.trusted_at().max(self.owed);
-        if !self.rules.server.keeps_leases() {
+        if self.may_revoke_live_leases() {
             until = until.max(placed.line.vanished_until(self.store.longest()).unwrap_or_default());
         }
         if until > self.now {

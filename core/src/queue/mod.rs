@@ -123,6 +123,8 @@ pub struct Campaign {
     // What holds a win back.
     /// No win is reported before.
     owed: Instant,
+    /// Servers that keep their leases count as such from here on: older ones may have revoked live leases before.
+    keeps_leases_from: Instant,
     /// The next candidacy waits a lease before it wins: another deleted our companion.
     owes_a_lease: bool,
     /// A candidate whose handler failed does not enter before.
@@ -244,6 +246,7 @@ impl Campaign {
             removal: Removal::default(),
             last_attempt: Attempt(0),
             owed: Instant::ZERO,
+            keeps_leases_from: Instant::ZERO,
             owes_a_lease: false,
             rest_until: Instant::ZERO,
             handler_failures: 0,
@@ -283,6 +286,32 @@ impl Campaign {
         }
         self.conclude();
         Ok(())
+    }
+
+    /// The servers of the store, as this campaign knows them.
+    pub fn server(&self) -> Server {
+        self.rules.server
+    }
+
+    /// Takes in other servers than before: members were upgraded, replaced or started again with an older version.
+    ///
+    /// Servers of a lower version may have revoked live leases before they were noticed, and until they were replaced.
+    pub fn set_server(&mut self, now: Instant, server: Server) {
+        self.now = self.now.max(now);
+        let (kept, longest) = (self.rules.server.keeps_leases(), self.store.longest());
+        Arc::make_mut(&mut self.rules).server = server;
+        match (kept, server.keeps_leases()) {
+            (true, false) if self.placed().is_some_and(|placed| placed.term.is_none()) => {
+                self.owed = self.owed.max(self.now + longest);
+            }
+            (false, true) => self.keeps_leases_from = self.now + longest,
+            _ => {}
+        }
+    }
+
+    /// Whether a lease that its owner counts on may be gone.
+    fn may_revoke_live_leases(&self) -> bool {
+        !self.rules.server.keeps_leases() || self.now < self.keeps_leases_from
     }
 
     /// Returns what to do next. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
@@ -537,6 +566,7 @@ impl Campaign {
             removal,
             last_attempt,
             owed,
+            keeps_leases_from,
             owes_a_lease,
             rest_until,
             handler_failures,
@@ -546,7 +576,17 @@ impl Campaign {
             outputs: _,
         } = self;
         (stage, intent, splayed, store, unborn, reconnecting, failures, shared, gone).hash(hasher);
-        (round, awaited, removal, last_attempt, owed, owes_a_lease, rest_until, handler_failures)
+        (
+            round,
+            awaited,
+            removal,
+            last_attempt,
+            owed,
+            owes_a_lease,
+            rest_until,
+            handler_failures,
+            keeps_leases_from,
+        )
             .hash(hasher);
         (namesake, timers).hash(hasher);
     }

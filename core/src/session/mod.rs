@@ -181,9 +181,16 @@ impl<C: Rule> Session<C> {
         }
     }
 
-    /// Sets the properties of the store for campaigns that begin from now on, where an inspection showed others than before.
-    pub fn set_store(&mut self, store: C::Store) {
+    /// Sets the properties of the store, where they are others than before: for campaigns that begin from now on, and for
+    /// those that run as far as their [rule](Rule::set_store) depends on them.
+    pub fn set_store(&mut self, now: Instant, store: C::Store) {
+        self.now = self.now.max(now);
         self.store = store;
+        for candidate in self.candidates.values_mut() {
+            if let Stage::Running(campaign) = &mut candidate.stage {
+                campaign.set_store(self.now, &self.store);
+            }
+        }
     }
 
     /// Handles an input that happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.

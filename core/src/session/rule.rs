@@ -13,7 +13,7 @@ use crate::time::Instant;
 
 /// A campaign of one rule: the lease campaign, or the place in a queue.
 pub trait Rule: Clone + Debug + Sized {
-    /// What a campaign has to know of its store, which does not change.
+    /// What a campaign has to know of its store.
     type Store: Clone + Debug;
     /// The timers of a campaign.
     type Timer: Copy + Debug + PartialEq;
@@ -46,6 +46,11 @@ pub trait Rule: Clone + Debug + Sized {
     /// # Errors
     /// As [`Campaign::handle`].
     fn handle(&mut self, now: Instant, input: Self::Input) -> Result<(), Misuse>;
+
+    /// The store has other properties than before, where a campaign that runs has to know.
+    fn set_store(&mut self, now: Instant, store: &Self::Store) {
+        let _ = (now, store);
+    }
 
     /// As [`Campaign::poll`].
     fn poll(&mut self) -> Self::Output;
@@ -267,6 +272,10 @@ impl Rule for queue::Campaign {
         // The birth record counts from its first sight: it may have been written after the question was sent.
         let info = StoreInfo { asked_at: now, ..*info };
         Self::new(settings, *store, &info, nonce, seed, now)
+    }
+
+    fn set_store(&mut self, now: Instant, store: &queue::Server) {
+        self.set_server(now, *store);
     }
 
     fn sort(output: queue::Output) -> Sorted<Self> {

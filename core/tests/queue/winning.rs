@@ -276,3 +276,52 @@ fn the_users_win_delay_is_a_floor() {
         assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
     }
 }
+
+#[test]
+fn servers_that_turn_out_to_be_older_owe_a_lease_to_each_that_waits() {
+    let mut bench = Bench::waiting();
+    bench.campaign.set_server(bench.now, OLD_SERVER);
+    assert_eq!(bench.released(5), ["read A1"]);
+    // Which leases were revoked before they were noticed is not known.
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
+    bench.sleep(T);
+    bench.tick();
+    assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
+}
+
+#[test]
+fn servers_that_turn_out_to_be_older_end_no_term() {
+    let mut bench = Bench::leader();
+    bench.campaign.set_server(bench.now, OLD_SERVER);
+    assert_eq!(bench.next(), ["keep alive A1 B"]);
+    assert_eq!(bench.prove(|snapshot| snapshot), NOTHING);
+    assert!(bench.leads());
+}
+
+#[test]
+fn after_an_upgrade_a_disappearance_is_waited_out_for_one_lease_more() {
+    let mut bench = waiting_on_an_old_server();
+    bench.campaign.set_server(bench.now, SERVER);
+    // The old servers may have revoked its leases just before.
+    assert_eq!(bench.vanished(5), ["read A1"]);
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
+}
+
+#[test]
+fn a_lease_after_an_upgrade_no_disappearance_is_waited_out() {
+    let mut bench = waiting_on_an_old_server();
+    bench.campaign.set_server(bench.now, SERVER);
+    bench.sleep(T);
+    bench.tick();
+    bench.prove(|snapshot| snapshot.ours(5, "other"));
+    assert_eq!(bench.vanished(5), ["read A1"]);
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 10", "state LEADING"]);
+}
+
+#[test]
+fn the_same_servers_again_owe_nothing() {
+    let mut bench = Bench::waiting();
+    bench.campaign.set_server(bench.now, SERVER);
+    bench.released(5);
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 10", "state LEADING"]);
+}

@@ -1,12 +1,13 @@
 //! One inspection and one reconnect for all campaigns.
 
-use incumbent_core::campaign::ReadId;
-use incumbent_core::record::{Attempt, Entry};
-use incumbent_core::session::{Input, Timer};
-use incumbent_core::store::Outcome;
+use incumbent_core::campaign::{ReadId, Settings};
+use incumbent_core::queue::{self, Server};
+use incumbent_core::record::{Attempt, Entry, Nonce};
+use incumbent_core::session::{Enter, Input, Session, Timer};
+use incumbent_core::store::{Outcome, StoreInfo};
 use incumbent_core::{Instant, Revision};
 
-use crate::harness::{Bench, ms, secs, unreachable};
+use crate::harness::{Bench, INCARNATION, LEASE, ms, secs, unreachable};
 
 /// Two campaigns whose third read in a row failed: each wants a new connection.
 fn two_that_fail(bench: &mut Bench) -> Vec<String> {
@@ -101,4 +102,34 @@ fn a_clock_that_goes_back_changes_nothing() {
     assert_eq!(bench.give(Input::Tick), [""; 0]);
     bench.now = then;
     assert_eq!(bench.wake(), Some((ms(100), Timer::Watch)));
+}
+
+#[test]
+fn campaigns_that_run_learn_of_other_servers() {
+    let [new, old] =
+        [(3, 7, 3), (3, 4, 23)].map(|version| Server { version: Some(version), shortest: secs(2) });
+    let mut session = Session::<queue::Campaign>::new(new);
+    let now = Instant::ZERO + secs(3600);
+    let enter = Enter {
+        id: 1,
+        election: "jobs".into(),
+        settings: Settings { lease: Some(LEASE), ..Settings::new("a") },
+        nonce: Nonce(1),
+        seed: 1,
+        fail_fast: false,
+    };
+    session.handle(now, Input::Enter(Box::new(enter))).expect("sound settings");
+    let info = StoreInfo {
+        asked_at: now,
+        incarnation: INCARNATION,
+        age: None,
+        never_used: true,
+        max_age: None,
+        newest: None,
+    };
+    session.handle(now, Input::Inspected { number: 1, result: Ok(info) }).expect("it was asked for");
+    let known = |session: &Session<queue::Campaign>| session.campaign(1).map(queue::Campaign::server);
+    assert_eq!(known(&session), Some(new));
+    session.set_store(now, old);
+    assert_eq!(known(&session), Some(old));
 }

@@ -133,6 +133,7 @@ impl<L: Link> Driver<L> {
     pub(super) fn enter(&mut self, enter: Enter) {
         match self.admit(&enter) {
             Ok(admitted) => {
+                self.store.link.follow(&enter.shared.election);
                 self.candidates.insert(enter.id, CandidateEntry::new(enter));
                 self.feed(Input::<L>::Enter(Box::new(admitted)));
             }
@@ -326,9 +327,12 @@ impl<L: Link> Driver<L> {
     /// The campaign is over, and nothing of it is left in the store.
     pub(super) fn settled(&mut self, id: CampaignId) {
         self.end(id);
-        if let Some(CandidateEntry { stage: Stage::Over { settled, .. }, .. }) = self.candidates.get_mut(&id)
+        if let Some(CandidateEntry { stage: Stage::Over { settled, .. }, shared, .. }) =
+            self.candidates.get_mut(&id)
         {
             *settled = true;
+            let election = Arc::clone(&shared.election);
+            self.unfollow_unless_needed(&election);
         }
         self.forget(id);
     }

@@ -78,6 +78,21 @@ pub(super) trait Link: Send + 'static {
         false
     }
 
+    /// The properties of the store, where they are others than at the last call.
+    fn new_properties(&mut self) -> Option<<Self::Rule as Rule>::Store> {
+        None
+    }
+
+    /// A campaign or an observer of an election is there: the watch has to show the election.
+    fn follow(&self, key: &str) {
+        let _ = key;
+    }
+
+    /// No campaign and no observer of an election is left.
+    fn unfollow(&self, key: &str) {
+        let _ = key;
+    }
+
     /// Watches all elections.
     fn watch(&self) -> BoxFuture<'static, Result<Watch<Self>, Fault>>;
 

@@ -189,6 +189,7 @@ impl<L: Link> Driver<L> {
             Some(Request::Enter(enter)) => self.enter(*enter),
             Some(Request::Command(id, command)) => self.command(id, command),
             Some(Request::Observe { election, queue, reply }) => self.observe(election, queue, reply),
+            Some(Request::Unobserved { election }) => self.unobserved(&election),
             Some(Request::Entry { election, reply }) => self.entry(election, reply),
             Some(Request::EntryInfo { election, reply }) => self.entry_info(election, reply),
             Some(Request::List { reply }) => self.list(reply),
@@ -215,6 +216,10 @@ impl<L: Link> Driver<L> {
     }
 
     fn done(&mut self, done: Done<L>) {
+        // Before an answer that came from other servers than campaigns know of.
+        if let Some(properties) = self.store.link.new_properties() {
+            self.session.set_store(self.clock.now(), properties);
+        }
         match done {
             Done::Answered(answers) => {
                 for (id, answer) in answers {
@@ -223,7 +228,7 @@ impl<L: Link> Driver<L> {
             }
             Done::Inspected(number, result) => {
                 if result.is_ok() {
-                    self.session.set_store(self.store.link.properties());
+                    self.session.set_store(self.clock.now(), self.store.link.properties());
                     self.feed(Input::<L>::Flaw(self.store.link.flaw()));
                 }
                 self.feed(Input::<L>::Inspected { number, result });

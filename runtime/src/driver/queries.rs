@@ -62,17 +62,33 @@ impl<L: Link> Driver<L> {
         let key: Arc<str> = election.into();
         let new = || ObservedElection::new(Arc::clone(&key), L::ENTRIES_STAY);
         self.observed.entry(Arc::clone(&key)).or_insert_with(new).add(queue);
+        self.store.link.follow(&key);
         self.read_for_observers(&key);
         self.feed(Input::<L>::Observe);
         drop(reply.send(Ok(())));
     }
 
+    /// Forgets an election whose last observer is gone.
+    pub(super) fn unobserved(&mut self, key: &str) {
+        let Some((key, mut election)) = self.observed.remove_entry(key) else { return };
+        if election.is_unobserved() {
+            self.checks.set(&key, None);
+            self.unfollow_unless_needed(&key);
+        } else {
+            self.observed.insert(key, election);
+        }
+    }
+
+    /// Leaves an election out of the watch once no campaign and no observer needs it.
+    pub(super) fn unfollow_unless_needed(&self, key: &str) {
+        if !self.session.is_contested(key) && !self.observed.contains_key(key) {
+            self.store.link.unfollow(key);
+        }
+    }
+
     /// Processes a change of a key from the watch, for its observers.
     pub(super) fn observe_entry(&mut self, key: &str, entry: &Entry) {
         let Some((key, mut election)) = self.observed.remove_entry(key) else { return };
-        if election.is_unobserved() {
-            return self.checks.set(&key, None);
-        }
         let (check, woken) = election.changed(self.clock.now(), entry, self.max_age());
         self.checks.set(&key, check);
         self.observed.insert(key, election);
@@ -96,10 +112,6 @@ impl<L: Link> Driver<L> {
     /// Reads a key for its observers.
     pub(super) fn read_for_observers(&mut self, key: &Arc<str>) {
         let Some(election) = self.observed.get_mut(key) else { return };
-        if election.is_unobserved() {
-            self.observed.remove(key);
-            return self.checks.set(key, None);
-        }
         if let Some(changes) = election.begin_read() {
             self.in_flight.push(self.store.read_for_observers(key, changes));
         }

@@ -30,6 +30,8 @@ pub(super) struct QueueLink {
     writes: WriteReports,
     /// The keep-alives that campaigns asked for in this turn of the driver.
     keep_alives: Vec<KeepAlives>,
+    /// The servers that campaigns know of.
+    server: Server,
 }
 
 /// The keep-alives of one campaign.
@@ -41,7 +43,8 @@ struct KeepAlives {
 
 impl QueueLink {
     pub(super) fn new(adapter: Box<dyn QueueAdapter>, writes: WriteReports) -> Self {
-        Self { adapter: adapter.into(), writes, keep_alives: Vec::new() }
+        let server = adapter.server();
+        Self { adapter: adapter.into(), writes, keep_alives: Vec::new(), server }
     }
 }
 
@@ -139,6 +142,19 @@ impl Link for QueueLink {
 
     fn is_handing_over(campaign: &Campaign) -> bool {
         campaign.is_handing_over()
+    }
+
+    fn new_properties(&mut self) -> Option<Server> {
+        let server = self.adapter.server();
+        (std::mem::replace(&mut self.server, server) != server).then_some(server)
+    }
+
+    fn follow(&self, key: &str) {
+        self.adapter.follow(key);
+    }
+
+    fn unfollow(&self, key: &str) {
+        self.adapter.unfollow(key);
     }
 
     fn watch(&self) -> BoxFuture<'static, Result<Watch<Self>, Fault>> {
@@ -372,6 +388,10 @@ mod tests {
             pending().await
         }
 
+        fn follow(&self, _: &str) {}
+
+        fn unfollow(&self, _: &str) {}
+
         async fn watch(&self) -> Result<BoxStream<'static, QueueEvent>, Fault> {
             pending().await
         }
@@ -400,7 +420,10 @@ mod tests {
             listener: WriteListener::default(),
             notifier: Notifier::new(),
         };
-        (QueueLink { adapter: Arc::clone(&adapter) as _, writes, keep_alives: Vec::new() }, adapter)
+        (
+            QueueLink { adapter: Arc::clone(&adapter) as _, writes, keep_alives: Vec::new(), server: SERVER },
+            adapter,
+        )
     }
 
     fn ask(

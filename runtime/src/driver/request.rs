@@ -31,6 +31,10 @@ pub(crate) enum Request {
         queue: Arc<Queue<Observation>>,
         reply: Reply,
     },
+    /// An observer of this election was dropped.
+    Unobserved {
+        election: Arc<str>,
+    },
     Entry {
         election: String,
         reply: Reply<Entry>,

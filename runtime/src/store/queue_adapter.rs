@@ -20,7 +20,8 @@ use crate::Result;
 /// driver bounds its waits, so an adapter needs no time limits.
 #[async_trait]
 pub(crate) trait QueueAdapter: Send + Sync + 'static {
-    /// The servers of the store, as the newest [inspection](Self::inspect) found them.
+    /// The servers of the store, as they were found last: no read of a raft term is answered before the servers were looked
+    /// at in that term, or could not be.
     fn server(&self) -> Server;
 
     /// Checks that the store can hold an election under this key; the error gives the reason.
@@ -72,7 +73,15 @@ pub(crate) trait QueueAdapter: Send + Sync + 'static {
     /// Revokes a lease; the keys that are attached to it are deleted. One that is gone already counts as revoked.
     async fn revoke(&self, lease: LeaseId) -> std::result::Result<(), Failure>;
 
-    /// Watches all elections from the moment at which this returns, and an operator's requests: those that stand first.
+    /// Includes an election in the [watch](Self::watch), from the next read of it on, until it is
+    /// [unfollowed](Self::unfollow).
+    fn follow(&self, election: &str);
+
+    /// Leaves an election out of the watch again. A read that is under way does not bring it back.
+    fn unfollow(&self, election: &str);
+
+    /// Watches the followed elections from the moment at which this returns, and an operator's requests: those that stand
+    /// first.
     /// The stream ends when changes may have been missed: at compaction, when the store cancels it, when the connection
     /// breaks. The driver then watches again, which every campaign takes as a gap.
     async fn watch(&self) -> std::result::Result<BoxStream<'static, QueueEvent>, Fault>;

@@ -6,6 +6,9 @@ use crate::support::{
     JOBS, candidate, connect, leader, options, places, put_foreign, server, soon, until, waiting,
 };
 
+/// The number of watches that a server serves.
+const WATCHERS: &str = "etcd_debugging_mvcc_watcher_total";
+
 #[tokio::test]
 async fn an_observer_sees_leaders_come_and_go_and_a_vacancy() {
     let server = server();
@@ -66,6 +69,36 @@ async fn many_elections_run_on_one_connection() {
     until(async || candidates.iter().all(|one| one.is_leader())).await;
     let listed: Vec<_> = soon(store.list()).await.unwrap().into_iter().map(|one| one.election).collect();
     assert_eq!(listed, names);
+    soon(store.close()).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_election_that_no_candidate_and_no_observer_needs_is_watched_no_longer() {
+    let server = server();
+    let store = connect(&server).await;
+    let watchers = async |number| until(async || server.gauge(WATCHERS) == number).await;
+    let kept = soon(store.observe("kept")).await.unwrap();
+    // The companions of all elections, and the places of this one.
+    watchers(2).await;
+    let mut candidates = Vec::new();
+    let mut observers = Vec::new();
+    for number in 0..10 {
+        let name = format!("job-{number}");
+        candidates.push(soon(store.campaign(&name, options("ada"))).await.unwrap());
+        observers.push(soon(store.observe(&name)).await.unwrap());
+    }
+    // A question is no observer.
+    soon(store.leader("asked")).await.unwrap();
+    watchers(12).await;
+    drop(observers.split_off(5));
+    for candidate in &candidates {
+        soon(candidate.close()).await.unwrap();
+    }
+    watchers(7).await;
+    drop(observers);
+    watchers(2).await;
+    drop(kept);
+    watchers(1).await;
     soon(store.close()).await.unwrap();
 }
 

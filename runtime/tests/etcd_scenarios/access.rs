@@ -1,13 +1,12 @@
 //! Authentication and TLS: tokens that run out, permissions that are taken away, certificates of both sides.
 
 use std::fs;
-use std::path::PathBuf;
 
 use incumbent::{Reason, Store};
+use incumbent_testkit::certificates::Certificates;
 use incumbent_testkit::etcd::{EtcdServer, Options};
 use incumbent_testkit::tools::EtcdVersion;
 use incumbent_testkit::wait;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tempfile::TempDir;
 
 use crate::actor::{TIME_LIMIT, next_leader};
@@ -99,49 +98,11 @@ async fn a_leader_without_permission_leads_until_its_deadline_and_one_leads_agai
     probe.verdict();
 }
 
-/// An authority, and what it signed, as files.
-struct Certificates {
-    folder: TempDir,
-}
-
-impl Certificates {
-    fn new() -> Self {
-        let folder = TempDir::new().unwrap();
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        fs::write(folder.path().join("ca.pem"), authority.pem()).unwrap();
-        for (file, name) in [("server", "127.0.0.1"), ("client", "worker-1")] {
-            let key = KeyPair::generate().unwrap();
-            let params = CertificateParams::new(vec![name.to_string()]).unwrap();
-            let certificate = params.signed_by(&key, &authority).unwrap();
-            fs::write(folder.path().join(format!("{file}.pem")), certificate.pem()).unwrap();
-            fs::write(folder.path().join(format!("{file}.key")), key.serialize_pem()).unwrap();
-        }
-        Self { folder }
-    }
-
-    fn path(&self, file: &str) -> PathBuf {
-        self.folder.path().join(file)
-    }
-
-    fn shown(&self, file: &str) -> String {
-        self.path(file).display().to_string()
-    }
-}
-
 /// A server that wants certificates of its clients: ours with one take part, and without one there is no connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn candidates_with_certificates_hand_over_on_a_server_that_wants_them() {
     let certificates = Certificates::new();
-    let option = |option: &str, file: &str| format!("{option}={}", certificates.shown(file));
-    let options = Options::new().arguments([
-        option("--cert-file", "server.pem"),
-        option("--key-file", "server.key"),
-        option("--trusted-ca-file", "ca.pem"),
-        "--client-cert-auth".to_string(),
-    ]);
-    let server = EtcdServer::start(options);
+    let server = EtcdServer::start(Options::new().arguments(certificates.of_etcd(true)));
     let [ca, certificate, key] = ["ca.pem", "client.pem", "client.key"].map(|file| certificates.shown(file));
     let trusting = format!("etcds://{}/{PREFIX}?tls_ca={ca}", server.address());
     let url = format!("{trusting}&tls_cert={certificate}&tls_key={key}");

@@ -1,52 +1,19 @@
 //! TLS, with certificates of our own.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use incumbent::ErrorKind;
 use incumbent::incumbent_core::store::Expect;
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
+use incumbent_testkit::certificates::Certificates;
 use incumbent_testkit::nats::{NatsServer, Options};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use tempfile::TempDir;
 
 use crate::support::*;
 
-/// An authority, and what it signed, as files.
-struct Certificates {
-    folder: TempDir,
-}
-
-impl Certificates {
-    fn new() -> Self {
-        let folder = TempDir::new().unwrap();
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        fs::write(folder.path().join("ca.pem"), authority.pem()).unwrap();
-        for (file, name) in [("server", "127.0.0.1"), ("client", "worker-1")] {
-            let key = KeyPair::generate().unwrap();
-            let params = CertificateParams::new(vec![name.to_string()]).unwrap();
-            let certificate = params.signed_by(&key, &authority).unwrap();
-            fs::write(folder.path().join(format!("{file}.pem")), certificate.pem()).unwrap();
-            fs::write(folder.path().join(format!("{file}.key")), key.serialize_pem()).unwrap();
-        }
-        Self { folder }
-    }
-
-    fn path(&self, file: &str) -> PathBuf {
-        self.folder.path().join(file)
-    }
-
-    fn config(&self, more: &str) -> String {
-        let path = |file: &str| self.path(file).display().to_string();
-        format!(
-            "tls {{ cert_file: \"{}\", key_file: \"{}\", ca_file: \"{}\", {more} }}",
-            path("server.pem"),
-            path("server.key"),
-            path("ca.pem")
-        )
-    }
+/// The part of a server's configuration that gives it the certificate.
+fn config(certificates: &Certificates, more: &str) -> String {
+    let [certificate, key, ca] = ["server.pem", "server.key", "ca.pem"].map(|file| certificates.shown(file));
+    format!("tls {{ cert_file: \"{certificate}\", key_file: \"{key}\", ca_file: \"{ca}\", {more} }}")
 }
 
 fn tls(server: &NatsServer, ca: &Path) -> NatsSettings {
@@ -62,14 +29,14 @@ async fn works(settings: &NatsSettings) {
 #[tokio::test]
 async fn a_server_whose_authority_is_trusted() {
     let certificates = Certificates::new();
-    let server = NatsServer::start(Options::new().config(certificates.config("")));
+    let server = NatsServer::start(Options::new().config(config(&certificates, "")));
     works(&tls(&server, &certificates.path("ca.pem"))).await;
 }
 
 #[tokio::test]
 async fn a_server_whose_authority_is_not_trusted_is_not_connected_to() {
     let certificates = Certificates::new();
-    let server = NatsServer::start(Options::new().config(certificates.config("")));
+    let server = NatsServer::start(Options::new().config(config(&certificates, "")));
     let error = refusal(&tls(&server, &Certificates::new().path("ca.pem"))).await;
     assert_eq!(error.kind(), ErrorKind::StoreUnavailable);
     assert!(error.message().contains("certificate"), "{error}");
@@ -78,7 +45,7 @@ async fn a_server_whose_authority_is_not_trusted_is_not_connected_to() {
 #[tokio::test]
 async fn a_server_that_wants_a_client_certificate() {
     let certificates = Certificates::new();
-    let server = NatsServer::start(Options::new().config(certificates.config("verify: true")));
+    let server = NatsServer::start(Options::new().config(config(&certificates, "verify: true")));
     let without = tls(&server, &certificates.path("ca.pem"));
     works(
         &without
@@ -92,7 +59,7 @@ async fn a_server_that_wants_a_client_certificate() {
 #[tokio::test]
 async fn a_server_that_begins_with_tls() {
     let certificates = Certificates::new();
-    let server = NatsServer::start(Options::new().config(certificates.config("handshake_first: true")));
+    let server = NatsServer::start(Options::new().config(config(&certificates, "handshake_first: true")));
     works(&tls(&server, &certificates.path("ca.pem")).tls_first(true)).await;
 }
 

@@ -178,6 +178,17 @@ impl EtcdServer {
         }
     }
 
+    /// Replaces it by a new server of another version, on the same ports and without what it stored.
+    ///
+    /// # Panics
+    /// When there is no such program, or it does not start.
+    #[track_caller]
+    pub fn replace(&mut self, version: EtcdVersion) {
+        self.wipe();
+        self.program = tools::etcd(version).unwrap_or_else(|error| panic!("{error}"));
+        self.restart();
+    }
+
     /// Keeps a copy of its store for [`restore`](Self::restore); it is restarted for that.
     ///
     /// # Panics
@@ -268,6 +279,18 @@ impl EtcdServer {
         let of_it = |line: &&str| line.strip_prefix(counter).is_some_and(|rest| rest.contains(&method));
         let value = |line: &str| line.rsplit(' ').next()?.parse::<f64>().ok();
         text.lines().filter(of_it).filter_map(value).sum::<f64>() as u64
+    }
+
+    /// One of its numbers that has no labels.
+    ///
+    /// # Panics
+    /// When it does not answer, or has no such number.
+    #[track_caller]
+    pub fn gauge(&self, name: &str) -> u64 {
+        let text = self.http("metrics").unwrap_or_else(|| panic!("etcd {} shows no metrics", self.name));
+        let value =
+            text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse::<f64>().ok());
+        value.unwrap_or_else(|| panic!("etcd {} has no {name}", self.name)) as u64
     }
 
     /// The end of its log.

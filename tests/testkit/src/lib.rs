@@ -2,6 +2,7 @@
 //!
 //! - [`nats`]: one nats-server or a cluster of three, with JetStream in a temporary folder;
 //! - [`etcd`]: one etcd member or a cluster of three;
+//! - [`certificates`]: an authority, and what it signed, for servers and clients with TLS;
 //! - [`proxy`]: a TCP proxy that cuts, holds and delays what passes through it;
 //! - [`process`]: children that cannot outlive their test, and the signals that stop them;
 //! - [`wait`]: waiting for a condition, with a limit, instead of sleeping;
@@ -18,6 +19,7 @@
 #![cfg(unix)]
 #![allow(clippy::panic, reason = "a test kit fails the test")]
 
+pub mod certificates;
 pub mod etcd;
 pub mod go;
 pub mod json;

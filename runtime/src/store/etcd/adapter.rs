@@ -14,6 +14,7 @@ use incumbent_core::store::{Fault, StoreInfo};
 use super::keys::Keys;
 use super::leases::Leases;
 use super::reads::Reads;
+use super::servers::Servers;
 use super::settings::EtcdSettings;
 use super::watch::Watches;
 use super::wire::connection::{Connection, method};
@@ -35,7 +36,7 @@ pub(crate) struct Etcd {
     leases: Arc<Leases>,
     reads: Arc<Reads>,
     pub(super) watches: Arc<Watches>,
-    server: Server,
+    servers: Servers,
     /// The alarm of the cluster, as last read.
     alarm: Mutex<Option<Fault>>,
     /// Elections in which a place was seen that another election's key may have made.
@@ -56,9 +57,9 @@ impl Etcd {
         let keys = settings.keys();
         let connection = Arc::new(settings.connect()?);
         let mut failing = false;
-        let server = loop {
+        let found = loop {
             let error = match inspection::find_member(&connection, settings, &keys).await {
-                Ok(server) => break server,
+                Ok(found) => break found,
                 Err(error) => error,
             };
             if settings.fail_fast || error.kind() != ErrorKind::StoreUnavailable {
@@ -77,9 +78,9 @@ impl Etcd {
             leases: Arc::new(Leases::new(&connection, clock)),
             reads: Arc::new(Reads::new(&connection)),
             watches: Arc::new(Watches::new(&connection, &keys)),
+            servers: Servers::new(settings, &connection, found),
             connection,
             keys,
-            server,
             alarm: Mutex::default(),
             warned: Mutex::default(),
         })
@@ -104,7 +105,7 @@ impl Etcd {
 #[async_trait]
 impl QueueAdapter for Etcd {
     fn server(&self) -> Server {
-        self.server
+        self.servers.server()
     }
 
     fn check_key(&self, key: &str) -> Result<()> {
@@ -149,7 +150,8 @@ impl QueueAdapter for Etcd {
     ) -> std::result::Result<Box<Snapshot>, Failure> {
         let answer = self.reads.read(transaction::read(&self.keys, election, own, whole)).await;
         let snapshot = transaction::snapshot(&self.keys, election, answer)?;
-        self.watches.follow(election, snapshot.revision);
+        self.servers.confirm(snapshot.raft_term).await;
+        self.watches.read(election, snapshot.revision);
         self.check_places(election, &snapshot);
         Ok(Box::new(snapshot))
     }
@@ -163,13 +165,22 @@ impl QueueAdapter for Etcd {
         self.leases.revoke(lease).await
     }
 
+    fn follow(&self, election: &str) {
+        self.watches.follow(election);
+    }
+
+    fn unfollow(&self, election: &str) {
+        self.watches.unfollow(election);
+        lock(&self.warned).remove(election);
+    }
+
     async fn watch(&self) -> std::result::Result<BoxStream<'static, QueueEvent>, Fault> {
         self.watches.begin().await
     }
 
     async fn entry(&self, election: &str) -> std::result::Result<Entry, Fault> {
         let (entry, read) = elections::entry(&self.connection, &self.keys, election).await?;
-        self.watches.follow(election, read);
+        self.watches.read(election, read);
         Ok(entry)
     }
 
@@ -188,7 +199,7 @@ impl QueueAdapter for Etcd {
             self.leases.leave_stream();
             let usable = inspection::is_usable(&self.connection);
             if tokio::time::timeout(limit, usable).await.unwrap_or(false) {
-                return;
+                return self.servers.look_again().await;
             }
             if attempt % self.settings.hosts.len() == 0 {
                 tokio::time::sleep(PAUSE).await;

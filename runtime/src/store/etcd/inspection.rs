@@ -1,5 +1,6 @@
 //! The servers behind the addresses, and the birth record.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -11,6 +12,7 @@ use tokio::net::TcpStream;
 use tonic::{Code, Status};
 
 use super::keys::{Keys, birth_of, birth_value, revision};
+use super::servers::{Found, Version};
 use super::settings::EtcdSettings;
 use super::transaction::{absent, fault, get, put, ranges};
 use super::wire::connection::{Connection, method};
@@ -23,7 +25,7 @@ use crate::store::local;
 use crate::{Error, ErrorKind, Result};
 
 /// The oldest version with the calls that are used here.
-const OLDEST: (u32, u32, u32) = (3, 4, 0);
+const OLDEST: Version = (3, 4, 0);
 /// The time limit of the questions that opening a store asks a member; one that lost its leader answers after 7 s.
 const OPENING_LIMIT: Duration = Duration::from_secs(5);
 /// The time limit for asking another member for its version.
@@ -43,7 +45,7 @@ pub(super) async fn find_member(
     connection: &Connection,
     settings: &EtcdSettings,
     keys: &Keys,
-) -> Result<Server> {
+) -> Result<Found> {
     let mut errors = Vec::new();
     for _ in &settings.hosts {
         if !errors.is_empty() {
@@ -51,7 +53,7 @@ pub(super) async fn find_member(
         }
         let member = connection.member().to_owned();
         let error = match tokio::time::timeout(OPENING_LIMIT, look(connection, settings, keys)).await {
-            Ok(Ok(server)) => return Ok(server),
+            Ok(Ok(found)) => return Ok(found),
             Ok(Err(error)) if error.kind() == ErrorKind::StoreUnavailable => {
                 other_protocol(&member, settings.uses_tls()).await.unwrap_or(error)
             }
@@ -70,7 +72,7 @@ pub(super) async fn find_member(
 }
 
 /// Checks that the member can be used, and asks about the servers.
-async fn look(connection: &Connection, settings: &EtcdSettings, keys: &Keys) -> Result<Server> {
+async fn look(connection: &Connection, settings: &EtcdSettings, keys: &Keys) -> Result<Found> {
     let member = connection.member().to_owned();
     let refused = |status: Status| error_of(&member, settings, &status);
     let status: StatusResponse = connection.call(method::STATUS, StatusRequest {}).await.map_err(refused)?;
@@ -93,12 +95,43 @@ async fn look(connection: &Connection, settings: &EtcdSettings, keys: &Keys) -> 
     // Linearised, and with the permission that every candidate needs.
     let birth = RangeRequest { key: keys.birth(), ..Default::default() };
     let _: RangeResponse = connection.call(method::RANGE, birth).await.map_err(refused)?;
-    let answered = status.header.unwrap_or_default().member_id;
+    let header = status.header.unwrap_or_default();
+    let answered = (header.member_id, version);
     let versions = match members {
-        Some(members) => versions(settings, &members.members, (answered, version)).await,
-        None => None,
+        Some(members) => versions(settings, &members.members, answered, &HashMap::new(), VERSION_LIMIT).await,
+        None => Versions::default(),
     };
-    Ok(Server { version: versions, shortest: shortest(connection).await })
+    if versions.lowest.is_none() {
+        tracing::info!(
+            "not every member of etcd answers with its version, so a successor waits for a lease longer; give the \
+             addresses of all members"
+        );
+    }
+    let server = Server { version: versions.lowest, shortest: shortest(connection).await };
+    Ok(Found { server, raft_term: header.raft_term, versions: versions.known })
+}
+
+/// Asks the present member and, within `limit`, the other ones for their versions; one that does not answer has the version
+/// in `known`. `None` where the present member does not answer. Returns also the raft term before any other was asked.
+pub(super) async fn versions_now(
+    connection: &Connection,
+    settings: &EtcdSettings,
+    known: &HashMap<u64, Version>,
+    limit: Duration,
+) -> Option<(Versions, u64)> {
+    let status = connection.call::<_, StatusResponse>(method::STATUS, StatusRequest {}).await.ok()?;
+    let header = status.header?;
+    let versions = match connection.call::<_, MemberListResponse>(method::MEMBERS, MemberListRequest {}).await
+    {
+        Ok(members) => {
+            let answered = (header.member_id, version(&status.version));
+            versions(settings, &members.members, answered, known, limit).await
+        }
+        // Not allowed for every user.
+        Err(status) if status.code() == Code::PermissionDenied => Versions::default(),
+        Err(_) => return None,
+    };
+    Some((versions, header.raft_term))
 }
 
 /// Whether the member can be used at all; checked again whenever the member is changed.
@@ -123,12 +156,22 @@ fn is_of_a_proxy(answer: &MemberListResponse) -> bool {
     answer.header.is_none_or(|Header { cluster_id, .. }| cluster_id == 0)
 }
 
-/// The lowest version of any voting member; `None` where one does not answer.
+/// The versions of the voting members.
+#[derive(Default)]
+pub(super) struct Versions {
+    /// The lowest; `None` where that of one is not known.
+    pub(super) lowest: Option<Version>,
+    /// Those that are known, by the members' numbers.
+    pub(super) known: HashMap<u64, Version>,
+}
+
 async fn versions(
     settings: &EtcdSettings,
     members: &[ClusterMember],
-    answered: (u64, Option<(u32, u32, u32)>),
-) -> Option<(u32, u32, u32)> {
+    answered: (u64, Option<Version>),
+    known: &HashMap<u64, Version>,
+    limit: Duration,
+) -> Versions {
     let voting: Vec<_> = members.iter().filter(|member| !member.is_learner).collect();
     let advertised = voting.iter().filter(|member| member.id != answered.0);
     let advertised = advertised.flat_map(|member| &member.client_urls).filter_map(|url| {
@@ -142,29 +185,27 @@ async fn versions(
     };
     hosts.sort_unstable();
     hosts.dedup();
-    let connections = settings.connect_to(hosts).ok()?;
+    // Files for TLS that cannot be read at present leave the other members without an answer.
+    let connections = settings.connect_to(hosts).unwrap_or_default();
     let asked = join_all(connections.iter().map(|(_, connection)| async {
         let ask = connection.call::<_, StatusResponse>(method::STATUS, StatusRequest {});
-        let status = tokio::time::timeout(VERSION_LIMIT, ask).await.ok()?.ok()?;
+        let status = tokio::time::timeout(limit, ask).await.ok()?.ok()?;
         Some((status.header?.member_id, version(&status.version)))
     }))
     .await;
-    let known: Vec<_> = asked.into_iter().flatten().chain([answered]).collect();
-    let of = |member: &&ClusterMember| {
-        known.iter().find(|(id, _)| *id == member.id).and_then(|(_, version)| *version)
+    let asked: HashMap<u64, Option<Version>> = asked.into_iter().flatten().chain([answered]).collect();
+    // A member that is down leads no cluster; started again with another version, it answers before it does.
+    let of = |member: &&ClusterMember| match asked.get(&member.id) {
+        Some(version) => *version,
+        None => known.get(&member.id).copied(),
     };
-    let versions: Option<Vec<_>> = voting.iter().map(of).collect();
-    if versions.is_none() {
-        tracing::info!(
-            "not every member of etcd answers with its version, so a successor waits for a lease longer; give the \
-             addresses of all members"
-        );
-    }
-    versions?.into_iter().min()
+    let lowest: Option<Vec<_>> = voting.iter().map(of).collect();
+    let known = voting.iter().filter_map(|member| Some((member.id, of(member)?))).collect();
+    Versions { lowest: lowest.and_then(|all| all.into_iter().min()), known }
 }
 
 /// A version like `3.7.3` or `3.6.0-rc.1`.
-pub(super) fn version(text: &str) -> Option<(u32, u32, u32)> {
+pub(super) fn version(text: &str) -> Option<Version> {
     let mut numbers = text.splitn(3, '.').map(|part| {
         let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
         part[..digits].parse().ok()

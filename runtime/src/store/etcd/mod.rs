@@ -10,6 +10,7 @@ mod inspection;
 mod keys;
 mod leases;
 mod reads;
+mod servers;
 mod settings;
 #[cfg(test)]
 #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! The watch: all companions of a prefix and an operator's requests, and the places of each election that was read.
+//! The watch: all companions of a prefix and an operator's requests, and the places of each election that is followed.
 //!
 //! One watch of the whole prefix would be simpler. Without a prefix it would deliver, and need permission for, every key
 //! of the cluster.
@@ -18,7 +18,8 @@ use super::keys::{Keys, name_of, revision};
 use super::transaction::fault;
 use super::wire::connection::{Answers, Connection, method};
 use super::wire::messages::{
-    Event, EventKind, KeyValue, RangeRequest, RangeResponse, WatchCreate, WatchRequest, WatchResponse,
+    Event, EventKind, KeyValue, RangeRequest, RangeResponse, WatchCancel, WatchCreate, WatchRequest,
+    WatchResponse,
 };
 use crate::store::queue_adapter::QueueEvent;
 use crate::store::request;
@@ -36,10 +37,14 @@ pub(super) struct Watches {
     followed: Mutex<Followed>,
 }
 
-/// The elections whose places are watched, and the watch that stands.
+/// The elections that are followed, and the watch that stands.
 #[derive(Default)]
 struct Followed {
-    numbers: HashMap<String, i64>,
+    /// The number of the watch of each one's places, from the first read on.
+    numbers: HashMap<String, Option<i64>>,
+    elections: HashMap<i64, String>,
+    /// The newest number. None is given twice: a server may still answer a watch that was cancelled.
+    last: i64,
     /// Where another place is to be watched as well.
     requests: Option<mpsc::UnboundedSender<WatchRequest>>,
 }
@@ -49,18 +54,39 @@ impl Watches {
         Self { connection: Arc::clone(connection), keys: keys.clone(), followed: Mutex::default() }
     }
 
-    /// Watches the places of an election that was read at this revision, in this watch and all later ones.
-    pub(super) fn follow(&self, election: &str, read: Revision) {
+    /// Watches the places of an election from its next read on, in this watch and all later ones.
+    pub(super) fn follow(&self, election: &str) {
+        self.followed().numbers.entry(election.to_owned()).or_default();
+    }
+
+    /// Watches the places of an election no longer.
+    pub(super) fn unfollow(&self, election: &str) {
         let mut followed = self.followed();
-        if followed.numbers.contains_key(election) {
+        let Some(number) = followed.numbers.remove(election).flatten() else { return };
+        followed.elections.remove(&number);
+        let cancel = WatchRequest { create: None, cancel: Some(WatchCancel { watch_id: number }) };
+        followed.send(cancel);
+    }
+
+    /// The number of followed elections.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        let followed = self.followed();
+        assert!(followed.elections.len() <= followed.numbers.len(), "a watch of an election that was left");
+        followed.numbers.len()
+    }
+
+    /// An election was read at this revision. An answer that comes after the election was left begins nothing.
+    pub(super) fn read(&self, election: &str, read: Revision) {
+        let mut followed = self.followed();
+        if followed.numbers.get(election) != Some(&None) {
             return;
         }
-        let number = COMPANIONS + 1 + i64::try_from(followed.numbers.len()).unwrap_or(i64::MAX);
-        followed.numbers.insert(election.to_owned(), number);
-        if let Some(requests) = &followed.requests {
-            // A watch that has ended takes no more; the next one watches this election too.
-            let _ = requests.send(watch(number, self.keys.places(election), read));
-        }
+        followed.last = followed.last.max(COMPANIONS) + 1;
+        let number = followed.last;
+        followed.numbers.insert(election.to_owned(), Some(number));
+        followed.elections.insert(number, election.to_owned());
+        followed.send(watch(number, self.keys.places(election), read));
     }
 
     /// Begins a watch.
@@ -77,7 +103,7 @@ impl Watches {
             let mut followed = self.followed();
             // The receiver is in scope.
             let _ = requests.send(watch(COMPANIONS, ours.clone(), read));
-            for (election, number) in &followed.numbers {
+            for (number, election) in &followed.elections {
                 let _ = requests.send(watch(*number, self.keys.places(election), read));
             }
             followed.requests = Some(requests);
@@ -98,12 +124,11 @@ impl Watches {
     }
 
     fn election(&self, number: i64) -> Option<String> {
-        let followed = self.followed();
-        followed.numbers.iter().find(|(_, of)| **of == number).map(|(election, _)| election.clone())
+        self.followed().elections.get(&number).cloned()
     }
 
     fn follows(&self, election: &str) -> bool {
-        self.followed().numbers.contains_key(election)
+        self.followed().numbers.get(election).is_some_and(Option::is_some)
     }
 
     /// Never held across an await.
@@ -112,11 +137,20 @@ impl Watches {
     }
 }
 
+impl Followed {
+    /// A watch that has ended takes no more; the next one watches what is followed then.
+    fn send(&self, request: WatchRequest) {
+        if let Some(requests) = &self.requests {
+            let _ = requests.send(request);
+        }
+    }
+}
+
 /// A request to watch a range from the revision after the one that was read.
 fn watch(number: i64, (key, range_end): (Vec<u8>, Vec<u8>), read: Revision) -> WatchRequest {
     let start_revision = i64::try_from(read.0).unwrap_or(i64::MAX).saturating_add(1);
     let create = WatchCreate { key, range_end, start_revision, watch_id: number, fragment: true };
-    WatchRequest { create: Some(create) }
+    WatchRequest { create: Some(create), cancel: None }
 }
 
 /// The operator's request under a key, if it is one.
@@ -189,6 +223,11 @@ impl Reading {
 
     fn take(&mut self, mut answer: WatchResponse) {
         let number = answer.watch_id;
+        if number != COMPANIONS && self.watches.election(number).is_none() {
+            // Of an election that was left: the confirmation, or what was on its way.
+            self.fragments.remove(&number);
+            return;
+        }
         if answer.canceled {
             let reason = match answer.compact_revision {
                 0 => answer.cancel_reason,

@@ -24,8 +24,11 @@ fn settings(addresses: &str) -> EtcdSettings {
     EtcdSettings::new(addresses).unwrap().prefix("app").fail_fast(true)
 }
 
+/// A store with a campaign or an observer of `jobs`.
 async fn open(settings: &EtcdSettings) -> Etcd {
-    Etcd::open(settings, &Clock::system()).await.unwrap()
+    let store = Etcd::open(settings, &Clock::system()).await.unwrap();
+    store.follow("jobs");
+    store
 }
 
 fn identity(name: &str) -> Identity {

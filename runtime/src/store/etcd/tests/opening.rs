@@ -1,16 +1,13 @@
 //! Connecting: what is refused at once, and how it is said.
 
-use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
+use incumbent_testkit::certificates::Certificates;
 use incumbent_testkit::etcd::{EtcdCluster, EtcdServer, Options};
 use incumbent_testkit::port::Port;
 use incumbent_testkit::process::ChildGuard;
 use incumbent_testkit::tools::{self, EtcdVersion};
 use incumbent_testkit::wait;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use tempfile::TempDir;
 
 use super::*;
 use crate::{Error, ErrorKind};
@@ -22,51 +19,19 @@ async fn refusal(settings: &EtcdSettings) -> Error {
     }
 }
 
+fn with_tls(certificates: &Certificates, client_certificates: bool) -> EtcdServer {
+    EtcdServer::start(Options::new().arguments(certificates.of_etcd(client_certificates)))
+}
+
+fn trusting(certificates: &Certificates, server: &EtcdServer) -> EtcdSettings {
+    settings(&server.address()).tls_ca(certificates.path("ca.pem"))
+}
+
 #[track_caller]
 fn says(error: &Error, kind: ErrorKind, parts: &[&str]) {
     assert_eq!(error.kind(), kind, "{error}");
     for part in parts {
         assert!(error.message().contains(part), "no {part:?} in: {error}");
-    }
-}
-
-/// An authority, and what it signed, as files.
-struct Certificates {
-    folder: TempDir,
-}
-
-impl Certificates {
-    fn new() -> Self {
-        let folder = TempDir::new().unwrap();
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        fs::write(folder.path().join("ca.pem"), authority.pem()).unwrap();
-        for (file, name) in [("server", "127.0.0.1"), ("client", "worker-1")] {
-            let key = KeyPair::generate().unwrap();
-            let params = CertificateParams::new(vec![name.to_string()]).unwrap();
-            let certificate = params.signed_by(&key, &authority).unwrap();
-            fs::write(folder.path().join(format!("{file}.pem")), certificate.pem()).unwrap();
-            fs::write(folder.path().join(format!("{file}.key")), key.serialize_pem()).unwrap();
-        }
-        Self { folder }
-    }
-
-    fn path(&self, file: &str) -> PathBuf {
-        self.folder.path().join(file)
-    }
-
-    fn server(&self, client_certificates: bool) -> EtcdServer {
-        let argument = |name: &str, file| format!("--{name}={}", self.path(file).display());
-        let mut arguments = vec![argument("cert-file", "server.pem"), argument("key-file", "server.key")];
-        if client_certificates {
-            arguments.extend([argument("trusted-ca-file", "ca.pem"), "--client-cert-auth".to_owned()]);
-        }
-        EtcdServer::start(Options::new().arguments(arguments))
-    }
-
-    fn settings(&self, server: &EtcdServer) -> EtcdSettings {
-        settings(&server.address()).tls_ca(self.path("ca.pem"))
     }
 }
 
@@ -124,18 +89,18 @@ async fn a_store_that_is_to_be_waited_for_opens_when_a_member_comes_up() {
 #[tokio::test]
 async fn a_server_with_tls_is_trusted_by_its_authority() {
     let certificates = Certificates::new();
-    let server = certificates.server(false);
-    open(&certificates.settings(&server)).await.inspect().await.unwrap();
+    let server = with_tls(&certificates, false);
+    open(&trusting(&certificates, &server)).await.inspect().await.unwrap();
     let stranger = Certificates::new();
-    let error = refusal(&certificates.settings(&server).tls_ca(stranger.path("ca.pem"))).await;
+    let error = refusal(&trusting(&certificates, &server).tls_ca(stranger.path("ca.pem"))).await;
     says(&error, ErrorKind::Authentication, &["TLS", "certificate", "tls_ca"]);
 }
 
 #[tokio::test]
 async fn a_server_that_wants_a_client_certificate_says_so() {
     let certificates = Certificates::new();
-    let server = certificates.server(true);
-    let without = certificates.settings(&server);
+    let server = with_tls(&certificates, true);
+    let without = trusting(&certificates, &server);
     let error = refusal(&without).await;
     says(&error, ErrorKind::Authentication, &["TLS", "tls_cert"]);
     let with =
@@ -146,8 +111,8 @@ async fn a_server_that_wants_a_client_certificate_says_so() {
 #[tokio::test]
 async fn tls_where_there_is_none_and_the_reverse_name_the_scheme_to_write() {
     let certificates = Certificates::new();
-    let (with, without) = (certificates.server(false), EtcdServer::start(Options::new()));
-    let error = refusal(&certificates.settings(&without)).await;
+    let (with, without) = (with_tls(&certificates, false), EtcdServer::start(Options::new()));
+    let error = refusal(&trusting(&certificates, &without)).await;
     says(&error, ErrorKind::Authentication, &["has no TLS", "write etcd://"]);
     let error = refusal(&settings(&with.address())).await;
     says(&error, ErrorKind::Authentication, &["wants TLS", "etcds://"]);

@@ -6,9 +6,16 @@ use incumbent_core::queue::{Change, LeaseId};
 use incumbent_core::record::{Entry, Nonce};
 use incumbent_testkit::etcd::{EtcdServer, Options};
 use incumbent_testkit::tools::EtcdVersion;
+use incumbent_testkit::wait;
 
 use super::*;
 use crate::store::request::HandOver;
+
+/// Waits until the server serves so many watches.
+async fn watchers(server: &EtcdServer, number: u64) {
+    let served = || async { server.gauge("etcd_debugging_mvcc_watcher_total") == number };
+    wait::until_async("the watches", GENEROUS, served).await;
+}
 
 fn changed(event: Option<QueueEvent>) -> (String, Change) {
     match event {
@@ -111,6 +118,35 @@ async fn a_watch_that_stands_takes_in_an_election_that_is_read_later_and_leaves_
     let (election, change) = changed(next(&mut watch).await);
     assert_eq!(election, "jobs");
     assert_eq!(change, Change { revision: change.revision, ..Change::default() }, "observers read it");
+}
+
+#[tokio::test]
+async fn an_election_that_is_left_is_watched_no_longer_and_can_be_followed_again() {
+    let server = EtcdServer::start(Options::new());
+    let store = open(&settings(&server.address())).await;
+    let mut watch = store.watch().await.unwrap();
+    let elections: Vec<_> = (0..20).map(|number| format!("e{number}")).collect();
+    for election in &elections {
+        store.follow(election);
+        store.entry(election).await.unwrap();
+    }
+    store.entry("jobs").await.unwrap();
+    // The companions, the places of `jobs`, and those of twenty more.
+    watchers(&server, 22).await;
+    let late = store.entry("e0");
+    elections.iter().for_each(|election| store.unfollow(election));
+    late.await.unwrap();
+    watchers(&server, 2).await;
+    assert_eq!(store.watches.len(), 1);
+
+    server.ctl(&["put", "app/e0/1", "x"]);
+    server.ctl(&["put", "app/jobs/1", "x"]);
+    assert_eq!(changed(next(&mut watch).await).0, "jobs", "the watch stands, and leaves `e0` out");
+    store.follow("e0");
+    store.entry("e0").await.unwrap();
+    server.ctl(&["del", "app/e0/1"]);
+    let (election, change) = changed(next(&mut watch).await);
+    assert_eq!((election.as_str(), change.removed_places), ("e0", vec!["1".into()]));
 }
 
 #[tokio::test]

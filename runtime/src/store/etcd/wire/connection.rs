@@ -420,7 +420,7 @@ mod tests {
         let connection = connect(&server);
         let create = WatchCreate { key: b"jobs/".into(), range_end: b"jobs0".into(), ..Default::default() };
         let (sender, requests) = mpsc::unbounded_channel();
-        sender.send(WatchRequest { create: Some(create) }).unwrap();
+        sender.send(WatchRequest { create: Some(create), cancel: None }).unwrap();
         let mut answers = connection.watches(requests).await.unwrap();
         assert!(answers.next().await.unwrap().created);
         server.ctl(&["put", "jobs/1", "v"]);

@@ -296,6 +296,14 @@ pub(in crate::store::etcd) struct TimeToLiveResponse {
 pub(in crate::store::etcd) struct WatchRequest {
     #[prost(message, optional, tag = "1")]
     pub create: Option<WatchCreate>,
+    #[prost(message, optional, tag = "2")]
+    pub cancel: Option<WatchCancel>,
+}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(in crate::store::etcd) struct WatchCancel {
+    #[prost(int64, tag = "1")]
+    pub watch_id: i64,
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]

@@ -1,0 +1,64 @@
+//! An authority, and certificates that it signed, as files for servers and clients with TLS.
+
+use std::fs;
+use std::path::PathBuf;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tempfile::TempDir;
+
+/// `ca.pem`; `server.pem` and `server.key` of a server at 127.0.0.1; `client.pem` and `client.key` of a client with the
+/// name `worker-1`. The files are removed when it is dropped.
+#[derive(Debug)]
+pub struct Certificates {
+    folder: TempDir,
+}
+
+impl Certificates {
+    /// A new authority, which trusts no other.
+    ///
+    /// # Panics
+    /// When a key cannot be made, or a file not written.
+    #[allow(clippy::new_without_default, reason = "each has new keys")]
+    #[track_caller]
+    pub fn new() -> Self {
+        match Self::make() {
+            Ok(made) => made,
+            Err(error) => panic!("no certificates: {error}"),
+        }
+    }
+
+    fn make() -> Result<Self, Box<dyn std::error::Error>> {
+        let made = Self { folder: tempfile::Builder::new().prefix("incumbent-tls-").tempdir()? };
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
+        fs::write(made.path("ca.pem"), authority.pem())?;
+        for (file, name) in [("server", "127.0.0.1"), ("client", "worker-1")] {
+            let key = KeyPair::generate()?;
+            let certificate = CertificateParams::new(vec![name.to_owned()])?.signed_by(&key, &authority)?;
+            fs::write(made.path(&format!("{file}.pem")), certificate.pem())?;
+            fs::write(made.path(&format!("{file}.key")), key.serialize_pem())?;
+        }
+        Ok(made)
+    }
+
+    /// The path of one of the files.
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.folder.path().join(file)
+    }
+
+    /// The same as text, for a URL or an argument.
+    pub fn shown(&self, file: &str) -> String {
+        self.path(file).display().to_string()
+    }
+
+    /// The arguments of an etcd server with this certificate, which wants one of its clients where asked for.
+    pub fn of_etcd(&self, client_certificates: bool) -> Vec<String> {
+        let option = |name: &str, file: &str| format!("--{name}={}", self.shown(file));
+        let mut arguments = vec![option("cert-file", "server.pem"), option("key-file", "server.key")];
+        if client_certificates {
+            arguments.extend([option("trusted-ca-file", "ca.pem"), "--client-cert-auth".to_owned()]);
+        }
+        arguments
+    }
+}
