@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::answers::{Failure, Loss};
 use super::record::{self, Kind, Record};
+use super::settings::Group;
 use super::timers::Wake;
 use crate::campaign::Event;
 use crate::record::{Attempt, Headers};
@@ -24,6 +25,18 @@ pub struct Topic {
     /// The topic's id; `None` where the brokers report none.
     pub id: Option<TopicId>,
     /// The time of day since 1970, by the caller's wall clock. It numbers the incarnation of a topic without records.
+    pub time_of_day: Duration,
+}
+
+/// What a campaign has to know of the connection on which a session begins it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Connection {
+    /// The group.
+    pub group: Group,
+    /// A reading of the caller's clock, and the time of day since 1970 then: it numbers the incarnation of a topic without
+    /// records.
+    pub read_at: Instant,
+    /// See [`read_at`](Self::read_at).
     pub time_of_day: Duration,
 }
 
@@ -134,4 +147,93 @@ pub enum Output {
     Event(Event),
     /// Nothing more until an input, or until this wake-up.
     WakeAt(Option<Wake>),
+}
+
+/// What a campaign wants of a group and its topic, where a session carries it: as the [`Output`]s of the same names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// As [`Output::Join`]. What the client reports from then on, answers it.
+    Join,
+    /// As [`Output::Publish`].
+    Publish(Publish),
+    /// As [`Output::Commit`].
+    Commit {
+        /// The number of the record that it proves.
+        attempt: Attempt,
+        /// The offset after that record's.
+        offset: Revision,
+    },
+    /// As [`Output::Yield`].
+    Yield,
+    /// As [`Output::Leave`].
+    Leave,
+    /// As [`Output::Inspect`].
+    Inspect,
+}
+
+/// What the client and the brokers report, where a session carries it: as the [`Input`]s of the same names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// As [`Input::Assigned`].
+    Assigned {
+        /// The member id.
+        member: String,
+    },
+    /// As [`Input::Revoked`].
+    Revoked,
+    /// As [`Input::GroupLost`].
+    GroupLost(Loss),
+    /// As [`Input::Left`].
+    Left,
+    /// As [`Input::Published`].
+    Published {
+        /// Its number.
+        attempt: Attempt,
+        /// Its offset, or the failure.
+        result: Result<Revision, Failure>,
+    },
+    /// As [`Input::Committed`].
+    Committed {
+        /// The number of the record that it proves.
+        attempt: Attempt,
+        /// The client's membership afterwards, or the failure.
+        result: Result<Membership, Failure>,
+    },
+    /// As [`Input::Inspected`].
+    Inspected(Result<Topic, Fault>),
+    /// As [`Input::Denied`].
+    Denied(Fault),
+}
+
+/// What the reader delivers, where a session carries it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// As [`Input::Record`].
+    Record(Record),
+    /// As [`Input::Gap`].
+    Gap,
+}
+
+impl From<Answer> for Input {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Assigned { member } => Self::Assigned { member },
+            Answer::Revoked => Self::Revoked,
+            Answer::GroupLost(loss) => Self::GroupLost(loss),
+            Answer::Left => Self::Left,
+            Answer::Published { attempt, result } => Self::Published { attempt, result },
+            Answer::Committed { attempt, result } => Self::Committed { attempt, result },
+            Answer::Inspected(result) => Self::Inspected(result),
+            Answer::Denied(fault) => Self::Denied(fault),
+        }
+    }
+}
+
+impl From<Shown> for Input {
+    fn from(shown: Shown) -> Self {
+        match shown {
+            Shown::Record(record) => Self::Record(record),
+            Shown::Gap => Self::Gap,
+        }
+    }
 }

@@ -72,7 +72,7 @@ use core::time::Duration;
 use oorandom::Rand64;
 
 pub use answers::{Failure, Loss, Operation, polled, read};
-pub use io::{Input, Membership, Output, Publish, Topic, TopicId};
+pub use io::{Answer, Connection, Input, Membership, Output, Publish, Request, Shown, Topic, TopicId};
 pub use record::{KIND, Kind, PROVEN, Record, check_member_name, sanitise, value};
 pub use settings::{ClientSettings, Group, Protocol};
 pub use timers::{Timer, Wake};
@@ -157,8 +157,9 @@ struct Reported {
 impl Campaign {
     /// A campaign that has not begun; [`Input::Campaign`] begins it.
     ///
-    /// `topic` comes from an inspection of the leader topic. Hand its records in from now on, from the oldest that it has,
-    /// in their order. `nonce` is used for no other campaign; `seed` decides every random choice. `now` is a reading of
+    /// `topic` comes from an inspection of the leader topic; where it has no id, the campaign asks for one when it enters the
+    /// race. Hand the topic's records in once its id was asked for, from the oldest that it has, in their order: those that
+    /// were handed in before the first answer with an id count as not read. `nonce` is used for no other campaign; `seed` decides every random choice. `now` is a reading of
     /// the clock that all later inputs use.
     ///
     /// # Errors
@@ -357,6 +358,9 @@ impl Campaign {
     fn campaign(&mut self) {
         self.intent.in_race = !self.intent.closing;
         if matches!(self.stage, Stage::Idle) && self.intent.in_race && self.intent.healthy {
+            if self.topic.id.is_none() {
+                self.inspect();
+            }
             if !core::mem::replace(&mut self.splayed, true) {
                 let splay = backoff::up_to(self.rules.splay, &mut self.rng);
                 if !splay.is_zero() {

@@ -93,8 +93,10 @@ impl Campaign {
         match (known, topic.id) {
             (Some(known), Some(id)) if id != known => self.is_another_log(),
             (Some(_), Some(_)) => self.confirm_claim(topic.asked_at),
+            // What was read before may be of another topic.
+            (None, Some(_)) => self.begin_reading(),
             // Without an id, every win waits from its assignment.
-            _ => {}
+            (_, None) => {}
         }
     }
 

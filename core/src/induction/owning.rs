@@ -151,6 +151,15 @@ impl Campaign {
         }
     }
 
+    /// Which topic this is, is known for the first time: what was read of it counts as first observed now.
+    pub(super) fn begin_reading(&mut self) {
+        let now = self.now;
+        self.log.gap(now);
+        if let Some(below) = self.open_claim().and_then(|claim| claim.below.as_mut()) {
+            (below.first_sight, below.released) = (now, false);
+        }
+    }
+
     /// The topic's id was read at `asked_at`, and is that of the log.
     pub(super) fn confirm_claim(&mut self, asked_at: Instant) {
         let confirmed = |claim: &&mut Open| claim.appended.is_some_and(|(_, at)| asked_at >= at);

@@ -6,12 +6,13 @@ use core::time::Duration;
 
 use super::io::{Command, StoreAnswer, StoreRequest};
 use crate::campaign::{self, Campaign, Event, InvalidSettings, Lease, Misuse, Settings, State};
+use crate::induction;
 use crate::queue;
 use crate::record::{Entry, Nonce};
 use crate::store::{Action, Capabilities, Fault, StoreInfo};
 use crate::time::Instant;
 
-/// A campaign of one rule: the lease campaign, or the place in a queue.
+/// A campaign of one rule: the lease campaign, the place in a queue, or induction over a consumer group.
 pub trait Rule: Clone + Debug + Sized {
     /// What a campaign has to know of its store.
     type Store: Clone + Debug;
@@ -308,5 +309,104 @@ from_common!(queue::Input, _ => Self::WatchGap);
 impl From<queue::Change> for queue::Input {
     fn from(change: queue::Change) -> Self {
         Self::Watched(change)
+    }
+}
+
+impl Rule for induction::Campaign {
+    type Store = induction::Connection;
+    type Timer = induction::Timer;
+    type Input = induction::Input;
+    type Output = induction::Output;
+    type Request = induction::Request;
+    type Answer = induction::Answer;
+    type Shown = induction::Shown;
+
+    /// The store that was inspected is the connection; each campaign asks for its own topic.
+    fn begin(
+        settings: Settings,
+        store: &induction::Connection,
+        _: &StoreInfo,
+        nonce: Nonce,
+        seed: u64,
+        now: Instant,
+    ) -> Result<Self, InvalidSettings> {
+        let topic = induction::Topic { asked_at: store.read_at, id: None, time_of_day: store.time_of_day };
+        Self::new(settings, store.group, topic, nonce, seed, now)
+    }
+
+    fn handle(&mut self, now: Instant, input: induction::Input) -> Result<(), Misuse> {
+        Self::handle(self, now, input)
+    }
+
+    fn poll(&mut self) -> induction::Output {
+        Self::poll(self)
+    }
+
+    fn sort(output: induction::Output) -> Sorted<Self> {
+        use induction::{Output, Request};
+        Sorted::Request(match output {
+            Output::WakeAt(wake) => return Sorted::WakeAt(wake.map(|wake| (wake.at, wake.timer))),
+            Output::Event(event) => return Sorted::Event(event),
+            Output::Join => Request::Join,
+            Output::Publish(publish) => Request::Publish(publish),
+            Output::Commit { attempt, offset } => Request::Commit { attempt, offset },
+            Output::Yield => Request::Yield,
+            Output::Leave => Request::Leave,
+            Output::Inspect => Request::Inspect,
+        })
+    }
+
+    /// The campaign has its own limit for an answer, and asks again when that has passed. What the client reports of its
+    /// membership counts whenever it comes.
+    fn limit(&self, request: &induction::Request, _: Duration) -> Duration {
+        use induction::Request;
+        match request {
+            Request::Publish(_) | Request::Commit { .. } | Request::Inspect => Self::lease_time(self),
+            Request::Join | Request::Yield | Request::Leave => Duration::MAX,
+        }
+    }
+
+    fn lease(&self) -> Option<Lease> {
+        Self::lease(self)
+    }
+
+    fn lease_time(&self) -> Duration {
+        Self::lease_time(self)
+    }
+
+    fn state(&self) -> State {
+        Self::state(self)
+    }
+
+    fn nonce(&self) -> Nonce {
+        Self::nonce(self)
+    }
+
+    fn name(&self) -> &str {
+        Self::name(self)
+    }
+
+    /// A client that does not leave its group in time is left to itself.
+    fn is_over(&self) -> bool {
+        self.state() == State::Closed
+    }
+}
+
+impl From<Common> for induction::Input {
+    fn from(common: Common) -> Self {
+        match common {
+            Common::Campaign => Self::Campaign,
+            Common::Command(command) => match command {
+                Command::Resign => Self::Resign,
+                Command::Close => Self::Close,
+                Command::Health(healthy) => Self::Health(healthy),
+                Command::Drained => Self::Drained,
+                Command::HandlerFailed => Self::HandlerFailed,
+                // The group chooses its owner, and a reset bars no candidate.
+                Command::HandOver(_) | Command::Accept => Self::Tick,
+            },
+            // The offsets say what was not read, and the topic's id which log it is.
+            Common::Tick | Common::Watching { .. } | Common::Inspected(_) | Common::Reconnected => Self::Tick,
+        }
     }
 }

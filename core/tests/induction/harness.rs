@@ -58,6 +58,15 @@ impl Bench {
         Self { campaign, now, next: 10, topic: Some(TOPIC), published: Vec::new() }
     }
 
+    /// A campaign that has not begun, and knows no id of its topic.
+    pub fn without_an_id() -> Self {
+        let mut bench = Self::new();
+        let topic = Topic { asked_at: bench.now, id: None, time_of_day: ms(DAY) };
+        bench.campaign = Campaign::new(settings(), Group::default(), topic, ME, 7, bench.now)
+            .expect("settings that fit a group");
+        bench
+    }
+
     /// A member without partition zero.
     pub fn member() -> Self {
         Self::new().join()
@@ -96,6 +105,13 @@ impl Bench {
         // The heartbeat that makes the term known, and its proof.
         self.renewed(2);
         self
+    }
+
+    /// Is assigned the partition, and proves its claim; returns the first output of the proof.
+    pub fn lead_at(&mut self, attempt: u64) -> String {
+        self.assigned();
+        self.claimed(attempt);
+        self.committed(attempt).swap_remove(0)
     }
 
     /// Gives an input now, and lists the outputs up to the wake-up.

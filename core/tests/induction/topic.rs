@@ -119,3 +119,46 @@ fn a_topic_that_is_gone_is_inspected_at_once() {
     bench.until(Timer::Renew);
     assert_eq!(bench.not_appended(3, Failure::TopicGone), ["inspect"]);
 }
+
+/// A candidate that does not know which topic its log is.
+fn nameless() -> Bench {
+    let mut bench = Bench::without_an_id();
+    assert_eq!(bench.give(Input::Campaign), ["inspect", "join", "state WAITING"]);
+    bench
+}
+
+#[test]
+fn a_candidate_that_knows_no_id_asks_for_it_when_it_enters_the_race() {
+    let mut bench = nameless();
+    assert_eq!(bench.inspected_as(Some(TOPIC)), NOTHING);
+    bench.other(1, released(9));
+    assert_eq!(bench.lead_at(1), "won 11", "the release was read after the id was known");
+}
+
+#[test]
+fn what_was_read_before_the_id_was_known_counts_as_first_observed_then() {
+    let mut bench = nameless();
+    bench.other(1, released(9));
+    bench.sleep(secs(60));
+    let known = bench.now;
+    bench.inspected_as(Some(TOPIC));
+    bench.assigned();
+    bench.claimed(1);
+    bench.committed(1);
+    assert_eq!(bench.time_to_win(known), T);
+}
+
+#[test]
+fn a_claim_that_was_read_back_before_the_id_was_known_waits_from_the_assignment() {
+    let mut bench = nameless();
+    bench.other(1, released(9));
+    bench.sleep(secs(60));
+    let assigned = bench.now;
+    bench.assigned();
+    bench.appended(1);
+    bench.read_back(1, Kind::Claim);
+    bench.inspected_as(Some(TOPIC));
+    bench.inspected();
+    bench.committed(1);
+    assert_eq!(bench.time_to_win(assigned), T);
+}

@@ -6,6 +6,7 @@
 mod connection;
 mod entering;
 mod harness;
+mod induction;
 mod reports;
 mod requests;
 mod watching;

@@ -1,0 +1,134 @@
+//! A campaign over a consumer group, as its session carries it.
+
+use std::time::Duration;
+
+use incumbent_core::campaign::Settings;
+use incumbent_core::induction::{
+    self, Answer, Campaign, Connection, Group, Kind, Membership, Record, Request, Shown, Topic, TopicId,
+};
+use incumbent_core::record::{Attempt, Nonce, WriteId};
+use incumbent_core::session::{Command, Enter, Input, Output, Session};
+use incumbent_core::store::StoreInfo;
+use incumbent_core::{Incarnation, Instant, Revision};
+
+use crate::harness::secs;
+
+const NONCE: Nonce = Nonce(0xa);
+const NOW: Instant = Instant::from_nanos(3_600_000_000_000);
+
+struct Bench(Session<Campaign>);
+
+impl Bench {
+    /// A session whose campaign 1 is a member of its group.
+    fn member() -> Self {
+        let store = Connection { group: Group::default(), read_at: NOW, time_of_day: secs(1_000) };
+        let mut bench = Self(Session::new(store));
+        let enter = Enter {
+            id: 1,
+            election: "jobs".into(),
+            settings: Settings::new("me"),
+            nonce: NONCE,
+            seed: 7,
+            fail_fast: false,
+        };
+        assert_eq!(bench.give(Input::Enter(Box::new(enter))), ["watch", "inspect store"]);
+        let info = StoreInfo {
+            asked_at: NOW,
+            incarnation: Incarnation(0),
+            age: None,
+            never_used: false,
+            max_age: None,
+            newest: None,
+        };
+        let begun = bench.give(Input::Inspected { number: 1, result: Ok(info) });
+        assert_eq!(begun, ["inspect for 5s", "join", "register"]);
+        bench
+    }
+
+    fn give(&mut self, input: Input<Answer, Shown>) -> Vec<String> {
+        self.0.handle(NOW, input).expect("nothing that breaks the contract");
+        let mut outputs = Vec::new();
+        loop {
+            outputs.push(match self.0.poll() {
+                Output::WakeAt(_) => return outputs,
+                Output::Watch { .. } => "watch".into(),
+                Output::Inspect { .. } => "inspect store".into(),
+                Output::Register { .. } => "register".into(),
+                Output::Closed(_) => "closed".into(),
+                Output::Ask { request, limit, .. } => asked(&request, limit),
+                Output::Report { lease: Some(_), .. } => "leads".into(),
+                _ => continue,
+            });
+        }
+    }
+
+    fn answer(&mut self, answer: Answer) -> Vec<String> {
+        self.give(Input::Answered { id: 1, answer })
+    }
+
+    fn inspected(&mut self) -> Vec<String> {
+        let topic = Topic { asked_at: NOW, id: Some(TopicId(1)), time_of_day: secs(1_000) };
+        self.answer(Answer::Inspected(Ok(topic)))
+    }
+}
+
+fn asked(request: &Request, limit: Duration) -> String {
+    match request {
+        Request::Join => "join".into(),
+        Request::Publish(publish) => format!("{} {} for {limit:?}", publish.kind.text(), publish.attempt.0),
+        Request::Commit { attempt, offset } => format!("commit {} {} for {limit:?}", attempt.0, offset.0),
+        Request::Yield => "yield".into(),
+        Request::Leave => "leave".into(),
+        Request::Inspect => format!("inspect for {limit:?}"),
+    }
+}
+
+#[test]
+fn a_campaign_over_a_consumer_group_wins_and_leaves_on_a_session() {
+    let mut bench = Bench::member();
+    bench.give(Input::Watching { number: 1 });
+    bench.inspected();
+    assert_eq!(bench.answer(Answer::Assigned { member: "m1".into() }), ["claim 1 for 5s"]);
+    let published = Answer::Published { attempt: Attempt(1), result: Ok(Revision(4)) };
+    assert_eq!(bench.answer(published), ["inspect for 5s", "commit 1 5 for 5s"]);
+    let claim = Record {
+        offset: Revision(4),
+        name: "me".into(),
+        write_id: Some(WriteId { nonce: NONCE, attempt: Attempt(1) }),
+        kind: Kind::Claim,
+        lease: None,
+        term_info: None,
+        metadata: Vec::new(),
+    };
+    let shown = Shown::Record(claim);
+    bench.give(Input::Watched { number: 1, election: "jobs".into(), shown });
+    bench.inspected();
+    let membership = Membership { member: "m1".into(), generation: 3 };
+    bench.answer(Answer::Committed { attempt: Attempt(1), result: Ok(membership) });
+    assert!(
+        !bench.0.campaign(1).expect("it runs").is_leader(NOW),
+        "a log of which nothing is known is waited for"
+    );
+
+    assert_eq!(bench.give(Input::Command { id: 1, command: Command::Close }), ["leave"]);
+    assert_eq!(bench.answer(Answer::Left), ["closed"]);
+}
+
+#[test]
+fn a_hand_over_and_an_acceptance_mean_nothing_in_a_group() {
+    let mut bench = Bench::member();
+    for command in [Command::HandOver("other".into()), Command::Accept] {
+        assert_eq!(bench.give(Input::Command { id: 1, command }), [""; 0]);
+    }
+}
+
+#[test]
+fn a_client_that_does_not_leave_its_group_ends_its_campaign_all_the_same() {
+    let mut bench = Bench::member();
+    bench.give(Input::Command { id: 1, command: Command::Close });
+    let Output::WakeAt(Some(wake)) = bench.0.poll() else { panic!("a wake-up") };
+    assert_eq!(wake.at.since(NOW), secs(10));
+    assert_eq!(wake.timer, incumbent_core::session::Timer::Campaign(1, induction::Timer::Close));
+    bench.0.handle(wake.at, Input::Tick).expect("nothing that breaks the contract");
+    assert!(bench.0.campaign(1).is_none());
+}
