@@ -82,6 +82,27 @@ fn without_a_watch_no_second_leads_either() {
 }
 
 #[test]
+fn clocks_that_drift_within_the_margin_make_no_second_leader() {
+    holds("queue drift");
+    holds("queue early drift");
+}
+
+#[test]
+fn a_hand_over_with_a_late_transaction_makes_no_second_leader() {
+    holds("queue hand over");
+}
+
+#[test]
+fn a_hand_over_past_a_foreign_candidate_makes_no_second_leader() {
+    holds("queue foreign");
+}
+
+#[test]
+fn a_third_candidate_makes_no_second_leader() {
+    holds("queue third");
+}
+
+#[test]
 fn keep_alives_alone_make_two_leaders() {
     two_lead(&world("queue stale").without(Part::Keys));
 }
@@ -99,6 +120,11 @@ fn without_companions_two_lead() {
 #[test]
 fn companions_on_the_lease_of_their_places_make_two_leaders() {
     two_lead(&world("queue operator").without(Part::CompanionsLease));
+}
+
+#[test]
+fn without_a_margin_two_lead_by_clocks_that_drift() {
+    two_lead(&world("queue drift").without_a_margin());
 }
 
 #[test]

@@ -40,6 +40,8 @@ pub(crate) enum Action {
     Crash(usize),
     /// The user resigns.
     Resign(usize),
+    /// An operator asks the leader to hand over to the last candidate.
+    HandOver(usize),
     /// The work of the term has ended.
     Drained(usize),
 }
@@ -89,6 +91,9 @@ pub(crate) fn enabled(state: &State, actions: &mut Vec<Action>) {
         let leads = stand == Some(Stand::Leading);
         if left.resign > 0 && leads && !node.paused {
             actions.push(Action::Resign(candidate));
+        }
+        if left.hand_over > 0 && leads && !node.paused && candidate + 1 < state.nodes.len() {
+            actions.push(Action::HandOver(candidate));
         }
     }
     actions.extend((0..state.late.len()).map(Action::Land));

@@ -1,9 +1,10 @@
 //! The rule of a place in a queue, in small worlds that are explored to the end.
 //!
-//! Two candidates of ours share an election in a store like etcd: leases that expire by themselves and late, a stale
-//! leader of the store that answers keep-alives, answers that are lost, transactions that are applied late, processes that
-//! are stopped, and an operator who deletes a place or revokes the lease that it shows. A lease is three ticks of the
-//! clock, with no margin. [`Part`] takes one part of the rule away, from the outside; then two candidates lead.
+//! Two or three candidates of ours share an election in a store like etcd: leases that expire by themselves and late, a
+//! stale leader of the store that answers keep-alives, answers that are lost, transactions that are applied late, processes
+//! that are stopped, clocks that drift, a foreign candidate, and an operator who deletes a place, revokes the lease that it
+//! shows, or asks for a hand over. A lease is three ticks of the store's clock, with a margin only where clocks drift.
+//! [`Part`] takes one part of the rule away, from the outside; then two candidates lead.
 
 mod action;
 mod state;

@@ -20,15 +20,11 @@ pub(crate) type Tick = u32;
 pub(crate) const LEASE: Tick = 3;
 pub(crate) const LEASE_TIME: Duration = Duration::from_secs(3);
 
-pub(crate) const CANDIDATES: usize = 2;
+/// The number by which the store knows the foreign candidate.
+pub(crate) const FOREIGN: usize = 9;
 
 pub(crate) fn name(candidate: usize) -> &'static str {
-    ["a", "b"].get(candidate).copied().unwrap_or("?")
-}
-
-/// The clock of every candidate: an hour at tick 0, so that the store has been known for long.
-pub(crate) fn clock(now: Tick) -> Instant {
-    Instant::ZERO + Duration::from_secs(3600 + u64::from(now))
+    ["a", "b", "c"].get(candidate).copied().unwrap_or("go")
 }
 
 /// A request that the store has not served yet.
@@ -48,6 +44,8 @@ pub(crate) struct Node {
     pub(crate) campaign: Option<Campaign>,
     pub(crate) wakes: Option<Tick>,
     pub(crate) paused: bool,
+    /// The rate of its clock, in thousandths of the store's.
+    pub(crate) rate: u32,
     /// Requests in the order in which they were sent.
     pub(crate) requests: VecDeque<Request>,
     /// Answers that a stopped process has not taken yet.
@@ -59,6 +57,21 @@ pub(crate) struct Node {
     pub(crate) term: Option<Term>,
     /// The last snapshot's own keys, for a rule without reads.
     pub(crate) kept: Option<Box<Snapshot>>,
+}
+
+impl Node {
+    /// Its clock: an hour at tick 0, so that the store has been known for long.
+    pub(crate) fn clock(&self, now: Tick) -> Instant {
+        Instant::ZERO
+            + Duration::from_secs(3600)
+            + Duration::from_millis(u64::from(now) * u64::from(self.rate))
+    }
+
+    /// The first tick at which its clock shows that time.
+    pub(crate) fn tick(&self, at: Instant) -> Tick {
+        let millis = at.since(self.clock(0)).as_nanos().div_ceil(1_000_000);
+        Tick::try_from(millis.div_ceil(self.rate.into())).unwrap_or(Tick::MAX)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -77,12 +90,12 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(world: &QueueWorld) -> Self {
-        let node = |candidate: usize| {
+        let node = |(candidate, rate): (usize, &u32)| {
             let settings = Settings {
                 preset: Preset::Test,
                 lease: Some(LEASE_TIME),
                 drift_ppm: 0,
-                slack: Some(Duration::ZERO),
+                slack: Some(world.margin),
                 splay: Some(Duration::ZERO),
                 ..Settings::new(name(candidate))
             };
@@ -95,24 +108,27 @@ impl State {
                 newest: None,
             };
             let nonce = Nonce(candidate as u128 + 1);
-            let campaign =
-                Campaign::new(settings, world.server, &info, nonce, candidate as u64 + 1, clock(0)).ok();
-            Node {
-                campaign,
+            let mut node = Node {
+                campaign: None,
                 wakes: None,
                 paused: false,
+                rate: *rate,
                 requests: VecDeque::new(),
                 inbox: VecDeque::new(),
                 shared: None,
                 shares: 0,
                 term: None,
                 kept: None,
-            }
+            };
+            let begins = node.clock(0);
+            node.campaign =
+                Campaign::new(settings, world.server, &info, nonce, candidate as u64 + 1, begins).ok();
+            node
         };
         Self {
             now: 0,
             store: Store::new(),
-            nodes: (0..CANDIDATES).map(node).collect(),
+            nodes: world.rates.iter().enumerate().map(node).collect(),
             late: Vec::new(),
             left: Budget::default(),
             horizon: Tick::MAX,
@@ -123,8 +139,9 @@ impl State {
 
     /// The candidates whose `is_leader` answers yes now, stopped ones included.
     pub(crate) fn leaders(&self) -> Vec<usize> {
-        let leads =
-            |node: &Node| node.campaign.as_ref().is_some_and(|campaign| campaign.is_leader(clock(self.now)));
+        let leads = |node: &Node| {
+            node.campaign.as_ref().is_some_and(|campaign| campaign.is_leader(node.clock(self.now)))
+        };
         (0..self.nodes.len()).filter(|candidate| leads(&self.nodes[*candidate])).collect()
     }
 

@@ -6,7 +6,7 @@ use incumbent_core::campaign::{Event, State as Stand};
 use incumbent_core::queue::{Answer, Change, Input, LeaseId, Output, Request as Wanted, Snapshot, Write};
 
 use super::action::{Action, enabled};
-use super::state::{Request, State, clock, name};
+use super::state::{Request, State, name};
 use super::store::{RAFT_TERM, Store};
 use super::world::{Budget, Part, QueueWorld};
 
@@ -14,6 +14,9 @@ use super::world::{Budget, Part, QueueWorld};
 pub(crate) fn begin(world: &QueueWorld) -> State {
     let mut state = State::new(world);
     for candidate in 0..state.nodes.len() {
+        if world.foreign && candidate + 1 == state.nodes.len() {
+            state.store.enter_foreign();
+        }
         let mut step = Step { world, state, log: &mut Vec::new() };
         step.hand(candidate, Input::Campaign);
         state = step.state;
@@ -58,7 +61,8 @@ struct Step<'a> {
 
 impl Step<'_> {
     fn spend(&mut self, action: Action) {
-        let Budget { lose, late, stale, pause, delete, revoke, early, resign, crash } = &mut self.state.left;
+        let Budget { lose, late, stale, pause, delete, revoke, early, resign, crash, hand_over } =
+            &mut self.state.left;
         let spent = match action {
             Action::Lose(_) | Action::LoseAnswer(_) => lose,
             Action::Stale(_) => stale,
@@ -69,6 +73,7 @@ impl Step<'_> {
             Action::Pause(_) => pause,
             Action::Crash(_) => crash,
             Action::Resign(_) => resign,
+            Action::HandOver(_) => hand_over,
             _ => return,
         };
         *spent = spent.saturating_sub(1);
@@ -131,6 +136,10 @@ impl Step<'_> {
                 node.inbox.clear();
             }
             Action::Resign(candidate) => self.hand(candidate, Input::Resign),
+            Action::HandOver(candidate) => {
+                let successor = name(self.state.nodes.len() - 1).into();
+                self.hand(candidate, Input::HandOver(successor));
+            }
             Action::Drained(candidate) => self.hand(candidate, Input::Drained),
         }
     }
@@ -199,7 +208,9 @@ impl Step<'_> {
 
     /// Shows a change to every watch.
     fn show(&mut self, change: &Change) {
-        let is_news = change.removed_places.len() + change.removed_companions.len() > 0;
+        let is_news =
+            change.removed_places.len() + change.removed_companions.len() + change.rewritten_companions.len()
+                > 0;
         for candidate in 0..self.state.nodes.len() {
             if self.world.watch && is_news && self.state.nodes[candidate].campaign.is_some() {
                 self.answer(candidate, Input::Watched(change.clone()));
@@ -209,7 +220,7 @@ impl Step<'_> {
 
     /// Hands an input to a campaign, and puts what it asks for under way.
     fn hand(&mut self, candidate: usize, input: Input) {
-        let now = clock(self.state.now);
+        let now = self.state.nodes[candidate].clock(self.state.now);
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
             let input = self.distort(input);
@@ -229,11 +240,7 @@ impl Step<'_> {
                 }
                 let wanted = match output {
                     Output::WakeAt(wake) => {
-                        let ticks = |wake: incumbent_core::queue::Wake| {
-                            let millis = wake.at.since(clock(0)).as_millis();
-                            u32::try_from(millis.div_ceil(1000)).unwrap_or(u32::MAX)
-                        };
-                        node.wakes = wake.map(ticks);
+                        node.wakes = wake.map(|wake| node.tick(wake.at));
                         break;
                     }
                     Output::Ask(wanted) => wanted,

@@ -8,7 +8,7 @@ use incumbent_core::queue::{
 use incumbent_core::record::Nonce;
 use incumbent_core::{Incarnation, Revision};
 
-use super::state::{LEASE, LEASE_TIME, Tick, name};
+use super::state::{FOREIGN, LEASE, LEASE_TIME, Tick, name};
 use super::world::Part;
 
 pub(crate) const BIRTH: Incarnation = Incarnation(7);
@@ -30,6 +30,8 @@ struct Key {
     created: u64,
     modified: u64,
     lease: LeaseId,
+    /// The successor that a companion names.
+    successor: Option<String>,
 }
 
 impl Store {
@@ -39,6 +41,14 @@ impl Store {
 
     pub(crate) fn grant(&mut self, lease: LeaseId, now: Tick) {
         self.leases.insert(lease, now + LEASE);
+    }
+
+    /// A foreign candidate creates its place, whose lease it keeps.
+    pub(crate) fn enter_foreign(&mut self) {
+        self.revision += 1;
+        let (at, lease) = (self.revision, LeaseId(0xf0));
+        let key = Key { owner: FOREIGN, created: at, modified: at, lease, successor: None };
+        self.places.insert(lease, key);
     }
 
     pub(crate) fn has_lease(&self, lease: LeaseId) -> bool {
@@ -129,14 +139,25 @@ impl Store {
                 if replaces.is_none() {
                     self.revision += 1;
                 }
-                let key = |lease| Key { owner, created: self.revision, modified: self.revision, lease };
+                let at = self.revision;
+                let key = |lease| Key { owner, created: at, modified: at, lease, successor: None };
                 let shared = if without == Some(Part::CompanionsLease) { *lease } else { *companion };
                 let (place, beside) = (key(*lease), key(shared));
                 self.places.insert(*lease, place);
                 self.companions.insert(*lease, beside);
                 (Outcome::Applied { revision: Revision(self.revision) }, change)
             }
-            Action::Name { .. } => (Outcome::Failed(Failure::NotSent), nothing),
+            Action::Name { own, successor, .. } => {
+                let beside = self.companions.get_mut(&own.lease);
+                let Some(beside) = beside.filter(|beside| beside.created == own.revision.0) else {
+                    return (Outcome::Refused { created: None }, nothing);
+                };
+                self.revision += 1;
+                (beside.modified, beside.successor) = (self.revision, successor.clone());
+                let revision = Revision(self.revision);
+                let rewritten_companions = vec![own.lease.to_string()];
+                (Outcome::Applied { revision }, Change { revision, rewritten_companions, ..nothing })
+            }
             Action::Leave { lease, revision } => {
                 let ours = |key: LeaseId, at: &Key| {
                     key == *lease && revision.is_none_or(|revision| at.created == revision.0)
@@ -167,7 +188,7 @@ impl Store {
             lease: Some(if key.lease == *lease { shared } else { key.lease }),
             nonce: Some(Nonce(key.owner as u128 + 1)),
             lease_time: LEASE_TIME,
-            successor: None,
+            successor: key.successor.clone(),
             metadata: Vec::new(),
         };
         let seen = |(lease, _): &(&LeaseId, &Key)| without != Some(Part::Companion) || Some(**lease) == own;

@@ -24,6 +24,8 @@ pub(crate) struct Budget {
     pub(crate) resign: u8,
     /// Processes that end.
     pub(crate) crash: u8,
+    /// Leaders that are asked to hand over to the last candidate.
+    pub(crate) hand_over: u8,
 }
 
 /// A part of the rule, taken away by showing the candidates something else than what is there.
@@ -46,6 +48,11 @@ pub struct QueueWorld {
     pub(crate) about: &'static str,
     pub(crate) horizon: u32,
     pub(crate) budget: Budget,
+    /// The candidates of ours, each by the rate of its clock in thousandths of the store's.
+    pub(crate) rates: &'static [u32],
+    /// A foreign candidate stands before the last of ours.
+    pub(crate) foreign: bool,
+    pub(crate) margin: Duration,
     pub(crate) watch: bool,
     pub(crate) server: Server,
     pub(crate) without: Option<Part>,
@@ -54,6 +61,14 @@ pub struct QueueWorld {
 /// A server that keeps its leases, and one that may revoke live ones.
 const KEEPS: Server = Server { version: Some((3, 7, 3)), shortest: Duration::from_secs(1) };
 const REVOKES: Server = Server { version: Some((3, 4, 23)), shortest: Duration::from_secs(1) };
+
+/// Clocks that keep time, of three candidates.
+const THREE: &[u32] = &[1000; 3];
+
+/// The leader's clock is slow by 9 % and the next one's fast by as much: what half a second of margin allows for in a lease
+/// of three, since `2.5 / 0.91` is no longer than `3 / 1.09`.
+const DRIFTING: &[u32] = &[910, 1090];
+const MARGIN: Duration = Duration::from_millis(500);
 
 impl QueueWorld {
     /// The name, as a command line spells it.
@@ -73,6 +88,13 @@ impl QueueWorld {
         self
     }
 
+    /// The same world, whose candidates leave no margin before the end of a lease.
+    #[must_use]
+    pub fn without_a_margin(mut self) -> Self {
+        self.margin = Duration::ZERO;
+        self
+    }
+
     /// The same world, whose candidates take its server for one that keeps its leases.
     #[must_use]
     pub fn trusting_the_server(mut self) -> Self {
@@ -88,6 +110,9 @@ pub fn queue_worlds() -> Vec<QueueWorld> {
         about,
         horizon,
         budget,
+        rates: &[1000, 1000],
+        foreign: false,
+        margin: Duration::ZERO,
         watch: true,
         server: KEEPS,
         without: None,
@@ -132,6 +157,54 @@ pub fn queue_worlds() -> Vec<QueueWorld> {
                 "no watch works, an operator deletes a place, and a process is stopped",
                 5,
                 Budget { delete: 1, pause: 1, ..none },
+            )
+        },
+        QueueWorld {
+            rates: DRIFTING,
+            margin: MARGIN,
+            ..world(
+                "queue drift",
+                "the leader's clock is slow and the next one's fast, a process is stopped, and an answer is lost",
+                5,
+                Budget { pause: 1, lose: 1, ..none },
+            )
+        },
+        QueueWorld {
+            rates: DRIFTING,
+            margin: MARGIN,
+            server: REVOKES,
+            ..world(
+                "queue early drift",
+                "the store revokes a live lease, under the same clocks",
+                8,
+                Budget { early: 1, ..none },
+            )
+        },
+        QueueWorld {
+            rates: THREE,
+            ..world(
+                "queue hand over",
+                "the leader hands over to the third, the second steps behind, and one transaction is applied late",
+                3,
+                Budget { hand_over: 1, late: 1, ..none },
+            )
+        },
+        QueueWorld {
+            foreign: true,
+            ..world(
+                "queue foreign",
+                "the leader hands over past a foreign candidate, and an operator deletes a place",
+                5,
+                Budget { hand_over: 1, delete: 1, ..none },
+            )
+        },
+        QueueWorld {
+            rates: THREE,
+            ..world(
+                "queue third",
+                "three candidates, a process ends, and an operator deletes a place",
+                3,
+                Budget { crash: 1, delete: 1, ..none },
             )
         },
     ]
