@@ -8,7 +8,7 @@ use crate::support::{
 
 #[tokio::test]
 async fn a_leader_whose_server_is_gone_stops_in_time_and_leads_again_when_it_is_back() {
-    for mut server in servers() {
+    for mut server in servers().await {
         let store = connect(&server).await;
         let ada = leader(&store, "ada").await;
         let term = ada.term().unwrap();
@@ -25,7 +25,7 @@ async fn a_leader_whose_server_is_gone_stops_in_time_and_leads_again_when_it_is_
 
 #[tokio::test]
 async fn a_server_that_stops_for_less_than_a_lease_ends_no_term() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let ada = leader(&store, "ada").await;
     let term = ada.term().unwrap();
@@ -39,7 +39,7 @@ async fn a_server_that_stops_for_less_than_a_lease_ends_no_term() {
 
 #[tokio::test]
 async fn a_place_that_an_operator_deletes_ends_the_term_and_another_begins() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let ada = leader(&store, "ada").await;
     let (token, mut events) = (ada.term().unwrap().token(), ada.events());
@@ -50,7 +50,7 @@ async fn a_place_that_an_operator_deletes_ends_the_term_and_another_begins() {
 
 #[tokio::test]
 async fn a_wiped_store_is_a_reset_and_its_tokens_are_larger() {
-    let mut server = server();
+    let mut server = server().await;
     let store = connect(&server).await;
     let ada = leader(&store, "ada").await;
     let (token, mut events) = (ada.term().unwrap().token(), ada.events());
@@ -67,7 +67,7 @@ async fn a_wiped_store_is_a_reset_and_its_tokens_are_larger() {
 
 #[tokio::test]
 async fn a_place_without_a_lease_is_reported() {
-    let server = server();
+    let server = server().await;
     server.ctl(&["put", "jobs/stray", "left behind"]);
     let store = connect(&server).await;
     let ada = candidate(&store, "ada").await;
@@ -85,7 +85,7 @@ async fn a_place_without_a_lease_is_reported() {
 
 #[tokio::test]
 async fn a_store_that_is_down_is_waited_for_or_refused() {
-    let mut server = server();
+    let mut server = server().await;
     server.kill();
     let url = url(&server);
     let refused = soon(Store::builder().fail_fast(true).open(&url)).await.unwrap_err();

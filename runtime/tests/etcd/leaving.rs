@@ -9,7 +9,7 @@ use crate::support::{
 
 #[tokio::test]
 async fn a_closed_candidate_leaves_no_key_and_a_closed_store_no_lease() {
-    for server in servers() {
+    for server in servers().await {
         let store = connect(&server).await;
         let ada = leader(&store, "ada").await;
         let ben = waiting(&store, "ben").await;
@@ -23,7 +23,7 @@ async fn a_closed_candidate_leaves_no_key_and_a_closed_store_no_lease() {
 
 #[tokio::test]
 async fn a_store_that_is_closed_closes_its_candidates() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let ada = leader(&store, "ada").await;
     let ben = candidate(&store, "ben").await;
@@ -36,7 +36,7 @@ async fn a_store_that_is_closed_closes_its_candidates() {
 
 #[tokio::test]
 async fn a_dropped_candidate_leaves_no_key() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     drop(leader(&store, "ada").await);
     until(async || keys(&server) == [".incumbent"]).await;
@@ -44,7 +44,7 @@ async fn a_dropped_candidate_leaves_no_key() {
 
 #[tokio::test]
 async fn a_store_closes_in_time_while_the_server_does_not_answer() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let ada = leader(&store, "ada").await;
     server.pause();
@@ -57,7 +57,7 @@ async fn a_store_closes_in_time_while_the_server_does_not_answer() {
 
 #[tokio::test]
 async fn a_leader_hands_over_past_candidates_that_step_behind() {
-    for server in servers() {
+    for server in servers().await {
         let (here, there) = (connect(&server).await, connect(&server).await);
         let ada = leader(&here, "ada").await;
         let ben = waiting(&there, "ben").await;
@@ -73,7 +73,7 @@ async fn a_leader_hands_over_past_candidates_that_step_behind() {
 
 #[tokio::test]
 async fn a_foreign_candidate_ahead_of_the_successor_is_named_and_the_term_goes_on() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let ada = leader(&store, "ada").await;
     put_foreign(&server, "gopher");
@@ -93,7 +93,7 @@ async fn a_foreign_candidate_ahead_of_the_successor_is_named_and_the_term_goes_o
 
 #[tokio::test]
 async fn a_hand_over_to_a_candidate_that_is_not_there_is_refused_and_the_term_goes_on() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let ada = leader(&store, "ada").await;
     for name in ["absent", "ada"] {
@@ -106,7 +106,7 @@ async fn a_hand_over_to_a_candidate_that_is_not_there_is_refused_and_the_term_go
 
 #[tokio::test]
 async fn only_a_leader_hands_over() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let _ada = leader(&store, "ada").await;
     let ben = waiting(&store, "ben").await;

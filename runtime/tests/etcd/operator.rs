@@ -20,7 +20,7 @@ async fn nonce_of_the_leader(store: &Store) -> Nonce {
 
 #[tokio::test]
 async fn a_leader_hands_over_to_the_candidate_that_an_operator_names() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let ada = leader(&store, "ada").await;
     let ben = waiting(&store, "ben").await;
@@ -39,7 +39,7 @@ async fn a_leader_hands_over_to_the_candidate_that_an_operator_names() {
 
 #[tokio::test]
 async fn a_request_that_stood_before_the_watch_is_honoured() {
-    let mut server = server();
+    let mut server = server().await;
     let store = connect(&server).await;
     let ada = leader(&store, "ada").await;
     let ben = waiting(&store, "ben").await;
@@ -57,7 +57,7 @@ async fn a_request_that_stood_before_the_watch_is_honoured() {
 
 #[tokio::test]
 async fn an_evicted_leader_loses_its_term_and_the_next_candidate_follows() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let ada = leader(&store, "ada").await;
     let ben = waiting(&store, "ben").await;
@@ -71,7 +71,7 @@ async fn an_evicted_leader_loses_its_term_and_the_next_candidate_follows() {
 
 #[tokio::test]
 async fn a_candidate_that_stays_out_campaigns_again_once_an_operator_accepts_the_reset() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let ada = leader(&store, "ada").await;
     let mut events = ada.events();
@@ -101,7 +101,7 @@ async fn a_candidate_that_stays_out_campaigns_again_once_an_operator_accepts_the
 
 #[tokio::test]
 async fn a_request_that_cannot_be_met_leaves_the_leader_in_place() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let ada = leader(&store, "ada").await;
     put_foreign(&server, "gopher");

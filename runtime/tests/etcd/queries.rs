@@ -11,7 +11,7 @@ const WATCHERS: &str = "etcd_debugging_mvcc_watcher_total";
 
 #[tokio::test]
 async fn an_observer_sees_leaders_come_and_go_and_a_vacancy() {
-    let server = server();
+    let server = server().await;
     let (watching, store) = (connect(&server).await, connect(&server).await);
     let mut observer = soon(watching.observe(JOBS)).await.unwrap();
     let mut seen = async || soon(observer.next()).await.unwrap().leader.map(|leader| leader.name);
@@ -29,7 +29,7 @@ async fn an_observer_sees_leaders_come_and_go_and_a_vacancy() {
 
 #[tokio::test]
 async fn candidates_come_in_the_order_of_the_queue_foreign_ones_included() {
-    let server = server();
+    let server = server().await;
     let (here, there) = (connect(&server).await, connect(&server).await);
     let _ada = leader(&here, "ada").await;
     put_foreign(&server, "gopher");
@@ -43,7 +43,7 @@ async fn candidates_come_in_the_order_of_the_queue_foreign_ones_included() {
 
 #[tokio::test]
 async fn the_leader_of_an_election_is_read_with_its_metadata() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     assert_eq!(soon(store.leader(JOBS)).await.unwrap(), None);
     let ada: CampaignOptions = options("ada").metadata("address", "10.0.0.7");
@@ -59,7 +59,7 @@ async fn the_leader_of_an_election_is_read_with_its_metadata() {
 
 #[tokio::test]
 async fn many_elections_run_on_one_connection() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let names: Vec<String> = (0..30).map(|number| format!("job-{number:02}")).collect();
     let mut candidates = Vec::new();
@@ -74,7 +74,7 @@ async fn many_elections_run_on_one_connection() {
 
 #[tokio::test]
 async fn an_election_that_no_candidate_and_no_observer_needs_is_watched_no_longer() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let watchers = async |number| until(async || server.gauge(WATCHERS) == number).await;
     let kept = soon(store.observe("kept")).await.unwrap();
@@ -104,7 +104,7 @@ async fn an_election_that_no_candidate_and_no_observer_needs_is_watched_no_longe
 
 #[tokio::test]
 async fn the_properties_of_the_store_are_those_of_its_birth_record() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let first = soon(store.store_info()).await.unwrap();
     let again = soon(connect(&server).await.store_info()).await.unwrap();

@@ -8,7 +8,7 @@ use crate::support::{JOBS, connect, options, server, soon};
 
 #[tokio::test]
 async fn a_lease_that_the_servers_cannot_keep_is_refused_with_the_limit() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let with_lease = |millis| options("ada").lease(Duration::from_millis(millis));
     for (refused, limit) in [
@@ -24,7 +24,7 @@ async fn a_lease_that_the_servers_cannot_keep_is_refused_with_the_limit() {
 
 #[tokio::test]
 async fn settings_of_another_store_are_refused() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let go = CampaignOptions::new().name("ada").preset(Preset::GoCompatible);
     let interval = options("ada").interval(Duration::from_secs(2));
@@ -37,7 +37,7 @@ async fn settings_of_another_store_are_refused() {
 
 #[tokio::test]
 async fn names_that_etcd_cannot_hold_are_refused() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     for key in ["", "a/b", ".incumbent", "_incumbent.hand-over.jobs"] {
         let error = soon(store.campaign(key, options("ada"))).await.unwrap_err();

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use incumbent::store::etcd::{EtcdSettings, init};
 use incumbent::{CampaignOptions, Candidate, Event, Events, Preset, Reason, State, Store};
 use incumbent_testkit::etcd::{EtcdServer, Options};
 use incumbent_testkit::tools::EtcdVersion;
@@ -9,20 +10,30 @@ use incumbent_testkit::tools::EtcdVersion;
 /// Far longer than any step takes, also on a busy machine.
 const GENEROUS: Duration = Duration::from_secs(60);
 
-/// Three times the shortest lease that a server grants.
-pub(crate) const LEASE: Duration = Duration::from_secs(6);
+/// Outlasts a stall of a busy machine. Some tests wait for it, on servers of the older version most.
+pub(crate) const LEASE: Duration = Duration::from_secs(12);
 
 /// The name of every election here.
 pub(crate) const JOBS: &str = "jobs";
 
-/// A server of the newest version.
-pub(crate) fn server() -> EtcdServer {
-    EtcdServer::start(Options::new())
+/// A server of the newest version, on which no election was ever held: the first leader has no wait.
+pub(crate) async fn server() -> EtcdServer {
+    prepared(Options::new()).await
 }
 
 /// A server of each version.
-pub(crate) fn servers() -> impl Iterator<Item = EtcdServer> {
-    EtcdVersion::tested().into_iter().map(|version| EtcdServer::start(Options::new().version(version)))
+pub(crate) async fn servers() -> Vec<EtcdServer> {
+    let mut servers = Vec::new();
+    for version in EtcdVersion::tested() {
+        servers.push(prepared(Options::new().version(version)).await);
+    }
+    servers
+}
+
+async fn prepared(options: Options) -> EtcdServer {
+    let server = EtcdServer::start(options);
+    soon(init(&EtcdSettings::from_url(&url(&server)).unwrap(), true)).await.unwrap();
+    server
 }
 
 /// A new connection to it.

@@ -11,7 +11,7 @@ use crate::support::{
 
 #[tokio::test]
 async fn a_candidate_wins_renews_and_stands_where_etcdctl_looks() {
-    for server in servers() {
+    for server in servers().await {
         let store = connect(&server).await;
         let ada = candidate(&store, "ada").await;
         let term = soon(ada.next_term()).await.unwrap();
@@ -28,7 +28,7 @@ async fn a_candidate_wins_renews_and_stands_where_etcdctl_looks() {
 
 #[tokio::test]
 async fn a_leader_that_resigns_enters_at_the_end_with_a_larger_token() {
-    for server in servers() {
+    for server in servers().await {
         let (here, there) = (connect(&server).await, connect(&server).await);
         let ada = leader(&here, "ada").await;
         let ben = waiting(&there, "ben").await;
@@ -47,7 +47,7 @@ async fn a_leader_that_resigns_enters_at_the_end_with_a_larger_token() {
 
 #[tokio::test]
 async fn two_candidates_never_lead_at_the_same_time() {
-    let server = server();
+    let server = server().await;
     let (here, there) = (connect(&server).await, connect(&server).await);
     let candidates = [leader(&here, "ada").await, waiting(&there, "ben").await, waiting(&here, "cleo").await];
     let leaders = || candidates.iter().filter(|one| one.is_leader()).collect::<Vec<_>>();
@@ -66,7 +66,7 @@ async fn two_candidates_never_lead_at_the_same_time() {
 
 #[tokio::test]
 async fn a_leader_drains_while_its_work_goes_on() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let ada = leader(&store, "ada").await;
     let ben = waiting(&store, "ben").await;
@@ -84,7 +84,7 @@ async fn a_leader_drains_while_its_work_goes_on() {
 
 #[tokio::test]
 async fn work_that_outlasts_its_drain_keeps_the_place_until_it_has_ended() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let ada = soon(store.campaign(JOBS, options("ada").drain(Duration::from_millis(100)))).await.unwrap();
     let work = soon(ada.next_term()).await.unwrap();
@@ -101,7 +101,7 @@ async fn work_that_outlasts_its_drain_keeps_the_place_until_it_has_ended() {
 
 #[tokio::test]
 async fn an_unhealthy_leader_leaves_and_a_healthy_one_enters_again() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let ada = leader(&store, "ada").await;
     let ben = waiting(&store, "ben").await;
@@ -117,7 +117,7 @@ async fn an_unhealthy_leader_leaves_and_a_healthy_one_enters_again() {
 
 #[tokio::test]
 async fn a_leader_whose_handler_failed_gives_way() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let ada = leader(&store, "ada").await;
     let ben = waiting(&store, "ben").await;
@@ -129,7 +129,7 @@ async fn a_leader_whose_handler_failed_gives_way() {
 
 #[tokio::test]
 async fn a_candidate_sees_the_leader_and_its_change() {
-    let server = server();
+    let server = server().await;
     let store = connect(&server).await;
     let ada = leader(&store, "ada").await;
     let ben = waiting(&store, "ben").await;

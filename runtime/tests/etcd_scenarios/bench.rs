@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use incumbent::store::StoreSettings;
 use incumbent::store::etcd::{EtcdSettings, init};
 use incumbent::{CampaignOptions, Clock, Instant, Preset, Store};
 use incumbent_testkit::etcd::{EtcdServer, Options};
 use incumbent_testkit::proxy::Proxy;
+use incumbent_testkit::tools::EtcdVersion;
 use incumbent_testkit::wait;
 use serde_json::Value;
 
@@ -122,6 +124,17 @@ fn places(server: &EtcdServer) -> Vec<Place> {
         lease: format!("{:x}", kv["lease"].as_i64().unwrap_or_default()),
     };
     answer["kvs"].as_array().map(|all| all.iter().map(place).collect()).unwrap_or_default()
+}
+
+/// Runs a scenario on a server of each version, beside each other: they mostly wait for leases.
+pub(crate) async fn on_each_version<F>(scenario: impl Fn(EtcdVersion) -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let scenarios = EtcdVersion::tested().into_iter().map(|version| tokio::spawn(scenario(version)));
+    for ended in join_all(scenarios).await {
+        ended.expect("the scenario fails");
+    }
 }
 
 /// States that no election was ever held under the prefix, so that the first leader has no wait.

@@ -2,7 +2,6 @@
 
 use incumbent_testkit::etcd::Options;
 use incumbent_testkit::etcd::elect::{Etcdctl, GoClient};
-use incumbent_testkit::tools::EtcdVersion;
 use incumbent_testkit::wait;
 
 use crate::actor::TIME_LIMIT;
@@ -13,7 +12,7 @@ use crate::probe::Probe;
 /// `etcdctl elect`, ours and the Go client stand in one queue, on each version of the server.
 #[tokio::test(flavor = "multi_thread")]
 async fn etcdctl_and_ours_and_go_lead_in_the_order_of_arrival() {
-    for version in EtcdVersion::tested() {
+    on_each_version(|version| async move {
         let bench = Bench::with(Options::new().version(version), LONG).await;
         let listening = Etcdctl::listen(&bench.server.address(), ELECTION);
         let mut shell = Etcdctl::elect(&bench.server.address(), ELECTION, "shell");
@@ -38,7 +37,8 @@ async fn etcdctl_and_ours_and_go_lead_in_the_order_of_arrival() {
         again.prints("again");
         again.resign();
         probe.verdict();
-    }
+    })
+    .await;
 }
 
 /// `etcdctl elect` stands before ours, and an operator revokes its lease: ours leads.

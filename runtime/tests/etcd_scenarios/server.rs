@@ -13,7 +13,7 @@ use crate::probe::Probe;
 /// The server is killed and started again: leases get their full time again, and the term goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_survives_a_restart_of_the_server() {
-    for version in EtcdVersion::tested() {
+    on_each_version(|version| async move {
         let mut bench = Bench::with(Options::new().version(version), LONG).await;
         let a = bench.join("a").await;
         a.won(1).await;
@@ -33,7 +33,8 @@ async fn a_leader_survives_a_restart_of_the_server() {
         let waited_out = if version == EtcdVersion::V3_4 { LONG } else { Duration::ZERO };
         assert!(b.won(1).await.started < released + waited_out + LONG / 3 + BUSY, "{version}");
         probe.verdict();
-    }
+    })
+    .await;
 }
 
 /// The server stands still (SIGSTOP) for longer than the lease: `Lost(Expired)` at the deadline, and one leads again with a

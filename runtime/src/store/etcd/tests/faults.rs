@@ -109,7 +109,7 @@ async fn compaction_ends_a_watch_that_needs_what_is_gone() {
     server.ctl(&["put", "app/jobs/1", "y"]);
     server.ctl(&["compact", &(before.0 + 2).to_string()]);
     // A watch of this election would begin before that.
-    store.watches.follow("jobs", own.revision);
+    store.watches.read("jobs", own.revision);
     while next(&mut watch).await.is_some() {}
     let mut watch = store.watch().await.unwrap();
     server.ctl(&["put", "app/jobs/1", "z"]);
