@@ -449,7 +449,7 @@ impl EtcdCluster {
         self.peers().cut(|one, _| one == member);
     }
 
-    /// Cuts two members off from each other; the others still reach both.
+    /// Cuts two members off from each other; all others still reach both.
     ///
     /// # Panics
     /// As [`isolate`](Self::isolate).

@@ -32,7 +32,7 @@ fn three_members_elect_another_leader_when_theirs_is_killed() {
 }
 
 #[test]
-fn a_member_that_is_cut_off_serves_again_after_the_cut_and_the_others_go_on_meanwhile() {
+fn a_member_that_is_cut_off_serves_again_after_the_cut_and_other_members_go_on_meanwhile() {
     for version in EtcdVersion::tested() {
         let cluster = EtcdCluster::start_partitionable(3, Options::new().version(version));
         let old = cluster.leader();

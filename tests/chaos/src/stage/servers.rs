@@ -50,7 +50,7 @@ impl Servers {
         }
     }
 
-    /// The server that leads the others in what this fault is about: it reports that it leads the bucket's stream, or the
+    /// The server that leads all in what this fault is about: it reports that it leads the bucket's stream, or the
     /// cluster.
     pub(crate) fn leader(&self, kind: Kind, bucket: &str) -> Option<usize> {
         match self {

@@ -56,7 +56,7 @@ impl Peers {
     /// When a socket cannot be made.
     #[track_caller]
     pub(super) fn between(members: &[Member<'_>]) -> Self {
-        let (mut links, mut doors) = (Vec::new(), Vec::new());
+        let (mut links, mut sockets) = (Vec::new(), Vec::new());
         for (from, dialling) in members.iter().enumerate() {
             for (to, dialled) in members.iter().enumerate().filter(|(to, _)| *to != from) {
                 let path = dialling.folder.join(socket(dialled.name));
@@ -64,12 +64,12 @@ impl Peers {
                     .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
                     .unwrap_or_else(|error| panic!("cannot listen at {}: {error}", path.display()));
                 let proxy = Proxy::to(&dialled.address);
-                doors.push((listener, proxy.address()));
+                sockets.push((listener, proxy.address()));
                 links.push(Link { from, to, proxy });
             }
         }
         let (end, ended) = oneshot::channel();
-        let thread = thread::spawn(move || serve(doors, ended));
+        let thread = thread::spawn(move || serve(sockets, ended));
         Self { links, end: Some(end), thread: Some(thread) }
     }
 
@@ -95,11 +95,11 @@ impl Drop for Peers {
 }
 
 /// Leads each connection at a socket on to its proxy, until the end.
-fn serve(doors: Vec<(UnixListener, String)>, ended: oneshot::Receiver<()>) {
+fn serve(sockets: Vec<(UnixListener, String)>, ended: oneshot::Receiver<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.unwrap_or_else(|error| panic!("no runtime for the members' network: {error}"));
     runtime.block_on(async {
-        for (listener, proxy) in doors {
+        for (listener, proxy) in sockets {
             let listener = tokio::net::UnixListener::from_std(listener)
                 .unwrap_or_else(|error| panic!("the members' network has no socket: {error}"));
             tokio::spawn(async move {
