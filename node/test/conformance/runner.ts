@@ -43,6 +43,8 @@ export interface Step {
 export interface Scenario {
   name: string;
   needs?: string[];
+  /** The stores that it does not apply to, each with the reason. */
+  not_on?: Record<string, string>;
   lease_ms: number;
   candidates: Record<string, Part>;
   steps: Step[];

@@ -19,6 +19,8 @@ PRESETS: dict[str, Literal["standard", "fast", "go_compatible"]] = {
     "go_compatible": "go_compatible",
 }
 WIN_DELAYS: dict[str, Literal["automatic", "cautious"]] = {"automatic": "automatic", "cautious": "cautious"}
+LEAST_LEASE_MS = {"etcd": 6000.0}
+"""The shortest lease of a candidate, where a store has one: three times the shortest that an etcd server grants by default."""
 _REQUIRED = object()
 
 
@@ -132,35 +134,36 @@ class Scenario(NamedTuple):
 
     name: str
     needs: Sequence[str]
+    not_on: Mapping[str, str]
+    """The stores that it does not apply to, each with the reason."""
     lease: float
     """In seconds."""
     parts: Mapping[str, Part]
     steps: Sequence[Fields]
 
 
-def read(path: Path) -> Scenario:
-    """Reads a scenario from a file."""
-    return parse(path.read_text(encoding="utf-8"))
+def read(path: Path, store: str = "memory") -> Scenario:
+    """Reads a scenario from a file, with a lease that the store can have."""
+    return parse(path.read_text(encoding="utf-8"), LEAST_LEASE_MS.get(store, 0.0))
 
 
-def parse(text: str) -> Scenario:
+def parse(text: str, least_lease_ms: float = 0.0) -> Scenario:
     """Parses a scenario; ``ValueError`` where this runner does not understand all of it."""
     raw = Fields(json.loads(text), "the scenario")
     for name in ("$schema", "purpose", "shows"):
         raw.value(name)
-    lease = raw.number("lease_ms")
+    lease = max(raw.number("lease_ms"), least_lease_ms)
     steps = raw.value("steps")
     if not isinstance(steps, list):
         raise ValueError(f"the steps are no list: {steps!r}")
     scenario = Scenario(
         name=raw.text("name"),
         needs=raw.texts("needs", []),
+        not_on=raw.pairs("not_on"),
         lease=lease / 1000,
         parts={key: _part(key, part, lease) for key, part in raw.each("candidates").items()},
         steps=[Fields(step, f"step {number}") for number, step in enumerate(steps, 1)],
     )
-    # Names stores that this runner does not play.
-    raw.fields("not_on")
     raw.done()
     return scenario
 

@@ -24,5 +24,6 @@ mod go;
 mod members;
 mod network;
 mod operator;
+mod partition;
 mod processes;
 mod server;

@@ -45,7 +45,7 @@ struct Play {
 
 impl Play {
     fn perform(&mut self, script: Script, end: Instant) -> Result<()> {
-        self.await_leaders(|stage, election| stage.leader(election).is_some())?;
+        self.await_leaders(Stage::is_led)?;
         for step in script {
             if Instant::now() >= end {
                 break;
@@ -56,7 +56,7 @@ impl Play {
             }
         }
         self.stage.faults_over();
-        self.await_leaders(|stage, election| stage.leader(election).is_some())?;
+        self.await_leaders(Stage::is_led)?;
         self.sleep_until(Instant::now() + QUIET)?;
         if let Some(ended) = self.stage.ended_early() {
             bail!("{ended}");
@@ -68,7 +68,7 @@ impl Play {
         self.sleep_until(Instant::now() + step.pause)?;
         self.await_leaders(|stage, election| {
             let aims = step.faults.iter().any(|fault| fault.aim == election);
-            !aims || stage.leader(election).is_some()
+            !aims || stage.is_led(election)
         })?;
         let mut injected = Vec::new();
         for fault in &step.faults {
@@ -85,9 +85,12 @@ impl Play {
         self.await_leaders(|stage, election| {
             let mut its = injected.iter().filter(|(_, fault)| fault.election == election);
             its.all(|(_, fault)| {
+                if stage.is_led_by_foreign(election) {
+                    return true;
+                }
                 let Some(after) = stage.leader(election) else { return false };
                 let is_new = fault.before.as_ref().is_none_or(|before| before.token != after.token);
-                is_new || !fault.kind.ends_the_term()
+                is_new || !fault.kind.ends_the_term(stage.scenario.store)
             })
         })?;
         for (_, fault) in &injected {
@@ -106,6 +109,7 @@ impl Play {
                 format!("{} still leads", name(after))
             }
             (_, Some(after)) => format!("{} leads", name(after)),
+            (_, None) if self.stage.is_led_by_foreign(fault.election) => "go leads".into(),
             (_, None) => "VACANT".into(),
         };
         let took = Duration::from_nanos(self.stage.now().saturating_sub(fault.at)).as_secs_f64();

@@ -23,6 +23,7 @@ pub(crate) struct History {
     pub(crate) end: Nanos,
     pub(crate) lives: Vec<Life>,
     pub(crate) faults: Vec<Incident>,
+    pub(crate) foreign: Vec<ForeignTerm>,
     pub(crate) outages: Vec<Outage>,
     pub(crate) stalls: Vec<(Nanos, Nanos)>,
 }
@@ -46,6 +47,15 @@ pub(crate) struct Incident {
     pub(crate) key: String,
     pub(crate) at: Nanos,
     pub(crate) repaired: Option<Nanos>,
+}
+
+/// A time in which a candidate of other software led, by its own report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ForeignTerm {
+    pub(crate) name: String,
+    pub(crate) key: String,
+    pub(crate) from: Nanos,
+    pub(crate) until: Nanos,
 }
 
 /// A time in which a bucket took no writes.
@@ -114,6 +124,9 @@ impl History {
                     faults.get_mut(&number).context("a fault was repaired that never was")?.repaired =
                         Some(at);
                 }
+                Note::ForeignTerm { name, key, from, until } => {
+                    history.foreign.push(ForeignTerm { name, key, from, until });
+                }
                 Note::Outage { bucket, from, until } => history.outages.push(Outage { bucket, from, until }),
                 Note::Stall { from, until } => history.stalls.push((from, until)),
                 Note::FaultsOver { at } => history.faults_over = Some(at),
@@ -160,6 +173,12 @@ impl History {
             let what = format!("{:<9} {} on {} ({})", "director", fault.kind, fault.on, fault.key);
             let ends = fault.repaired.map(|repaired| (repaired, format!("{what} ends")));
             lines.extend([(fault.at, what)].into_iter().chain(ends).filter(|(when, _)| near(*when)));
+        }
+        let foreign = self.foreign.iter().filter(|term| key.is_none_or(|key| key == term.key));
+        for term in foreign {
+            let line = |when, what| (when, format!("{:<9} {what} ({})", term.name, term.key));
+            let turns = [line(term.from, "leads"), line(term.until, "leads no longer")];
+            lines.extend(turns.into_iter().filter(|(when, _)| near(*when)));
         }
         lines.sort();
         let seconds = |when: Nanos| when.saturating_sub(self.begin) as f64 / 1e9;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::scenario::StoreKind;
+
 /// The target of a fault. From this the checker knows the elections that it may leave without a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Touch {
@@ -13,6 +15,8 @@ pub(crate) enum Touch {
     Follower,
     /// The election's key.
     Key,
+    /// A candidate of other software: only its election may notice.
+    Foreign,
     /// One server of three for the fault's duration, or one after the other: a lease that survives the
     /// failure of one server goes on.
     Server,
@@ -78,21 +82,52 @@ kinds! {
     RollingRestart "rolling-restart" Server "The servers are restarted one after the other, each when the one before is back.",
     KillQuorum "kill-quorum" Store "Two of three servers are killed, and started again when a lease is over.",
     PauseQuorum "pause-quorum" Store "Two of three servers stand still (SIGSTOP); what was written meanwhile commits late.",
+    CutFromMember "cut-from-member" Leader "The leader is cut off from one member of etcd, not from any other.",
+    Revoke "revoke" Key "An operator revokes the lease that the leader's key in etcd shows.",
+    KillRaftLeader "kill-raft-leader" Server "The member that leads the etcd cluster is killed, and started again later.",
+    PauseRaftLeader "pause-raft-leader" Server "The member that leads the etcd cluster stands still (SIGSTOP).",
+    IsolateRaftLeader "isolate-raft-leader" Server "The member that leads the etcd cluster is cut off from all other members, not from clients.",
+    SeparateMembers "separate-members" Server "Two members of etcd are cut off from each other; the third reaches both.",
+    ResignGo "resign-go" Foreign "The candidate on etcd's Go client resigns where it leads, and enters again.",
+    KillGo "kill-go" Foreign "The candidate on etcd's Go client is killed, and started again later.",
+    FreezeGo "freeze-go" Foreign "The candidate on etcd's Go client is stopped for longer than its lease.",
 }
 
 impl Kind {
-    /// Whether it can be made with this number of servers: one or three.
-    pub(crate) fn is_possible(self, servers: usize) -> bool {
+    /// Whether it can be made in that store, with this number of servers: one or three.
+    pub(crate) fn is_possible(self, store: StoreKind, servers: usize) -> bool {
+        self.only_in().is_none_or(|only| only == store)
+            && match self {
+                Self::RestartServer | Self::PauseServer => servers == 1,
+                Self::CutFromMember => servers > 1,
+                _ => servers > 1 || !matches!(self.touch(), Touch::Server | Touch::Store),
+            }
+    }
+
+    /// The store that it is a fault of, where the other one has nothing like it, or has it under another name.
+    fn only_in(self) -> Option<StoreKind> {
+        use Kind::{
+            CutFromMember, IsolateRaftLeader, KillRaftLeader, PauseRaftLeader, Revoke, SeparateMembers,
+        };
+        use Kind::{IsolateStreamLeader, KillMetaLeader, KillStreamLeader, PauseStreamLeader, Purge};
         match self {
-            Self::RestartServer | Self::PauseServer => servers == 1,
-            _ => servers > 1 || !matches!(self.touch(), Touch::Server | Touch::Store),
+            KillStreamLeader | PauseStreamLeader | IsolateStreamLeader | KillMetaLeader | Purge => {
+                Some(StoreKind::Nats)
+            }
+            CutFromMember | Revoke | KillRaftLeader | PauseRaftLeader | IsolateRaftLeader
+            | SeparateMembers => Some(StoreKind::Etcd),
+            _ if self.touch() == Touch::Foreign => Some(StoreKind::Etcd),
+            _ => None,
         }
     }
 
-    /// Whether it always ends the leader's term.
-    pub(crate) fn ends_the_term(self) -> bool {
-        use Kind::{Close, Delete, Freeze, HandOver, Kill, Overwrite, Purge, Resign};
-        matches!(self, Close | Delete | Freeze | HandOver | Kill | Overwrite | Purge | Resign)
+    /// Whether it always ends the leader's term there. In a queue, a hand over to a candidate that is not next is refused.
+    pub(crate) fn ends_the_term(self, store: StoreKind) -> bool {
+        use Kind::{Close, Delete, Freeze, HandOver, Kill, Overwrite, Purge, Resign, Revoke};
+        match self {
+            HandOver => store == StoreKind::Nats,
+            _ => matches!(self, Close | Delete | Freeze | Kill | Overwrite | Purge | Resign | Revoke),
+        }
     }
 
     /// Whether its target is a server.
@@ -119,9 +154,16 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_possible_somewhere_and_those_of_a_cluster_only_there() {
-        assert!(Kind::ALL.iter().all(|kind| kind.is_possible(1) || kind.is_possible(3)));
-        assert!(!Kind::RollingRestart.is_possible(1) && !Kind::RestartServer.is_possible(3));
-        assert!(Kind::Kill.is_possible(1) && Kind::Kill.is_possible(3));
+    fn every_kind_is_possible_somewhere_and_those_of_a_cluster_or_a_store_only_there() {
+        use StoreKind::{Etcd, Nats};
+        let somewhere = |kind: &Kind| {
+            [Nats, Etcd].into_iter().any(|store| kind.is_possible(store, 1) || kind.is_possible(store, 3))
+        };
+        assert!(Kind::ALL.iter().all(somewhere));
+        assert!(!Kind::RollingRestart.is_possible(Nats, 1) && !Kind::RestartServer.is_possible(Nats, 3));
+        assert!(Kind::Kill.is_possible(Nats, 1) && Kind::Kill.is_possible(Etcd, 3));
+        assert!(Kind::KillRaftLeader.is_possible(Etcd, 3) && !Kind::KillRaftLeader.is_possible(Nats, 3));
+        assert!(Kind::Purge.is_possible(Nats, 3) && !Kind::Purge.is_possible(Etcd, 3));
+        assert!(Kind::KillGo.is_possible(Etcd, 3) && !Kind::KillGo.is_possible(Nats, 3));
     }
 }

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::kind::Kind;
+use crate::scenario::StoreKind;
 
 /// A line of a candidate's log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +72,8 @@ pub(crate) enum Note {
     Fault { number: u32, kind: Kind, on: String, key: String, at: Nanos },
     /// The fault has been repaired.
     Repaired { number: u32, at: Nanos },
+    /// A candidate of other software led, by its own report.
+    ForeignTerm { name: String, key: String, from: Nanos, until: Nanos },
     /// No client could write to the bucket meanwhile, as far as an independent client can observe.
     Outage { bucket: String, from: Nanos, until: Nanos },
     /// The director got no processor time meanwhile.
@@ -94,7 +97,9 @@ impl Note {
             | Self::Repaired { at, .. }
             | Self::FaultsOver { at }
             | Self::End { at } => *at,
-            Self::Outage { until, .. } | Self::Stall { until, .. } => *until,
+            Self::Outage { until, .. } | Self::Stall { until, .. } | Self::ForeignTerm { until, .. } => {
+                *until
+            }
         }
     }
 }
@@ -104,6 +109,8 @@ impl Note {
 pub(crate) struct Election {
     pub(crate) key: String,
     pub(crate) bucket: String,
+    #[serde(default)]
+    pub(crate) store: StoreKind,
     pub(crate) lease_ms: u64,
 }
 

@@ -1,4 +1,4 @@
-//! `incumbent-chaos`: elections of real processes on real nats-servers, under faults drawn from a seed.
+//! `incumbent-chaos`: elections of real processes on real servers of NATS and etcd, under faults drawn from a seed.
 //!
 //! ```text
 //!   script ── which faults come in which order, from a seed
@@ -32,8 +32,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-/// Elections of real processes on real nats-servers, one and a cluster of three, under faults drawn from a
-/// seed; fails where two ever led at once, where a token did not grow, where a vacancy has no explanation.
+/// Elections of real processes on real servers, one nats-server, a cluster of three, and three members of etcd, under
+/// faults drawn from a seed; fails where two ever led at once, where a token did not grow, where a vacancy has no explanation.
 #[derive(Debug, Parser)]
 #[command(name = "incumbent-chaos", version, args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 struct Cli {
@@ -44,9 +44,10 @@ struct Cli {
 }
 
 const EXAMPLES: &str = "Examples:
-  incumbent-chaos                          both runs, about five minutes
+  incumbent-chaos                          every run, about five minutes in each store
   incumbent-chaos --minutes 60 --seed 7    an hour, with another script
-  incumbent-chaos --only cluster           three servers only
+  incumbent-chaos --only cluster           three nats-servers only
+  incumbent-chaos --store etcd             etcd only
   incumbent-chaos --list                   the faults, and what each is
   incumbent-chaos check FOLDER             judge the files of an earlier run again";
 

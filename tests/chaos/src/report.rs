@@ -47,7 +47,8 @@ impl Report {
         for fault in &history.faults {
             *faults.entry(fault.kind.name()).or_default() += 1;
         }
-        let possible = Kind::ALL.iter().filter(|kind| kind.is_possible(history.servers));
+        let store = history.elections.first().map(|election| election.store).unwrap_or_default();
+        let possible = Kind::ALL.iter().filter(|kind| kind.is_possible(store, history.servers));
         let not_reached = possible.map(|kind| kind.name()).filter(|name| !faults.contains_key(name));
         let mut longest_vacancy = BTreeMap::<&'static str, f64>::new();
         let mut elections = Vec::new();

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use incumbent_testkit::tools::{NatsVersion, nats_server};
+use incumbent_testkit::tools::{EtcdVersion, NatsVersion, etcd, etcdctl, go_etcd_program, nats_server};
 
 use crate::check::{Violation, check};
 use crate::director::{self, INTERRUPTED};
 use crate::history::History;
 use crate::kind::Kind;
 use crate::report::Report;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, StoreKind};
 
 /// The lines shown around a violation: their distance in nanoseconds, and their number on either side.
 const AROUND: u64 = 3_000_000_000;
@@ -23,15 +23,19 @@ const LINES: usize = 40;
 /// What to run.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How long faults are made, in minutes, all runs together; each begins and ends in some seconds more
+    /// How long faults are made, in minutes, all runs on NATS together, or the one on etcd; each begins and ends in some
+    /// seconds more
     #[arg(long, value_name = "N", default_value_t = 5.0, value_parser = minutes)]
     minutes: f64,
     /// Which script of faults; when what happens is real, so are the moments
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// Only one of the runs
-    #[arg(long, value_enum, value_name = "RUN")]
+    #[arg(long, value_enum, value_name = "RUN", conflicts_with = "store")]
     only: Option<Only>,
+    /// Only the runs in one store
+    #[arg(long, value_enum, value_name = "STORE")]
+    store: Option<StoreKind>,
     /// Print the figures as JSON on standard output, and the tables on standard error
     #[arg(long)]
     json: bool,
@@ -45,10 +49,12 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Only {
-    /// One server
+    /// One nats-server
     OneNode,
-    /// Three servers
+    /// Three nats-servers
     Cluster,
+    /// Three members of etcd
+    Etcd,
 }
 
 fn minutes(text: &str) -> Result<f64, String> {
@@ -66,19 +72,33 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         }
         return Ok(true);
     }
-    // Now, so that the error does not come from within the start of a server.
-    nats_server(NatsVersion::Newest).map_err(anyhow::Error::msg)?;
-    listen_for_the_end()?;
-    let wanted = |scenario: &Scenario| match args.only {
-        None => true,
-        Some(Only::OneNode) => scenario.servers == 1,
-        Some(Only::Cluster) => scenario.servers > 1,
+    let wanted = |scenario: &Scenario| {
+        let is_it = match args.only {
+            None => true,
+            Some(Only::OneNode) => scenario.store == StoreKind::Nats && scenario.servers == 1,
+            Some(Only::Cluster) => scenario.store == StoreKind::Nats && scenario.servers > 1,
+            Some(Only::Etcd) => scenario.store == StoreKind::Etcd,
+        };
+        is_it && args.store.is_none_or(|store| scenario.store == store)
     };
     let scenarios: Vec<Scenario> = Scenario::all().into_iter().filter(wanted).collect();
-    let weights: f64 = scenarios.iter().map(weight).sum();
+    // Now, so that the error does not come from within the start of a server.
+    if scenarios.iter().any(|scenario| scenario.store == StoreKind::Nats) {
+        nats_server(NatsVersion::Newest).map_err(anyhow::Error::msg)?;
+    }
+    if scenarios.iter().any(|scenario| scenario.store == StoreKind::Etcd) {
+        etcd(EtcdVersion::Newest)
+            .and(etcdctl())
+            .and(go_etcd_program("candidate"))
+            .map_err(anyhow::Error::msg)?;
+    }
+    listen_for_the_end()?;
     let mut reports = Vec::new();
-    for scenario in scenarios {
-        let time = Duration::from_secs_f64(args.minutes * 60.0 * weight(&scenario) / weights);
+    for scenario in &scenarios {
+        let of_its_store = scenarios.iter().filter(|other| other.store == scenario.store);
+        let weights: f64 = of_its_store.map(weight).sum();
+        let time = Duration::from_secs_f64(args.minutes * 60.0 * weight(scenario) / weights);
+        let scenario = scenario.clone();
         let report = one(scenario, args, time)?;
         if args.json {
             eprint!("{report}");

@@ -37,6 +37,8 @@ pub(crate) struct Script {
     aims: Vec<usize>,
     /// The aims whose bucket allows a purge: one without markers refuses it, as it should.
     purgeable: Vec<usize>,
+    /// The elections that other software takes part in.
+    mixed: Vec<usize>,
     step: u32,
 }
 
@@ -53,11 +55,12 @@ const MORE_KILLS: usize = 3;
 impl Script {
     /// The script of that seed.
     pub(crate) fn new(scenario: &Scenario, seed: u64) -> Self {
-        let possible = |kind: &Kind| kind.is_possible(scenario.servers);
+        let possible = |kind: &Kind| kind.is_possible(scenario.store, scenario.servers);
         let kinds: Vec<Kind> = Kind::ALL.iter().copied().filter(possible).collect();
         let is_purgeable = |aim: &usize| scenario.elections[*aim].bucket == MARKED;
         Self {
             purgeable: scenario.aims().into_iter().filter(is_purgeable).collect(),
+            mixed: (0..scenario.elections.len()).filter(|at| scenario.elections[*at].is_mixed).collect(),
             rng: Rng::with_seed(seed),
             deck: Deck::new([&kinds[..], &[Kind::Kill; MORE_KILLS]].concat()),
             kinds,
@@ -67,7 +70,11 @@ impl Script {
     }
 
     fn fault(&mut self, kind: Kind) -> Fault {
-        let aims = if kind == Kind::Purge { &self.purgeable } else { &self.aims };
+        let aims = match kind {
+            Kind::Purge => &self.purgeable,
+            _ if kind.touch() == Touch::Foreign => &self.mixed,
+            _ => &self.aims,
+        };
         let aim = self.rng.choice(aims).copied().unwrap_or_default();
         Fault { kind, aim, pick: self.rng.usize(..1 << 20), hold: self.rng.f64() }
     }
@@ -112,6 +119,7 @@ impl Iterator for Script {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::StoreKind;
     use std::collections::BTreeSet;
 
     fn steps(scenario: &Scenario, seed: u64, count: usize) -> Vec<Step> {
@@ -129,8 +137,9 @@ mod tests {
     #[test]
     fn every_possible_kind_comes_before_it_all_begins_again() {
         for scenario in Scenario::all() {
-            let possible: Vec<Kind> =
-                Kind::ALL.iter().copied().filter(|kind| kind.is_possible(scenario.servers)).collect();
+            let possible =
+                Kind::ALL.iter().copied().filter(|kind| kind.is_possible(scenario.store, scenario.servers));
+            let possible: Vec<Kind> = possible.collect();
             let first = steps(&scenario, 3, possible.len() + MORE_KILLS);
             let drawn: BTreeSet<Kind> = first.iter().flat_map(|step| &step.faults).map(|f| f.kind).collect();
             assert_eq!(drawn, possible.into_iter().collect());
@@ -168,7 +177,7 @@ mod tests {
 
     #[test]
     fn only_a_bucket_that_allows_it_is_purged() {
-        for scenario in Scenario::all() {
+        for scenario in Scenario::all().into_iter().filter(|scenario| scenario.store == StoreKind::Nats) {
             let faults = steps(&scenario, 5, 300).into_iter().flat_map(|step| step.faults);
             let purged: Vec<_> = faults.filter(|fault| fault.kind == Kind::Purge).collect();
             assert!(purged.len() > 5);
@@ -180,7 +189,11 @@ mod tests {
     fn faults_are_aimed_only_at_elections_that_are_meant_for_it() {
         for scenario in Scenario::all() {
             let aimed = steps(&scenario, 5, 300).into_iter().flat_map(|step| step.faults);
-            assert!(aimed.into_iter().all(|fault| scenario.elections[fault.aim].is_aimed_at));
+            for fault in aimed {
+                let contest = &scenario.elections[fault.aim];
+                let is_foreign = fault.kind.touch() == Touch::Foreign;
+                assert!(if is_foreign { contest.is_mixed } else { contest.is_aimed_at }, "{fault:?}");
+            }
         }
     }
 }

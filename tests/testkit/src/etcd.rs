@@ -1,11 +1,13 @@
 //! An etcd server, or a cluster of three, that lives as long as its test, and other software's [candidates](elect).
 
 pub mod elect;
+mod peers;
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -15,6 +17,7 @@ use crate::port::Port;
 use crate::process::{self, ChildGuard};
 use crate::tools::{self, EtcdVersion};
 use crate::wait;
+use peers::Peers;
 
 /// The longest time that a server may take to serve, on a machine that runs other tests as well.
 const STARTUP: Duration = Duration::from_secs(60);
@@ -64,7 +67,9 @@ pub struct EtcdServer {
     /// Serves metrics and health without TLS.
     metrics: Port,
     options: Options,
-    /// `name=peer URL` of all members.
+    /// The address that other members dial.
+    advertised: String,
+    /// `name=advertised address` of all members.
     cluster: String,
     // The process is dropped before the folder that it writes to.
     child: Option<ChildGuard>,
@@ -86,11 +91,13 @@ impl EtcdServer {
     fn prepare(number: usize, options: &Options) -> Self {
         let program = tools::etcd(options.version).unwrap_or_else(|error| panic!("{error}"));
         let folder = tempfile::Builder::new().prefix("incumbent-etcd-").tempdir();
+        let peer = Port::free();
         Self {
             name: format!("e{number}"),
             program,
             client: Port::free(),
-            peer: Port::free(),
+            advertised: format!("http://127.0.0.1:{}", peer.number()),
+            peer,
             metrics: Port::free(),
             options: options.clone(),
             cluster: String::new(),
@@ -107,9 +114,9 @@ impl EtcdServer {
     pub fn with_learner(self) -> (Self, Self) {
         for _ in 0..STARTS {
             let mut learner = Self::prepare(2, &self.options);
-            let peers = format!("--peer-urls={}", learner.peer_url());
+            let peers = format!("--peer-urls={}", learner.advertised);
             self.ctl(&["member", "add", &learner.name, "--learner", &peers]);
-            learner.cluster = format!("{},{}={}", self.cluster, learner.name, learner.peer_url());
+            learner.cluster = format!("{},{}={}", self.cluster, learner.name, learner.advertised);
             learner.options.arguments.push("--initial-cluster-state=existing".into());
             learner.spawn();
             if learner.becomes_healthy() {
@@ -124,9 +131,9 @@ impl EtcdServer {
     #[track_caller]
     fn remove(&self, other: &Self) {
         let members = self.ctl(&["member", "list"]);
-        let line = members.lines().find(|line| line.contains(&other.peer_url()));
+        let line = members.lines().find(|line| line.contains(&other.advertised));
         let id = line.and_then(|line| line.split(',').next());
-        let id = id.unwrap_or_else(|| panic!("{} is no member: {members}", other.peer_url()));
+        let id = id.unwrap_or_else(|| panic!("{} is no member: {members}", other.advertised));
         self.ctl(&["member", "remove", id]);
     }
 
@@ -247,14 +254,7 @@ impl EtcdServer {
     /// When there is no etcdctl.
     #[track_caller]
     pub fn try_ctl(&self, arguments: &[&str]) -> Result<String, String> {
-        let program = tools::etcdctl().unwrap_or_else(|error| panic!("{error}"));
-        let mut command = Command::new(&program);
-        command.env("ETCDCTL_API", "3").args(["--endpoints", &self.address()]).args(arguments);
-        let output = command.output().unwrap_or_else(|error| panic!("{}: {error}", program.display()));
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-        }
-        Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr)))
+        ctl(&self.address(), arguments, "")
     }
 
     /// The revision of its store.
@@ -300,10 +300,6 @@ impl EtcdServer {
         lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
     }
 
-    fn peer_url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.peer.number())
-    }
-
     #[track_caller]
     fn spawn(&mut self) {
         let log = File::options().create(true).append(true).open(self.folder.path().join("log"));
@@ -315,8 +311,8 @@ impl EtcdServer {
         command.args(["--name", &self.name, "--initial-cluster", &self.cluster]);
         command.arg("--data-dir").arg(self.folder.path().join("data"));
         command.args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients]);
-        command.args(["--listen-peer-urls", &self.peer_url()]);
-        command.args(["--initial-advertise-peer-urls", &self.peer_url()]);
+        command.args(["--listen-peer-urls", &format!("http://127.0.0.1:{}", self.peer.number())]);
+        command.args(["--initial-advertise-peer-urls", &self.advertised]).current_dir(self.folder.path());
         command.args(["--listen-metrics-urls", &format!("http://127.0.0.1:{}", self.metrics.number())]);
         command.args(&self.options.arguments).stdout(log).stderr(again);
         match ChildGuard::spawn(command) {
@@ -364,10 +360,48 @@ impl Drop for EtcdServer {
     }
 }
 
+/// Runs `etcdctl` against members, given by their addresses with commas in between, and returns what it prints. `input` is
+/// what it reads: a transaction.
+///
+/// # Errors
+/// What it prints about its failure.
+///
+/// # Panics
+/// When there is no etcdctl.
+#[track_caller]
+pub fn ctl(endpoints: &str, arguments: &[&str], input: &str) -> Result<String, String> {
+    let program = tools::etcdctl().unwrap_or_else(|error| panic!("{error}"));
+    let mut command = Command::new(&program);
+    command.env("ETCDCTL_API", "3").args(["--endpoints", endpoints]).args(arguments);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = command.spawn().and_then(|mut child| {
+        if let Some(mut stdin) = child.stdin.take() {
+            // One that reads nothing may have ended already.
+            let _ = stdin.write_all(input.as_bytes());
+        }
+        child.wait_with_output()
+    });
+    let output = output.unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr)))
+}
+
+/// Whether a member takes a write of the key `pulse` within that time.
+pub fn takes_a_write(address: &str, limit: Duration) -> bool {
+    // As base64, which is how etcd's JSON has bytes.
+    const PULSE: &str = r#"{"key":"cHVsc2U=","value":"cHVsc2U="}"#;
+    let agent = ureq::Agent::config_builder().proxy(None).timeout_global(Some(limit)).build().new_agent();
+    agent.post(format!("http://{address}/v3/kv/put")).send(PULSE).is_ok()
+}
+
 /// The members of a cluster.
 #[derive(Debug)]
 pub struct EtcdCluster {
     members: Vec<EtcdServer>,
+    /// The network between them, where it can be cut.
+    peers: Option<Peers>,
 }
 
 impl EtcdCluster {
@@ -386,20 +420,80 @@ impl EtcdCluster {
     /// As [`start`](Self::start).
     #[track_caller]
     pub fn start_with(size: usize, options: Options) -> Self {
+        Self::try_often(size, &options, |_| None)
+    }
+
+    /// The same, with a network between the members that can be cut: see [`isolate`](Self::isolate).
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
+    #[track_caller]
+    pub fn start_partitionable(size: usize, options: Options) -> Self {
+        Self::try_often(size, &options, |members| {
+            members.iter_mut().for_each(|member| member.advertised = peers::url(&member.name));
+            let known = members.iter().map(|member| peers::Member {
+                name: &member.name,
+                folder: member.folder.path(),
+                address: format!("127.0.0.1:{}", member.peer.number()),
+            });
+            Some(Peers::between(&known.collect::<Vec<_>>()))
+        })
+    }
+
+    #[track_caller]
+    fn try_often(
+        size: usize,
+        options: &Options,
+        connect: impl Fn(&mut [EtcdServer]) -> Option<Peers>,
+    ) -> Self {
         for _ in 0..STARTS {
-            let mut members: Vec<_> =
-                (1..=size).map(|number| EtcdServer::prepare(number, &options)).collect();
-            let urls: Vec<_> =
-                members.iter().map(|member| format!("{}={}", member.name, member.peer_url())).collect();
+            let mut members: Vec<_> = (1..=size).map(|number| EtcdServer::prepare(number, options)).collect();
+            let peers = connect(&mut members);
+            let named = |member: &EtcdServer| format!("{}={}", member.name, member.advertised);
+            let urls: Vec<_> = members.iter().map(named).collect();
             for member in &mut members {
                 member.cluster = urls.join(",");
                 member.spawn();
             }
             if members.iter_mut().all(EtcdServer::becomes_healthy) {
-                return Self { members };
+                return Self { members, peers };
             }
         }
         panic!("no etcd could be started: {STARTS} times, another program took its ports");
+    }
+
+    /// Cuts a member off from all others, as a network that drops all packets does; clients still reach it, and the
+    /// others.
+    ///
+    /// # Panics
+    /// When the cluster was not started as [partitionable](Self::start_partitionable).
+    #[track_caller]
+    pub fn isolate(&self, member: usize) {
+        self.peers().cut(|one, _| one == member);
+    }
+
+    /// Cuts two members off from each other; all others still reach both.
+    ///
+    /// # Panics
+    /// As [`isolate`](Self::isolate).
+    #[track_caller]
+    pub fn separate(&self, one: usize, other: usize) {
+        self.peers().cut(|from, to| (from, to) == (one, other));
+    }
+
+    /// Ends every cut between members; what they had sent arrives.
+    ///
+    /// # Panics
+    /// As [`isolate`](Self::isolate).
+    #[track_caller]
+    pub fn heal(&self) {
+        self.peers().heal();
+    }
+
+    #[track_caller]
+    fn peers(&self) -> &Peers {
+        let Some(peers) = &self.peers else { panic!("this cluster was not started as partitionable") };
+        peers
     }
 
     /// The members' addresses, `127.0.0.1:PORT`, separated by commas.

@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Do without a tool, and without the tests that need it
     #[arg(long, value_name = "TOOL")]
     without: Vec<Without>,
-    /// How long the chaos suite makes faults, in minutes
+    /// How long the chaos suite makes faults in each store, in minutes
     #[arg(long, value_name = "N")]
     minutes: Option<f64>,
     /// The seed of the chaos suite's script
@@ -123,8 +123,8 @@ impl Part {
             Self::Etcd => ETCD,
             Self::Component => &[Tool::Nextest, Tool::Wasm, Tool::NatsServer(NatsVersion::Newest)],
             Self::Interop => INTEROP,
-            Self::Chaos => &[Tool::Nextest, Tool::NatsServer(NatsVersion::Newest)],
-            Self::Python | Self::Node => &[Tool::NatsServer(NatsVersion::Newest)],
+            Self::Chaos => CHAOS,
+            Self::Python | Self::Node => SCENARIOS,
             Self::Lint => &[Tool::Deny, Tool::Wasm],
         }
     }
@@ -143,6 +143,18 @@ const SERVERS: &[Tool] = &[
 
 const ETCD: &[Tool] =
     &[Tool::Nextest, Tool::Etcd(EtcdVersion::Newest), Tool::Etcd(EtcdVersion::V3_4), Tool::GoEtcdPrograms];
+
+const CHAOS: &[Tool] = &[
+    Tool::Nextest,
+    Tool::NatsServer(NatsVersion::Newest),
+    Tool::Etcd(EtcdVersion::Newest),
+    Tool::Etcd(EtcdVersion::V3_4),
+    Tool::GoEtcdPrograms,
+];
+
+/// The servers of the conformance scenarios, and the command line of an operator.
+const SCENARIOS: &[Tool] =
+    &[Tool::NatsServer(NatsVersion::Newest), Tool::Etcd(EtcdVersion::Newest), Tool::Etcd(EtcdVersion::V3_4)];
 
 const INTEROP: &[Tool] = &[
     Tool::Nextest,
@@ -268,8 +280,12 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
     }
     if has(Part::Chaos) {
         let (minutes, seed) = (args.minutes, args.seed);
-        let run = move |report: &mut Report| chaos::run(minutes, seed, report);
+        let run = move |report: &mut Report| chaos::nats(minutes, seed, report);
         steps.push(Step::new(Part::Chaos, "chaos", Wait, run).after(TESTS));
+        if !without(Without::Go) {
+            let run = move |report: &mut Report| chaos::etcd(minutes, seed, report);
+            steps.push(Step::new(Part::Chaos, "chaos on etcd", Wait, run).after(TESTS));
+        }
     }
     if has(Part::Component) {
         let without = &args.without;

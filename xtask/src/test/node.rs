@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use incumbent_testkit::tools::{NATS_SERVER, NatsVersion, nats_server};
 
-use super::python::{Case, Python, cases};
+use super::python::{Case, Python, STORES, cases, stores};
 use super::schedule::Lane::Wait;
 use super::schedule::{Step, Work};
 use super::tally::{Report, Tally};
@@ -92,10 +92,8 @@ fn vitest(other: Option<(u32, &Path)>, files: &[&str], python: &OsStr, report: &
     vitest.env("INCUMBENT_CLI", shell::built("incumbent"));
     vitest.env("INCUMBENT_STAGE", shell::built("incumbent-stage"));
     vitest.env("INCUMBENT_PYTHON", python);
-    if other.is_some() {
-        // Other stores behave no differently there.
-        vitest.env("INCUMBENT_STORES", "memory");
-    }
+    // On another release the stores behave no differently.
+    vitest.envs(other.map_or_else(stores, |_| Some("memory")).map(|stores| (STORES, stores)));
     if let Ok(server) = nats_server(NatsVersion::Newest) {
         vitest.env(NATS_SERVER, server);
     }

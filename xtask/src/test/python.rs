@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use incumbent_testkit::tools::{NATS_SERVER, NatsVersion, nats_server};
+use incumbent_testkit::tools::{EtcdVersion, NATS_SERVER, NatsVersion, etcd, nats_server};
 
 use super::schedule::Lane::{Compute, Wait};
 use super::schedule::{Step, Work};
@@ -20,6 +20,14 @@ use crate::shell;
 const CLI: &str = "INCUMBENT_CLI";
 /// The variable with the path of `incumbent-stage`, for the conformance scenarios.
 const STAGE: &str = "INCUMBENT_STAGE";
+/// The variable with the stores that those are played on.
+pub(super) const STORES: &str = "INCUMBENT_STORES";
+
+/// The stores of the scenarios where some must be left out: none of etcd on a machine that lacks Go on purpose, because
+/// only Go can build that server.
+pub(super) fn stores() -> Option<&'static str> {
+    etcd(EtcdVersion::Newest).is_err().then_some("memory,sqlite,nats")
+}
 
 /// The tests on every other interpreter: all that need nothing but the wheel and pytest.
 const SMOKE: [&str; 6] = [
@@ -129,6 +137,7 @@ impl Python {
         if let Ok(server) = nats_server(NatsVersion::Newest) {
             pytest.env(NATS_SERVER, server);
         }
+        pytest.envs(stores().map(|stores| (STORES, stores)));
         let results = file.unwrap_or("rest").replace(['/', '.'], "-");
         count(&mut pytest, &name, &results, report)
     }

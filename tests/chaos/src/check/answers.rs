@@ -63,7 +63,8 @@ fn stopped_for_too_long(life: &Life, election: &Election, token: Token, at: Inst
         Some((Instant::from_nanos(*from), Instant::from_nanos((*until)?)))
     };
     let stops = life.stops.iter().filter_map(instants);
-    let mut later = stops.filter(|(from, until)| until.since(*from) >= lease - margin(lease) && at >= *until);
+    let least = lease - margin(election.store, lease);
+    let mut later = stops.filter(|(from, until)| until.since(*from) >= least && at >= *until);
     // A term that began after the stop does not count.
     let is_older = |from: Instant| {
         life.lines.iter().any(|line| match line {

@@ -42,7 +42,7 @@ pub(crate) fn recovery(lease: Duration) -> Duration {
 /// All excuses of an election.
 pub(crate) fn all(history: &History, election: &Election) -> Vec<Excuse> {
     let lease = Duration::from_millis(election.lease_ms);
-    let (recovery, survives) = (nanos(recovery(lease)), survives(lease));
+    let (recovery, survives) = (nanos(recovery(lease)), survives(election.store, lease));
     let excuse = |why, from: Nanos, until: Nanos| Excuse {
         why,
         from: from.saturating_sub(LATE),
@@ -89,7 +89,7 @@ fn touches(history: &History, election: &Election, fault: &Incident, survives: D
     let repaired = fault.repaired.unwrap_or(history.end);
     match fault.kind.touch() {
         Touch::Leader | Touch::Follower => has_part(history, &fault.on, election, fault.at, repaired),
-        Touch::Key => fault.key == election.key,
+        Touch::Key | Touch::Foreign => fault.key == election.key,
         Touch::Server => survives <= FAIL_OVER,
         Touch::Store => survives <= span(fault.at, repaired) + FAIL_OVER,
     }

@@ -3,11 +3,12 @@
 use super::Violation;
 use super::excuse::over_at_the_latest;
 use super::terms::Term;
-use crate::history::History;
+use crate::history::{History, Incident};
 use crate::log::Election;
 
 pub(super) fn check(history: &History, election: &Election, terms: &[Term]) -> Vec<Violation> {
-    let ending = history.faults.iter().filter(|f| f.key == election.key && f.kind.ends_the_term());
+    let ends = |fault: &&Incident| fault.key == election.key && fault.kind.ends_the_term(election.store);
+    let ending = history.faults.iter().filter(ends);
     let mut found = Vec::new();
     for fault in ending {
         let led =

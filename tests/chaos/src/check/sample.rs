@@ -8,9 +8,10 @@ use incumbent_rig::candidate::{Report, What};
 use incumbent_rig::probe::Held;
 
 use super::check;
-use crate::history::{History, Incident, Life, Outage};
+use crate::history::{ForeignTerm, History, Incident, Life, Outage};
 use crate::kind::Kind;
 use crate::log::{Election, Line, Nanos, Reading};
+use crate::scenario::StoreKind;
 
 pub(super) const MS: Nanos = 1_000_000;
 pub(super) const SECOND: Nanos = 1_000 * MS;
@@ -30,6 +31,7 @@ pub(super) struct Run {
     lives: BTreeMap<String, Life>,
     stays: Vec<String>,
     faults: Vec<Incident>,
+    foreign: Vec<ForeignTerm>,
     outages: Vec<Outage>,
     stalls: Vec<(Nanos, Nanos)>,
 }
@@ -42,6 +44,7 @@ impl Run {
             lives: BTreeMap::new(),
             stays: Vec::new(),
             faults: Vec::new(),
+            foreign: Vec::new(),
             outages: Vec::new(),
             stalls: Vec::new(),
         }
@@ -167,6 +170,11 @@ impl Run {
         self.faults.push(Incident { kind, on, key, at: at * MS, repaired: Some(repaired * MS) });
     }
 
+    pub(super) fn foreign_term(&mut self, key: &str, from: u64, until: u64) {
+        let (name, key) = ("go".into(), key.into());
+        self.foreign.push(ForeignTerm { name, key, from: from * MS, until: until * MS });
+    }
+
     pub(super) fn outage(&mut self, bucket: &str, from: u64, until: u64) {
         self.outages.push(Outage { bucket: bucket.into(), from: from * MS, until: until * MS });
     }
@@ -182,7 +190,12 @@ impl Run {
         {
             life.lines.push(Line::Report(Report { at: self.end * MS, key: None, what: What::Left }));
         }
-        let election = Election { key: "k".into(), bucket: "bucket".into(), lease_ms: self.lease_ms };
+        let election = Election {
+            key: "k".into(),
+            bucket: "bucket".into(),
+            store: StoreKind::Nats,
+            lease_ms: self.lease_ms,
+        };
         History {
             scenario: "by hand".into(),
             seed: 0,
@@ -193,6 +206,7 @@ impl Run {
             end: self.end * MS,
             lives,
             faults: self.faults.clone(),
+            foreign: self.foreign.clone(),
             outages: self.outages.clone(),
             stalls: self.stalls.clone(),
         }

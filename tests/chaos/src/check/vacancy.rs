@@ -21,6 +21,8 @@ pub(crate) struct Vacancy {
 pub(crate) fn all(history: &History, election: &Election, terms: &[Term]) -> Vec<Vacancy> {
     let excuses = excuse::all(history, election);
     let mut led: Vec<(Nanos, Nanos)> = terms.iter().filter_map(|term| term.proven).collect();
+    let foreign = history.foreign.iter().filter(|term| term.key == election.key);
+    led.extend(foreign.map(|term| (term.from, term.until)));
     led.sort();
     let mut vacancies = Vec::new();
     let mut since = history.begin;
@@ -132,6 +134,18 @@ mod tests {
         };
         assert_eq!(rules(&history(2_000)), Vec::<&str>::new());
         assert_eq!(rules(&history(30_000)), ["vacancy"]);
+    }
+
+    #[test]
+    fn a_leader_of_other_software_leaves_no_vacancy_in_its_own_election() {
+        let history = |key: &str| {
+            let mut run = Run::new();
+            run.foreign_term(key, 29_900, 60_500);
+            vacant_between(&mut run, 30_000, 60_400);
+            run.history()
+        };
+        assert_eq!(rules(&history("k")), Vec::<&str>::new());
+        assert_eq!(rules(&history("other")), ["vacancy"]);
     }
 
     #[test]

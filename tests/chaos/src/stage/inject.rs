@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use incumbent_rig::candidate::Order;
 use incumbent_testkit::{process, wait};
 
-use super::{Leading, Stage};
+use super::{Leading, Stage, foreign};
 use crate::kind::Kind;
 use crate::log::Note;
 use crate::script::Fault;
@@ -41,12 +41,15 @@ enum Undo {
     Respawn(Vec<usize>),
     ResumeServers(Vec<usize>),
     Join,
+    BeginForeign,
+    ResumeForeign,
 }
 
 /// The victim.
 enum Victim {
     Candidate(usize),
     Key,
+    Foreign,
     Servers(Vec<usize>),
 }
 
@@ -61,6 +64,7 @@ impl Stage {
         let on = match &victim {
             Victim::Candidate(actor) => self.name(*actor).to_owned(),
             Victim::Key => key.to_owned(),
+            Victim::Foreign => foreign::NAME.to_owned(),
             Victim::Servers(which) => {
                 which.iter().map(|at| format!("n{}", at + 1)).collect::<Vec<_>>().join("+")
             }
@@ -76,6 +80,7 @@ impl Stage {
                 meddled.with_context(|| format!("{kind} of {key}"))?;
                 Undo::Nothing
             }
+            Victim::Foreign => self.inject_in_foreign(kind),
             Victim::Servers(which) => self.inject_in_servers(kind, which),
         };
         let hold = hold(fault, self.scenario.elections[election].lease);
@@ -86,12 +91,23 @@ impl Stage {
         let contest = &self.scenario.elections[fault.aim];
         let count = self.servers.addresses().len();
         let actor = match fault.kind {
-            Kind::Delete | Kind::Overwrite | Kind::Purge => return Some(Victim::Key),
+            Kind::Delete | Kind::Overwrite | Kind::Purge | Kind::Revoke => return Some(Victim::Key),
+            Kind::ResignGo => return self.is_led_by_foreign(fault.aim).then_some(Victim::Foreign),
+            Kind::KillGo | Kind::FreezeGo => return Some(Victim::Foreign),
             Kind::RestartServer | Kind::PauseServer => return Some(Victim::Servers(vec![0])),
-            Kind::KillStreamLeader | Kind::PauseStreamLeader | Kind::IsolateStreamLeader => {
-                return Some(Victim::Servers(vec![self.servers.stream_leader(contest.bucket)?]));
+            Kind::KillStreamLeader
+            | Kind::PauseStreamLeader
+            | Kind::IsolateStreamLeader
+            | Kind::KillMetaLeader
+            | Kind::KillRaftLeader
+            | Kind::PauseRaftLeader
+            | Kind::IsolateRaftLeader => {
+                return Some(Victim::Servers(vec![self.servers.leader(fault.kind, contest.bucket)?]));
             }
-            Kind::KillMetaLeader => return Some(Victim::Servers(vec![self.servers.meta_leader()])),
+            Kind::SeparateMembers => {
+                let between = fault.pick % count;
+                return Some(Victim::Servers((0..count).filter(|at| *at != between).collect()));
+            }
             Kind::RollingRestart => return Some(Victim::Servers((0..count).collect())),
             Kind::KillQuorum | Kind::PauseQuorum => {
                 let survivor = fault.pick % count;
@@ -144,6 +160,10 @@ impl Stage {
                 victim.order(Order::Close);
                 Undo::StartWhenGone(actor)
             }
+            Kind::CutFromMember => {
+                links[fault.pick % links.len()].cut();
+                Undo::Heal(actor)
+            }
             Kind::CutRequests => {
                 links.iter().for_each(|link| link.cut_to_server());
                 Undo::Heal(actor)
@@ -171,14 +191,38 @@ impl Stage {
         })
     }
 
+    fn inject_in_foreign(&mut self, kind: Kind) -> Undo {
+        let Some(foreign) = &mut self.foreign else { return Undo::Nothing };
+        match kind {
+            Kind::KillGo => {
+                foreign.end();
+                Undo::BeginForeign
+            }
+            Kind::FreezeGo => {
+                foreign.stop();
+                Undo::ResumeForeign
+            }
+            _ => {
+                foreign.resign();
+                Undo::Nothing
+            }
+        }
+    }
+
     fn inject_in_servers(&mut self, kind: Kind, which: Vec<usize>) -> Undo {
         match kind {
-            Kind::PauseServer | Kind::PauseStreamLeader | Kind::PauseQuorum => {
+            Kind::PauseServer | Kind::PauseStreamLeader | Kind::PauseRaftLeader | Kind::PauseQuorum => {
                 self.servers.pause(&which);
                 Undo::ResumeServers(which)
             }
-            Kind::IsolateStreamLeader => {
+            Kind::IsolateStreamLeader | Kind::IsolateRaftLeader => {
                 which.iter().for_each(|at| self.servers.isolate(*at));
+                Undo::Join
+            }
+            Kind::SeparateMembers => {
+                if let [one, other, ..] = which[..] {
+                    self.servers.separate(one, other);
+                }
                 Undo::Join
             }
             Kind::RollingRestart => {
@@ -219,6 +263,16 @@ impl Stage {
             Undo::Respawn(which) => self.servers.respawn(which),
             Undo::ResumeServers(which) => self.servers.resume(which),
             Undo::Join => self.servers.heal(),
+            Undo::BeginForeign => {
+                if let Some(foreign) = &mut self.foreign {
+                    foreign.begin();
+                }
+            }
+            Undo::ResumeForeign => {
+                if let Some(foreign) = &mut self.foreign {
+                    foreign.resume();
+                }
+            }
         }
         if fault.kind.is_of_servers() {
             wait::until("the store to take writes again", Duration::from_secs(90), || self.store_is_there());
@@ -234,15 +288,21 @@ fn hold(fault: &Fault, lease: Duration) -> Duration {
     let leases = |least, most| lease.mul_f64(between(least, most));
     let seconds = |least, most| Duration::from_secs_f64(between(least, most));
     match fault.kind {
-        Kind::Kill | Kind::KillFollower => leases(0.2, 1.5),
+        Kind::Kill | Kind::KillFollower | Kind::KillGo => leases(0.2, 1.5),
         Kind::Nap => leases(0.1, 0.3),
-        Kind::Freeze | Kind::FreezeFollower | Kind::CutFollower => leases(1.1, 1.8),
-        Kind::Cut | Kind::CutRequests | Kind::CutReplies | Kind::HalfOpen => leases(0.4, 1.8),
+        Kind::Freeze | Kind::FreezeFollower | Kind::CutFollower | Kind::FreezeGo => leases(1.1, 1.8),
+        Kind::CutFromMember | Kind::Cut | Kind::CutRequests | Kind::CutReplies | Kind::HalfOpen => {
+            leases(0.4, 1.8)
+        }
         Kind::Slow => leases(0.5, 2.0),
         Kind::RestartServer => seconds(0.1, 1.5),
         Kind::PauseServer => leases(0.3, 1.6),
-        Kind::KillStreamLeader | Kind::PauseStreamLeader | Kind::KillMetaLeader => seconds(2.0, 6.0),
-        Kind::IsolateStreamLeader => seconds(3.0, 7.0),
+        Kind::KillStreamLeader
+        | Kind::PauseStreamLeader
+        | Kind::KillMetaLeader
+        | Kind::KillRaftLeader
+        | Kind::PauseRaftLeader => seconds(2.0, 6.0),
+        Kind::IsolateStreamLeader | Kind::IsolateRaftLeader | Kind::SeparateMembers => seconds(3.0, 7.0),
         Kind::KillQuorum | Kind::PauseQuorum => seconds(1.0, 6.0),
         Kind::Resign
         | Kind::HandOver
@@ -250,6 +310,8 @@ fn hold(fault: &Fault, lease: Duration) -> Duration {
         | Kind::Delete
         | Kind::Overwrite
         | Kind::Purge
+        | Kind::Revoke
+        | Kind::ResignGo
         | Kind::RollingRestart => Duration::ZERO,
     }
 }

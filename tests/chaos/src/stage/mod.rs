@@ -1,5 +1,6 @@
 //! The targets of faults: servers, proxies, candidates, and an operator.
 
+mod foreign;
 mod inject;
 mod operator;
 mod pulse;
@@ -19,7 +20,8 @@ use incumbent_testkit::wait;
 use tokio::runtime::Runtime;
 
 use crate::log::{Election, Log, Note};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, StoreKind};
+use foreign::Foreign;
 pub(crate) use inject::Injected;
 use operator::Operator;
 use pulse::Pulse;
@@ -39,6 +41,8 @@ pub(crate) struct Stage {
     clock: Clock,
     // Dropped in this order: candidates before the servers, and both before the runtime.
     fleet: Fleet,
+    /// A candidate of other software, where an election has one.
+    foreign: Option<Foreign>,
     /// The proxies of each candidate, one to each server.
     links: Vec<Vec<Proxy>>,
     pulse: Pulse,
@@ -58,19 +62,25 @@ pub(crate) struct Leading {
 impl Stage {
     /// Starts the servers and makes the buckets; then the candidates.
     pub(crate) fn set(scenario: Scenario, seed: u64, folder: &Path) -> Result<Self> {
-        let servers = Servers::start(scenario.servers);
+        let servers = Servers::start(&scenario);
         let addresses = servers.addresses();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let buckets = scenario.buckets();
+        let (store, members) = (scenario.store, addresses.join(","));
         for (bucket, lease) in &buckets {
-            runtime.block_on(operator::make(&addresses.join(","), bucket, *lease, servers.replicas()))?;
+            runtime.block_on(async {
+                match store {
+                    StoreKind::Nats => operator::make(&members, bucket, *lease, servers.replicas()).await,
+                    StoreKind::Etcd => operator::declare_new(&members, bucket).await,
+                }
+            })?;
         }
         let names: Vec<&'static str> = buckets.iter().map(|(bucket, _)| *bucket).collect();
-        let operator = runtime.block_on(Operator::connect(&addresses, &names))?;
+        let operator = runtime.block_on(Operator::connect(store, &addresses, &names))?;
         let notes = Arc::new(Log::create(&folder.join(DIRECTOR))?);
         let pulse = {
             let _inside = runtime.enter();
-            Pulse::start(&addresses, &names, &notes)
+            Pulse::start(store, &addresses, &names, &notes)
         };
         let fleet = Fleet::new(scenario.names.clone());
         let links = |_| addresses.iter().map(|server| Proxy::to(server)).collect();
@@ -82,6 +92,7 @@ impl Stage {
             notes,
             clock,
             fleet,
+            foreign: None,
             links,
             pulse,
             operator,
@@ -98,6 +109,7 @@ impl Stage {
         let elections = self.scenario.elections.iter().map(|contest| Election {
             key: contest.key.into(),
             bucket: contest.bucket.into(),
+            store: self.scenario.store,
             lease_ms: u64::try_from(contest.lease.as_millis()).unwrap_or(u64::MAX),
         });
         self.notes.write(&Note::Begin {
@@ -107,7 +119,14 @@ impl Stage {
             elections: elections.collect(),
             at: self.now(),
         });
-        (0..self.links.len()).try_for_each(|actor| self.start(actor))
+        (0..self.links.len()).try_for_each(|actor| self.start(actor))?;
+        let mixed = self.scenario.elections.iter().find(|contest| contest.is_mixed);
+        self.foreign = mixed.map(|contest| {
+            let queue = format!("{}/{}", contest.bucket, contest.key);
+            let endpoints = self.servers.addresses().join(",");
+            Foreign::start(endpoints, queue, contest.key, contest.lease, &self.notes)
+        });
+        Ok(())
     }
 
     fn start(&mut self, actor: usize) -> Result<()> {
@@ -116,7 +135,10 @@ impl Stage {
         let servers: Vec<String> = self.links[actor].iter().map(Proxy::address).collect();
         let contests = self.scenario.elections.iter().filter(|contest| contest.among.contains(&actor));
         let campaigns = contests.map(|contest| CampaignSetup {
-            store: format!("nats://{}/{}", servers.join(","), contest.bucket),
+            store: match self.scenario.store {
+                StoreKind::Nats => format!("nats://{}/{}", servers.join(","), contest.bucket),
+                StoreKind::Etcd => format!("etcd://{}/{}", servers.join(","), contest.bucket),
+            },
             key: contest.key.into(),
             lease: contest.lease,
             preset: contest.preset,
@@ -155,12 +177,25 @@ impl Stage {
     /// Takes in what the candidates have reported.
     pub(crate) fn catch_up(&mut self) {
         self.fleet.catch_up();
+        if let Some(foreign) = &mut self.foreign {
+            foreign.catch_up();
+        }
     }
 
     /// The leader of that election, where it is able to lead; of two that reported a win, the later one.
     pub(crate) fn leader(&self, election: usize) -> Option<Leading> {
         let (actor, token) = self.fleet.leader(self.scenario.elections[election].key)?;
         Some(Leading { actor, token })
+    }
+
+    /// Whether a candidate leads that election, be it of other software.
+    pub(crate) fn is_led(&self, election: usize) -> bool {
+        self.leader(election).is_some() || self.is_led_by_foreign(election)
+    }
+
+    /// Whether a candidate of other software leads that election.
+    pub(crate) fn is_led_by_foreign(&self, election: usize) -> bool {
+        self.scenario.elections[election].is_mixed && self.foreign.as_ref().is_some_and(Foreign::leads)
     }
 
     pub(crate) fn name(&self, actor: usize) -> &'static str {
@@ -188,6 +223,9 @@ impl Stage {
     /// Orders all candidates to leave, and waits until they have.
     pub(crate) fn end(&mut self) -> Result<()> {
         self.notes.write(&Note::End { at: self.now() });
+        if let Some(foreign) = &mut self.foreign {
+            foreign.end();
+        }
         self.fleet.members.iter().for_each(|member| member.order(Order::Close));
         (0..self.links.len()).try_for_each(|actor| self.await_end(actor))
     }

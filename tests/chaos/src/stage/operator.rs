@@ -1,4 +1,4 @@
-//! Writes that no candidate would make, on the official client: for buckets and for faults.
+//! Writes that no candidate would make, on the official client or command line: for buckets and for faults.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use async_nats::jetstream::{self, kv};
 use incumbent::ErrorKind;
+use incumbent::store::etcd::{self, EtcdSettings};
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
+use incumbent_testkit::etcd::ctl;
 
 use crate::kind::Kind;
-use crate::scenario::MARKED;
+use crate::scenario::{MARKED, StoreKind};
 
 /// The longest time of one attempt at a write.
 const TRY: Duration = Duration::from_secs(2);
@@ -20,8 +22,17 @@ const PLACING: Duration = Duration::from_secs(60);
 
 /// An operator with all permissions.
 #[derive(Debug)]
-pub(crate) struct Operator {
-    stores: Vec<(&'static str, kv::Store)>,
+pub(crate) enum Operator {
+    /// Of these buckets.
+    Nats(Vec<(&'static str, kv::Store)>),
+    /// Of these members.
+    Etcd(String),
+}
+
+/// Declares that no election was ever held under that prefix of etcd.
+pub(crate) async fn declare_new(servers: &str, prefix: &str) -> Result<()> {
+    etcd::init(&EtcdSettings::new(servers)?.prefix(prefix), true).await.context("cannot begin in etcd")?;
+    Ok(())
 }
 
 /// Makes a bucket whose name was never used before.
@@ -49,19 +60,33 @@ fn is_passing(error: &incumbent::Error) -> bool {
 }
 
 impl Operator {
-    pub(crate) async fn connect(addresses: &[String], buckets: &[&'static str]) -> Result<Self> {
+    pub(crate) async fn connect(
+        store: StoreKind,
+        addresses: &[String],
+        buckets: &[&'static str],
+    ) -> Result<Self> {
+        if store == StoreKind::Etcd {
+            return Ok(Self::Etcd(addresses.join(",")));
+        }
         let client = async_nats::connect(addresses).await?;
         let context = jetstream::new(client);
         let mut stores = Vec::new();
         for bucket in buckets {
             stores.push((*bucket, context.get_key_value(*bucket).await?));
         }
-        Ok(Self { stores })
+        Ok(Self::Nats(stores))
     }
 
-    /// Deletes, overwrites or purges a key; tries until it succeeds.
+    /// Deletes, overwrites or purges a key, or revokes its lease; tries until it succeeds.
     pub(crate) async fn meddle(&self, kind: Kind, bucket: &str, key: &str) -> Result<()> {
-        let store = self.stores.iter().find(|(name, _)| *name == bucket);
+        let stores = match self {
+            Self::Etcd(members) => {
+                return insist(|| async { meddle_in_queue(members, kind, &format!("{bucket}/{key}/")) })
+                    .await;
+            }
+            Self::Nats(stores) => stores,
+        };
+        let store = stores.iter().find(|(name, _)| *name == bucket);
         let (_, store) = store.with_context(|| format!("no bucket {bucket}"))?;
         match kind {
             Kind::Delete => insist(|| store.delete(key)).await,
@@ -69,6 +94,29 @@ impl Operator {
             Kind::Overwrite => insist(|| store.put(key, "an operator".into())).await,
             other => bail!("{other} is not an operator's"),
         }
+    }
+}
+
+/// Does that to the first place of a queue in etcd, which is the leader's.
+fn meddle_in_queue(members: &str, kind: Kind, queue: &str) -> Result<(), String> {
+    let order = ["--prefix", "--sort-by", "CREATE", "--order", "ASCEND", "--limit", "1"];
+    let get = |how: &[&str]| ctl(members, &[&["get", queue], &order[..], how].concat(), "");
+    let keys = get(&["--keys-only"])?;
+    let place = keys.lines().next().filter(|key| !key.is_empty()).ok_or("no candidate has a place")?;
+    match kind {
+        Kind::Delete => ctl(members, &["del", place], "").map(drop),
+        Kind::Revoke => {
+            // A place is named by its lease.
+            let lease = place.rsplit('/').next().unwrap_or_default();
+            ctl(members, &["lease", "revoke", lease], "").map(drop)
+        }
+        // A place that is gone meanwhile is not made again: without a lease it would bar the queue.
+        Kind::Overwrite => {
+            let write = format!("mod(\"{place}\") > \"0\"\n\nput \"{place}\" \"an operator\"\n\n\n");
+            let said = ctl(members, &["txn"], &write)?;
+            if said.starts_with("SUCCESS") { Ok(()) } else { Err(format!("{place} is gone: {said}")) }
+        }
+        other => Err(format!("{other} is not an operator's")),
     }
 }
 

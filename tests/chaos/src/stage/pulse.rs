@@ -9,9 +9,11 @@ use std::time::Duration;
 use async_nats::ConnectOptions;
 use async_nats::jetstream;
 use incumbent::Clock;
+use incumbent_testkit::etcd::takes_a_write;
 use tokio::task::JoinSet;
 
 use crate::log::{Log, Nanos, Note};
+use crate::scenario::StoreKind;
 
 /// The interval between two writes of each client.
 const BEAT: Duration = Duration::from_millis(200);
@@ -56,7 +58,13 @@ impl Beat {
 
 impl Pulse {
     /// Begins to write; must be called on a runtime.
-    pub(crate) fn start(addresses: &[String], buckets: &[&'static str], log: &Arc<Log>) -> Self {
+    pub(crate) fn start(
+        store: StoreKind,
+        addresses: &[String],
+        buckets: &[&'static str],
+        log: &Arc<Log>,
+    ) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
         let clock = Clock::system();
         let mut writers = JoinSet::new();
         let mut beats = Vec::new();
@@ -64,12 +72,19 @@ impl Pulse {
             let last = Mutex::new(clock.now().as_nanos());
             let beat = Arc::new(Beat { bucket, last, log: Arc::clone(log), count: AtomicU64::new(0) });
             for (at, address) in addresses.iter().enumerate() {
-                let subject = format!("$KV.{bucket}.pulse-{}", at + 1);
-                writers.spawn(write(address.clone(), subject, Arc::clone(&beat)));
+                let (address, beat) = (address.clone(), Arc::clone(&beat));
+                match store {
+                    StoreKind::Nats => {
+                        writers.spawn(write(address, format!("$KV.{bucket}.pulse-{}", at + 1), beat));
+                    }
+                    StoreKind::Etcd => {
+                        let is_over = Arc::clone(&is_over);
+                        writers.spawn_blocking(move || write_to_member(&address, &beat, &is_over));
+                    }
+                }
             }
             beats.push(beat);
         }
-        let is_over = Arc::new(AtomicBool::new(false));
         let machine = Some(watch_machine(Arc::clone(log), Arc::clone(&is_over)));
         Self { beats, _writers: writers, is_over, machine, clock }
     }
@@ -113,6 +128,16 @@ async fn write(address: String, subject: String, beat: Arc<Beat>) {
         if let Ok(Some(_)) = tokio::time::timeout(LIMIT, written).await {
             beat.take(clock.now().as_nanos());
         }
+    }
+}
+
+fn write_to_member(address: &str, beat: &Beat, is_over: &AtomicBool) {
+    let clock = Clock::system();
+    while !is_over.load(Ordering::Acquire) {
+        if takes_a_write(address, LIMIT) {
+            beat.take(clock.now().as_nanos());
+        }
+        thread::sleep(BEAT);
     }
 }
 

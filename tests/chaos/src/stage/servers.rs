@@ -1,106 +1,149 @@
-//! One server or three, and the faults made to them.
+//! The servers of a run, and the faults made to them.
 
+use incumbent_testkit::etcd::{self, EtcdCluster};
 use incumbent_testkit::nats::{NatsCluster, NatsServer, Options};
+use incumbent_testkit::wait;
+
+use crate::kind::Kind;
+use crate::scenario::{Scenario, StoreKind};
+
+/// The longest time that members of etcd may take to serve after a fault, on a machine that is busy.
+const WHOLE: std::time::Duration = std::time::Duration::from_secs(90);
+/// Members of etcd elect a leader within a second or two, and grant leases from 1 s on.
+const FAST_ELECTIONS: [&str; 2] = ["--heartbeat-interval=60", "--election-timeout=600"];
 
 /// The servers of a run.
 #[derive(Debug)]
 pub(crate) enum Servers {
     One(Box<NatsServer>),
     Three(NatsCluster),
+    Etcd(EtcdCluster),
 }
 
 impl Servers {
     /// Starts them, and waits until they serve.
-    pub(crate) fn start(count: usize) -> Self {
-        match count {
-            1 => Self::One(Box::new(NatsServer::start(Options::new()))),
-            _ => Self::Three(NatsCluster::start_partitionable(count, Options::new())),
-        }
-    }
-
-    fn nodes(&self) -> &[NatsServer] {
-        match self {
-            Self::One(server) => std::slice::from_ref(server),
-            Self::Three(cluster) => cluster.nodes(),
-        }
-    }
-
-    fn node(&mut self, at: usize) -> &mut NatsServer {
-        match self {
-            Self::One(server) => server,
-            Self::Three(cluster) => &mut cluster[at],
+    pub(crate) fn start(scenario: &Scenario) -> Self {
+        match (scenario.store, scenario.servers) {
+            (StoreKind::Nats, 1) => Self::One(Box::new(NatsServer::start(Options::new()))),
+            (StoreKind::Nats, count) => Self::Three(NatsCluster::start_partitionable(count, Options::new())),
+            (StoreKind::Etcd, count) => {
+                let options = etcd::Options::new().arguments(FAST_ELECTIONS);
+                Self::Etcd(EtcdCluster::start_partitionable(count, options))
+            }
         }
     }
 
     /// The address of each, `127.0.0.1:PORT`.
     pub(crate) fn addresses(&self) -> Vec<String> {
-        self.nodes().iter().map(NatsServer::address).collect()
+        match self {
+            Self::One(server) => vec![server.address()],
+            Self::Three(cluster) => cluster.nodes().iter().map(NatsServer::address).collect(),
+            Self::Etcd(cluster) => cluster.iter().map(etcd::EtcdServer::address).collect(),
+        }
     }
 
     /// The replicas of a bucket.
     pub(crate) fn replicas(&self) -> u32 {
         match self {
             Self::One(_) => 1,
-            Self::Three(_) => 3,
+            Self::Three(_) | Self::Etcd(_) => 3,
         }
     }
 
-    /// The server that reports that it leads the bucket's stream.
-    pub(crate) fn stream_leader(&self, bucket: &str) -> Option<usize> {
-        let Self::Three(cluster) = self else { return Some(0) };
-        let stream = format!("KV_{bucket}");
-        (0..cluster.nodes().len()).find(|at| cluster.stream_leader_seen_by(*at, &stream) == Some(*at))
-    }
-
-    /// The server that leads the cluster's JetStream.
-    pub(crate) fn meta_leader(&self) -> usize {
+    /// The server that leads all in what this fault is about: it reports that it leads the bucket's stream, or the
+    /// cluster.
+    pub(crate) fn leader(&self, kind: Kind, bucket: &str) -> Option<usize> {
         match self {
-            Self::One(_) => 0,
-            Self::Three(cluster) => cluster.meta_leader(),
+            Self::One(_) => Some(0),
+            Self::Three(cluster) if kind == Kind::KillMetaLeader => Some(cluster.meta_leader()),
+            Self::Three(cluster) => {
+                let stream = format!("KV_{bucket}");
+                let leads = |at: &usize| cluster.stream_leader_seen_by(*at, &stream) == Some(*at);
+                (0..cluster.nodes().len()).find(leads)
+            }
+            Self::Etcd(cluster) => Some(cluster.leader()),
         }
     }
 
     /// Kills these servers.
     pub(crate) fn kill(&mut self, which: &[usize]) {
-        which.iter().for_each(|at| self.node(*at).kill());
+        for at in which {
+            match self {
+                Self::One(server) => server.kill(),
+                Self::Three(cluster) => cluster[*at].kill(),
+                Self::Etcd(cluster) => cluster[*at].kill(),
+            }
+        }
     }
 
     /// Starts these servers again, and waits until all are well.
     pub(crate) fn respawn(&mut self, which: &[usize]) {
-        which.iter().for_each(|at| self.node(*at).respawn());
+        match self {
+            Self::One(server) => server.respawn(),
+            Self::Three(cluster) => which.iter().for_each(|at| cluster[*at].respawn()),
+            Self::Etcd(cluster) => cluster.restart(which),
+        }
         self.wait_ready();
     }
 
     /// Stops these servers (SIGSTOP).
     pub(crate) fn pause(&self, which: &[usize]) {
-        which.iter().for_each(|at| self.nodes()[*at].pause());
+        for at in which {
+            match self {
+                Self::One(server) => server.pause(),
+                Self::Three(cluster) => cluster[*at].pause(),
+                Self::Etcd(cluster) => cluster[*at].pause(),
+            }
+        }
     }
 
     /// Lets these servers go on, and waits until all are well.
     pub(crate) fn resume(&mut self, which: &[usize]) {
-        which.iter().for_each(|at| self.nodes()[*at].resume());
+        for at in which {
+            match self {
+                Self::One(server) => server.resume(),
+                Self::Three(cluster) => cluster[*at].resume(),
+                Self::Etcd(cluster) => cluster[*at].resume(),
+            }
+        }
         self.wait_ready();
     }
 
-    /// Restarts one after the other, in good order.
+    /// Restarts one after the other, in good order where the server knows one.
     pub(crate) fn roll(&mut self) {
-        for at in 0..self.nodes().len() {
-            self.node(at).stop();
+        for at in 0..self.addresses().len() {
+            match self {
+                Self::One(server) => server.stop(),
+                Self::Three(cluster) => cluster[at].stop(),
+                // Restarted, a member is killed first.
+                Self::Etcd(_) => {}
+            }
             self.respawn(&[at]);
         }
     }
 
     /// Cuts one off from the rest.
     pub(crate) fn isolate(&self, at: usize) {
-        if let Self::Three(cluster) = self {
-            cluster.isolate(at);
+        match self {
+            Self::One(_) => {}
+            Self::Three(cluster) => cluster.isolate(at),
+            Self::Etcd(cluster) => cluster.isolate(at),
         }
     }
 
-    /// Ends every isolation, and waits until all are well.
+    /// Cuts two members of etcd off from each other.
+    pub(crate) fn separate(&self, one: usize, other: usize) {
+        if let Self::Etcd(cluster) = self {
+            cluster.separate(one, other);
+        }
+    }
+
+    /// Ends every cut between servers, and waits until all are well.
     pub(crate) fn heal(&mut self) {
-        if let Self::Three(cluster) = self {
-            cluster.heal();
+        match self {
+            Self::One(_) => {}
+            Self::Three(cluster) => cluster.heal(),
+            Self::Etcd(cluster) => cluster.heal(),
         }
         self.wait_ready();
     }
@@ -110,11 +153,25 @@ impl Servers {
             // The pulse shows that it is up, and that is awaited anyway.
             Self::One(_) => {}
             Self::Three(cluster) => cluster.wait_ready(),
+            Self::Etcd(cluster) => {
+                let whole = || cluster.iter().all(etcd::EtcdServer::is_healthy);
+                wait::until("every member of etcd to serve", WHOLE, whole);
+            }
         }
     }
 
     /// The end of each log.
     pub(crate) fn logs(&self) -> String {
-        self.nodes().iter().map(|node| format!("--- {}\n{}\n", node.name(), node.log_tail())).collect()
+        let nats = |node: &NatsServer| format!("--- {}\n{}\n", node.name(), node.log_tail());
+        match self {
+            Self::One(server) => nats(server),
+            Self::Three(cluster) => cluster.nodes().iter().map(nats).collect(),
+            Self::Etcd(cluster) => {
+                let of = |(at, member): (usize, &etcd::EtcdServer)| {
+                    format!("--- e{}\n{}\n", at + 1, member.log_tail())
+                };
+                cluster.iter().enumerate().map(of).collect()
+            }
+        }
     }
 }
