@@ -42,7 +42,7 @@ impl Failure {
         Error::new(ErrorKind::UnsafeStore, message).into()
     }
 
-    /// Whether it is an error of the library with that kind.
+    /// Returns true if it is an error of the library with that kind.
     pub(crate) fn is(&self, kind: ErrorKind) -> bool {
         self.code == kind.code()
     }

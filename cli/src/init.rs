@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     store: StoreArgs,
     /// The bucket's TTL, which is the lease duration: how long no other candidate leads after a crash
-    #[arg(long, value_name = "TIME", value_parser = crate::time::time, default_value = "30s")]
+    #[arg(long, value_name = "TIME", value_parser = crate::lease::time, default_value = "30s")]
     lease: Duration,
     /// On how many servers of a cluster the bucket is kept: 1, 3 or 5
     #[arg(long, value_name = "N", default_value_t = 1)]

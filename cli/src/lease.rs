@@ -1,15 +1,15 @@
-//! The lease and its preset, as options.
+//! Times as options, and the lease with its preset.
 
 use std::time::Duration;
 
 use clap::ValueEnum;
 use incumbent::{CampaignOptions, Preset};
 
-/// How long a lease lasts.
+/// The duration of a lease.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct LeaseArgs {
     /// The lease duration, such as 2s or 1500ms: how long no other candidate leads after a leader crashed
-    #[arg(long, visible_alias = "ttl", help_heading = "Lease", value_name = "TIME", value_parser = crate::time::time)]
+    #[arg(long, visible_alias = "ttl", help_heading = "Lease", value_name = "TIME", value_parser = time)]
     pub(crate) lease: Option<Duration>,
     /// The bounds of the lease and everything that follows from it
     #[arg(long, help_heading = "Lease", value_enum, value_name = "NAME")]
@@ -47,5 +47,39 @@ impl LeaseArgs {
             Some(lease) => options.lease(lease),
             None => options,
         }
+    }
+}
+
+/// Parses a time, such as `1500ms`.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text)
+        .map_err(|_| "a time is a number with a unit, such as 1500ms, 30s or 5m".to_owned())
+}
+
+/// Parses an interval, long enough that a periodic action cannot run without a pause.
+pub(crate) fn interval(text: &str) -> Result<Duration, String> {
+    const LEAST: Duration = Duration::from_millis(10);
+    match time(text)? {
+        time if time >= LEAST => Ok(time),
+        _ => Err("it must be at least 10ms".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_a_number_with_a_unit() {
+        assert_eq!(time("1500ms"), Ok(Duration::from_millis(1500)));
+        assert_eq!(time("0s"), Ok(Duration::ZERO));
+        let said = "a time is a number with a unit, such as 1500ms, 30s or 5m";
+        assert_eq!(time("soon"), Err(said.into()));
+    }
+
+    #[test]
+    fn an_interval_is_at_least_ten_milliseconds() {
+        assert_eq!(interval("10ms"), Ok(Duration::from_millis(10)));
+        assert_eq!(interval("9ms"), Err("it must be at least 10ms".into()));
     }
 }

@@ -10,7 +10,6 @@ mod failure;
 mod init;
 mod lease;
 mod listen;
-mod log;
 mod observe;
 mod operate;
 mod output;
@@ -19,12 +18,10 @@ mod permissions;
 mod run;
 mod screen;
 mod settings;
-mod signals;
 mod sim;
 mod status;
 mod stderr;
 mod store;
-mod time;
 mod top;
 
 use std::process::ExitCode;
@@ -42,7 +39,7 @@ fn main() -> ExitCode {
             return ExitCode::from(failure.exit() as u8);
         }
     };
-    log::start(cli.verbose);
+    stderr::start_log(cli.verbose);
     let as_json = cli.json;
     let ended = match carry_out(cli).map_err(|failure| sources.blame(failure)) {
         Ok(code) => code,

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     count: Option<u64>,
     /// End after this time, such as 30s or 5m; by default at Ctrl-C
-    #[arg(long = "for", value_name = "TIME", value_parser = crate::time::time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = crate::lease::time)]
     duration: Option<Duration>,
     #[command(flatten)]
     store: StoreArgs,

@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// The keys of the user's elections; an operator without any may do all
     #[arg(value_name = "KEY")]
     keys: Vec<String>,
-    /// What the user does
+    /// The role of the user
     #[arg(long, value_enum)]
     role: Role,
     #[command(flatten)]

@@ -5,11 +5,12 @@
 
 use std::collections::VecDeque;
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
+use tracing_subscriber::EnvFilter;
 
 /// The queued bytes above which [`wait_for_space`] makes its caller wait.
 const SPACE: usize = 1024 * 1024;
@@ -146,6 +147,27 @@ impl Write for Log {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// The variable that sets the filter, in the notation of `RUST_LOG`.
+pub(crate) const VARIABLE: &str = "INCUMBENT_LOG";
+
+/// Starts to log; a larger `verbosity` logs more.
+pub(crate) fn start_log(verbosity: u8) {
+    let by_flag = match verbosity {
+        // Commands report a connection's warning in their own words.
+        0 => "error,incumbent::driver::connection=off",
+        1 => "warn,incumbent=info",
+        2 => "warn,incumbent=debug",
+        _ => "info,incumbent=trace",
+    };
+    let asked = std::env::var(VARIABLE).ok().filter(|_| verbosity == 0);
+    let filter = EnvFilter::try_new(asked.as_deref().unwrap_or(by_flag)).unwrap_or_else(|error| {
+        report(format_args!("incumbent: {VARIABLE} cannot be read, and is ignored: {error}"));
+        EnvFilter::new(by_flag)
+    });
+    let in_colour = io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(in_colour).with_writer(|| Log).init();
 }
 
 #[cfg(test)]

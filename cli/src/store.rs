@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::failure::Failure;
 use crate::stderr::report;
 
-/// Which store, on the command line of every command.
+/// The options of every command that select the store.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct StoreArgs {
     /// The store: memory:, sqlite:FILE, nats://HOST:4222/BUCKET or etcd://HOST:2379/PREFIX
@@ -144,7 +144,7 @@ fn report_warnings(settings: NatsSettings, reports: ConnectionReports) -> NatsSe
     })
 }
 
-/// Whether the elections of the store are queues, whose places are written once and never renewed.
+/// Returns true if the elections of the store are queues, whose places are written once and never renewed.
 pub(crate) fn is_queue(settings: &StoreSettings) -> bool {
     matches!(settings, StoreSettings::Etcd(_))
 }

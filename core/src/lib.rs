@@ -78,6 +78,25 @@
 //! [`reconcile`] keeps a user's handlers in line with leadership. [`store`] defines the answers of a store, and what each
 //! proves. [`record`] is the encoding, byte by byte.
 //!
+//! # From a fault to its rule
+//!
+//! | fault | file with the rule, under `core/src` |
+//! |---|---|
+//! | an answer is lost, late, repeated or refused | `campaign/writes.rs`; attempts in flight: `campaign/attempts.rs` |
+//! | a clock drifts, a process is stopped, a machine is suspended | the deadline: `campaign/holder.rs`; the margin: `campaign/settings.rs` |
+//! | a record is deleted, or expires too early | `campaign/key.rs`; the waits: `campaign/candidate.rs` |
+//! | a store answers with old data, or was replaced or restored | `campaign/store_view.rs`, `campaign/inspecting.rs`; tokens that would not grow: `campaign/barred.rs` |
+//! | a leader leaves, and its release fails | `campaign/releasing.rs` |
+//! | a store refuses, or cannot be reached | `campaign/retrying.rs`, `campaign/pace.rs` |
+//! | a watch is silent, many candidates wait | `campaign/reading.rs`, `campaign/candidate.rs` |
+//! | a record is of other software, or of a campaign with the same random numbers | `record/mod.rs`, `record/fields.rs`, `campaign/draw.rs` |
+//! | a connection breaks, a setting of the store becomes unsafe | `session/mod.rs`, `session/watch.rs`, `session/inspection.rs` |
+//! | a key or a lease of a queue is lost, a server of the cluster is stale | the proof: `queue/round.rs`; the order: `queue/line.rs`; leaving: `queue/leaving.rs` |
+//! | a consumer group takes the partition away, a member hangs | `induction/owning.rs`, `induction/proof.rs` |
+//! | a handler fails or hangs | `reconcile/mod.rs` |
+//!
+//! `docs/internals/faults.md` lists every fault with the tests that show its rule.
+//!
 //! # Glossary
 //!
 //! One word has one meaning, here and in every crate, language and page.
@@ -92,6 +111,9 @@
 //! | session | the pure machine behind one connection to a store, with all campaigns on it |
 //! | driver | the code that carries out what a session asks |
 //! | record | the entry under the key: live, a release or another tombstone, or an expiry marker; each has a revision |
+//! | nonce | random numbers drawn for each campaign; with the number of the attempt they are the write id of a record |
+//! | term info | the token of a holder and the time for which it has led, in its record, for observers; nothing is decided by it |
+//! | revision | the number that a store gives to a write; it grows with every write |
 //! | holder | the writer of the live record; it becomes the leader when its win is reported |
 //! | attempt | one write that was sent, with its number |
 //! | orphan | our own live record that led to no term |
@@ -101,8 +123,10 @@
 //! | mark | the highest revision known of an incarnation; a lower answer is stale |
 //! | place | in a queue: a candidate's key among all candidates, foreign ones included |
 //! | companion | the key beside our place, in a queue of ours alone |
-//! | proof | keep-alives of both leases, then a linearised read of both keys under the same raft term |
+//! | proof | the step from which a deadline counts where no compare-and-swap does; in a queue: keep-alives of both leases, then a linearised read of both keys under the same raft term |
 //! | induction | NELI: leadership of the member that owns partition zero of a consumer group's topic, and proves it |
+//! | owner | the member to which the group assigned partition zero; ownership alone proves nothing about now |
+//! | claim | the record that a new owner appends to partition zero; its offset is the sequence of the token |
 //! | splay | a random wait before a first campaign, so that a fleet that starts together does not stampede |
 //! | first observation | the instant at which a candidate's own clock first observed a revision |
 //! | win delay | the time for which a new holder waits before its win is reported, where a previous leader might still believe it leads |
@@ -110,8 +134,10 @@
 //! | hand over | a release that names the successor; other candidates hold back for a moment |
 //! | barred | kept out because the next token would not be above every token observed |
 //! | fenced | stopped at once, because the lease can no longer be proven |
+//! | registry | the candidates of one connection, which its store announces to other connections |
 //! | observer | a program that watches an election without taking part |
 //! | reconciliation | bringing the user's handlers (begin, end, error) in line with leadership |
+//! | vacant | without a holder |
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -7,9 +7,8 @@ use napi_derive::napi;
 
 use crate::feed::{Feed, event, held_event};
 use crate::operation::{Operation, Value};
-use crate::outcome::{Failure, Outcome, failure, outcome};
 use crate::term::{Hold, Term};
-use crate::value::LeaderRow;
+use crate::value::{Failure, LeaderRow, Outcome, failure, outcome};
 
 /// A participant of an election.
 #[napi(js_name = "Candidate")]

@@ -6,9 +6,8 @@ use incumbent_ffi::{Event, Observation, Taken};
 use napi_derive::napi;
 
 use crate::notifier::Notifier;
-use crate::outcome::Failure;
 use crate::term::{Hold, Term};
-use crate::value::LeaderRow;
+use crate::value::{Failure, LeaderRow};
 
 /// An item of a feed: an event, an observation or an error; none of them at the end.
 #[napi(object, object_from_js = false, js_name = "Item")]

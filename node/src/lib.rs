@@ -16,7 +16,6 @@ mod log;
 mod module;
 mod notifier;
 mod operation;
-mod outcome;
 mod store;
 mod term;
 mod testing;

@@ -6,11 +6,10 @@ use napi_derive::napi;
 use crate::candidate::Candidate;
 use crate::feed::Feed;
 use crate::notifier::Notifier;
-use crate::outcome::Failure;
 use crate::store::Store;
 use crate::term::Hold;
 use crate::testing::FaultyStore;
-use crate::value::{CandidateRow, ElectionRow, LeaderRow};
+use crate::value::{CandidateRow, ElectionRow, Failure, LeaderRow};
 
 /// A value with which an operation can answer.
 pub(crate) type Value = Either9<

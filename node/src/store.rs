@@ -9,8 +9,7 @@ use crate::candidate::Candidate;
 use crate::feed::{Feed, observation};
 use crate::notifier::LoopProbe;
 use crate::operation::{Operation, Value};
-use crate::outcome::{Failure, Outcome, failure, outcome};
-use crate::value::{self, CandidateRow, DIALECT, ElectionRow, LeaderRow};
+use crate::value::{self, CandidateRow, DIALECT, ElectionRow, Failure, LeaderRow, Outcome, failure, outcome};
 
 /// A store that is open for elections.
 #[napi(js_name = "Store")]

@@ -79,7 +79,7 @@ impl Term {
         self.term.reason().map(incumbent_ffi::Reason::code)
     }
 
-    /// Whether the term still lasts, by the clock.
+    /// Returns true if the term still lasts, by the clock.
     #[napi]
     pub fn is_current(&self) -> bool {
         self.term.is_current()

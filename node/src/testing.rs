@@ -2,17 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use incumbent_ffi::settings;
-use incumbent_ffi::testing as ffi;
+use incumbent_ffi::{settings, testing as ffi};
 use napi::bindgen_prelude::{Either, Object};
 use napi::{Error, Result, Status};
 use napi_derive::napi;
 
 use crate::candidate::Candidate;
 use crate::operation::{Operation, Value};
-use crate::outcome::{Failure, Outcome, failure, outcome};
 use crate::store::Store;
-use crate::value::{self, DIALECT};
+use crate::value::{self, DIALECT, Failure, Outcome, failure, outcome};
 
 /// A clock that stands still until it is advanced.
 #[napi(js_name = "ManualClock")]

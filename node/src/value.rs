@@ -1,8 +1,9 @@
-//! Conversion of values from and to JavaScript.
+//! Conversion of values from and to JavaScript. An error crosses as a plain object, because its class is defined in
+//! JavaScript.
 
 use incumbent_ffi::settings::{Dialect, Map, Unit, Value};
 use incumbent_ffi::{CandidateInfo, ElectionInfo, Leader, Reason};
-use napi::bindgen_prelude::{Array, BigInt, FromNapiValue, JsObjectValue, Object, Unknown};
+use napi::bindgen_prelude::{Array, BigInt, Either, FromNapiValue, JsObjectValue, Object, Unknown};
 use napi::{Error, JsValue, Result, Status, ValueType};
 use napi_derive::napi;
 
@@ -106,4 +107,38 @@ fn list(given: Unknown<'_>, depth: usize) -> Result<Value> {
         }
     }
     Ok(Value::List(list))
+}
+
+/// An error.
+#[napi(object, object_from_js = false, js_name = "Failure")]
+pub struct Failure {
+    /// The code, under a field name that no other object has.
+    pub failed: String,
+    pub message: String,
+    pub causes: Vec<String>,
+    pub reason: Option<String>,
+}
+
+/// The result of a call: its answer, or an error.
+pub type Outcome<T> = Either<Failure, T>;
+
+impl From<incumbent_ffi::Error> for Failure {
+    fn from(error: incumbent_ffi::Error) -> Self {
+        Self {
+            failed: error.code.text().into(),
+            message: error.message,
+            causes: error.causes,
+            reason: error.reason.map(|reason| reason.code().into()),
+        }
+    }
+}
+
+/// Converts a result.
+pub fn outcome<T>(result: incumbent_ffi::Result<T>) -> Outcome<T> {
+    result.map_or_else(|error| Either::A(error.into()), Either::B)
+}
+
+/// Converts a result without a value: the error, or nothing.
+pub fn failure(result: incumbent_ffi::Result<()>) -> Option<Failure> {
+    result.err().map(Failure::from)
 }

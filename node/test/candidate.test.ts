@@ -149,7 +149,7 @@ test('a hand-over goes to the one that is named', async () => {
   const others = await Promise.all(['b', 'c', 'd'].map((name) => store.campaign('jobs', { ...FAST, name })));
   await until('all are waiting', () => others.every(({ state }) => state === 'WAITING'));
   await first.handOver('c');
-  await until('somebody leads', () => others.some(({ isLeader }) => isLeader));
+  await until('another candidate leads', () => others.some(({ isLeader }) => isLeader));
   expect(others.find(({ isLeader }) => isLeader)?.name).toBe('c');
 });
 

@@ -26,7 +26,7 @@ function installed(): { folder: string; url: string } {
   return { folder, url };
 }
 
-test('the cron runner works until it is told to end, and is followed at once', async () => {
+test('the cron runner works until it is terminated, and its successor leads at once', async () => {
   const { folder, url } = installed();
   const first = new Process(process.execPath, join(folder, 'cron-runner.mjs'), url);
   await first.expect('leading with token');

@@ -25,49 +25,49 @@ afterEach(async () => {
   await election.candidate.close();
 });
 
-test('listeners are told of a term in order', async () => {
+test('listeners receive the events of a term in order', async () => {
   const { candidate } = election;
-  const told: unknown[] = [];
-  candidate.on('won', (term) => told.push(['won', term.token]));
-  candidate.on('draining', (term, reason) => told.push(['draining', term.token, reason]));
-  candidate.on('lost', (term, reason) => told.push(['lost', term.token, reason]));
-  candidate.on('leaderChanged', (leader) => told.push(['leader', leader?.name]));
+  const received: unknown[] = [];
+  candidate.on('won', (term) => received.push(['won', term.token]));
+  candidate.on('draining', (term, reason) => received.push(['draining', term.token, reason]));
+  candidate.on('lost', (term, reason) => received.push(['lost', term.token, reason]));
+  candidate.on('leaderChanged', (leader) => received.push(['leader', leader?.name]));
   const token = election.acquire();
-  await until('the win is told', () => told.some((one) => (one as string[])[0] === 'won'));
+  await until('the win is reported', () => received.some((one) => (one as string[])[0] === 'won'));
   election.drain('RESIGNED');
-  await until('the loss is told', () => told.some((one) => (one as string[])[0] === 'lost'));
-  election.leader('somebody');
-  await until('the leader is told', () => told.some((one) => (one as string[])[1] === 'somebody'));
-  expect(told.filter((one) => (one as string[])[0] !== 'leader')).toEqual([
+  await until('the loss is reported', () => received.some((one) => (one as string[])[0] === 'lost'));
+  election.leader('another');
+  await until('the leader is reported', () => received.some((one) => (one as string[])[1] === 'another'));
+  expect(received.filter((one) => (one as string[])[0] !== 'leader')).toEqual([
     ['won', token],
     ['draining', token, 'RESIGNED'],
     ['lost', token, 'RESIGNED'],
   ]);
 });
 
-test('who listens late is told what holds', async () => {
+test('a listener that is added late receives the present term', async () => {
   const token = election.acquire();
-  const told = await new Promise((resolve) => election.candidate.once('won', (term) => resolve(term.token)));
-  expect(told).toBe(token);
+  const received = await new Promise((resolve) => election.candidate.once('won', (term) => resolve(term.token)));
+  expect(received).toBe(token);
 });
 
 test('a drain that begins before the win was read waits for the listeners all the same', async () => {
   const { candidate } = election;
   let finish = (): void => undefined;
   const drained = new Promise<void>((resolve) => (finish = resolve));
-  const told: unknown[] = [];
+  const received: unknown[] = [];
   candidate.on('draining', async (term) => {
-    told.push(['draining', term.isCurrent()]);
+    received.push(['draining', term.isCurrent()]);
     await drained;
   });
-  candidate.on('lost', (term, reason) => told.push(['lost', term.isCurrent(), reason]));
+  candidate.on('lost', (term, reason) => received.push(['lost', term.isCurrent(), reason]));
   election.acquire();
   // Within one turn of the event loop: the win is not read yet.
   election.drain('RESIGNED');
-  await until('the drain is told', () => told.length === 1);
+  await until('the drain is reported', () => received.length === 1);
   finish();
-  await until('the loss is told', () => told.length === 2);
-  expect(told).toEqual([
+  await until('the loss is reported', () => received.length === 2);
+  expect(received).toEqual([
     ['draining', true],
     ['lost', false, 'RESIGNED'],
   ]);
@@ -85,7 +85,7 @@ test('a term that drains goes on until the listeners are done', async () => {
   let isWon = false;
   candidate.on('won', () => (isWon = true));
   election.acquire();
-  await until('the win is told', () => isWon);
+  await until('the win is reported', () => isWon);
   election.drain('RESIGNED');
   await until('it drains', () => isDraining);
   expect(candidate.isLeader).toBe(true);
@@ -103,7 +103,7 @@ test('a listener may wait for the candidate to be closed', async () => {
   let isWon = false;
   candidate.on('won', () => (isWon = true));
   election.acquire();
-  await until('the win is told', () => isWon);
+  await until('the win is reported', () => isWon);
   election.drain('RESIGNED');
   await until('it is closed', () => isClosed);
 });
@@ -111,21 +111,21 @@ test('a listener may wait for the candidate to be closed', async () => {
 test('listeners that throw or reject are reported as warnings, and harm no other', async () => {
   const { candidate } = election;
   const warnings: Warning[] = [];
-  const told: string[] = [];
+  const received: string[] = [];
   const thrown = new Error('thrown');
   candidate.on('warning', (warning) => warnings.push(warning));
   candidate.on('won', () => {
     throw thrown;
   });
   candidate.on('won', () => Promise.reject(new Error('rejected')));
-  candidate.on('won', () => told.push('won'));
-  candidate.on('lost', () => told.push('lost'));
+  candidate.on('won', () => received.push('won'));
+  candidate.on('lost', () => received.push('lost'));
   election.acquire();
-  await until('both are told', () => warnings.length === 2);
+  await until('both are reported', () => warnings.length === 2);
   expect(candidate.isLeader).toBe(true);
   election.revoke('EXPIRED');
-  await until('the loss is told', () => told.includes('lost'));
-  expect(told).toEqual(['won', 'lost']);
+  await until('the loss is reported', () => received.includes('lost'));
+  expect(received).toEqual(['won', 'lost']);
   expect(warnings.map(({ code, message }) => [code, message])).toEqual([
     ['HANDLER_FAILED', 'a handler failed: thrown'],
     ['HANDLER_FAILED', 'a handler failed: rejected'],
@@ -216,16 +216,16 @@ test('an event that there is not is refused by name', async () => {
 
 test('listeners are taken off as they are put on', async () => {
   const { candidate } = election;
-  const told: string[] = [];
-  const off = (): unknown => told.push('off');
-  candidate.on('won', off).once('won', () => told.push('once')).on('lost', () => told.push('lost'));
+  const received: string[] = [];
+  const off = (): unknown => received.push('off');
+  candidate.on('won', off).once('won', () => received.push('once')).on('lost', () => received.push('lost'));
   candidate.off('won', off);
   for (const count of [1, 2]) {
     election.acquire();
     election.revoke('DELETED');
-    await until('the loss is told', () => told.filter((one) => one === 'lost').length === count);
+    await until('the loss is reported', () => received.filter((one) => one === 'lost').length === count);
   }
-  expect(told).toEqual(['once', 'lost', 'lost']);
+  expect(received).toEqual(['once', 'lost', 'lost']);
 });
 
 describe('with a store', () => {
@@ -270,7 +270,7 @@ describe('with a store', () => {
   test.each([
     [false, 'RESIGNED'],
     [true, 'HANDLER_FAILED'],
-  ])('a drain handler that fails is told, and with errorEndsTerm %o the reason is %s', async (errorEndsTerm, reason) => {
+  ])('a drain handler that fails is reported, and with errorEndsTerm %o the reason is %s', async (errorEndsTerm, reason) => {
     const drain = (): Promise<void> => Promise.reject(new Error('not today'));
     const candidate = await store.campaign('jobs', { ...FAST, drain, errorEndsTerm });
     const warnings: Warning[] = [];

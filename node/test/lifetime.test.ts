@@ -47,7 +47,7 @@ test.each([
   expect((await won(candidate)).token > token).toBe(true);
 });
 
-test.each(['listens', 'reads'])('who is told of events is told of the last before the process ends: %s', async (what) => {
+test.each(['listens', 'reads'])('the last event is delivered before the process ends: %s', async (what) => {
   const process = program('lifetime.mjs', what, bucket());
   await process.expect('won');
   process.child.kill('SIGTERM');

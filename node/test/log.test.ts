@@ -14,7 +14,7 @@ async function lead(election: string): Promise<void> {
   await won(candidate);
 }
 
-test('terms are told to a function, with what they are about', async () => {
+test('terms are logged to a function, with their election and candidate', async () => {
   const records: LogRecord[] = [];
   logTo((record) => records.push(record));
   await lead('logged');
@@ -39,7 +39,7 @@ test('a logger has a text, and nothing that is less loud than it asked for', asy
   expect([logger.debug, logger.info, logger.warn].map(({ mock }) => mock.calls)).toEqual([[], [], []]);
 });
 
-test('who asks no more is told no more, and who asks again instead of before', async () => {
+test('a logger that is removed gets no more records, and a new one replaces the one before', async () => {
   const [first, second] = [vi.fn(), vi.fn()];
   logTo(first, { level: 'debug' });
   logTo(second, { level: 'debug' });

@@ -76,7 +76,7 @@ export async function main(): Promise<void> {
   candidate.once('draining', async (term) => term.drainRemainingMs).off('won', () => 0).setMaxListeners(0);
   // @ts-expect-error There is no such event.
   candidate.on('wno', () => undefined);
-  // @ts-expect-error It is told of a term.
+  // @ts-expect-error It receives a term.
   candidate.on('won', (term: string) => term);
   const [first]: unknown[] = await once(candidate, 'won');
   const drain: DrainHandler = async (term, deadline) => [term.token, deadline - performance.now()];

@@ -17,7 +17,7 @@ async function second(url: string, act: (candidate: Candidate, store: Store) => 
   await act(candidate, store);
 }
 
-test('a worker that is told to end hands over at once, and ends by itself', async () => {
+test('a worker that is terminated hands over at once, and ends by itself', async () => {
   const url = bucket();
   const first = program('worker.mjs', url, 'first');
   const token = await first.expect('won');

@@ -83,7 +83,7 @@ test('the term that is given is held, although the next is asked for already', a
   await until('it has left', () => isOver);
 });
 
-test('whoever resigns in a turn does not wait for itself, although the next is asked for already', async () => {
+test('a resignation in a turn of the terms does not wait for itself, although the next term is requested already', async () => {
   const candidate = await store.campaign('jobs', LEAVING);
   const terms = candidate.terms();
   const turn = async (): Promise<number> => {

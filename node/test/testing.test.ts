@@ -47,7 +47,7 @@ test('on a clock that stands still a lease lasts until it is moved on', () => {
 test.each([
   ['the clock of the machine', undefined],
   ['a clock that stands still', new ManualClock()],
-])('a lease that runs out is told to have, on %s', async (_, clock) => {
+])('a lease that runs out ends its term, on %s', async (_, clock) => {
   const { candidate, ...election } = scripted(clock);
   const lost = once(candidate, 'lost');
   const won = once(candidate, 'won');

@@ -12,67 +12,67 @@ import { FAST, NATS, bucket, program, won } from './support.js';
 const PROGRAM = join(__dirname, 'programs/thread.mjs');
 
 /** The reports of one candidate, in order. */
-class Told {
-  readonly #told: unknown[][] = [];
+class Messages {
+  readonly #messages: unknown[][] = [];
   readonly #emitter = new EventEmitter();
 
   constructor(source: Worker | ChildProcess) {
     source.on('message', (message: unknown[]) => {
-      this.#told.push(message);
-      this.#emitter.emit('told');
+      this.#messages.push(message);
+      this.#emitter.emit('message');
     });
   }
 
   async next(what: string): Promise<unknown[]> {
     for (;;) {
-      const message = this.#told.shift();
+      const message = this.#messages.shift();
       if (message?.[0] === what) {
         return message.slice(1);
       }
       if (message === undefined) {
-        await once(this.#emitter, 'told');
+        await once(this.#emitter, 'message');
       }
     }
   }
 }
 
-function thread(url: string, name: string, program = PROGRAM): { worker: Worker; told: Told } {
+function thread(url: string, name: string, program = PROGRAM): { worker: Worker; messages: Messages } {
   const worker = new Worker(program, { workerData: { url, name } });
   onTestFinished(async () => {
     await worker.terminate();
   });
-  return { worker, told: new Told(worker) };
+  return { worker, messages: new Messages(worker) };
 }
 
 test('threads elect one leader, and one that closes is followed at once', async () => {
   const url = bucket();
   const first = thread(url, 'a');
-  const [before] = await first.told.next('won');
+  const [before] = await first.messages.next('won');
   const second = thread(url, 'b');
-  await second.told.next('ready');
+  await second.messages.next('ready');
   const exits = [first, second].map(({ worker }) => once(worker, 'exit'));
   first.worker.postMessage('close');
-  const [token, isLeader] = await second.told.next('won');
+  const [token, isLeader] = await second.messages.next('won');
   expect([(token as string) > (before as string), isLeader]).toEqual([true, true]);
   second.worker.postMessage('close');
   expect(await Promise.all(exits)).toEqual([[0], [0]]);
 });
 
-test('a thread that is terminated leads no more, and its seat is given back', async () => {
+test('a thread that is terminated leads no more, and its lease is released', async () => {
   const url = bucket();
-  const { worker, told } = thread(url, 'a');
-  const [token] = await told.next('won');
+  const { worker, messages } = thread(url, 'a');
+  const [token] = await messages.next('won');
   await worker.terminate();
   await using store = await connect(url);
   await using candidate = await store.campaign('jobs', { ...NATS, name: 'b' });
   expect((await won(candidate)).token > (token as string)).toBe(true);
 });
 
-test('a thread that is terminated while it drains gives its seat back at once', async () => {
+test('a thread that is terminated while it drains releases its lease at once', async () => {
   // Longer than the time limit of a test, for the lease and the drain.
   const url = bucket(600_000);
-  const { worker, told } = thread(url, 'drains', join(__dirname, 'programs/drains.mjs'));
-  const [token, isLeader] = await told.next('draining');
+  const { worker, messages } = thread(url, 'drains', join(__dirname, 'programs/drains.mjs'));
+  const [token, isLeader] = await messages.next('draining');
   expect(isLeader).toBe(true);
   await worker.terminate();
   await using store = await connect(url);
@@ -85,8 +85,8 @@ test('threads that come and go leave this one as it is', async () => {
   await using candidate = await store.campaign('jobs', FAST);
   const term = await won(candidate);
   for (const name of ['a', 'b', 'c', 'd']) {
-    const { worker, told } = thread('memory:', name);
-    await told.next('won');
+    const { worker, messages } = thread('memory:', name);
+    await messages.next('won');
     await worker.terminate();
   }
   expect([term.isCurrent(), candidate.isLeader]).toEqual([true, true]);
@@ -96,8 +96,8 @@ test('a forked process campaigns for itself', async () => {
   const url = bucket();
   const child = fork(PROGRAM, { env: { ...process.env, URL_OF_STORE: url, NAME: 'child' } });
   onTestFinished(() => void child.kill('SIGKILL'));
-  const told = new Told(child);
-  const [token] = await told.next('won');
+  const messages = new Messages(child);
+  const [token] = await messages.next('won');
   await using store = await connect(url);
   await using candidate = await store.campaign('jobs', { ...NATS, name: 'parent' });
   expect(candidate.isLeader).toBe(false);

@@ -7,7 +7,7 @@ import { chromium } from 'playwright-core';
 import { site } from './help.js';
 import { serve } from './serve.js';
 
-/** How long anything may take on a machine that is busy, in milliseconds. */
+/** The longest time of any step on a busy machine, in milliseconds. */
 const TIMEOUT = 120_000;
 
 const LOOKS = [
@@ -80,10 +80,10 @@ const story = (page) => text(page, '#story');
 async function someoneLeads(page) {
   for (let turn = 0; turn < 60; turn += 1) {
     const name = await leader(page);
-    if (name !== 'nobody') return name;
+    if (name !== 'none') return name;
     await step(page, 500);
   }
-  throw new Error('nobody leads');
+  throw new Error('no candidate leads');
 }
 
 async function fits(page, look) {
@@ -172,7 +172,7 @@ for (const look of [WIDE, PHONE]) {
 
       await button(page, second, 'Kill').click();
       assert.equal(await word(page, second), 'dead');
-      assert.equal(await leader(page), 'nobody');
+      assert.equal(await leader(page), 'none');
       await step(page, 11_000);
       const third = await someoneLeads(page);
       await button(page, second, 'Restart').click();
@@ -211,11 +211,11 @@ for (const look of [WIDE, PHONE]) {
 test('every scene shows what happens to the leader, and who follows', () =>
   opened(WIDE, STILL, async (page) => {
     const scenes = {
-      'is killed': /is killed, and can tell nobody/,
+      'is killed': /is killed, and can release nothing/,
       freezes: /is frozen in the middle of its work/,
       'is cut off': /is cut off from the store\. What it has proved lasts/,
       resigns: /is asked to leave/,
-      'loses its record': /Somebody deletes \w+’s record by hand/,
+      'loses its record': /An operator deletes \w+’s record/,
       'has a broken clock': /lead at once, as a clock is further out than the settings allow/,
     };
     for (const [name, says] of Object.entries(scenes)) {
@@ -226,7 +226,7 @@ test('every scene shows what happens to the leader, and who follows', () =>
       assert.match(await story(page), says, name);
       // Whose record was deleted may win the next race too.
       if (name !== 'loses its record') assert.notEqual(await leader(page), before, name);
-      assert.notEqual(await leader(page), 'nobody', name);
+      assert.notEqual(await leader(page), 'none', name);
       await step(page, 30_000);
     }
     assert.equal(await text(page, '#violations'), '0');
@@ -251,14 +251,14 @@ test('the operator’s button deletes the record, and is off where there is none
     await step(page, 5_000);
     const before = await someoneLeads(page);
     await scene(page, 'Delete the record').click();
-    assert.equal(await text(page, '#record-holder'), 'nobody');
-    assert.match(await text(page, '#record-note'), /^Deleted by somebody else/);
+    assert.equal(await text(page, '#record-holder'), 'none');
+    assert.match(await text(page, '#record-note'), /^Deleted by an operator/);
     await step(page, 2_000);
-    assert.equal(await leader(page), 'nobody');
+    assert.equal(await leader(page), 'none');
     const holding = page.locator('[data-status=holding]');
     assert.equal(await holding.count(), 1);
     await step(page, 9_000);
-    assert.notEqual(await leader(page), 'nobody');
+    assert.notEqual(await leader(page), 'none');
     assert.match(await story(page), new RegExp(`${before} hears that its record was deleted`));
   }));
 
@@ -334,7 +334,7 @@ test('time runs, at the speed that is chosen, stops, and goes by steps', () =>
     assert.equal(await page.locator('#run').innerText(), 'Let time run', 'a step stops time');
   }));
 
-test('the theme is the system’s, until somebody chooses another, which is kept', () =>
+test('the theme is the system’s, until another is chosen, which is kept', () =>
   opened({ ...WIDE, colorScheme: 'dark' }, STILL, async (page) => {
     const paper = () => page.locator('#verdict').evaluate((panel) => getComputedStyle(panel).backgroundColor);
     const dark = await paper();

@@ -33,7 +33,7 @@ export function led(options) {
   return world;
 }
 
-/** What of one kind was told since `from`, oldest first. */
+/** The events of one kind since `from`, oldest first. */
 export const told = (world, kind, from = 0) =>
   world.told.filter((happening) => happening.kind === kind && happening.at >= from);
 

@@ -11,10 +11,10 @@ import { unstarted } from './help.js';
 
 const SEEDS = 200;
 const PRESSES = 25;
-/** Of so many storms one is followed by a calm, in which somebody must lead. */
+/** Of so many storms one is followed by a calm, in which a candidate must lead. */
 const CALMED = 4;
 
-/** A button, for somebody or everybody. */
+/** A button, for one candidate or all. */
 function press(dice) {
   const name = dice.pick(NAMES);
   return dice.pick([
@@ -62,7 +62,7 @@ test(`${SEEDS} storms of ${PRESSES} buttons make no two leaders, and tokens only
     if (isCalmed) calm(world);
     const { violations, overlaps, leaders } = world.watchman;
     assert.deepEqual({ seed, violations, overlaps }, { seed, violations: 0, overlaps: 0 });
-    if (isCalmed) assert.equal(leaders.length, 1, `seed ${seed}: somebody leads in the end`);
+    if (isCalmed) assert.equal(leaders.length, 1, `seed ${seed}: a candidate leads in the end`);
     const tokens = world.told.filter(({ kind }) => kind === 'won').map(({ token }) => token);
     assert.ok(tokens.every((token, place) => place === 0 || token > tokens[place - 1]), `seed ${seed}: ${tokens}`);
     terms += tokens.length;

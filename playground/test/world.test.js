@@ -16,7 +16,7 @@ const MESSAGES = 3 * NETWORKS.quick.most;
 
 const leaders = (world) => world.candidates.filter((candidate) => candidate.isLeader()).map(({ name }) => name);
 
-test('somebody leads after the splay, with the first token, and nobody else', () => {
+test('one candidate leads after the splay, with the first token', () => {
   const world = unstarted().start();
   assert.deepEqual(leaders(world), []);
   world.advance(SECOND + 2 * MESSAGES);
@@ -25,7 +25,7 @@ test('somebody leads after the splay, with the first token, and nobody else', ()
   assert.equal(world.watchman.violations, 0);
 });
 
-test('a leader renews three times in a lease, and the others write nothing', () => {
+test('a leader renews three times in a lease, and the other candidates write nothing', () => {
   const world = led();
   const before = world.store.revision;
   const first = world.leader.name;
@@ -45,7 +45,7 @@ test('after a leader was killed the next leads when the record is gone, with a l
   const [won] = told(world, 'won', expires);
   assert.notEqual(won.who, name);
   assert.ok(won.token > 1n);
-  assert.equal(told(world, 'won').length, 2, 'and nobody before');
+  assert.equal(told(world, 'won').length, 2, 'and none before');
 });
 
 test('a process that is started again takes part as a new one', () => {
@@ -104,7 +104,7 @@ test('a leader that was frozen for less than its lease leads on', () => {
   assert.equal(told(world, 'won').length, 1);
 });
 
-test('a leader that is cut off doubts, and stops by itself before the store frees its seat', () => {
+test('a leader that is cut off doubts, and stops by itself before the store removes its record', () => {
   const world = led();
   const leader = world.leader;
   world.order(cut(leader.name));
@@ -137,7 +137,7 @@ test('a leader that is cut off for a moment leads on in the same term', () => {
   assert.equal(told(world, 'won').length, 1);
 });
 
-test('when the record is deleted the leader stops, and the next holds the seat for a lease before it leads', () => {
+test('when the record is deleted the leader stops, and its successor holds the record for a lease before it leads', () => {
   const world = led();
   const { name } = world.leader;
   const deleted = world.now;
@@ -145,7 +145,7 @@ test('when the record is deleted the leader stops, and the next holds the seat f
   world.advance(2 * MESSAGES);
   assert.deepEqual(told(world, 'lost').map(({ who, reason }) => [who, reason]), [[name, 'deleted']]);
   const holder = world.candidates.find((candidate) => status(candidate) === 'holding');
-  assert.ok(holder, 'somebody holds the seat');
+  assert.ok(holder, 'a candidate holds the lease');
   assert.match(why(holder, world), /^Has the record, and waits 9\.\d s more/);
   world.advance(deleted + LEASE - world.now);
   assert.deepEqual(leaders(world), []);
@@ -199,19 +199,19 @@ test('a clock beyond the settings can make two leaders, which are counted apart,
   assert.equal(world.watchman.overlaps, 1);
 });
 
-test('with another lease everybody starts again, and the seat is given back on the way', () => {
+test('with another lease all candidates start again, and the lease is released before', () => {
   const world = led();
   const before = world.leader.name;
   world.order(setLease(5 * SECOND));
   assert.deepEqual(leaders(world), []);
   world.advance(SECOND + 2 * MESSAGES);
-  assert.equal(leaders(world).length, 1, `${before} gave its seat back`);
+  assert.equal(leaders(world).length, 1, `${before} released its lease`);
   assert.equal(world.leader.process.lease, 5 * SECOND);
   assert.ok(world.store.expires - world.now <= 5 * SECOND);
 });
 
 for (const scene of Object.keys(SCENES)) {
-  test(`after the scene “${scene}” somebody leads again, and all five take part`, () => {
+  test(`after the scene “${scene}” a candidate leads again, and all five take part`, () => {
     const world = led({ seed: 3 });
     play(world, scene);
     world.advance(4 * LEASE);
@@ -254,7 +254,7 @@ test('the story says why', () => {
   assert.match(said, new RegExp(`^${name} leads\\. Its token is 1,`, 'm'));
   assert.match(said, new RegExp(`^${name} is frozen in the middle of its work\\. It cannot renew, so its lease ends at 0:1\\d\\.\\d\\.$`, 'm'));
   assert.match(said, new RegExp(`^${name}’s record has not been renewed for a whole lease: the store removes it\\.`, 'm'));
-  assert.match(said, /^\w+, \w+ and \w+ tried to take the seat too, and were refused/m);
+  assert.match(said, /^\w+, \w+ and \w+ tried to acquire the lease too, and were refused/m);
   assert.match(said, new RegExp(`^${name} goes on, and believes for no instant that it leads:.*ended \\d\\.\\d s ago\\.$`, 'm'));
 });
 

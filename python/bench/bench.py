@@ -1,4 +1,4 @@
-"""What the package costs. Prints progress on standard error, and on standard output one JSON array of figures."""
+"""Measures the cost of the package. Prints progress on standard error, and on standard output one JSON array of figures."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
 //! A participant of an election.
 
+use std::sync::{Mutex, PoisonError};
+
 use incumbent_ffi::Leave;
 use pyo3::prelude::*;
 
-use crate::error::OrRaise;
 use crate::feed::{Feed, Item, event, held_event};
 use crate::operation::Operation;
 use crate::term::{Hold, Term};
-use crate::value::{LeaderTuple, leader};
+use crate::value::{LeaderTuple, OrRaise, leader};
 
 /// A participant of an election.
 #[pyclass(frozen, module = "incumbent._incumbent")]
@@ -23,7 +24,7 @@ impl From<incumbent_ffi::Candidate> for Candidate {
 
 #[pymethods]
 impl Candidate {
-    /// Whether this candidate leads now, by the clock.
+    /// Returns true if this candidate leads now, by the clock.
     #[getter]
     fn is_leader(&self) -> bool {
         self.candidate.is_leader()
@@ -61,7 +62,7 @@ impl Candidate {
 
     /// Returns the events from now on, beginning with the current state.
     fn events(&self, py: Python<'_>) -> PyResult<Feed> {
-        self.candidate.events(event).or_raise(py).map(Feed::from)
+        self.candidate.events(|seen| Item::Event(event(seen))).or_raise(py).map(Feed::from)
     }
 
     /// Returns the same events in pairs: a term is held from the moment it is won, and `Won` comes with the hold.
@@ -109,5 +110,28 @@ impl Candidate {
     /// Accepts that tokens may start again after the store was reset.
     fn accept_reset(&self, py: Python<'_>) -> PyResult<()> {
         self.candidate.accept_reset().or_raise(py)
+    }
+}
+
+/// The question "Are you healthy?". Dropping it without an answer counts as a no.
+#[pyclass(frozen, module = "incumbent._incumbent")]
+pub struct Question {
+    question: Mutex<Option<incumbent_ffi::Question>>,
+}
+
+impl From<incumbent_ffi::Question> for Question {
+    fn from(question: incumbent_ffi::Question) -> Self {
+        Self { question: Mutex::new(Some(question)) }
+    }
+}
+
+#[pymethods]
+impl Question {
+    /// Answers the question. A second answer does nothing.
+    fn answer(&self, is_well: bool) {
+        let question = self.question.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(question) = question {
+            question.answer(is_well);
+        }
     }
 }

@@ -4,11 +4,10 @@ use incumbent_ffi::{Event, Taken};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::error::OrRaise;
-use crate::health::Question;
+use crate::candidate::Question;
 use crate::mailbox::Mailbox;
 use crate::term::{Hold, Term};
-use crate::value::{LeaderTuple, leader};
+use crate::value::{LeaderTuple, OrRaise, leader};
 use crate::wait::{waited, wake};
 
 /// A stream of items, in order; each item goes to one taker.
@@ -77,21 +76,17 @@ impl Feed {
 pub(crate) type EventTuple =
     (&'static str, Option<Term>, Option<(&'static str, Option<String>)>, Option<LeaderTuple>);
 
-/// Converts an event.
-pub(crate) fn event(event: Event) -> Item {
-    Item::Event(plain(event))
-}
-
 /// Converts an event, and holds its term where it is won.
-pub(crate) fn held_event(event: Event) -> Item {
-    let hold = match &event {
+pub(crate) fn held_event(held: Event) -> Item {
+    let hold = match &held {
         Event::Won(term) => Some(Hold::from(incumbent_ffi::Hold::from(term.clone()))),
         _ => None,
     };
-    Item::HeldEvent((plain(event), hold))
+    Item::HeldEvent((event(held), hold))
 }
 
-fn plain(event: Event) -> EventTuple {
+/// Converts an event.
+pub(crate) fn event(event: Event) -> EventTuple {
     let kind = event.code();
     let view = |term| Some(Term::from(incumbent_ffi::Term::from(term)));
     match event {

@@ -9,11 +9,8 @@
 #![allow(unreachable_pub, missing_docs)]
 
 mod candidate;
-mod error;
 mod feed;
-mod health;
 mod log;
-mod loop_probe;
 mod mailbox;
 mod operation;
 mod store;
@@ -33,13 +30,13 @@ mod _incumbent {
     #[pymodule_export]
     use super::candidate::Candidate;
     #[pymodule_export]
-    use super::feed::Feed;
+    use super::candidate::Question;
     #[pymodule_export]
-    use super::health::Question;
+    use super::feed::Feed;
     #[pymodule_export]
     use super::log::{keep_logs, report, set_log_threshold, take_logs};
     #[pymodule_export]
-    use super::loop_probe::LoopProbe;
+    use super::mailbox::LoopProbe;
     #[pymodule_export]
     use super::mailbox::Mailbox;
     #[pymodule_export]
@@ -62,7 +59,7 @@ mod _incumbent {
         module.add("CAMPAIGN_SETTINGS", incumbent_ffi::settings::CAMPAIGN.to_vec())
     }
 
-    /// Whether this process has opened a store.
+    /// Returns true if this process has opened a store.
     #[pyfunction]
     fn is_running() -> bool {
         incumbent_ffi::engine::is_running()

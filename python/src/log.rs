@@ -3,7 +3,7 @@
 use incumbent_ffi::log::{Loudness, Record, keep, set_threshold, take};
 use pyo3::prelude::*;
 
-use crate::error::OrRaise;
+use crate::value::OrRaise;
 
 /// `(level, target, message, fields)`; the level is one of Python's.
 type RecordTuple = (u8, String, String, Vec<(&'static str, String)>);

@@ -3,9 +3,9 @@
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::error::OrRaise;
 use crate::mailbox::Mailbox;
 use crate::value::Convert;
+use crate::value::OrRaise;
 use crate::wait::{waited, wake};
 
 /// A call that takes time and has one answer; it runs from its creation.

@@ -5,11 +5,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::candidate::Candidate;
-use crate::error::OrRaise;
 use crate::feed::{Feed, Item};
-use crate::loop_probe::LoopProbe;
+use crate::mailbox::LoopProbe;
 use crate::operation::Operation;
-use crate::value::{self, DIALECT, candidate, leader};
+use crate::value::{self, DIALECT, OrRaise, candidate, leader};
 
 /// A store that is open for elections.
 #[pyclass(frozen, module = "incumbent._incumbent")]

@@ -4,8 +4,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 
-use crate::error::OrRaise;
 use crate::operation::Operation;
+use crate::value::OrRaise;
 
 /// An uninterrupted leadership, as a view.
 #[pyclass(frozen, eq, module = "incumbent._incumbent")]
@@ -83,7 +83,7 @@ impl Term {
         self.term.reason().map(incumbent_ffi::Reason::code)
     }
 
-    /// Whether the term still lasts, by the clock.
+    /// Returns true if the term still lasts, by the clock.
     fn is_current(&self) -> bool {
         self.term.is_current()
     }

@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::candidate::Candidate;
-use crate::error::OrRaise;
 use crate::operation::Operation;
 use crate::store::Store;
+use crate::value::OrRaise;
 use crate::value::{self, DIALECT};
 use crate::wait::limit;
 

@@ -17,7 +17,7 @@ AWAITS = {
     "terms": lambda store, candidate, term: candidate.terms().__anext__(),
     "events": lambda store, candidate, term: drained(candidate.events()),
     "resign": lambda store, candidate, term: candidate.resign(),
-    "hand_over": lambda store, candidate, term: candidate.hand_over("nobody"),
+    "hand_over": lambda store, candidate, term: candidate.hand_over("absent"),
     "close": lambda store, candidate, term: candidate.close(),
     "leader": lambda store, candidate, term: store.leader("jobs"),
     "candidates": lambda store, candidate, term: store.candidates("jobs"),

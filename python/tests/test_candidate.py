@@ -106,7 +106,7 @@ async def test_a_lead_that_is_cancelled_cancels_the_work_and_resigns(candidate):
     assert lost.reason is Reason.RESIGNED
 
 
-async def test_what_happens_is_told_in_order(candidate):
+async def test_events_are_reported_in_order(candidate):
     events = candidate.events()
     won = await event(events, Won)
     await candidate.resign()
@@ -134,7 +134,7 @@ async def test_a_reader_that_does_not_keep_up_loses_events_and_knows_how_many(sc
     assert events.missed > 0
 
 
-async def test_warning_is_told(scripted_election):
+async def test_a_warning_is_reported(scripted_election):
     election = scripted_election()
     election.warning()
     warning = await event(election.candidate.events(), Warning)

@@ -18,7 +18,7 @@ def example(python):
     return lambda name, *arguments: python((EXAMPLES / f"{name}.py").read_text(encoding="utf-8"), *arguments)
 
 
-def test_the_cron_runner_works_until_it_is_told_to_end_and_is_followed_at_once(example, sqlite):
+def test_the_cron_runner_works_until_it_is_terminated_and_its_successor_leads_at_once(example, sqlite):
     first = example("cron_runner", sqlite)
     first.expect("leading with token")
     first.expect("the job runs")

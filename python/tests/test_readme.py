@@ -127,10 +127,10 @@ def test_one_worker_of_a_preloaded_gunicorn_leads_and_is_followed_and_its_master
         assert master.pid not in workers
         assert workers == {pid: (pid == first, True) for pid in workers}
         os.kill(first, signal.SIGKILL)
-        second = until(lambda: leader(first), "nobody follows a worker that was killed")
+        second = until(lambda: leader(first), "no worker leads after one was killed")
         # One that exits cleanly.
         os.kill(second, signal.SIGTERM)
-        third = until(lambda: leader(first, second), "nobody follows a worker that ended")
+        third = until(lambda: leader(first, second), "no worker leads after one ended")
         assert master.pid not in (first, second, third)
         master.send_signal(signal.SIGTERM)
         assert master.wait(60) == 0

@@ -168,7 +168,7 @@ async def test_a_body_that_swallows_the_cancellation_leaves_no_trace_of_it(elect
     await asyncio.sleep(0.01)
 
 
-async def test_is_current_turns_false_by_the_clock_before_anything_is_told(scripted_election):
+async def test_is_current_turns_false_by_the_clock_before_any_event(scripted_election):
     clock = ManualClock()
     election = scripted_election("jobs", clock=clock)
     election.acquire(lease=2)

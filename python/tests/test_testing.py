@@ -11,7 +11,7 @@ from incumbent import LeaderChanged, Reason
 from incumbent.testing import ManualClock
 
 
-def test_a_scripted_election_does_what_it_is_told_and_notes_what_it_is_asked(scripted_election_sync):
+def test_a_scripted_election_follows_its_script_and_records_requests(scripted_election_sync):
     election = scripted_election_sync("jobs", "worker-7")
     candidate = election.candidate
     assert (candidate.election, candidate.name, candidate.is_leader) == ("jobs", "worker-7", False)
@@ -36,10 +36,10 @@ def test_a_scripted_election_does_what_it_is_told_and_notes_what_it_is_asked(scr
 async def test_it_shows_leaders_and_drains(scripted_election):
     election = scripted_election()
     events = election.candidate.events()
-    election.leader("somebody")
+    election.leader("another")
     while not isinstance(event := await soon(events.__anext__()), LeaderChanged):
         pass
-    assert event.leader.name == "somebody" == election.candidate.leader.name
+    assert event.leader.name == "another" == election.candidate.leader.name
     election.acquire()
     term = election.candidate.term
     async with term:

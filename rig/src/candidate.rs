@@ -48,7 +48,7 @@ pub struct CampaignSetup {
     /// The bounds of the lease.
     #[serde(with = "preset")]
     pub preset: Preset,
-    /// Whether it waits a random while before its first campaign.
+    /// True if it waits a random while before its first campaign.
     pub splay: bool,
 }
 
@@ -87,12 +87,12 @@ pub struct Report {
     /// The election that it concerns, where it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// What is reported.
+    /// The content of the report.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// What a candidate reports.
+/// The content of a candidate's report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the fields are those of the library's events")]

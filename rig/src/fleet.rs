@@ -46,9 +46,9 @@ pub struct Member {
     pub name: String,
     /// The number of its present or last run; 0 before the first.
     pub run: u32,
-    /// Whether its process is stopped (`SIGSTOP`).
+    /// True if its process is stopped (`SIGSTOP`).
     pub is_stopped: bool,
-    /// How many terms it has reported.
+    /// The number of terms that it has reported.
     pub terms: u32,
     /// The state of each campaign, by its election's key, as reported in this run.
     campaigns: BTreeMap<String, Status>,
@@ -220,13 +220,13 @@ impl Member {
         self.campaigns.get(key).map_or("", |status| &status.state)
     }
 
-    /// Whether it neither leads nor tries to lead in any election.
+    /// Returns true if it neither leads nor tries to lead in any election.
     pub fn is_idle(&self) -> bool {
         let idle = |status: &Status| status.token.is_none() && status.state == "WAITING";
         self.is_running() && self.campaigns.values().all(idle)
     }
 
-    /// Whether it takes part in that election: it runs, and has reported that it has not left.
+    /// Returns true if it takes part in that election: it runs, and has reported that it has not left.
     pub fn takes_part(&self, key: &str) -> bool {
         self.is_running() && !matches!(self.state(key), "" | "CLOSED")
     }
@@ -239,12 +239,12 @@ impl Member {
         }
     }
 
-    /// Whether its process or task exists, as far as is known.
+    /// Returns true if its process or task exists, as far as is known.
     pub fn is_present(&self) -> bool {
         self.running.is_some()
     }
 
-    /// Whether it exists and is not stopped.
+    /// Returns true if it exists and is not stopped.
     pub fn is_running(&self) -> bool {
         self.is_present() && !self.is_stopped
     }
@@ -300,7 +300,7 @@ impl Member {
         Some(status)
     }
 
-    /// Whether its process or task has ended since the last call and all of its output was taken.
+    /// Returns true if its process or task has ended since the last call and all of its output was taken.
     pub fn reap(&mut self) -> bool {
         let has_ended = self.output_ended
             && match &mut self.running {

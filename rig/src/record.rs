@@ -18,7 +18,7 @@ const WIDTH: usize = 33 + 4 * 21 + 1 + REASON + 1;
 /// The longest code of a reason is `HANDLER_FAILED`.
 const REASON: usize = 14;
 
-/// What a [probe](crate::probe) has shown of one term.
+/// The evidence of a [probe](crate::probe) for one term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// The fencing token of the term.
@@ -94,7 +94,7 @@ pub fn read(path: &Path) -> io::Result<Vec<Evidence>> {
     whole.map(|line| line.parse().map_err(damaged)).collect()
 }
 
-/// What the answers of one candidate have shown so far, term by term.
+/// The evidence of one candidate's answers so far, term by term.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
     /// Index of the term in which the last reading was true.

@@ -40,17 +40,17 @@ impl Fault {
         }
     }
 
-    /// Whether it can be made only to a process.
+    /// Returns true if it can be made only to a process.
     pub const fn needs_process(self) -> bool {
         matches!(self, Self::Kill | Self::Stop)
     }
 
-    /// Whether the successor observes it at once; after the other faults a lease passes first.
+    /// Returns true if the successor observes it at once; after the other faults a lease passes first.
     const fn is_quick(self) -> bool {
         matches!(self, Self::Restart | Self::HandOver)
     }
 
-    /// Whether the victim's run ends with it.
+    /// Returns true if the victim's run ends with it.
     const fn ends_the_run(self) -> bool {
         matches!(self, Self::Kill | Self::Restart)
     }

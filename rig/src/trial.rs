@@ -103,7 +103,7 @@ pub struct Trial {
     /// The records of ended runs.
     past: Vec<Proven>,
     history: History,
-    /// How many overlaps were emitted.
+    /// The number of overlaps that were emitted.
     overlaps: usize,
     events: VecDeque<Event>,
 }
@@ -195,12 +195,12 @@ impl Trial {
         self.fleet.members.iter().filter(|member| member.is_present()).try_for_each(Member::kill)
     }
 
-    /// Whether the candidates were asked to leave.
+    /// Returns true if the candidates were asked to leave.
     pub fn is_closing(&self) -> bool {
         self.closing.is_some()
     }
 
-    /// Whether all candidates have left, and were waited for.
+    /// Returns true if all candidates have left, and were waited for.
     pub fn is_over(&self) -> bool {
         let has_given_up =
             matches!(self.closing, Some(Closing::Killed { until }) if self.clock.now() >= until);
@@ -224,7 +224,7 @@ impl Trial {
         Some((fault, self.clock.now().since(since)))
     }
 
-    /// What is left of the lease of a candidate that leads.
+    /// The rest of the lease of a candidate that leads.
     pub fn lease_left(&self, member: usize) -> Option<Duration> {
         let member = &self.fleet.members[member];
         let deadline = self.history.deadline(&member.name, member.token(&self.plan.campaign.key)?)?;

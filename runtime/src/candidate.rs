@@ -7,7 +7,7 @@ use incumbent_core::campaign::{Leader, Reason, State};
 
 use crate::Result;
 use crate::candidate_state::{CandidateState, Subscriber};
-use crate::driver::{Command, CommandSink, LeaveReplies};
+use crate::driver::{Command, CommandSink};
 use crate::event::{Event, Events};
 use crate::handlers::Handlers;
 use crate::leave::{LeaveRequest, closed, forked};
@@ -61,7 +61,7 @@ impl Candidate {
         &self.inner.shared.candidate
     }
 
-    /// Whether this candidate leads *now*.
+    /// Returns true if this candidate leads *now*.
     ///
     /// Compares the proven deadline with the clock at every call: no lock, no I/O, and no trust in a timer. The answer
     /// turns false by itself when the process was stopped for too long, and is never true in a forked child. It cannot
@@ -155,18 +155,24 @@ impl Candidate {
 
     /// Requests what [`resign`](Self::resign) does, at once, from code that does not wait for it.
     pub fn request_resign(&self) -> LeaveRequest {
-        self.leave(false, Command::Resign)
+        LeaveRequest::ask(false, self.inner.shared.fork_guard, |leave| {
+            self.inner.driver.send(Command::Resign(leave));
+        })
     }
 
     /// Requests what [`hand_over`](Self::hand_over) does, at once, from code that does not wait for it.
     pub fn request_hand_over(&self, to: impl Into<String>) -> LeaveRequest {
         let to = to.into();
-        self.leave(false, |leave| Command::HandOver(to, leave))
+        LeaveRequest::ask(false, self.inner.shared.fork_guard, |leave| {
+            self.inner.driver.send(Command::HandOver(to, leave));
+        })
     }
 
     /// Requests what [`close`](Self::close) does, at once, from code that does not wait for it.
     pub fn request_close(&self) -> LeaveRequest {
-        self.leave(true, Command::Close)
+        LeaveRequest::ask(true, self.inner.shared.fork_guard, |leave| {
+            self.inner.driver.send(Command::Close(leave));
+        })
     }
 
     /// Sets whether this candidate is healthy; it is at first. An unhealthy candidate does not campaign, an unhealthy
@@ -203,15 +209,6 @@ impl Candidate {
                 over.cancelled().await;
             }
         }
-    }
-
-    fn leave(&self, closing: bool, command: impl FnOnce(LeaveReplies) -> Command) -> LeaveRequest {
-        if let Err(error) = self.check_process() {
-            return LeaveRequest::refused(error);
-        }
-        let (leave, leaving) = LeaveRequest::ask(closing);
-        self.inner.driver.send(command(leave));
-        leaving
     }
 
     pub(crate) fn send(&self, command: Command) {

@@ -96,7 +96,7 @@ impl CandidateState {
         })
     }
 
-    /// Whether the candidate leads at this moment.
+    /// Returns true if the candidate leads at this moment.
     pub(crate) fn is_leader(&self) -> bool {
         leads(&self.deadline, &self.clock, self.fork_guard)
     }

@@ -117,7 +117,7 @@ impl Clock {
         }
     }
 
-    /// Whether the clock runs on while the machine is suspended. Where it does not, a leader on a
+    /// Returns true if the clock runs on while the machine is suspended. Where it does not, a leader on a
     /// machine that was suspended may believe in its lease for longer than it lasts.
     pub fn counts_suspend(&self) -> bool {
         match &self.source {

@@ -71,7 +71,7 @@ impl ErrorKind {
         }
     }
 
-    /// Whether the same call can succeed later without any change by an operator.
+    /// Returns true if the same call can succeed later without any change by an operator.
     pub const fn is_temporary(self) -> bool {
         matches!(self, Self::StoreUnavailable | Self::Broken)
     }

@@ -109,7 +109,7 @@ impl Handlers {
         self
     }
 
-    /// Whether a drain waits for a handler.
+    /// Returns true if a drain waits for a handler.
     pub(crate) fn has_drain(&self) -> bool {
         self.draining.is_some()
     }

@@ -106,7 +106,7 @@ impl LoopProbe {
         }
     }
 
-    /// Whether the loop exists and has not answered since.
+    /// Returns true if the loop exists and has not answered since.
     fn is_silent_since(&self, answers: u64) -> bool {
         let state = self.inner.lock();
         state.answers == answers && !state.is_over

@@ -8,9 +8,8 @@ use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 use crate::candidate::Candidate;
-use crate::driver::Command;
 use crate::handlers::message;
-use crate::leave::{self, LeaveRequest};
+use crate::leave;
 use crate::term::Term;
 use crate::{ErrorKind, Result};
 
@@ -109,8 +108,7 @@ struct ResignOnDrop<'a> {
 impl Drop for ResignOnDrop<'_> {
     fn drop(&mut self) {
         if !self.ended.is_cancelled() {
-            let (leave, _) = LeaveRequest::ask(false);
-            self.candidate.send(Command::Resign(leave));
+            drop(self.candidate.request_resign());
         }
     }
 }

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use tokio::sync::oneshot;
 
 use crate::driver::LeaveReplies;
+use crate::fork::ForkGuard;
 use crate::{Error, ErrorKind, Result};
 
 tokio::task_local! {
@@ -44,20 +45,16 @@ enum Waiting {
 }
 
 impl LeaveRequest {
-    /// A leave to send to a driver, and the request that waits for it. A driver that ends before its answer
-    /// has closed the campaign, which fulfils a leave that is `closing`.
-    pub(crate) fn ask(closing: bool) -> (LeaveReplies, Self) {
+    /// Sends a leave to a driver by `send`, unless the process forked. A driver that ends before its answer has closed
+    /// the campaign, which fulfils a leave that is `closing`.
+    pub(crate) fn ask(closing: bool, fork_guard: ForkGuard, send: impl FnOnce(LeaveReplies)) -> Self {
+        if fork_guard.is_forked() {
+            return Self { waiting: Waiting::Refused(Some(forked())), is_inside: false };
+        }
         let (begin, begun) = oneshot::channel();
         let (finish, done) = oneshot::channel();
-        (LeaveReplies { begun: begin, done: finish }, Self::new(Waiting::For { begun, done, closing }))
-    }
-
-    pub(crate) fn refused(error: Error) -> Self {
-        Self::new(Waiting::Refused(Some(error)))
-    }
-
-    fn new(waiting: Waiting) -> Self {
-        Self { waiting, is_inside: false }
+        send(LeaveReplies { begun: begin, done: finish });
+        Self { waiting: Waiting::For { begun, done, closing }, is_inside: false }
     }
 
     /// The same request, known to be awaited inside the work that a drain waits for, as in

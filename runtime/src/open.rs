@@ -234,13 +234,10 @@ impl Store {
 
     /// Requests what [`close`](Self::close) does, at once, from code that does not wait for it.
     pub fn request_close(&self) -> LeaveRequest {
-        if let Err(error) = self.check_process() {
-            return LeaveRequest::refused(error);
-        }
-        let (leave, request) = LeaveRequest::ask(true);
-        // A driver that has ended drops the request, and thereby the caller's receivers.
-        let _ = self.driver.send(Request::Close(leave));
-        request
+        LeaveRequest::ask(true, self.driver.fork_guard, |leave| {
+            // A driver that has ended drops the request, and thereby the caller's receivers.
+            let _ = self.driver.send(Request::Close(leave));
+        })
     }
 
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<Result<T>>) -> Request) -> Result<T> {

@@ -59,7 +59,7 @@ impl<T: QueueItem> Queue<T> {
         inner.waker.take()
     }
 
-    /// Whether the subscriber is gone.
+    /// Returns true if the subscriber is gone.
     pub(crate) fn is_unsubscribed(&self) -> bool {
         self.lock().unsubscribed
     }

@@ -43,7 +43,7 @@ use crate::fork::ForkGuard;
 /// ```
 pub struct Term {
     view: TermView,
-    /// Whether the release waits for this handle.
+    /// True if the release waits for this handle.
     holds: bool,
 }
 
@@ -200,7 +200,8 @@ impl TermView {
         if self.is_forked() { Duration::ZERO } else { deadline.since(self.0.clock.now()) }
     }
 
-    /// Whether the term lasts *now*, by the clock and not by a timer; without a lock. Never true in a forked child.
+    /// Returns true if the term lasts *now*, by the clock and not by a timer; without a lock. Never true in a forked
+    /// child.
     pub fn is_current(&self) -> bool {
         leads(&self.0.deadline, &self.0.clock, self.0.fork_guard)
     }
@@ -285,7 +286,7 @@ impl TermView {
     }
 }
 
-/// What the driver's side does.
+/// The driver's side of a term.
 impl TermView {
     pub(crate) fn new(
         token: Token,
@@ -339,8 +340,8 @@ impl TermView {
         self.work_ended()
     }
 
-    /// Whether the work of a leaving term has ended, because no handle holds it. Otherwise the drop of the last
-    /// handle reports it.
+    /// Returns true if the work of a leaving term has ended, because no handle holds it. Otherwise the drop of the
+    /// last handle reports it.
     pub(crate) fn work_ended(&self) -> bool {
         self.0.is_leaving.store(true, Ordering::SeqCst);
         self.0.holders.load(Ordering::SeqCst) == 0
@@ -391,7 +392,7 @@ struct TermState {
     ended: CancellationToken,
 }
 
-/// Whether a deadline is still ahead, in the process that acquired it.
+/// Returns true if a deadline is still ahead, in the process that acquired it.
 ///
 /// The deadline is loaded *before* the clock is read: the answer is then true of the moment of the
 /// load, however long the thread is stopped between the two.

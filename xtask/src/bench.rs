@@ -22,7 +22,7 @@ use crate::tools::{self, Tool};
 /// `cargo xtask bench`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Which benchmark
+    /// The benchmark to run
     #[arg(value_enum)]
     name: Bench,
     /// Also write the figures to this file
@@ -32,15 +32,15 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Bench {
-    /// How long a hand-over and a fail-over take on NATS, beside the bare client; what leading costs
+    /// The time of a hand-over and of a fail-over on NATS, beside the bare client; the cost of leading
     Handover,
-    /// How long a hand-over takes on etcd, beside etcd's own Go client; what leading costs
+    /// The time of a hand-over on etcd, beside etcd's own Go client; the cost of leading
     Etcd,
-    /// What a campaign in a component costs a Wasmtime host
+    /// The cost of a campaign in a component for a Wasmtime host
     Component,
-    /// What the Python package costs: `is_leader`, an event, the import, a thousand campaigns
+    /// The cost of the Python package: `is_leader`, an event, the import, a thousand campaigns
     Python,
-    /// What the npm package costs: `isLeader`, an event, a thousand campaigns
+    /// The cost of the npm package: `isLeader`, an event, a thousand campaigns
     Node,
 }
 
@@ -108,7 +108,7 @@ struct Figure {
     unit: String,
     /// The goal, as a number or a text such as `≤ 1.5`; null where there is none.
     goal: Value,
-    /// Whether the goal is met; null where there is none.
+    /// True if the goal is met; null where there is none.
     met: Option<bool>,
     /// The number of measurements behind the value.
     samples: u64,

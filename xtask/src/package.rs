@@ -12,7 +12,7 @@ use crate::tools::{self, Tool, WASM};
 /// `cargo xtask package`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What to build
+    /// The package to build
     #[arg(value_enum)]
     name: Package,
 }

@@ -1,16 +1,20 @@
 //! Runs other programs, and prints their output.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, PipeReader};
+use std::io::{self, BufRead, BufReader, PipeReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::{TimeVal, TimeValLike as _};
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use tempfile::TempDir;
 
 /// Receives whole lines.
@@ -19,6 +23,8 @@ pub(crate) type Sink = Arc<dyn Fn(&str) + Send + Sync>;
 thread_local! {
     /// The output of this thread, and of the programs it runs; none is the standard output and error.
     static SINK: RefCell<Option<Sink>> = const { RefCell::new(None) };
+    /// The processor time of the programs that this thread has run.
+    static CPU: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
 /// The time for reading output after its program has ended: a process that it left behind may keep the pipe open.
@@ -174,7 +180,7 @@ impl Running {
         let sink = sink();
         let mut reader = None;
         if sink.is_some() {
-            let (read, write) = std::io::pipe().context("no pipe")?;
+            let (read, write) = io::pipe().context("no pipe")?;
             if output == Output::Printed {
                 command.stdout(write.try_clone().context("no pipe")?);
             }
@@ -194,12 +200,38 @@ impl Running {
     }
 
     fn end(mut self) -> Result<ExitStatus> {
-        let status = self.child.wait().with_context(|| format!("cannot wait for {}", self.shown))?;
+        let status = wait(&mut self.child).with_context(|| format!("cannot wait for {}", self.shown))?;
         if let Some(drained) = self.drained {
             let _ = drained.recv_timeout(LATE_OUTPUT);
         }
         Ok(status)
     }
+}
+
+/// Waits for a program. Adds its processor time, and that of the processes that it waited for, to this thread's.
+fn wait(child: &mut Child) -> io::Result<ExitStatus> {
+    static REAPING: Mutex<()> = Mutex::new(());
+    // The system counts a process when it is reaped: one at a time, so that the difference is this one's.
+    let pid = WaitId::Pid(Pid::from_child(child));
+    while matches!(waitid(pid.clone(), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT), Err(Errno::INTR)) {}
+    let _alone = REAPING.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = reaped_time();
+    let status = child.wait()?;
+    CPU.set(CPU.get() + reaped_time().saturating_sub(before));
+    Ok(status)
+}
+
+/// The processor time of all programs that were reaped.
+fn reaped_time() -> Duration {
+    let micros = |time: TimeVal| u64::try_from(time.num_microseconds()).unwrap_or(0);
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)
+        .map(|usage| micros(usage.user_time()) + micros(usage.system_time()));
+    Duration::from_micros(usage.unwrap_or(0))
+}
+
+/// The processor time of the programs that this thread has run to their ends with its output.
+pub(crate) fn cpu_time() -> Duration {
+    CPU.get()
 }
 
 /// Passes a pipe's output to the sink, line by line; sends a message at its end.
@@ -247,6 +279,16 @@ mod tests {
             assert!(!lines(&mut command, |line| read.push(line.to_owned())).unwrap());
         });
         assert_eq!((read, printed), (vec!["one".to_owned()], vec!["err".to_owned()]));
+    }
+
+    #[test]
+    fn the_processor_time_of_a_program_and_its_children_counts_for_the_thread_that_ran_it() {
+        let before = cpu_time();
+        run(command("sh").args(["-c", "sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done'; true"]))
+            .unwrap();
+        let busy = cpu_time() - before;
+        assert!(busy > Duration::from_millis(10), "{busy:?}");
+        assert_eq!(thread::spawn(cpu_time).join().unwrap(), Duration::ZERO);
     }
 
     #[test]

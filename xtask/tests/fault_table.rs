@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use incumbent_sim::Kind;
 
-/// How many faults there are.
+/// The number of faults.
 const ROWS: usize = 117;
-/// What the last cell of a row begins with where no test shows it.
+/// The beginning of the last cell of a row that no test shows.
 const NOT_YET: &str = "not yet: ";
 
 struct Row {
@@ -83,7 +83,7 @@ fn check_chaos(kind: &str) -> Result<(), String> {
     if found { Ok(()) } else { Err(format!("{file} has no kind {kind:?}")) }
 }
 
-/// Whether there is a test of this name, in the modules that stand before it.
+/// Returns true if there is a test of this name, in the modules that stand before it.
 fn has_rust_test(source: &str, test: &str) -> bool {
     let (modules, name) = test.rsplit_once("::").unwrap_or(("", test));
     let has_module = |module: &str| source.contains(&format!("mod {module} {{"));
@@ -125,7 +125,7 @@ fn a_reference_to_nothing_is_found() {
         "`sim: loss`, `sim: delay`".into(),
         "`chaos: kill`, `chaos: rolling-restart`".into(),
         "`runtime/tests/store_sqlite/file.rs::a_lock::for_a_moment_is_waited_out`".into(),
-        "not yet: nobody wrote it".into(),
+        "not yet: it is not written".into(),
     ];
     for text in &good {
         assert_eq!(check(text), Ok(()), "{text}");

@@ -12,7 +12,7 @@ const REPOSITORY: [&str; 2] = [
     "https://github.com/incumbent-rs/incumbent/blob/main/",
     "https://github.com/incumbent-rs/incumbent/tree/main/",
 ];
-/// What holds pages that are not ours.
+/// Folders with pages that are not ours.
 const SKIPPED: [&str; 6] = ["target", "node_modules", ".git", "dist", "npm", "__pycache__"];
 
 fn root() -> PathBuf {
@@ -58,7 +58,7 @@ fn targets(page: &str) -> Vec<String> {
     text.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0.to_string())).collect()
 }
 
-/// What a heading is called in an address, as GitHub has it.
+/// The anchor of a heading, as GitHub makes it.
 fn anchor(heading: &str) -> String {
     let shown = heading.trim().replace(['`', '*'], "").to_lowercase();
     let kept = shown.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));

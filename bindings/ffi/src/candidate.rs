@@ -33,7 +33,8 @@ impl Candidate {
         Ok(Self { questions: Arc::new(ProcessBound::new(Mutex::new(questions))), ..new })
     }
 
-    /// Whether this candidate leads now, by the clock. Takes a few dozen nanoseconds; always false in a forked child.
+    /// Returns true if this candidate leads now, by the clock. Takes a few dozen nanoseconds; always false in a
+    /// forked child.
     pub fn is_leader(&self) -> bool {
         self.inner.peek().is_some_and(incumbent::Candidate::is_leader)
     }
@@ -68,11 +69,8 @@ impl Candidate {
     ///
     /// # Errors
     /// `Forked` in a forked child.
-    pub fn events<T: 'static>(
-        &self,
-        mut convert: impl FnMut(Event) -> T + Send + 'static,
-    ) -> Result<Feed<T>> {
-        Feed::new(self.inner.get("candidate")?.events(), move |_, event| convert(event))
+    pub fn events<T: 'static>(&self, convert: impl FnMut(Event) -> T + Send + 'static) -> Result<Feed<T>> {
+        Feed::new(self.inner.get("candidate")?.events(), convert)
     }
 
     /// Returns the same events, and holds each term from the moment it is won, for the code that finishes the work when
@@ -82,9 +80,9 @@ impl Candidate {
     /// `Forked` in a forked child.
     pub fn holding_events<T: 'static>(
         &self,
-        mut convert: impl FnMut(Event) -> T + Send + 'static,
+        convert: impl FnMut(Event) -> T + Send + 'static,
     ) -> Result<Feed<T>> {
-        Feed::new(self.inner.get("candidate")?.holding_events(), move |_, event| convert(event))
+        Feed::new(self.inner.get("candidate")?.holding_events(), convert)
     }
 
     /// Returns the health questions of a candidate that is to be [asked](crate::settings::Campaign::ask_health); the
@@ -94,11 +92,11 @@ impl Candidate {
     /// `Forked` in a forked child.
     pub fn questions<T: 'static>(
         &self,
-        mut convert: impl FnMut(Question) -> T + Send + 'static,
+        convert: impl FnMut(Question) -> T + Send + 'static,
     ) -> Result<Option<Feed<T>>> {
         let questions = self.questions.get("candidate")?;
         let questions = questions.lock().unwrap_or_else(PoisonError::into_inner).take();
-        questions.map(|questions| Feed::new(questions, move |_, question| convert(question))).transpose()
+        questions.map(|questions| Feed::new(questions, convert)).transpose()
     }
 
     /// Answers with the current or the next term, held; with the one after `after` where that is given. `None` once the

@@ -105,7 +105,7 @@ impl Engine {
         self.records.end();
     }
 
-    /// Whether this process was forked from the engine's.
+    /// Returns true if this process was forked from the engine's.
     pub(crate) fn is_forked(&self) -> bool {
         self.fork_guard.is_forked()
     }
@@ -140,7 +140,7 @@ fn discard(made: *mut Engine) {
     engine.runtime.shutdown_background();
 }
 
-/// Whether this process has an engine; it has one once it has opened a store.
+/// Returns true if this process has an engine; it has one once it has opened a store.
 pub fn is_running() -> bool {
     Engine::running().is_some()
 }

@@ -35,7 +35,7 @@ impl Code {
         }
     }
 
-    /// Whether the same call can succeed later without a change by the caller or an operator.
+    /// Returns true if the same call can succeed later without a change by the caller or an operator.
     pub const fn is_temporary(self) -> bool {
         match self {
             Self::Kind(kind) => kind.is_temporary(),

@@ -1,11 +1,11 @@
 //! A stream of items, in order: the events of a candidate, the observations of an election.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake as _, Waker};
 
-use futures_util::Stream;
+use futures_util::stream::Map;
+use futures_util::{Stream, StreamExt as _};
 
 use crate::engine::{Engine, ProcessBound};
 use crate::ready::Ready;
@@ -28,19 +28,13 @@ impl Source for incumbent::Events {
 impl Source for incumbent::Observer {}
 
 /// A source whose items are converted for a language.
-trait Converted<T>: Send {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>>;
+trait Converted<T>: Stream<Item = T> + Send + Unpin {
     fn missed(&self) -> u64;
 }
 
-impl<S: Source, T, F: FnMut(&S, S::Item) -> T + Send> Converted<T> for (S, F) {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        let (source, convert) = self;
-        Pin::new(&mut *source).poll_next(cx).map(|item| item.map(|item| convert(source, item)))
-    }
-
+impl<S: Source, T, F: FnMut(S::Item) -> T + Send> Converted<T> for Map<S, F> {
     fn missed(&self) -> u64 {
-        self.0.missed()
+        self.get_ref().missed()
     }
 }
 
@@ -68,12 +62,12 @@ impl<T: 'static> Feed<T> {
     /// `convert` makes the language's value of an item when it is taken.
     pub(crate) fn new<S: Source>(
         source: S,
-        convert: impl FnMut(&S, S::Item) -> T + Send + 'static,
+        convert: impl FnMut(S::Item) -> T + Send + 'static,
     ) -> Result<Self> {
         // Ready from the start: the source notifies nothing before the first `take` has polled it.
         let ready = Ready::new(Engine::get()?);
-        ready.set();
-        Ok(Self { source: ProcessBound::new(Mutex::new(Some(Box::new((source, convert))))), ready })
+        ready.wake_by_ref();
+        Ok(Self { source: ProcessBound::new(Mutex::new(Some(Box::new(source.map(convert))))), ready })
     }
 
     /// Takes the next item, if it is there. Never waits.
@@ -86,17 +80,17 @@ impl<T: 'static> Feed<T> {
         // Cleared before the poll, so that an item that arrives in between is noticed.
         self.ready.reset();
         let waker = Waker::from(Arc::clone(&self.ready));
-        let taken = match source.poll(&mut Context::from_waker(&waker)) {
+        let taken = match source.poll_next_unpin(&mut Context::from_waker(&waker)) {
             Poll::Ready(Some(item)) => Taken::Item(item),
             Poll::Ready(None) => Taken::Over,
             Poll::Pending => return Ok(Taken::Nothing),
         };
         // Wakes other waiters, since there may be more: an item that was there already wakes no one else.
-        self.ready.set();
+        self.ready.wake_by_ref();
         Ok(taken)
     }
 
-    /// Whether there may be something to take, and the ways to wait for it.
+    /// The signal that there may be something to take, and the ways to wait for it.
     pub fn ready(&self) -> &Ready {
         &self.ready
     }
@@ -112,7 +106,7 @@ impl<T: 'static> Feed<T> {
         let source = locked.take();
         drop(locked);
         drop(source);
-        self.ready.set();
+        self.ready.wake_by_ref();
     }
 
     fn lock(&self) -> Result<MutexGuard<'_, Option<Box<dyn Converted<T>>>>> {
@@ -140,7 +134,7 @@ mod tests {
     fn feed() -> (tokio::sync::mpsc::UnboundedSender<u32>, Feed<u32>) {
         let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
         let stream = futures_util::stream::poll_fn(move |cx| receiver.poll_recv(cx));
-        (sender, Feed::new(Box::pin(stream) as BoxStream<'static, u32>, |_, number| number).unwrap())
+        (sender, Feed::new(Box::pin(stream) as BoxStream<'static, u32>, |number| number).unwrap())
     }
 
     #[test]

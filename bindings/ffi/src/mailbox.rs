@@ -4,11 +4,11 @@
 //! of the language and no other thread. The loop wakes because the descriptor becomes readable.
 
 use std::fmt;
-use std::io;
-#[cfg(unix)]
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 #[cfg(unix)]
 use std::os::fd::AsRawFd;
+#[cfg(unix)]
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use incumbent::fork::ForkGuard;
@@ -22,7 +22,9 @@ const PROBE: u64 = u64::MAX;
 /// A mailbox for one event loop. A message is a number below `u64::MAX`; the language gives it a meaning.
 pub struct Mailbox {
     messages: Mutex<Vec<u64>>,
-    line: Line,
+    /// The end of a socket pair that the loop watches. One byte goes through it for the first message.
+    inside: UnixStream,
+    outside: UnixStream,
     birth: ForkGuard,
     probe: OnceLock<LoopProbe>,
 }
@@ -40,10 +42,12 @@ impl Mailbox {
                 "the operating system refuses a file descriptor; raise the limit of open files",
             )
         };
-        let line = Line::open().map_err(refused)?;
+        let (inside, outside) = UnixStream::pair().map_err(refused)?;
+        inside.set_nonblocking(true).and_then(|()| outside.set_nonblocking(true)).map_err(refused)?;
         Ok(Arc::new(Self {
             messages: Mutex::default(),
-            line,
+            inside,
+            outside,
             birth: ForkGuard::new(),
             probe: OnceLock::new(),
         }))
@@ -52,7 +56,7 @@ impl Mailbox {
     /// The file descriptor, readable while there are messages. The caller only watches it: [`take`](Self::take) reads
     /// it.
     pub fn descriptor(&self) -> i32 {
-        self.line.descriptor()
+        self.inside.as_raw_fd()
     }
 
     /// Takes the messages; none in a forked child, where nothing puts any in.
@@ -61,7 +65,8 @@ impl Mailbox {
             return Vec::new();
         }
         // Read first: a later message is either taken below, or wakes the loop again.
-        self.line.silence();
+        let mut bytes = [0; 64];
+        while matches!((&self.inside).read(&mut bytes), Err(error) if is_interrupted(&error)) {}
         let mut messages = std::mem::take(&mut *self.lock());
         let before = messages.len();
         messages.retain(|message| *message != PROBE);
@@ -80,7 +85,7 @@ impl Mailbox {
         self.probe.get_or_init(new).clone()
     }
 
-    /// Whether the mailbox was made before a fork, and is not to be used in this process.
+    /// Returns true if the mailbox was made before a fork, and is not to be used in this process.
     pub fn is_forked(&self) -> bool {
         self.birth.is_forked()
     }
@@ -92,7 +97,8 @@ impl Mailbox {
         let is_first = messages.len() == 1;
         drop(messages);
         if is_first {
-            self.line.signal();
+            // A full buffer wakes the loop as well, and a closed loop needs no wake-up.
+            while matches!((&self.outside).write(&[1]), Err(error) if is_interrupted(&error)) {}
         }
     }
 
@@ -107,61 +113,44 @@ impl fmt::Debug for Mailbox {
     }
 }
 
-/// A socket pair; one byte goes through it for the first message.
-#[cfg(unix)]
-struct Line {
-    inside: std::os::unix::net::UnixStream,
-    outside: std::os::unix::net::UnixStream,
-}
-
-#[cfg(unix)]
-impl Line {
-    fn open() -> io::Result<Self> {
-        let (inside, outside) = std::os::unix::net::UnixStream::pair()?;
-        inside.set_nonblocking(true)?;
-        outside.set_nonblocking(true)?;
-        Ok(Self { inside, outside })
-    }
-
-    fn signal(&self) {
-        // A full buffer wakes the loop as well, and a closed loop needs no wake-up.
-        while matches!((&self.outside).write(&[1]), Err(error) if error.kind() == io::ErrorKind::Interrupted)
-        {
-        }
-    }
-
-    fn silence(&self) {
-        let mut bytes = [0; 64];
-        while matches!((&self.inside).read(&mut bytes), Err(error) if error.kind() == io::ErrorKind::Interrupted)
-        {
-        }
-    }
-
-    fn descriptor(&self) -> i32 {
-        self.inside.as_raw_fd()
-    }
+fn is_interrupted(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Interrupted
 }
 
 /// Has no value here: no event loop can watch a descriptor.
 #[cfg(not(unix))]
-enum Line {}
+enum UnixStream {}
 
 #[cfg(not(unix))]
-impl Line {
-    fn open() -> io::Result<Self> {
+impl UnixStream {
+    fn pair() -> io::Result<(Self, Self)> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    fn signal(&self) {
+    fn set_nonblocking(&self, _: bool) -> io::Result<()> {
         match *self {}
     }
 
-    fn silence(&self) {
+    fn as_raw_fd(&self) -> i32 {
         match *self {}
     }
+}
 
-    fn descriptor(&self) -> i32 {
-        match *self {}
+#[cfg(not(unix))]
+impl Read for &UnixStream {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        match **self {}
+    }
+}
+
+#[cfg(not(unix))]
+impl Write for &UnixStream {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        match **self {}
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match **self {}
     }
 }
 
@@ -169,7 +158,7 @@ impl Line {
 mod tests {
     use super::*;
 
-    /// Whether the loop would wake within `millis` milliseconds.
+    /// Returns true if the loop would wake within `millis` milliseconds.
     #[allow(unsafe_code, reason = "the standard library has no way to look without reading")]
     fn wakes_within(mailbox: &Mailbox, millis: i32) -> bool {
         let mut poll = libc::pollfd { fd: mailbox.descriptor(), events: libc::POLLIN, revents: 0 };

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Wake as _;
 
 use futures_util::FutureExt;
 use tokio::task::AbortHandle;
@@ -97,7 +98,7 @@ impl<T: Send + 'static> Operation<T> {
                 Err(Error::new(Code::Internal, "incumbent panicked; please report what was logged"))
             });
             place.lock().unwrap_or_else(PoisonError::into_inner).come(outcome);
-            notify.set();
+            notify.wake_by_ref();
         });
         Self { answer, ready, task: Some(task.abort_handle()) }
     }
@@ -135,7 +136,7 @@ impl<T: Send + 'static> Operation<T> {
         self.ready.forget();
     }
 
-    /// Whether the answer is there, and the ways to wait for it.
+    /// The signal that the answer is there, and the ways to wait for it.
     pub fn ready(&self) -> &Ready {
         &self.ready
     }

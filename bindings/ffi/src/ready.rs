@@ -8,7 +8,8 @@ use crate::engine::Engine;
 use crate::mailbox::Mailbox;
 use crate::wake_thread::Wake;
 
-/// Whether there may be something to take, and the waiters for it. Notifying never waits for a waiter.
+/// A signal that there may be something to take, with the waiters for it. It is a waker: waking it notifies them, and never
+/// waits for one.
 pub struct Ready {
     /// The engine that calls the wakes; `None` where it was ready from the start.
     engine: Option<&'static Engine>,
@@ -43,36 +44,12 @@ impl Ready {
         Arc::new(Self { engine: None, state: Mutex::new(state), changed: Condvar::new() })
     }
 
-    /// Whether nothing can notify it any more, because the process forked.
+    /// Returns true if nothing can notify it any more, because the process forked.
     pub(crate) fn is_forked(&self) -> bool {
         self.engine.is_some_and(Engine::is_forked)
     }
 
-    /// Notifies the waiters that there may be something to take.
-    pub(crate) fn set(&self) {
-        let mut state = self.lock();
-        state.is_ready = true;
-        let waiters = std::mem::take(&mut state.waiters);
-        drop(state);
-        self.changed.notify_all();
-        for waiter in waiters {
-            match waiter {
-                Waiter::Called(wake) => {
-                    if let Some(engine) = self.engine {
-                        engine.wakes.call(wake);
-                    }
-                }
-                Waiter::CalledInline(wake) => {
-                    if let Some(engine) = self.engine {
-                        engine.wakes.call_inline(wake);
-                    }
-                }
-                Waiter::Posted(mailbox, message) => mailbox.put(message),
-            }
-        }
-    }
-
-    /// Forgets that it was set; the caller looks afterwards.
+    /// Forgets that it was woken; the caller looks afterwards.
     pub(crate) fn reset(&self) {
         self.lock().is_ready = false;
     }
@@ -148,11 +125,27 @@ impl fmt::Debug for Ready {
 }
 
 impl std::task::Wake for Ready {
+    /// Notifies the waiters that there may be something to take.
     fn wake(self: Arc<Self>) {
-        self.set();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.set();
+        let mut state = self.lock();
+        state.is_ready = true;
+        let waiters = std::mem::take(&mut state.waiters);
+        drop(state);
+        self.changed.notify_all();
+        for waiter in waiters {
+            match waiter {
+                Waiter::Called(wake) => {
+                    if let Some(engine) = self.engine {
+                        engine.wakes.call(wake);
+                    }
+                }
+                Waiter::CalledInline(wake) => {
+                    if let Some(engine) = self.engine {
+                        engine.wakes.call_inline(wake);
+                    }
+                }
+                Waiter::Posted(mailbox, message) => mailbox.put(message),
+            }
+        }
     }
 }

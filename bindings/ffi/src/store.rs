@@ -60,8 +60,10 @@ impl Store {
         mut convert: impl FnMut(Observation, Duration) -> T + Send + 'static,
     ) -> Operation<Feed<T>> {
         self.ask(|store| async move {
-            Feed::new(store.observe(&election).await?, move |observer, seen| {
-                let age = observer.age(&seen);
+            let observer = store.observe(&election).await?;
+            let clock = store.clock().clone();
+            Feed::new(observer, move |seen| {
+                let age = clock.now().since(seen.since);
                 convert(seen, age)
             })
         })

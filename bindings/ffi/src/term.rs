@@ -85,7 +85,7 @@ impl Hold {
         drop(self.held.release());
     }
 
-    /// Whether it still holds.
+    /// Returns true if it still holds.
     ///
     /// # Errors
     /// `Forked` in a forked child, `Closed` once it was released.

@@ -30,7 +30,7 @@ pub(crate) struct WakeThread {
     guard: Arc<CallGuard>,
 }
 
-/// Whether a wake is running, and whether another may start.
+/// A record of the wake that is running, and of a stop after which none may start.
 #[derive(Default)]
 struct CallGuard {
     state: Mutex<State>,

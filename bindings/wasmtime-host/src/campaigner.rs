@@ -8,9 +8,7 @@ use crate::bindings::CampaignerPre;
 use crate::bindings::exports::incumbent::election::elections;
 use crate::candidate::{self, Candidate, Guest};
 use crate::error::{Error, ErrorKind, Result};
-use crate::guest::{Bounded, interruptible};
-use crate::host::Host;
-use crate::limits::Limits;
+use crate::host::{Bounded, Host, Limits, interruptible};
 use crate::provide::{Provides, Provision, Stores, add_to_linker};
 use crate::wit::types;
 

@@ -12,7 +12,7 @@ use wasmtime::component::ResourceAny;
 use crate::bindings::Campaigner as Instance;
 use crate::campaigner;
 use crate::error::{Error, ErrorKind, Result};
-use crate::guest::{Bounded, Computed};
+use crate::host::{Bounded, Computed};
 use crate::provide::Provision;
 
 /// A candidate's campaign in one election, run by a component on a task of tokio.
@@ -54,8 +54,8 @@ enum Command {
 }
 
 impl Candidate {
-    /// Whether this candidate leads now. Compares the clock with the proven deadline at every call, so it is right even
-    /// when the task has not run for an hour. Calls neither the guest nor a timer.
+    /// Returns true if this candidate leads now. Compares the clock with the proven deadline at every call, so it is
+    /// right even when the task has not run for an hour. Calls neither the guest nor a timer.
     pub fn is_leader(&self) -> bool {
         self.lease().is_some()
     }

@@ -1,11 +1,14 @@
-//! The engine, and the ticks that measure a guest's computing time.
+//! The engine, and the limits of the guests in it: their computing time is measured in ticks of the engine.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use wasmtime::{Config, Engine};
+use wasmtime::{Config, Engine, Store, StoreLimits, StoreLimitsBuilder, UpdateDeadline};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::provide::Provides;
 
 /// The interval at which the engine's epoch advances.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
@@ -50,5 +53,72 @@ impl Host {
     /// The engine, for compiling components.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+}
+
+/// The time that a guest has computed, in ticks of the engine.
+#[derive(Clone, Debug, Default)]
+pub struct Computed(Arc<AtomicU32>);
+
+impl Computed {
+    /// Begins a call of the guest: it may compute up to its limit again.
+    pub fn begin(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The data of a Wasmtime store, and the limit of the guest's memory.
+pub struct Bounded<T> {
+    /// The data.
+    pub data: T,
+    memory: StoreLimits,
+}
+
+/// Creates a Wasmtime store in which a guest yields every 10 ms. The guest is stopped when it computes for too long
+/// since [`Computed::begin`] or its last request to a store, or when it holds too much memory; the provision has both
+/// limits.
+pub fn interruptible<T: Provides + 'static>(engine: &Engine, mut data: T) -> Store<Bounded<T>> {
+    let (limits, count) = (data.provision().limits(), data.provision().computed());
+    let memory = StoreLimitsBuilder::new().memory_size(limits.memory).build();
+    let mut store = Store::new(engine, Bounded { data, memory });
+    store.limiter(|bounded| &mut bounded.memory);
+    let most = u32::try_from(limits.compute.as_millis() / TICK.as_millis()).unwrap_or(u32::MAX).max(1);
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(move |_| {
+        if count.0.fetch_add(1, Ordering::Relaxed) >= most {
+            return Err(wasmtime::Error::msg(format!(
+                "the guest has computed for more than {:?}",
+                limits.compute
+            )));
+        }
+        Ok(UpdateDeadline::Yield(1))
+    });
+    store
+}
+
+/// The resources that a guest may use before it is stopped.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The longest time that one call of the guest to the store may wait, whatever limit the guest passes. 5 s by
+    /// default.
+    pub call: Duration,
+    /// The longest time that the guest may compute between two requests to a store, or until an export of it returns;
+    /// counted in steps of 10 ms. 1 s by default. A guest that computes for longer is stopped for good.
+    pub compute: Duration,
+    /// The largest memory of the guest, in bytes. 16 MiB by default.
+    pub memory: usize,
+    /// The number of buckets and watches that the guest may have open at a time; each of its campaigns has one of each.
+    /// 4,096 by default. One more is a trap.
+    pub handles: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            call: Duration::from_secs(5),
+            compute: Duration::from_secs(1),
+            memory: 16 << 20,
+            handles: 4_096,
+        }
     }
 }

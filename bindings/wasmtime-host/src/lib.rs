@@ -12,19 +12,32 @@
 
 #![forbid(unsafe_code)]
 
-mod bindings;
 mod bucket;
 mod campaigner;
 mod candidate;
 mod convert;
 mod error;
-mod guest;
 mod host;
-mod limits;
 mod provide;
 mod watch;
 
 use incumbent::incumbent_core;
+
+/// The worlds of `wit/`, generated for Wasmtime.
+mod bindings {
+    #![allow(missing_docs, unused_qualifications, clippy::all, reason = "generated")]
+
+    wasmtime::component::bindgen!({
+        path: "wit",
+        world: "campaigner",
+        imports: { default: async | trappable },
+        exports: { default: async },
+        with: {
+            "incumbent:election/kv.bucket": crate::bucket::Bucket,
+            "incumbent:election/kv.watch": crate::watch::Watch,
+        },
+    });
+}
 
 /// The types of `wit/`, under the names that `convert` expects.
 mod wit {
@@ -34,7 +47,5 @@ mod wit {
 pub use campaigner::Campaigner;
 pub use candidate::Candidate;
 pub use error::{Error, ErrorKind, Result};
-pub use guest::{Bounded, Computed, interruptible};
-pub use host::Host;
-pub use limits::Limits;
+pub use host::{Bounded, Computed, Host, Limits, interruptible};
 pub use provide::{Provides, Provision, Stores, add_to_linker};

@@ -14,8 +14,7 @@ use wasmtime::component::{HasSelf, Linker, Resource, ResourceTable};
 use crate::bindings::incumbent::election::{clock, events, kv, random, records, settings, stores, types};
 use crate::bucket::{Bucket, Shared};
 use crate::convert::message;
-use crate::guest::Computed;
-use crate::limits::Limits;
+use crate::host::{Computed, Limits};
 use crate::watch::Watch;
 
 type Trap<T> = wasmtime::Result<T>;

@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// Candidates are tasks of this process on a store in memory; nothing is killed or stopped then
     #[arg(long, conflicts_with_all = ["store", "context"])]
     pub(super) in_process: bool,
-    /// How many candidates
+    /// The number of candidates
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(2..=50))]
     pub(super) workers: u16,
     /// The election's key; by default one that no other program uses
@@ -41,9 +41,9 @@ pub(crate) struct Args {
     pub(super) no_splay: bool,
     /// End after this time, such as 30s or 5m; by default at Ctrl-C where a terminal shows the table, and
     /// after 30 s elsewhere
-    #[arg(long = "for", value_name = "TIME", value_parser = crate::time::time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = crate::lease::time)]
     pub(super) duration: Option<Duration>,
-    /// Which faults to make, separated by commas
+    /// The faults to make, separated by commas
     #[arg(long, value_enum, value_name = "FAULT", value_delimiter = ',', default_value = "all")]
     pub(super) faults: Vec<Choice>,
     /// Decides which faults are made and when; shown at the end
@@ -69,7 +69,7 @@ The lease is 2 s (preset fast) on an embedded store and what the bucket says on
 NATS, unless --lease says otherwise. Ctrl-C ends the demo in good order: every
 candidate resigns. A second Ctrl-C kills.";
 
-/// What `--faults` takes.
+/// The value of `--faults`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     All,

@@ -46,7 +46,7 @@ impl Renderer {
         Ok(Self { format, log: VecDeque::new(), warnings: HashSet::new(), is_gone: false })
     }
 
-    /// Whether the reader has gone: `incumbent demo | head`.
+    /// Returns true if the reader has gone: `incumbent demo | head`.
     pub(super) fn is_gone(&self) -> bool {
         self.is_gone
     }

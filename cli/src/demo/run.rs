@@ -17,7 +17,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::span;
 use crate::screen;
-use crate::signals::Signals;
+use crate::screen::Signals;
 
 /// The hidden command of a candidate's process.
 #[derive(Debug, clap::Args)]

@@ -5,8 +5,7 @@ use incumbent::{CampaignOptions, Store};
 use serde_json::json;
 
 use super::Elections;
-use super::findings::Finding;
-use super::report::Report;
+use super::report::{Finding, Report};
 use crate::failure::Failure;
 use crate::output::{millis, span};
 use crate::store::StoreArgs;

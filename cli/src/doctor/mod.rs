@@ -2,7 +2,6 @@
 
 mod bucket;
 mod cluster;
-mod findings;
 mod local;
 mod report;
 

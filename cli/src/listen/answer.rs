@@ -54,7 +54,7 @@ fn leader(candidate: &Candidate) -> Answer {
     Answer { status, content_type: "application/json", headers, body: format!("{body}\n") }
 }
 
-/// Whether this process takes part. A store that does not answer is no reason to restart the process.
+/// Returns true if this process takes part. A store that does not answer is no reason to restart the process.
 fn healthz(candidate: &Candidate) -> Answer {
     match candidate.state() {
         State::Closed => Answer::text(503, "the candidacy is over\n"),

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::Bench;
-use super::confirm::confirm;
+use super::confirm;
 use crate::failure::Failure;
 use crate::output::{line, millis, span};
 use crate::store::StoreArgs;
@@ -36,8 +36,8 @@ pub(crate) struct Args {
     /// The largest token that may be forgotten: the one that the candidates' warning names
     #[arg(long, value_name = "TOKEN")]
     seen: Token,
-    /// How long to wait for a leader
-    #[arg(long, value_name = "TIME", value_parser = crate::time::time, default_value = "30s")]
+    /// The longest wait for a leader
+    #[arg(long, value_name = "TIME", value_parser = crate::lease::time, default_value = "30s")]
     timeout: Duration,
     /// Do not ask for a confirmation
     #[arg(short, long)]

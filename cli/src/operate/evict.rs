@@ -7,7 +7,7 @@ use incumbent::incumbent_core::record::Entry;
 use serde_json::json;
 
 use super::Bench;
-use super::confirm::confirm;
+use super::confirm;
 use crate::failure::Failure;
 use crate::output::{line, millis, span};
 use crate::store::StoreArgs;

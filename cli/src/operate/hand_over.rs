@@ -8,7 +8,7 @@ use incumbent::{Leader, Observer};
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::confirm::confirm;
+use super::confirm;
 use super::{Bench, is_same};
 use crate::failure::Failure;
 use crate::output::{line, millis, span};
@@ -31,8 +31,8 @@ pub(crate) struct Args {
     /// The name of the candidate that takes over
     #[arg(long, value_name = "NAME")]
     to: String,
-    /// How long to wait for the successor; the request is withdrawn then
-    #[arg(long, value_name = "TIME", value_parser = crate::time::time, default_value = "30s")]
+    /// The longest wait for the successor; the request is withdrawn then
+    #[arg(long, value_name = "TIME", value_parser = crate::lease::time, default_value = "30s")]
     timeout: Duration,
     /// Do not ask for a confirmation
     #[arg(short, long)]

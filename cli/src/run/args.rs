@@ -41,29 +41,29 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(super) lease: LeaseArgs,
     /// The longest of the random waits before the first campaign; by default a tenth of the lease, 1s at most
-    #[arg(long, help_heading = "Lease", value_name = "TIME", value_parser = crate::time::time)]
+    #[arg(long, help_heading = "Lease", value_name = "TIME", value_parser = crate::lease::time)]
     pub(super) splay: Option<Duration>,
-    /// How long a leader that leaves may take: the command from SIGTERM to SIGKILL, --on-lost until the lease is
+    /// The time that a leader has to leave: the command from SIGTERM to SIGKILL, --on-lost until the lease is
     /// released. Less where the lease does not allow as much
-    #[arg(long, visible_alias = "grace", value_name = "TIME", value_parser = crate::time::time, default_value = "10s")]
+    #[arg(long, visible_alias = "grace", value_name = "TIME", value_parser = crate::lease::time, default_value = "10s")]
     pub(super) drain: Duration,
     /// End after one term; with exit code 1 where it was lost
     #[arg(long)]
     pub(super) once: bool,
     /// End with exit code 8 where this candidate does not lead within this time
-    #[arg(long, value_name = "TIME", value_parser = crate::time::time)]
+    #[arg(long, value_name = "TIME", value_parser = crate::lease::time)]
     pub(super) wait: Option<Duration>,
     /// A command whose exit code says whether this candidate is healthy. While it fails, or takes longer than its
     /// interval, the candidate does not campaign; a leader drains and resigns
     #[arg(long, value_name = "CMD", help_heading = "Health")]
     pub(super) health: Option<String>,
     /// The interval between two health checks
-    #[arg(long, value_name = "TIME", help_heading = "Health", value_parser = crate::time::interval, default_value = "5s")]
+    #[arg(long, value_name = "TIME", help_heading = "Health", value_parser = crate::lease::interval, default_value = "5s")]
     pub(super) health_interval: Duration,
     /// Serve /leader, /healthz and /metrics there over HTTP, such as 127.0.0.1:9090
     #[arg(long, value_name = "ADDRESS", help_heading = "Health")]
     pub(super) listen: Option<SocketAddr>,
-    /// What to do when the command exits by itself
+    /// The action when the command exits by itself
     #[arg(long, value_name = "WHAT", help_heading = "The command", value_enum, default_value_t = OnExit::Exit)]
     pub(super) on_exit: OnExit,
     #[command(flatten)]
@@ -88,21 +88,21 @@ pub(crate) struct HandlerArgs {
     /// Runs after an error, once nothing of the work is left
     #[arg(long, value_name = "CMD", conflicts_with_all = ["command", "on_exit"])]
     pub(super) on_error: Option<String>,
-    /// How long to stay out of the election after an error; 30s by default
-    #[arg(long, value_name = "TIME", value_parser = crate::time::time)]
+    /// The time to stay out of the election after an error; 30s by default
+    #[arg(long, value_name = "TIME", value_parser = crate::lease::time)]
     pub(super) error_timeout: Option<Duration>,
-    /// How often --on-lost is run in an error before this process gives up: at once, and again where it fails
+    /// The number of times that --on-lost is run in an error before this process gives up: at once, and again where it fails
     #[arg(long, value_name = "TIMES", default_value_t = 12)]
     pub(super) retries: u32,
-    /// How long after it failed in an error --on-lost is run again
-    #[arg(long, value_name = "TIME", value_parser = crate::time::time, default_value = "5s")]
+    /// The wait before --on-lost is run again after it failed in an error
+    #[arg(long, value_name = "TIME", value_parser = crate::lease::time, default_value = "5s")]
     pub(super) retry_every: Duration,
     /// Kill a handler that takes longer, which counts as a failure; never by default
-    #[arg(long, value_name = "TIME", value_parser = crate::time::time)]
+    #[arg(long, value_name = "TIME", value_parser = crate::lease::time)]
     pub(super) handler_timeout: Option<Duration>,
 }
 
-/// What follows the command's own end.
+/// The action after the command's own end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OnExit {
@@ -115,7 +115,7 @@ pub(crate) enum OnExit {
 }
 
 impl Args {
-    /// Whether messages are typed by a person, and there is no election.
+    /// Returns true if messages are typed by a person, and there is no election.
     pub(super) fn is_console(&self) -> bool {
         self.store.url().as_deref() == Some(CONSOLE)
     }
@@ -142,7 +142,7 @@ Examples:
 
   incumbent run --store sqlite:/var/lib/app/elections.db --key nightly \\
       --wait 60s -- ./nightly.sh
-      Of several processes on a machine one does the job; the others give up
+      Of several processes on a machine one does the job; the other processes give up
       after a minute.
 
   incumbent run --key api --on-exit restart --health 'curl -fs localhost/ok' \\
@@ -225,7 +225,7 @@ pub(super) struct ElectorArgs {
     /// Members of etcd, separated by commas: --store etcd://HOSTS, or etcds://HOSTS where they begin with https://
     #[arg(long, value_name = "URLS", hide_short_help = true)]
     pub(super) etcd_members: Option<String>,
-    /// What comes after the last slash is the --key, and what comes before it the prefix of --store
+    /// The part after the last slash is the --key, and the part before it the prefix of --store
     #[arg(long, value_name = "KEY", hide_short_help = true)]
     pub(super) etcd_keyspace: Option<String>,
     /// As --name

@@ -54,7 +54,7 @@ impl Cgroup {
         &self.path
     }
 
-    /// Whether a process in it is alive.
+    /// Returns true if a process in it is alive.
     pub(super) fn is_populated(&self) -> bool {
         is_populated(&self.path)
     }
@@ -91,7 +91,7 @@ pub(super) fn own_path() -> io::Result<PathBuf> {
     })
 }
 
-/// Whether a process in a control group is alive.
+/// Returns true if a process in a control group is alive.
 pub(super) fn is_populated(path: &Path) -> bool {
     match fs::read_to_string(path.join("cgroup.events")) {
         Ok(said) => said.contains("populated 1"),

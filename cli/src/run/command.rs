@@ -153,7 +153,7 @@ impl Group {
         Ok((!is_left).then_some(status))
     }
 
-    /// Whether a process of the group is alive.
+    /// Returns true if a process of the group is alive.
     fn is_left(&mut self) -> bool {
         match test_kill_process_group(self.pid) {
             Err(rustix::io::Errno::SRCH) => return false,
@@ -171,7 +171,7 @@ impl Group {
     }
 }
 
-/// Whether a process of this group is alive, from the kernel's list of all processes.
+/// Returns true if a process of this group is alive, from the kernel's list of all processes.
 fn has_live_members(group: Pid) -> io::Result<bool> {
     for entry in fs::read_dir("/proc")? {
         // The process may have ended meanwhile.
@@ -183,7 +183,7 @@ fn has_live_members(group: Pid) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Whether the text of /proc/PID/stat is that of a live process of this group.
+/// Returns true if the text of /proc/PID/stat is that of a live process of this group.
 fn is_live_member(stat: &str, group: Pid) -> bool {
     // PID (NAME) STATE PARENT GROUP ..., and the name may hold anything.
     let Some((_, after)) = stat.rsplit_once(')') else { return false };

@@ -64,12 +64,12 @@ impl Watch {
         Self { terminate_at: u64::MAX, kill_at: self.kill_at.min(kill_at.as_nanos()), ..self }
     }
 
-    /// Whether it is time for the SIGTERM.
+    /// Returns true if it is time for the SIGTERM.
     pub(super) fn is_pressing(self, now: Instant) -> bool {
         now.as_nanos() >= self.terminate_at
     }
 
-    /// Whether it is time for the SIGKILL.
+    /// Returns true if it is time for the SIGKILL.
     pub(super) fn is_over(self, now: Instant) -> bool {
         now.as_nanos() >= self.kill_at
     }

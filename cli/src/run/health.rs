@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::args::Args;
 use crate::stderr::report;
 
-/// Whether the candidate may take part: its check succeeds, and nothing else keeps it out.
+/// True if the candidate may take part: its check succeeds, and nothing else keeps it out.
 pub(super) struct Health {
     checked: watch::Receiver<bool>,
     /// Keeps it out of the election whatever the check's result.
@@ -63,7 +63,7 @@ impl Health {
     }
 }
 
-/// Whether the command succeeds in time. The processes in its group end with it.
+/// Returns true if the command succeeds in time. The processes in its group end with it.
 async fn ask(command: &str, limit: Duration) -> bool {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).process_group(0);

@@ -75,7 +75,8 @@ impl<T: Serialize + Send + 'static> Helper<T> {
         let _ = self.messages.send(Message::Order(order));
     }
 
-    /// Whether the helper has every order sent to it. One that takes too long is killed, and so [gone](Self::gone).
+    /// Returns true if the helper has every order sent to it. One that takes too long is killed, and so
+    /// [gone](Self::gone).
     pub(super) async fn has_received(&mut self) -> bool {
         let (confirmed, confirmation) = oneshot::channel();
         // Where it cannot be sent, no answer comes either.

@@ -20,10 +20,8 @@
 //! | we are killed | SIGKILL at once | guard; the command itself also from the kernel |
 
 mod args;
-mod backoff;
 mod cgroup;
 mod command;
-mod console;
 mod deadline;
 mod elector;
 mod first;

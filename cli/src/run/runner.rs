@@ -1,4 +1,4 @@
-//! What both forms of `incumbent run` share: opening the store, campaigning, and the loop that waits.
+//! The part that both forms of `incumbent run` share: opening the store, campaigning, and the loop that waits.
 //!
 //! A [`Form`] decides what happens to the work. The loop reads the clock after every wait, before anything else: this
 //! process may have been stopped, and work whose lease is over must end first.
@@ -30,13 +30,13 @@ pub(super) trait Form {
 
     fn runner(&mut self) -> &mut Runner;
 
-    /// Whether the loop ends.
+    /// Returns true if the loop ends.
     fn is_done(&self) -> bool;
 
-    /// Whether this process was asked to end, or ends for another reason.
+    /// Returns true if this process was asked to end, or ends for another reason.
     fn is_leaving(&self) -> bool;
 
-    /// Whether an event can be handled now.
+    /// Returns true if an event can be handled now.
     fn is_ready(&self, source: &Source) -> bool;
 
     /// Waits for the form's own processes and timers. Cancel-safe.
@@ -286,7 +286,7 @@ impl ElectionTimeout {
         Self { limit, until: limit.and_then(|limit| now.checked_add(limit)).unwrap_or(far).min(far) }
     }
 
-    /// Whether there is a limit.
+    /// Returns true if there is a limit.
     fn is_set(self) -> bool {
         self.limit.is_some()
     }

@@ -61,7 +61,7 @@ impl Signals {
         }
     }
 
-    /// Whether a signal that asks the supervisor to end repeats an earlier one.
+    /// Returns true if a signal that asks the supervisor to end repeats an earlier one.
     fn is_heard(&mut self, signal: Signal, now: Instant) -> bool {
         let (first, at) = *self.asked.get_or_insert((signal, now));
         first == signal && at != now && now < at + ONE

@@ -1,9 +1,12 @@
 //! The source of messages: an election, or a person.
 
+use std::io::{IsTerminal, Write};
+
 use incumbent::incumbent_core::reconcile::Message;
 use incumbent::{Candidate, Event, Events, Store};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
-use super::console::Console;
+use crate::stderr::warn;
 
 /// The store name that stands for no store.
 pub(super) const CONSOLE: &str = "console:";
@@ -55,5 +58,63 @@ impl Source {
         if let Self::Console(Some(console)) = self {
             console.prompt();
         }
+    }
+}
+
+/// Reads typed messages.
+pub(super) struct Console {
+    lines: Lines<BufReader<Stdin>>,
+    as_json: bool,
+}
+
+impl Console {
+    pub(super) fn new(as_json: bool) -> Self {
+        Self { lines: BufReader::new(tokio::io::stdin()).lines(), as_json }
+    }
+
+    /// Prompts for a message, where a person types.
+    pub(super) fn prompt(&self) {
+        if std::io::stdin().is_terminal() {
+            let mut stderr = std::io::stderr();
+            let _ = write!(stderr, "{}> ", understood()).and_then(|()| stderr.flush());
+        }
+    }
+
+    /// The next message; none at the end of the input. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Option<Message> {
+        loop {
+            let line = self.lines.next_line().await.ok()??;
+            match read(&line) {
+                Ok(message) => return Some(message),
+                Err(mistake) => {
+                    warn(self.as_json, &mistake);
+                    self.prompt();
+                }
+            }
+        }
+    }
+}
+
+fn understood() -> String {
+    Message::ALL.map(Message::word).join(", ")
+}
+
+fn read(line: &str) -> Result<Message, String> {
+    let word = line.trim();
+    let known = Message::ALL.into_iter().find(|message| message.word().eq_ignore_ascii_case(word));
+    known.ok_or_else(|| format!("{word:?} is not understood; type one of {}", understood()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_three_words_are_understood_and_a_mistake_is_answered_with_them() {
+        assert_eq!(read("LEADER"), Ok(Message::Leader));
+        assert_eq!(read("  notleader "), Ok(Message::NotLeader));
+        assert_eq!(read("ERROR"), Ok(Message::Error));
+        let mistake = "\"LEAD\" is not understood; type one of LEADER, NOTLEADER, ERROR";
+        assert_eq!(read("LEAD"), Err(mistake.into()));
     }
 }

@@ -1,4 +1,4 @@
-//! Draws lines on a terminal, and restores it afterwards.
+//! Draws lines on a terminal, restores it afterwards, and listens for the signals that end a program there.
 
 mod keys;
 mod line;
@@ -13,6 +13,7 @@ use crossterm::terminal::{
     LeaveAlternateScreen,
 };
 use crossterm::{cursor, execute, queue, terminal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub(crate) use keys::{Key, Keys};
 pub(crate) use line::{Line, Tone, bar, cell, shortened};
@@ -23,7 +24,7 @@ pub(crate) struct Screen {
     out: Stdout,
 }
 
-/// Whether we draw on the terminal now.
+/// True if we draw on the terminal now.
 static SHOWN: AtomicBool = AtomicBool::new(false);
 
 impl Screen {
@@ -84,7 +85,7 @@ impl Drop for Screen {
     }
 }
 
-/// Whether the terminal, where there is one, can do more than print lines.
+/// Returns true if the terminal, where there is one, can do more than print lines.
 pub(crate) fn can_draw() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
@@ -114,6 +115,28 @@ fn paint(out: &mut Stdout, tone: Tone) -> io::Result<()> {
         Tone::Bad => {
             queue!(out, SetAttribute(Attribute::Bold))?;
             colour(out, Color::Red)
+        }
+    }
+}
+
+/// Signals that ask for the end, from a person or a supervisor.
+pub(crate) struct Signals([Signal; 3]);
+
+impl Signals {
+    pub(crate) fn new() -> io::Result<Self> {
+        let listen = |kind| signal(kind);
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        let [interrupt, terminate, hangup] = kinds.map(listen);
+        Ok(Self([interrupt?, terminate?, hangup?]))
+    }
+
+    /// Returns when one has come. Cancel-safe.
+    pub(crate) async fn next(&mut self) {
+        let [interrupt, terminate, hangup] = &mut self.0;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
         }
     }
 }

@@ -69,7 +69,7 @@ fn with_positional_key(arguments: &[OsString], whole: &Command) -> Vec<OsString>
     before.iter().cloned().chain(after).collect()
 }
 
-/// Whether the environment and a file may set an option.
+/// Returns true if the environment and a file may set an option.
 fn is_setting(arg: &Arg) -> bool {
     let Some(long) = arg.get_long() else { return false };
     !ACTS.contains(&long) && !arg.is_positional() && !arg.is_hide_set()

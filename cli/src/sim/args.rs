@@ -13,7 +13,7 @@ use super::lists::{Faults, Keep, Simulated};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// How many seeds to run; 100 unless one run is looked at closely
+    /// The number of seeds to run; 100 unless one run is looked at closely
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) seeds: Option<u64>,
     /// The first seed
@@ -26,10 +26,10 @@ pub(crate) struct Args {
     /// this is left out
     #[arg(long, value_name = "KIND,…")]
     pub(super) faults: Option<Faults>,
-    /// How many candidates
+    /// The number of candidates
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) candidates: u16,
-    /// How many candidates of the Go library nats-kv-leader-elect campaign besides, or of Go's concurrency.Election
+    /// The number of further candidates of the Go library nats-kv-leader-elect, or of Go's concurrency.Election
     /// in etcd; faults against which the former does not defend itself, such as deletions, are left out then
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(super) go_peers: u8,
@@ -46,13 +46,13 @@ pub(crate) struct Args {
     /// Draw the run of one seed, as an .svg picture or an .html page
     #[arg(long, help_heading = "One run closely", value_name = "FILE")]
     pub(super) timeline: Option<PathBuf>,
-    /// How many runs at a time; as many as there are processors where this is left out. It changes nothing else
+    /// The number of runs at a time; by default the number of processors. It changes nothing else
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(super) jobs: Option<u16>,
 }
 
 impl Args {
-    /// Whether one run is shown, and not the results of many.
+    /// Returns true if one run is shown, and not the results of many.
     pub(super) fn looks_closely(&self) -> bool {
         self.trace || self.timeline.is_some()
     }

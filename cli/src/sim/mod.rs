@@ -3,17 +3,15 @@
 //! ```text
 //!   args ── the command line; lists ── its lists of faults and of places
 //!   mod ── what it comes to, and which of two things is done
-//!     ├── many ── seeds by the thousand; progress ── how far that is
-//!     └── one ── a run written down, or drawn
+//!     └── runs ── seeds by the thousand, or one run written down or drawn; progress ── how far that is
 //!   output ── the results, for people and for machines
 //! ```
 
 mod args;
 mod lists;
-mod many;
-mod one;
 mod output;
 mod progress;
+mod runs;
 
 use incumbent_sim::{Choice, Kind, Script, Seeds};
 
@@ -32,7 +30,7 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<Exit, Failure> {
         return list_faults(args, as_json).map(|()| Exit::Done);
     }
     let first = choice(args)?;
-    if args.looks_closely() { one::run(args, &first, as_json) } else { many::run(args, &first, as_json) }
+    if args.looks_closely() { runs::one(args, &first, as_json) } else { runs::many(args, &first, as_json) }
 }
 
 /// The first run to make, after all early checks.

@@ -1,10 +1,9 @@
 //! `incumbent status`: who leads now.
 
-mod json;
+mod output;
 mod seen;
 #[cfg(test)]
 mod tests;
-mod text;
 
 use futures_util::{StreamExt as _, stream};
 use incumbent::Store;
@@ -13,12 +12,10 @@ use incumbent::store::CandidateInfo;
 use crate::failure::Failure;
 use crate::output::line;
 use crate::store::{StoreArgs, is_queue};
-use json::json_of;
-pub(crate) use json::leader_json;
+use output::{HEADINGS, aligned, json_of, row, text_of};
+pub(crate) use output::{leader_json, state};
 use seen::Seen;
 pub(crate) use seen::is_of;
-pub(crate) use text::state;
-use text::{HEADINGS, aligned, row, text_of};
 
 /// Show who leads an election, or all elections of a store
 ///

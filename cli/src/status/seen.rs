@@ -27,7 +27,7 @@ pub(super) struct Seen {
     pub(super) candidates: Option<Vec<CandidateInfo>>,
 }
 
-/// How long the holder has led.
+/// The time for which the holder has led.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Led {
     For(Duration),
@@ -96,13 +96,13 @@ impl Seen {
         self.lease().map(if self.is_queue { queue::default_margin } else { default_margin })
     }
 
-    /// Whether this candidate holds the key.
+    /// Returns true if this candidate holds the key.
     pub(super) fn holds(&self, candidate: &CandidateInfo) -> bool {
         self.entry.live().is_some_and(|record| is_of(record, candidate))
     }
 }
 
-/// Whether that candidate wrote the record.
+/// Returns true if that candidate wrote the record.
 pub(crate) fn is_of(record: &Record, candidate: &CandidateInfo) -> bool {
     record.candidate == candidate.name && record.write_id.map(|write_id| write_id.nonce) == candidate.nonce
 }

@@ -7,9 +7,8 @@ use incumbent::incumbent_core::{Incarnation, Revision, Token};
 use incumbent::store::CandidateInfo;
 use serde_json::json;
 
-use super::json::json_of;
+use super::output::{HEADINGS, aligned, json_of, row, text_of};
 use super::seen::Seen;
-use super::text::{HEADINGS, aligned, row, text_of};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -24,8 +24,8 @@ use tokio::time::sleep;
 
 use crate::failure::Failure;
 use crate::operate::{Bench, evict};
+use crate::screen::Signals;
 use crate::screen::{Key, Keys, Screen, can_draw};
-use crate::signals::Signals;
 use crate::store::{ConnectionReports, StoreArgs, shown};
 use board::Board;
 use controls::{Act, Controls};

@@ -24,7 +24,6 @@ mod run_children;
 mod run_held_up;
 mod run_options;
 mod screens;
-mod service_pages;
 mod settings;
 mod sim;
 mod snapshot;

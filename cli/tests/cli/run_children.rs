@@ -20,7 +20,7 @@ fn command<'a>(scratch: &'a Scratch, options: &[&'a str], script: &'a str) -> Ve
     [&words, options, &["--", "sh", "-c", script]].concat()
 }
 
-/// Whether `run` can keep its command in a control group here.
+/// Returns true if `run` can keep its command in a control group here.
 fn has_control_groups(scratch: &Scratch) -> bool {
     let ran = ended(&command(scratch, &["30s"], "cat /proc/self/cgroup"));
     ran.stdout.lines().any(|line| line.starts_with("0::") && line.contains("/incumbent-"))

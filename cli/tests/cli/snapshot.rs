@@ -57,7 +57,7 @@ pub(crate) fn steady(text: &str) -> String {
     steady.lines().map(words).collect()
 }
 
-/// Whether it begins with a fencing token: sixteen hexadecimal digits twice.
+/// Returns true if it begins with a fencing token: sixteen hexadecimal digits twice.
 fn is_token(text: &str) -> bool {
     let token = text.get(..33).unwrap_or_default();
     token.split('-').all(|half| half.len() == 16 && half.chars().all(|c| c.is_ascii_hexdigit()))

@@ -73,12 +73,12 @@ impl Contender {
         self.is_gone
     }
 
-    /// Whether it has reported that it leads, and not yet that it no longer does.
+    /// Returns true if it has reported that it leads, and not yet that it no longer does.
     pub(crate) fn leads(&self) -> bool {
         self.last_turn().is_some_and(|line| line["event"] == "won")
     }
 
-    /// Whether it leads, and has for longer than a lease.
+    /// Returns true if it leads, and has for longer than a lease.
     pub(crate) fn leads_for_long(&self) -> bool {
         let long_ago = now().saturating_sub(u64::try_from(self.lease.as_nanos()).unwrap());
         self.last_turn().is_some_and(|line| line["event"] == "won" && history::at(&line) < long_ago)

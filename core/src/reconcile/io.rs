@@ -130,7 +130,7 @@ pub enum Input {
     Returned {
         /// Which.
         run: RunId,
-        /// Whether it did what it should.
+        /// True if it did what it should.
         succeeded: bool,
     },
     /// End the work, and stop for good.

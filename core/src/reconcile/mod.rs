@@ -383,7 +383,7 @@ impl Reconciler {
         }
     }
 
-    /// Whether what *begin* began may be going on.
+    /// Returns true if what *begin* began may be going on.
     pub fn works(&self) -> bool {
         matches!(
             self.stage,

@@ -52,7 +52,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Whether both are of one campaign, as far as they say.
+    /// Returns true if both are of one campaign, as far as they say.
     pub(crate) fn has_the_holder_of(&self, other: &Self) -> bool {
         let nonce = |record: &Self| record.write_id.map(|write_id| write_id.nonce);
         self.candidate == other.candidate && nonce(self) == nonce(other)

@@ -8,8 +8,8 @@ use incumbent_core::store::Outcome;
 use incumbent_core::{Incarnation, Instant, Revision};
 use proptest::prelude::*;
 
-use crate::draw::*;
 use crate::settings::Parts;
+use crate::*;
 
 /// A candidate that has just sent an acquire, at `now`. At the end of time no candidate does anything.
 fn acquiring(parts: Parts, now: Instant) -> Option<Campaign> {

@@ -8,7 +8,7 @@ use incumbent_core::store::{Capabilities, StoreInfo};
 use incumbent_core::{Incarnation, Instant};
 use proptest::prelude::*;
 
-use crate::draw::*;
+use crate::*;
 
 /// The parts of a margin.
 #[derive(Clone, Copy, Debug)]

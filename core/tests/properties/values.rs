@@ -4,7 +4,7 @@ use incumbent_core::record::{Attempt, Nonce, WriteId};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 use proptest::prelude::*;
 
-use crate::draw::*;
+use crate::*;
 
 /// The same in numbers that cannot overflow.
 fn exact(at: Instant) -> i128 {

@@ -74,7 +74,7 @@ export class Actor {
   }
 
   /** Marks it as killed: nothing polls it or reads its events any more. */
-  bury(): void {
+  kill(): void {
     this.#stop?.();
     this.ghostUntil = performance.now() + (this.candidate?.term?.remainingMs ?? 0);
     this.candidate = undefined;

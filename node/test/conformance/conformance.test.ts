@@ -57,5 +57,5 @@ test.each([
 
 test('a scenario that leaves something unread fails', async () => {
   const wrong = { ...WRONG, steps: WRONG.steps.slice(0, 1).concat({ do: 'expect_state', candidate: 'a', state: 'LEADING' }) };
-  await expect(on('memory', wrong)).rejects.toThrow('what a was told besides is 1');
+  await expect(on('memory', wrong)).rejects.toThrow('what a received besides is 1');
 });

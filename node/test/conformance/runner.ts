@@ -52,31 +52,31 @@ export interface Scenario {
 
 /** Plays a scenario; throws an error with the step, the expectation and the observation. */
 export async function play(scenario: Scenario, scene: Scene, stage: Stage): Promise<void> {
-  const house = await connect(scene.url);
-  const game = new Game(scenario, scene, stage, house);
-  const witness = setInterval(() => game.look(), 1);
+  const ownStore = await connect(scene.url);
+  const run = new ScenarioRun(scenario, scene, stage, ownStore);
+  const leaderCheck = setInterval(() => run.look(), 1);
   let place = 0;
   try {
     for (const step of scenario.steps) {
       place += 1;
-      await game.step(step);
-      game.check();
+      await run.step(step);
+      run.check();
     }
     place += 1;
-    await game.end();
-    await house.close();
+    await run.end();
+    await ownStore.close();
   } catch (error) {
     const { message } = error as Error;
     const step = JSON.stringify(scenario.steps[place - 1] ?? 'the end');
-    throw new Error(`step ${place}, ${step}: ${message}\n${game.story()}`, { cause: error });
+    throw new Error(`step ${place}, ${step}: ${message}\n${run.story()}`, { cause: error });
   } finally {
-    clearInterval(witness);
+    clearInterval(leaderCheck);
     // Has a time limit of its own; its error is not what the scenario tests.
-    await house.close().catch(() => undefined);
+    await ownStore.close().catch(() => undefined);
   }
 }
 
-class Game {
+class ScenarioRun {
   readonly #actors = new Map<string, Actor>();
   readonly #stores = new Map<string, Store>();
   readonly #marks = new Map<string, number>();
@@ -88,7 +88,7 @@ class Game {
     readonly scenario: Scenario,
     readonly scene: Scene,
     readonly stage: Stage,
-    readonly house: Store,
+    readonly ownStore: Store,
   ) {
     for (const [id, part] of Object.entries(scenario.candidates)) {
       const election = part.election ?? 'jobs';
@@ -119,7 +119,7 @@ class Game {
         return this.#observe(step.observer!, election);
       case 'kill':
         await this.stage.ask({ do: 'kill', connection: connectionOf(this.#actor(step)) });
-        this.#actor(step).bury();
+        this.#actor(step).kill();
         this.#stores.delete(connectionOf(this.#actor(step)));
         return;
       case 'cut':
@@ -151,7 +151,7 @@ class Game {
         return this.#inTime(step, await this.#next(this.#actor(step), 'won'));
       case 'expect_any_won': {
         const actors = step.candidates!.map((id) => this.#actors.get(id)!);
-        await this.#until('one of them is told', () => actors.some((one) => one.log.length > one.read));
+        await this.#until('one of them receives an event', () => actors.some((one) => one.log.length > one.read));
         const first = actors
           .filter((one) => one.log.length > one.read)
           .sort((a, b) => a.log[a.read]!.at - b.log[b.read]!.at)[0]!;
@@ -162,7 +162,7 @@ class Game {
         return same('the reason', (await this.#next(this.#actor(step), 'draining')).reason, [step.reason]);
       case 'expect_lost': {
         const actor = this.#actor(step);
-        await this.#until('something is told', () => actor.log.length > actor.read);
+        await this.#until('an event arrives', () => actor.log.length > actor.read);
         if (actor.log[actor.read]!.type === 'draining') {
           actor.read += 1;
         }
@@ -192,7 +192,7 @@ class Game {
       }
       case 'expect_nobody_leads': {
         const actors = [...this.#actors.values()].filter((one) => one.election === election);
-        return this.#during(step.leases!, 'nobody leads', () => !actors.some((one) => one.candidate?.isLeader));
+        return this.#during(step.leases!, 'no candidate leads', () => !actors.some((one) => one.candidate?.isLeader));
       }
       case 'expect_state':
         return this.#until(`the state is ${step.state}`, () => this.#candidate(step).state === step.state);
@@ -202,7 +202,7 @@ class Game {
         return this.#until(`there is ${step.warning}`, () => this.#actor(step).warnings.has(step.warning!));
       case 'expect_leader':
         return this.#until(`${step.leader} is read`, async () => {
-          const leader = await this.house.leader(election).catch(() => undefined);
+          const leader = await this.ownStore.leader(election).catch(() => undefined);
           return leader !== undefined && fits(leader, step);
         });
       case 'expect_observed': {
@@ -244,7 +244,7 @@ class Game {
     const seen: Observation[] = [];
     this.#seen.set(observer, seen);
     const read = async (): Promise<void> => {
-      for await (const one of this.house.observe(election)) {
+      for await (const one of this.ownStore.observe(election)) {
         seen.push(one);
       }
     };
@@ -253,9 +253,9 @@ class Game {
   }
 
   async #next(actor: Actor, type: Told['type']): Promise<Told> {
-    await this.#until(`${actor.id} is told ${type}`, () => actor.log.length > actor.read);
+    await this.#until(`${actor.id} receives ${type}`, () => actor.log.length > actor.read);
     const told = actor.log[actor.read]!;
-    same(`what ${actor.id} is told`, told.type, [type]);
+    same(`what ${actor.id} receives`, told.type, [type]);
     actor.read += 1;
     return told;
   }
@@ -263,10 +263,10 @@ class Game {
   #inTime({ not_before: notBefore, before }: Step, { at }: Told): void {
     const instant = ({ mark, leases }: Moment): number => this.#marks.get(mark)! + leases * this.scenario.lease_ms;
     if (notBefore !== undefined && at < instant(notBefore)) {
-      throw new Error(`it was told ${instant(notBefore) - at} ms too soon`);
+      throw new Error(`it arrived ${instant(notBefore) - at} ms too soon`);
     }
     if (before !== undefined && at >= instant(before)) {
-      throw new Error(`it was told ${at - instant(before)} ms too late`);
+      throw new Error(`it arrived ${at - instant(before)} ms too late`);
     }
   }
 
@@ -336,7 +336,7 @@ class Game {
       for (const call of actor.calls) {
         same(`what a call of ${actor.id} returned with`, codeOf(await this.#soon(call)), [null]);
       }
-      same(`what ${actor.id} was told besides`, actor.log.slice(actor.read).length, [0]);
+      same(`what ${actor.id} received besides`, actor.log.slice(actor.read).length, [0]);
     }
     this.check();
     for (const store of this.#stores.values()) {

@@ -36,9 +36,9 @@ export function why(candidate, world) {
   const holder = candidate.process?.holder;
   switch (status(candidate)) {
     case 'dead':
-      return 'No process. Whoever waits for it waits for its record to expire.';
+      return 'No process. The other candidates wait for its record to expire.';
     case 'frozen':
-      if (leadsUntil === undefined) return 'Stands still, and led nobody when it froze.';
+      if (leadsUntil === undefined) return 'Stands still, and did not lead when it froze.';
       if (leadsUntil > now) return `Stands still. It could lead for ${left(leadsUntil)} more, if it woke.`;
       return `Stands still. Its lease ended at ${moment(leadsUntil)}; its first look at the clock will say so.`;
     case 'starting':
@@ -46,7 +46,7 @@ export function why(candidate, world) {
     case 'splaying':
       return `Waits ${left(wake.at)}, so that not all five rush at the store at once.`;
     case 'acquiring':
-      return 'Nobody holds the seat: tries to write the record.';
+      return 'No candidate holds the lease: tries to write the record.';
     case 'holding':
       return candidate.holdsUntil === undefined
         ? 'Has the record, and makes sure of it.'
@@ -56,9 +56,9 @@ export function why(candidate, world) {
     case 'doubting':
       return `No answer to its renewal. Leads ${left(leadsUntil)} more at most, then stops by itself.`;
     case 'draining':
-      return 'Finishes its work before it gives the seat back; renews meanwhile.';
+      return 'Finishes its work before it releases the lease; renews meanwhile.';
     case 'releasing':
-      return 'Leads no more, and gives the seat back.';
+      return 'Leads no more, and releases the lease.';
     default:
       return waits(candidate, world, holder, wake, left);
   }
@@ -67,12 +67,12 @@ export function why(candidate, world) {
 const renews = (wake, left) => (wake?.timer === 'renew' ? ` Renews in ${left(wake.at)}.` : ' Renews now.');
 
 function waits(candidate, world, holder, wake, left) {
-  if (wake?.timer === 'acquire') return `The seat is free: tries to take it in ${left(wake.at)}.`;
+  if (wake?.timer === 'acquire') return `The lease is free: tries to acquire it in ${left(wake.at)}.`;
   if (candidate.isCut && wake?.timer !== 'poll') return 'Asks the store, and gets no answer.';
-  if (holder === undefined) return 'Looks whether somebody holds the seat.';
+  if (holder === undefined) return 'Reads who holds the lease.';
   if (holder === candidate.name) return 'Led last, as far as it knows, and asks the store who does now.';
   const seen = candidate.sawAt === undefined ? '' : `, whose record it saw at ${moment(candidate.sawAt)}`;
-  if (wake?.timer !== 'poll') return `${holder} holds the seat${seen}.`;
+  if (wake?.timer !== 'poll') return `${holder} holds the lease${seen}.`;
   return `Waits for ${holder}${seen}: held for ${left(wake.at)} more, unless renewed.`;
 }
 

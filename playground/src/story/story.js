@@ -7,14 +7,14 @@ import { list, moment, rate, seconds, span } from './words.js';
 const say = (text, tone = 'plain') => ({ text, tone });
 
 const refused = (names) =>
-  say(`${list(names)} tried to take the seat too, and ${names.length > 1 ? 'were' : 'was'} refused: the record had changed.`);
+  say(`${list(names)} tried to acquire the lease too, and ${names.length > 1 ? 'were' : 'was'} refused: the record had changed.`);
 
 const LOST = {
-  expired: (who) => say(`${who} stops leading: its lease has run out, and it needs nobody to tell it.`, 'fault'),
+  expired: (who) => say(`${who} stops leading: its lease has run out, and it needs no message to know that.`, 'fault'),
   deleted: (who) => say(`${who} hears that its record was deleted, and stops leading at once.`, 'fault'),
-  usurped: (who) => say(`${who} sees somebody else’s record, and stops leading at once.`, 'fault'),
-  resigned: (who) => say(`${who} has finished its work and leads no more. Only now it gives the seat back.`),
-  closed: (who) => say(`${who} leads no more, and gives the seat back as it goes.`),
+  usurped: (who) => say(`${who} sees another candidate’s record, and stops leading at once.`, 'fault'),
+  resigned: (who) => say(`${who} has finished its work and leads no more. Only now it releases the lease.`),
+  closed: (who) => say(`${who} leads no more, and releases the lease as it leaves.`),
 };
 
 const TOLD = {
@@ -41,17 +41,17 @@ const TOLD = {
     say(`${who} is asked to leave. It finishes its work first, and renews its lease meanwhile.`),
 
   record({ how, before }) {
-    if (how === 'expired') return say(`${before}’s record has not been renewed for a whole lease: the store removes it. The seat is free.`);
-    if (how === 'released') return say(`${before}’s record is given back, so nobody has to wait: the seat is free.`);
+    if (how === 'expired') return say(`${before}’s record has not been renewed for a whole lease: the store removes it. The lease is free.`);
+    if (how === 'released') return say(`${before}’s lease is released, so no candidate has to wait: it is free.`);
     return undefined;
   },
 
   removes: ({ who }) =>
-    say(`Somebody deletes ${who}’s record by hand. Whoever follows must wait, as ${who} may not have heard of it.`, 'fault'),
+    say(`An operator deletes ${who}’s record. Its successor must wait, as ${who} may not have heard of it.`, 'fault'),
 
   died({ who, led, holds, expires, at }) {
     if (led || holds) {
-      return say(`${who} is killed, and can tell nobody. Its record stays for ${span(expires - at)} more, so the others wait.`, 'fault');
+      return say(`${who} is killed, and can release nothing. Its record stays for ${span(expires - at)} more, so the other candidates wait.`, 'fault');
     }
     return say(`${who} is killed. It did not lead, so nothing changes.`, 'fault');
   },
@@ -82,7 +82,7 @@ const TOLD = {
   healed: ({ who }) => say(`${who} reaches the store again.`),
 
   doubts: ({ who, until, at }) =>
-    say(`${who} gets no answer to its renewal. It still leads: nobody can take its seat for the next ${span(until - at)}.`),
+    say(`${who} gets no answer to its renewal. It still leads: no other candidate can acquire the lease for the next ${span(until - at)}.`),
 
   'doubts-no-more': ({ who, leads }) => (leads ? say(`${who} has its answer, and leads on.`) : undefined),
 
@@ -108,7 +108,7 @@ const TOLD = {
     );
   },
 
-  'two-no-more': () => say('One leads again, or nobody.'),
+  'two-no-more': () => say('One leads again, or none.'),
 
   lease: ({ lease }) =>
     say(`A lease lasts ${seconds(lease)} from now on. It is a setting of the candidates, so those that run start again.`),

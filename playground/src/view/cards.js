@@ -51,7 +51,7 @@ class Card {
       (undo ? resume : pause)(name),
     );
     this.#line = button('Loses every message to and from the store', (undo) => (undo ? heal : cut)(name));
-    this.#resign = button('Asks the leader to finish its work and give the seat back', () => resign(name));
+    this.#resign = button('Asks the leader to finish its work and release the lease', () => resign(name));
     setText(this.#resign, 'Resign');
     this.#rate = make('select', { 'aria-label': `${name}’s clock` }, ...RATES.map(option));
     this.#rate.value = '0';

@@ -16,13 +16,13 @@ export class RecordPanel {
     const { store, now, lease } = world;
     const { holder } = store;
     const isLive = holder !== undefined;
-    setText(this.#holder, isLive ? holder : 'nobody');
+    setText(this.#holder, isLive ? holder : 'none');
     set(this.#holder, 'data-who', isLive ? place(world, holder) : '');
     setText(this.#revision, store.revision);
     setText(this.#token, isLive ? store.taken : '–');
     setText(this.#left, isLive ? span(store.expires - now) : '–');
     this.#meter.style.width = `${isLive ? Math.min(100, ((store.expires - now) / lease) * 100) : 0}%`;
-    setText(this.#note, isLive ? 'Only whoever names its latest revision can replace it.' : vacancy(store));
+    setText(this.#note, isLive ? 'Only a write that names its latest revision can replace it.' : vacancy(store));
     set(this.#remove, 'aria-disabled', !isLive);
   }
 }
@@ -30,13 +30,13 @@ export class RecordPanel {
 function vacancy({ message }) {
   switch (message?.kind) {
     case 'expired':
-      return 'Expired: a marker says so. Whoever writes first takes the seat.';
+      return 'Expired: a marker says so. The first to write acquires the lease.';
     case 'tombstone':
       return message.headers.length > 0
         ? 'Given back by its holder: the next may lead at once.'
-        : 'Deleted by somebody else: a tombstone is left, and whoever follows waits.';
+        : 'Deleted by an operator: a tombstone is left, and the successor waits.';
     default:
-      return 'Never written. Whoever writes first takes the seat.';
+      return 'Never written. The first to write acquires the lease.';
   }
 }
 

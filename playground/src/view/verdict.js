@@ -24,7 +24,7 @@ export class Verdict {
     const asked = `The engines were asked ${looks.toLocaleString('en')} times whether they lead.`;
     setText(this.#text, violations > 0 ? `It did not hold. ${asked} Please report seed ${world.seed}.` : asked);
     setText(this.#violations, violations);
-    setText(this.#leads, leaders.length === 0 ? 'nobody' : list(leaders));
+    setText(this.#leads, leaders.length === 0 ? 'none' : list(leaders));
     this.#assume(world, isExcused, overlaps);
     this.#announce(leaders);
   }
@@ -41,7 +41,7 @@ export class Verdict {
   }
 
   #announce(leaders) {
-    const text = leaders.length === 0 ? 'Nobody leads' : `${list(leaders)} ${leaders.length > 1 ? 'lead' : 'leads'}`;
+    const text = leaders.length === 0 ? 'No candidate leads' : `${list(leaders)} ${leaders.length > 1 ? 'lead' : 'leads'}`;
     if (text === this.#announced) return;
     this.#announced = text;
     setText(this.#announcer, text);

@@ -44,7 +44,7 @@ OfTerm = Union[WasWon, WasDraining, WasLost]
 """An event of a candidate about a term."""
 
 
-class Book:
+class EventLog:
     """The log of a candidate's events, from one campaign to the next. Any thread may write it."""
 
     def __init__(self, who: str, works: bool) -> None:
@@ -92,18 +92,18 @@ class Book:
     def take(self, event: Event, at: float, work: Work | None = None) -> None:
         """Records an event of that instant, and the work that has begun with it."""
         with self._lock:
-            self.history.append((at, f"{self._who} {self._told(event, at, work)}"))
+            self.history.append((at, f"{self._who} {self._described(event, at, work)}"))
 
-    def check_work(self, work: Work, reason: Reason, told: Reason | None) -> None:
+    def check_work(self, work: Work, reason: Reason, received: Reason | None) -> None:
         """Checks that the work of a lost term ended for this reason, unless it was finished before."""
         with self._lock:
             if self.held is work:
                 self.held = None
-                if told is not reason:
-                    told_as = "nothing" if told is None else told.value
-                    self.breaks(f"{self._who} lost its term for {reason.value}, and its work was told {told_as}")
+                if received is not reason:
+                    received_as = "nothing" if received is None else received.value
+                    self.breaks(f"{self._who} lost its term for {reason.value}, and its work received {received_as}")
 
-    def _told(self, event: Event, at: float, work: Work | None) -> str:
+    def _described(self, event: Event, at: float, work: Work | None) -> str:
         if isinstance(event, Won):
             return self._won(event.term, at, work)
         if isinstance(event, Draining):
@@ -111,7 +111,7 @@ class Book:
         if isinstance(event, Lost):
             return self._lost(event.term, event.reason.value, at)
         if isinstance(event, LeaderChanged):
-            return "sees the seat vacant" if event.leader is None else f"sees {event.leader.name!r} in the seat"
+            return "sees no leader" if event.leader is None else f"sees {event.leader.name!r} lead"
         if isinstance(event, StateChanged):
             return f"is {event.state.value}"
         assert isinstance(event, Warning)
@@ -120,7 +120,7 @@ class Book:
 
     def _won(self, term: Term, at: float, work: Work | None) -> str:
         if self._current is not None:
-            self.breaks(f"{self._who} was told Won with {term.token} during its term {self._current}")
+            self.breaks(f"{self._who} received Won with {term.token} during its term {self._current}")
         self.held = work
         # Last, so that readers on other threads see everything that belongs to it.
         self.terms.append(WasWon(term.token, at))
@@ -129,16 +129,16 @@ class Book:
 
     def _draining(self, term: Term, reason: str) -> str:
         if self._current != term.token or self._drained:
-            self.breaks(f"{self._who} was told Draining of {term.token}, not its term")
+            self.breaks(f"{self._who} received Draining of {term.token}, not its term")
         self.terms.append(WasDraining(reason))
         self._drained = True
         return f"Draining for {reason}, {term.drain_remaining or 0.0:.3f} s"
 
     def _lost(self, term: Term, reason: str, at: float) -> str:
         if term.is_current():
-            self.breaks(f"{self._who} was told Lost, and its term {term.token} is current")
+            self.breaks(f"{self._who} received Lost, and its term {term.token} is current")
         if self._current != term.token:
-            self.breaks(f"{self._who} was told Lost of {term.token}, not its term")
+            self.breaks(f"{self._who} received Lost of {term.token}, not its term")
         self.terms.append(WasLost(reason, self._drained, at))
         self._current = None
         return f"Lost for {reason}, token {term.token}"
@@ -150,7 +150,7 @@ class Actor:
     def __init__(self, who: str, part: Part) -> None:
         self.who = who
         self.part = part
-        self.book = Book(who, part.works)
+        self.log = EventLog(who, part.works)
         self.participant: Participant | None = None
         self.calls: deque[tuple[str, asyncio.Future[None]]] = deque()
         """Calls that have not been seen to return, oldest first, each with its name."""
@@ -163,11 +163,11 @@ class Actor:
 
     def begin(self, participant: Participant) -> None:
         """Begins a campaign, and reads its events."""
-        self.book.begin()
+        self.log.begin()
         self.participant = participant
-        self._readers.append(participant.listen(self.book))
+        self._readers.append(participant.listen(self.log))
 
-    async def die(self) -> None:
+    async def kill(self) -> None:
         """Drops the candidate; nothing reads its events any more."""
         self.participant = None
         for reader in self._readers:
@@ -176,7 +176,7 @@ class Actor:
         for _, call in self.calls:
             call.cancel()
         self.calls.clear()
-        self.book.forget()
+        self.log.forget()
 
     async def ended(self) -> None:
         """Waits until its readers are done, after its stores are closed."""

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterable, Callable, Coroutine
 
 import incumbent
 import incumbent.testing
-from conformance.actor import Book
+from conformance.actor import EventLog
 from conformance.face import Face, Participant, Reader, Store, Work
 from conformance.scenario import Options
 from incumbent import Leader, Lost, Observer, Reason, TermEnded, Won
@@ -69,9 +69,9 @@ class _Participant(Participant):
     def __init__(self, candidate: incumbent.Candidate) -> None:
         self.candidate = self._candidate = candidate
 
-    def listen(self, book: Book) -> Reader:
+    def listen(self, log: EventLog) -> Reader:
         # Does not hold the candidate: one that is dropped has to be collected.
-        return _Reader(_read(self._candidate.events(), book))
+        return _Reader(_read(self._candidate.events(), log))
 
     async def begin(self, verb: str, to: str) -> asyncio.Future[None]:
         candidate = self._candidate
@@ -80,19 +80,19 @@ class _Participant(Participant):
         return await _begun(candidate.resign() if verb == "resign" else candidate.close())
 
 
-async def _read(events: AsyncIterable[incumbent.Event], book: Book) -> None:
+async def _read(events: AsyncIterable[incumbent.Event], log: EventLog) -> None:
     work: _Work | None = None
     try:
         async for event in events:
             at = time.monotonic()
-            if isinstance(event, Won) and book.works:
+            if isinstance(event, Won) and log.works:
                 work = await _Work.begin(event.term)
-            book.take(event, at, work)
+            log.take(event, at, work)
             if isinstance(event, Lost) and work is not None:
                 ended, work = work, None
-                book.check_work(ended, event.reason, await ended.over())
+                log.check_work(ended, event.reason, await ended.over())
     except Exception as error:
-        book.breaks(f"reading events raised {error!r}")
+        log.breaks(f"reading events raised {error!r}")
 
 
 class _Store(Store):

@@ -42,9 +42,9 @@ def _perform(scenario: Scenario, store: str, face: Face, stage: Path, *timeout: 
     try:
         asyncio.run(play(scenario, store, face, stage, *timeout))
         return
-    except (Failure, Lacking) as told:
+    except (Failure, Lacking) as raised:
         # A new exception: the traceback of the old one would keep all participants.
-        error = type(told)(*told.args)
+        error = type(raised)(*raised.args)
     raise error
 
 

@@ -11,7 +11,7 @@ from incumbent import StateChanged, Draining, Leader, LeaderChanged, Lost, State
 from incumbent.testing import Faults
 
 if TYPE_CHECKING:
-    from conformance.actor import Book
+    from conformance.actor import EventLog
     from conformance.scenario import Options
 
 
@@ -71,8 +71,8 @@ class Participant(ABC):
     candidate: Candidate
 
     @abstractmethod
-    def listen(self, book: Book) -> Reader:
-        """Writes all events into a book, and works in the terms where the book asks for it."""
+    def listen(self, log: EventLog) -> Reader:
+        """Writes all events into a log, and works in the terms where the log asks for it."""
 
     @abstractmethod
     async def begin(self, verb: str, to: str) -> asyncio.Future[None]:

@@ -10,13 +10,13 @@ from conformance.failure import Missed
 from incumbent import Token
 
 
-def check(actors: Iterable[Actor], verdict: str | None) -> None:
-    """Raises if a rule is broken; the verdict is the witness's."""
-    if verdict is not None:
-        raise Missed("at most one leader at any time", verdict)
+def check(actors: Iterable[Actor], two_leaders: str | None) -> None:
+    """Raises if a rule is broken; ``two_leaders`` is the report of the leader check."""
+    if two_leaders is not None:
+        raise Missed("at most one leader at any time", two_leaders)
     for actor in actors:
-        if actor.book.broken is not None:
-            raise Missed("Won, then Draining where there is one, then Lost, each once a term", actor.book.broken)
+        if actor.log.broken is not None:
+            raise Missed("Won, then Draining where there is one, then Lost, each once a term", actor.log.broken)
     seen = disorder(_wins(actors))
     if seen is not None:
         raise Missed("a larger token for every later term of an election", seen)
@@ -25,8 +25,8 @@ def check(actors: Iterable[Actor], verdict: str | None) -> None:
 def check_unasked(actors: Iterable[Actor]) -> None:
     """Raises if there is an event about a term that no step has read."""
     for actor in actors:
-        for told in actor.book.unread()[:1]:
-            raise Missed("nothing that no step asks for", f"{actor.who} was told {told}")
+        for received in actor.log.unread()[:1]:
+            raise Missed("nothing that no step asks for", f"{actor.who} received {received}")
 
 
 class Win(NamedTuple):
@@ -40,10 +40,10 @@ class Win(NamedTuple):
 
 def _wins(actors: Iterable[Actor]) -> list[Win]:
     return [
-        Win(told.at, actor.part.election, actor.who, told.token)
+        Win(received.at, actor.part.election, actor.who, received.token)
         for actor in actors
-        for told in list(actor.book.terms)
-        if isinstance(told, WasWon)
+        for received in list(actor.log.terms)
+        if isinstance(received, WasWon)
     ]
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from conformance import rules
-from conformance.actor import Actor, Book
+from conformance.actor import Actor, EventLog
 from conformance.face import Work
 from conformance.failure import Missed
 from conformance.rules import Win, disorder
 from conformance.scenario import Options, Part
-from conformance.witness import Asked, Witness, two_lead
+from conformance.leader_check import Asked, LeaderCheck, two_lead
 from incumbent import Draining, Lost, Reason, Token, Won, sync
 from incumbent.testing import scripted_election_sync
 
@@ -32,21 +32,21 @@ class Terms:
         self._election.revoke(Reason.USURPED)
 
 
-def told(*events: Any) -> Book:
-    book = Book("a", works=False)
+def received(*events: Any) -> EventLog:
+    log = EventLog("a", works=False)
     for event in events:
-        book.take(event, time.monotonic())
-    return book
+        log.take(event, time.monotonic())
+    return log
 
 
 def test_a_term_that_is_won_drained_and_lost_breaks_no_rule() -> None:
     terms = Terms()
     term = terms.next()
-    book = told(Won(term), Draining(term, Reason.RESIGNED))
+    log = received(Won(term), Draining(term, Reason.RESIGNED))
     terms.end()
-    book.take(Lost(term, Reason.RESIGNED), time.monotonic())
-    assert book.broken is None
-    assert [str(of) for of in book.terms[1:]] == ["Draining for RESIGNED", "Lost for RESIGNED, after a drain"]
+    log.take(Lost(term, Reason.RESIGNED), time.monotonic())
+    assert log.broken is None
+    assert [str(of) for of in log.terms[1:]] == ["Draining for RESIGNED", "Lost for RESIGNED, after a drain"]
 
 
 def test_a_term_within_a_term_is_seen() -> None:
@@ -54,29 +54,29 @@ def test_a_term_within_a_term_is_seen() -> None:
     first = terms.next()
     terms.end()
     second = terms.next()
-    book = told(Won(first), Won(second))
-    assert book.broken == f"a was told Won with {second.token} during its term {first.token}"
+    log = received(Won(first), Won(second))
+    assert log.broken == f"a received Won with {second.token} during its term {first.token}"
 
 
 def test_a_loss_of_another_term_is_seen() -> None:
     terms = Terms()
     first = terms.next()
     terms.end()
-    book = told(Lost(first, Reason.USURPED))
-    assert book.broken == f"a was told Lost of {first.token}, not its term"
+    log = received(Lost(first, Reason.USURPED))
+    assert log.broken == f"a received Lost of {first.token}, not its term"
 
 
 def test_a_second_drain_is_seen() -> None:
     term = Terms().next()
-    book = told(Won(term), Draining(term, Reason.RESIGNED), Draining(term, Reason.RESIGNED))
-    assert book.broken == f"a was told Draining of {term.token}, not its term"
+    log = received(Won(term), Draining(term, Reason.RESIGNED), Draining(term, Reason.RESIGNED))
+    assert log.broken == f"a received Draining of {term.token}, not its term"
 
 
 def test_a_loss_of_a_term_that_is_current_is_seen() -> None:
     terms = Terms()
     term = terms.next()
-    book = told(Won(term), Lost(term, Reason.USURPED))
-    assert book.broken == f"a was told Lost, and its term {term.token} is current"
+    log = received(Won(term), Lost(term, Reason.USURPED))
+    assert log.broken == f"a received Lost, and its term {term.token} is current"
 
 
 class Body(Work):
@@ -88,10 +88,10 @@ class Body(Work):
 
 @pytest.mark.parametrize(("heard", "as_"), [(None, "nothing"), (Reason.CLOSED, "CLOSED")])
 def test_work_that_is_not_told_why_its_term_ended_is_seen(heard: Reason | None, as_: str) -> None:
-    book, body = Book("a", works=True), Body()
-    book.held = body
-    book.check_work(body, Reason.EXPIRED, heard)
-    assert book.broken == f"a lost its term for EXPIRED, and its work was told {as_}"
+    log, body = EventLog("a", works=True), Body()
+    log.held = body
+    log.check_work(body, Reason.EXPIRED, heard)
+    assert log.broken == f"a lost its term for EXPIRED, and its work received {as_}"
 
 
 def test_a_broken_rule_ends_the_scenario() -> None:
@@ -100,7 +100,7 @@ def test_a_broken_rule_ends_the_scenario() -> None:
     with pytest.raises(Missed) as both:
         rules.check([actor], "a and b both lead 'jobs'")
     assert (both.value.expected, both.value.seen) == ("at most one leader at any time", "a and b both lead 'jobs'")
-    actor.book.take(Lost(Terms().next(), Reason.USURPED), 0.0)
+    actor.log.take(Lost(Terms().next(), Reason.USURPED), 0.0)
     with pytest.raises(Missed, match="each once a term"):
         rules.check([actor], None)
 
@@ -130,25 +130,25 @@ def test_answers_that_lie_too_far_apart_say_nothing() -> None:
 
 
 def test_the_witness_sees_candidates_that_both_lead() -> None:
-    witness = Witness()
+    leader_check = LeaderCheck()
     try:
         with sync.connect("memory:") as one, sync.connect("memory:") as other:
             a = one.campaign("jobs", name="a", preset="fast", splay=0)
             b = other.campaign("jobs", name="b", preset="fast", splay=0)
             a.next_term(30), b.next_term(30)
-            witness.ask("jobs", "a", lambda: a.is_leader)
-            witness.ask("mail", "b", lambda: b.is_leader)
-            assert (witness.leaders("jobs"), witness.verdict) == (["a"], None)
-            witness.ask("jobs", "b", lambda: b.is_leader)
+            leader_check.ask("jobs", "a", lambda: a.is_leader)
+            leader_check.ask("mail", "b", lambda: b.is_leader)
+            assert (leader_check.leaders("jobs"), leader_check.two_leaders) == (["a"], None)
+            leader_check.ask("jobs", "b", lambda: b.is_leader)
             until = time.monotonic() + 30
-            while witness.verdict is None and time.monotonic() < until:
+            while leader_check.two_leaders is None and time.monotonic() < until:
                 time.sleep(0.001)
             # Either may have been asked first.
             both = {"a and b both lead 'jobs'", "b and a both lead 'jobs'"}
-            assert witness.verdict in both
-            witness.bury("jobs", "b", 0.0)
-            assert witness.leaders("jobs") == ["a"]
+            assert leader_check.two_leaders in both
+            leader_check.lead_until("jobs", "b", 0.0)
+            assert leader_check.leaders("jobs") == ["a"]
     finally:
-        witness.stop()
+        leader_check.stop()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import incumbent.testing
-from conformance.actor import Book
+from conformance.actor import EventLog
 from conformance.face import Face, Participant, Reader, Store, Work
 from conformance.scenario import Options
 from incumbent import Leader, Lost, Reason, TermEnded, Won, sync
@@ -89,9 +89,9 @@ class _Participant(Participant):
     def __init__(self, candidate: sync.Candidate) -> None:
         self.candidate = self._candidate = candidate
 
-    def listen(self, book: Book) -> Reader:
+    def listen(self, log: EventLog) -> Reader:
         events = self._candidate.events()
-        return _Reader(events.close, lambda: _read(events, book))
+        return _Reader(events.close, lambda: _read(events, log))
 
     async def begin(self, verb: str, to: str) -> asyncio.Future[None]:
         candidate = self._candidate
@@ -100,19 +100,19 @@ class _Participant(Participant):
         return on_thread(candidate.resign if verb == "resign" else candidate.close)
 
 
-def _read(events: Iterable[sync.Event], book: Book) -> None:
+def _read(events: Iterable[sync.Event], log: EventLog) -> None:
     work: _Work | None = None
     try:
         for event in events:
             at = time.monotonic()
-            if isinstance(event, Won) and book.works:
+            if isinstance(event, Won) and log.works:
                 work = _Work(event.term)
-            book.take(event, at, work)
+            log.take(event, at, work)
             if isinstance(event, Lost) and work is not None:
                 ended, work = work, None
-                book.check_work(ended, event.reason, ended.over())
+                log.check_work(ended, event.reason, ended.over())
     except Exception as error:
-        book.breaks(f"reading events raised {error!r}")
+        log.breaks(f"reading events raised {error!r}")
 
 
 class _Store(Store):

@@ -1,4 +1,4 @@
-//! What leading and waiting cost.
+//! The cost of leading and of waiting.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ pub(crate) struct Writes {
     pub(crate) writes: usize,
 }
 
-/// How often in a lease the store applied a write while a leader led alone, and while others waited.
+/// The writes that the store applied in a lease: under a leader alone, and with waiting candidates.
 pub(crate) async fn writes(server: &str, bucket: &str, url: &str, lease: Duration) -> Writes {
     let jetstream = async_nats::jetstream::new(async_nats::connect(server).await.expect("the server is up"));
     let stream = format!("KV_{bucket}");

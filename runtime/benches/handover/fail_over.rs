@@ -7,8 +7,8 @@ use incumbent::{CampaignOptions, Preset, Store};
 
 use crate::figure::Sample;
 
-/// How long after the crashed leader's lease was over the waiting candidate was told that it leads,
-/// and the store's own expiry granularity.
+/// The times from the end of a crashed leader's lease to the win of the waiting candidate, and the store's own expiry
+/// granularity.
 pub(crate) async fn measure(
     server: &str,
     bucket: &str,

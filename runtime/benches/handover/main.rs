@@ -1,4 +1,4 @@
-//! What an election costs on NATS, beside the bare client in the same run.
+//! The cost of an election on NATS, beside the bare client in the same run.
 //!
 //! Progress goes to standard error; standard output is one JSON array of figures.
 
@@ -18,7 +18,7 @@ use incumbent_testkit::nats::{NatsServer, Options};
 
 /// Hand-overs and bare hand-overs, in turn, so that both see the same machine.
 const ROUNDS: usize = 300;
-/// How many rounds one goes on before the other has its turn.
+/// The rounds of one side before the other has its turn.
 const TURN: usize = 10;
 /// Fail-overs with and without markers.
 const CRASHES: usize = 8;
@@ -92,7 +92,7 @@ async fn main() {
     println!("{}", serde_json::to_string(&figures).expect("figures are plain data"));
 }
 
-/// Makes a bucket, and says its URL.
+/// Makes a bucket, and returns its URL.
 async fn bucket(server: &NatsServer, name: &str, lease: Duration, markers: bool) -> String {
     let url = format!("{}/{name}", server.url());
     let settings = NatsSettings::from_url(&url).expect("the test kit's URL is one");

@@ -88,7 +88,7 @@ impl CandidateEntry {
         }
     }
 
-    /// Whether the candidate is healthy by its own report and by its event loop.
+    /// Returns true if the candidate is healthy by its own report and by its event loop.
     fn is_healthy(&self) -> bool {
         self.is_well && self.loop_responds
     }
@@ -116,7 +116,7 @@ impl CandidateEntry {
         }
     }
 
-    /// Whether the campaign is over and its handlers have returned. Something of it may be left in the store.
+    /// Returns true if the campaign is over and its handlers have returned. Something of it may be left in the store.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Over { returned: true, .. })
     }
@@ -452,7 +452,7 @@ fn log_request(shared: &CandidateState, request: &session::Request, accepted: bo
     }
 }
 
-/// Whether the condition lasts until a person acts.
+/// Returns true if the condition lasts until a person acts.
 fn needs_a_person(warning: &Warning) -> bool {
     match warning {
         Warning::Store(fault) => fault.kind != FaultKind::Unreachable,

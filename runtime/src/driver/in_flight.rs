@@ -10,7 +10,7 @@ use incumbent_core::record::Entry;
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use tokio_util::task::TaskTracker;
 
-use super::link::{Answers, Asked, Link, Watch};
+use super::link::{Answers, Link, Watch};
 use super::{CampaignId, Reply};
 use crate::clock::Clock;
 use crate::notifier::Notifier;
@@ -27,13 +27,13 @@ pub(super) enum Done<L: Link> {
     /// Campaigns have answers.
     Answered(Answers<L>),
     Inspected(u64, Result<StoreInfo, Fault>),
-    /// Whether there is a new connection.
+    /// True if there is a new connection.
     Reconnected(bool),
     /// The watch of that number has begun, or failed.
     Watching(u64, Result<Watch<L>, Fault>),
     /// A read for observers, with the number of changes for detecting that the watch overtook it.
     ReadForObservers(Arc<str>, u64, Result<Entry, Fault>),
-    /// Whether the candidates were registered.
+    /// True if the candidates were registered.
     Registered(bool),
     /// The handlers of a closed campaign have returned, or the wait for them is over.
     HandlersReturned(CampaignId),
@@ -53,16 +53,6 @@ pub(super) struct StoreRequests<L> {
 }
 
 impl<L: Link> StoreRequests<L> {
-    /// Sends a campaign's request; `None` where [`ask_together`](Self::ask_together) does.
-    pub(super) fn ask(&mut self, campaign: &L::Rule, asked: Asked<L::Rule>) -> Option<InFlight<L>> {
-        self.link.ask(campaign, asked).map(|answers| answers.map(Done::Answered).boxed())
-    }
-
-    /// Sends those requests of a turn that are best sent together.
-    pub(super) fn ask_together(&mut self) -> Option<InFlight<L>> {
-        self.link.ask_together().map(|answers| answers.map(Done::Answered).boxed())
-    }
-
     pub(super) fn inspect(&self, number: u64, limit: Duration) -> InFlight<L> {
         let ask = bounded(self.clock.clone(), limit, "an inspection", self.link.inspect());
         one(ask.map(move |answer| Done::Inspected(number, answer)))
@@ -113,6 +103,11 @@ impl<L: Link> StoreRequests<L> {
             Done::Replied
         })
     }
+}
+
+/// The answers to requests of campaigns.
+pub(super) fn answered<L: Link>(answers: BoxStream<'static, Answers<L>>) -> InFlight<L> {
+    answers.map(Done::Answered).boxed()
 }
 
 fn one<L: Link>(request: impl Future<Output = Done<L>> + Send + 'static) -> InFlight<L> {

@@ -41,7 +41,7 @@ pub(super) trait Link: Send + 'static {
     /// for its lease has expired.
     const ENTRIES_STAY: bool;
 
-    /// What the rule has to know of the store, as the newest inspection found it.
+    /// The properties of the store that the rule depends on, as of the newest inspection.
     fn properties(&self) -> <Self::Rule as Rule>::Store;
 
     /// As [`Adapter::capabilities`](crate::store::Adapter::capabilities).
@@ -137,7 +137,7 @@ pub(super) struct Asked<R: Rule> {
     pub(super) limit: Duration,
 }
 
-/// What a watch emits.
+/// An item of a watch.
 pub(super) enum Watched<S> {
     /// An election changed.
     Changed {

@@ -54,7 +54,7 @@ pub(crate) use self::request::{
 };
 
 use self::candidates::CandidateEntry;
-use self::in_flight::{Done, InFlight, StoreRequests, within};
+use self::in_flight::{Done, InFlight, StoreRequests, answered, within};
 use self::link::{Asked, Input, Link, Output, Watch, Watched};
 use self::observed::{Checks, ObservedElection};
 use crate::clock::Clock;
@@ -149,7 +149,7 @@ impl<L: Link> Driver<L> {
         for key in self.checks.take_due(now) {
             self.read_for_observers(&key);
         }
-        self.in_flight.extend(self.store.ask_together());
+        self.in_flight.extend(self.store.link.ask_together().map(answered));
     }
 
     async fn finish(mut self) {
@@ -292,43 +292,34 @@ impl<L: Link> Driver<L> {
                         input = Some(Input::<L>::Command { id, command: session::Command::Drained });
                     }
                 }
-                output => self.carry_out(output),
+                Output::<L>::Ask { id, request, limit } => {
+                    let candidate = self.candidates.get(&id).zip(self.session.campaign(id));
+                    let Some((entry, campaign)) = candidate else { continue };
+                    let (election, since) = (Arc::clone(&entry.shared.election), entry.since);
+                    let asked = Asked { id, election, since, request, limit };
+                    self.in_flight.extend(self.store.link.ask(campaign, asked).map(answered));
+                }
+                Output::<L>::Inspect { number, limit } => {
+                    self.in_flight.push(self.store.inspect(number, limit));
+                }
+                Output::<L>::Watch { number, limit } => {
+                    (self.watch, self.watched) = (number, None);
+                    self.in_flight.push(self.store.watch(number, limit));
+                }
+                Output::<L>::Reconnect { limit } => self.in_flight.push(self.store.reconnect(limit)),
+                Output::<L>::Register { limit } => {
+                    self.in_flight.push(self.store.register(&self.roll, limit));
+                }
+                Output::<L>::Entered(id) => {
+                    self.candidates.get_mut(&id).into_iter().for_each(CandidateEntry::entered);
+                }
+                Output::<L>::Refused(id, refusal) => self.refused(id, refusal),
+                Output::<L>::Campaigning(id, campaigning) => self.register(id, campaigning),
+                Output::<L>::Closed(id) => self.settled(id),
+                Output::<L>::Considered { id, request, accepted } => self.considered(id, &request, accepted),
+                Output::<L>::NotNext { id, successor, before } => self.not_next(id, &successor, before),
             }
         }
-    }
-
-    fn carry_out(&mut self, output: Output<L>) {
-        let request = match output {
-            Output::<L>::Ask { id, request, limit } => return self.ask(id, request, limit),
-            Output::<L>::Inspect { number, limit } => self.store.inspect(number, limit),
-            Output::<L>::Watch { number, limit } => {
-                (self.watch, self.watched) = (number, None);
-                self.store.watch(number, limit)
-            }
-            Output::<L>::Reconnect { limit } => self.store.reconnect(limit),
-            Output::<L>::Register { limit } => self.store.register(&self.roll, limit),
-            Output::<L>::Entered(id) => {
-                return self.candidates.get_mut(&id).into_iter().for_each(CandidateEntry::entered);
-            }
-            Output::<L>::Refused(id, refusal) => return self.refused(id, refusal),
-            Output::<L>::Campaigning(id, campaigning) => return self.register(id, campaigning),
-            Output::<L>::Closed(id) => return self.settled(id),
-            Output::<L>::Considered { id, request, accepted } => {
-                return self.considered(id, &request, accepted);
-            }
-            Output::<L>::NotNext { id, successor, before } => return self.not_next(id, &successor, before),
-            // Handled in `feed`.
-            Output::<L>::Report { .. } | Output::<L>::WakeAt(_) => return,
-        };
-        self.in_flight.push(request);
-    }
-
-    fn ask(&mut self, id: CampaignId, request: <L::Rule as session::Rule>::Request, limit: Duration) {
-        let (Some(entry), Some(campaign)) = (self.candidates.get(&id), self.session.campaign(id)) else {
-            return;
-        };
-        let (election, since) = (Arc::clone(&entry.shared.election), entry.since);
-        self.in_flight.extend(self.store.ask(campaign, Asked { id, election, since, request, limit }));
     }
 }
 

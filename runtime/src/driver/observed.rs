@@ -63,7 +63,7 @@ impl ObservedElection {
         self.readers.push(reader);
     }
 
-    /// Whether no observer is left.
+    /// Returns true if no observer is left.
     pub(super) fn is_unobserved(&mut self) -> bool {
         self.readers.retain(|reader| !reader.is_unsubscribed());
         self.readers.is_empty()
@@ -85,7 +85,7 @@ impl ObservedElection {
         self.changed_meanwhile |= self.reading;
     }
 
-    /// Whether the read that has ended was begun before the last change.
+    /// Returns true if the read that has ended was begun before the last change.
     pub(super) fn wants_read(&mut self) -> bool {
         std::mem::take(&mut self.changed_meanwhile)
     }
@@ -138,7 +138,7 @@ impl ObservedElection {
     }
 }
 
-/// Whether both are the same holder with the same metadata; the revision changes with every renewal.
+/// Returns true if both are the same holder with the same metadata; the revision changes with every renewal.
 fn is_same(one: Option<&Leader>, other: Option<&Leader>) -> bool {
     match (one, other) {
         (None, None) => true,

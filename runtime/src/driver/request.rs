@@ -82,7 +82,7 @@ pub(crate) enum Command {
     Abandon(Arc<dyn CommandSink>),
     /// The health that the candidate, or its health check, reports.
     Health(bool),
-    /// Whether the watched event loop of the candidate's program responds.
+    /// True if the watched event loop of the candidate's program responds.
     LoopResponds(bool),
     AcceptReset,
     /// The work of this term has ended, perhaps reported after the term was lost.
@@ -116,7 +116,7 @@ impl LeaveReplies {
 pub(crate) trait CommandSink: Send + Sync {
     fn send(&self, command: Command);
 
-    /// Whether the receiver needs the report of work that ends after its term, because it releases only then.
+    /// Returns true if the receiver needs the report of work that ends after its term, because it releases only then.
     fn waits_for_work(&self) -> bool {
         true
     }
@@ -132,7 +132,7 @@ impl fmt::Debug for dyn CommandSink {
 #[derive(Clone)]
 pub(crate) struct DriverHandle {
     pub(super) sender: Option<mpsc::UnboundedSender<Request>>,
-    fork_guard: ForkGuard,
+    pub(crate) fork_guard: ForkGuard,
 }
 
 impl DriverHandle {
@@ -169,6 +169,6 @@ pub(crate) struct CampaignHandle {
 impl CommandSink for CampaignHandle {
     fn send(&self, command: Command) {
         // A driver that has ended has ended every campaign; a caller that waits for an answer sees it dropped.
-        let _ = self.driver.send(Request::Command(self.id, command));
+        let _ = self.driver.sender.as_ref().map(|sender| sender.send(Request::Command(self.id, command)));
     }
 }

@@ -30,7 +30,7 @@ impl ForkGuard {
         Self(generation::of_this_process())
     }
 
-    /// Whether this is a child forked from the guard's process, or a child of such a child.
+    /// Returns true if this is a child forked from the guard's process, or a child of such a child.
     pub fn is_forked(self) -> bool {
         generation::now() != self.0
     }

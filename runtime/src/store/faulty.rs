@@ -50,7 +50,7 @@ pub struct Faults {
 #[derive(Debug)]
 struct Shared {
     plan: Mutex<Plan>,
-    /// Whether messages get through; a change wakes the requests that wait for it.
+    /// True if messages get through; a change wakes the requests that wait for it.
     link: watch::Sender<Link>,
 }
 

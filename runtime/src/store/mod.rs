@@ -46,7 +46,7 @@ use crate::Result;
 /// A store that an election can run on.
 ///
 /// An adapter carries records and classifies answers; it decides nothing. It never retries, never queues an
-/// unconditional write, and answers [`Outcome::Unknown`] when in doubt. Every future may be dropped at any time: that
+/// unconditional write, and answers [`Outcome::Unknown`] where it cannot know. Every future may be dropped at any time: that
 /// abandons the wait for the answer, not the write, and the write may still be applied. The driver bounds its waits, so an
 /// adapter needs no time limits.
 #[async_trait]

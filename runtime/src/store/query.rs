@@ -75,7 +75,7 @@ impl Query {
     }
 }
 
-/// Whether a text can be shown in a message as a misspelt scheme or parameter. Any other text may be a part
+/// Returns true if a text can be shown in a message as a misspelt scheme or parameter. Any other text may be a part
 /// of a password that was not percent-encoded.
 pub(crate) fn is_word(text: &str) -> bool {
     text.len() <= 32 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+.".contains(&b))

@@ -110,7 +110,7 @@ pub(crate) trait QueueAdapter: Send + Sync + 'static {
     async fn close(&self);
 }
 
-/// What a campaign writes into its keys, beside what its actions say.
+/// The values of a campaign's keys, beside those that its actions state.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
     /// The candidate's name: the value of its place.
@@ -121,7 +121,7 @@ pub(crate) struct Identity {
     pub(crate) lease_time: Duration,
     /// The time of day since which it is a candidate. Shown to people; decides nothing.
     pub(crate) since: SystemTime,
-    /// What the candidate publishes about itself.
+    /// The metadata that the candidate publishes.
     pub(crate) metadata: Vec<(String, String)>,
 }
 
@@ -136,7 +136,7 @@ pub(crate) struct KeepAliveAnswer {
     pub(crate) result: std::result::Result<KeptAlive, Failure>,
 }
 
-/// What a watch of a queue emits.
+/// An item of the watch of a queue.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum QueueEvent {
     /// Keys of an election changed.

@@ -68,7 +68,7 @@ impl Registry {
         present
     }
 
-    /// Whether there are no candidates now.
+    /// Returns true if there are no candidates now.
     pub fn is_empty(&self) -> bool {
         self.shared.is_forked() || self.shared.lock().is_empty()
     }

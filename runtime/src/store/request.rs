@@ -116,7 +116,7 @@ pub(crate) fn read<'key>(key: &'key str, text: &str) -> Option<(&'key str, Reque
     Some((election, Request::AcceptReset(AcceptReset::read(text)?)))
 }
 
-/// Whether the key is reserved and holds no election.
+/// Returns true if the key is reserved and holds no election.
 pub(crate) fn is_reserved(key: &str) -> bool {
     key.starts_with(RESERVED)
 }

@@ -7,7 +7,6 @@
     reason = "helpers of tests panic as tests do"
 )]
 
-mod breakdown;
 mod candidates;
 mod drain;
 mod events;

@@ -1,4 +1,4 @@
-//! What is left in the store, and what a hand over does.
+//! The keys that a leaving candidate leaves behind, and hand-overs.
 
 use incumbent::{ErrorKind, Reason};
 

@@ -8,7 +8,6 @@ mod credentials;
 mod faults;
 mod init;
 mod inspection;
-mod large;
 mod opening;
 mod records;
 mod routes;

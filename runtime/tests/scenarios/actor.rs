@@ -178,7 +178,7 @@ pub(crate) async fn before_a_renewal(actor: &Actor, lease: Duration) {
         .await;
 }
 
-/// Whether the leader is about to renew.
+/// Returns true if the leader is about to renew.
 pub(crate) fn is_before_a_renewal(actor: &Actor, lease: Duration) -> bool {
     let due = lease - margin(lease) - lease / 3;
     actor.candidate.term().expect("it leads").remaining() < due + lease / 20

@@ -11,11 +11,11 @@ fn a_server_lives_as_long_as_its_stage_and_each_connection_has_a_port_of_its_own
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut requests = child.stdin.take().unwrap();
     let mut replies = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut hear = || -> Value { serde_json::from_str(&replies.next().unwrap().unwrap()).unwrap() };
-    assert_eq!(hear()["protocol"], 1);
+    let mut receive = || -> Value { serde_json::from_str(&replies.next().unwrap().unwrap()).unwrap() };
+    assert_eq!(receive()["protocol"], 1);
     let mut ask = |request: Value| -> Value {
         writeln!(requests, "{request}").unwrap();
-        hear()
+        receive()
     };
     let set = json!({"do": "set", "store": "nats", "lease_ms": 2000, "connections": ["a", "b"]});
     let done = json!({"ok": true});
@@ -27,8 +27,8 @@ fn a_server_lives_as_long_as_its_stage_and_each_connection_has_a_port_of_its_own
         let url = url.as_str().unwrap().strip_prefix("nats://").unwrap().to_string();
         url.strip_suffix("/scene-1").unwrap().to_string()
     };
-    let [house, a, b] = urls.map(address);
-    assert!(house != a && a != b && house != b);
+    let [main, a, b] = urls.map(address);
+    assert!(main != a && a != b && main != b);
     for request in [
         json!({"do": "put_key", "key": "jobs", "value": "x"}),
         json!({"do": "delete_key", "key": "jobs"}),
@@ -42,13 +42,13 @@ fn a_server_lives_as_long_as_its_stage_and_each_connection_has_a_port_of_its_own
     let refused = ask(json!({"do": "heal", "connection": "a"}));
     assert!(refused["error"].as_str().unwrap().contains("was killed"), "{refused}");
     assert_eq!(ask(json!({"do": "stop_server"})), done);
-    assert!(std::net::TcpStream::connect(&house).is_err());
+    assert!(std::net::TcpStream::connect(&main).is_err());
 
     // A scene that left its server stopped does not spoil the next one.
     let next = ask(set);
-    assert_eq!(next["url"].as_str(), Some(&*format!("nats://{house}/scene-2")));
-    assert!(std::net::TcpStream::connect(&house).is_ok());
+    assert_eq!(next["url"].as_str(), Some(&*format!("nats://{main}/scene-2")));
+    assert!(std::net::TcpStream::connect(&main).is_ok());
     drop(requests);
     assert!(child.wait().unwrap().success());
-    assert!(std::net::TcpStream::connect(&house).is_err());
+    assert!(std::net::TcpStream::connect(&main).is_err());
 }

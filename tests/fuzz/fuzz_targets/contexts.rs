@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| incumbent_fuzz::contexts::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| incumbent_fuzz::secrets::context(data));

@@ -9,7 +9,7 @@ use crate::table::{Mutant, NONE, name_of};
 pub(crate) struct Finding {
     /// The mutant's name, or `none`.
     pub(crate) name: String,
-    /// Whether a check noticed: an oracle of the simulator, or a property of the model checker.
+    /// True if a check noticed: an oracle of the simulator, or a property of the model checker.
     pub(crate) caught: bool,
     /// The invariant or rule of the simulator that noticed; or the other result.
     pub(crate) by: String,
@@ -36,7 +36,7 @@ impl Finding {
         Self { caught: self.caught || seen.is_some(), model: seen.unwrap_or_default(), ..self }
     }
 
-    /// Whether the finding is as it should be: a broken rule is noticed, and nothing is where none is broken.
+    /// Returns true if the finding is as it should be: a broken rule is noticed, and nothing is where none is broken.
     pub(crate) fn is_well(&self) -> bool {
         self.caught != (self.name == NONE)
     }

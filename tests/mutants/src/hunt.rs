@@ -194,12 +194,12 @@ fn explore_induction() -> Option<String> {
 }
 
 impl Mutant {
-    /// Whether it breaks the rule of a queue alone.
+    /// Returns true if it breaks the rule of a queue alone.
     pub(crate) fn is_in_a_queue(&self) -> bool {
         self.is_all_in(QUEUE)
     }
 
-    /// Whether it breaks that part of the core alone.
+    /// Returns true if it breaks that part of the core alone.
     fn is_all_in(&self, part: &str) -> bool {
         self.edits.iter().all(|edit| edit.file.starts_with(part))
     }

@@ -140,7 +140,7 @@ fn stated_lease(outputs: &[Output]) -> Option<Duration> {
     })
 }
 
-/// Whether the outputs report that the store went back, and whether that bars the candidate.
+/// The report, if the outputs have it, that the store went back; true if that bars the candidate.
 fn barred(outputs: &[Output]) -> Option<bool> {
     outputs.iter().find_map(|output| match output {
         Output::Event(Event::Warning(Warning::StoreReset { barred, .. })) => Some(*barred),

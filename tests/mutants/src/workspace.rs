@@ -156,7 +156,7 @@ extern crate std;
 
 const NAMES: &[&str] = &{names:?};
 
-/// Whether the mutant with this number is on.
+/// Returns true if the mutant with this number is on.
 #[inline]
 pub fn is(number: usize) -> bool {{
     static ON: std::sync::OnceLock<usize> = std::sync::OnceLock::new();

@@ -147,7 +147,7 @@ pub fn terminate(pid: u32) {
     send(pid, Signal::TERM);
 }
 
-/// Whether process `pid` is there and not a zombie.
+/// Returns true if process `pid` is there and not a zombie.
 pub fn is_running(pid: u32) -> bool {
     match thread_states(pid) {
         Some(states) => states.iter().any(|state| !matches!(state, 'Z' | 'X')),

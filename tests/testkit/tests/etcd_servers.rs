@@ -1,6 +1,9 @@
 //! The etcd servers of the test kit.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use std::time::Duration;
+
+use incumbent_testkit::etcd::elect::{Etcdctl, GoClient};
 use incumbent_testkit::etcd::{EtcdCluster, EtcdServer, Options};
 use incumbent_testkit::tools::EtcdVersion;
 use incumbent_testkit::wait::{self, GENEROUS};
@@ -61,4 +64,89 @@ fn two_members_that_are_cut_off_from_each_other_serve_through_the_third() {
     cluster.heal();
     wait::until("the member to follow again", GENEROUS, || cluster[cut_off].is_healthy());
     assert_eq!(cluster[cut_off].ctl(&["get", "--print-value-only", "jobs/1"]), "a\n");
+}
+
+const TTL: Duration = Duration::from_secs(2);
+
+/// Waits until so many candidates stand in the queue.
+fn await_places(server: &EtcdServer, count: usize) {
+    let places = || {
+        server.ctl(&["get", "--prefix", "--keys-only", "jobs/"]).lines().filter(|key| !key.is_empty()).count()
+    };
+    wait::until(&format!("{count} places"), GENEROUS, || places() == count);
+}
+
+#[test]
+fn a_go_candidate_leads_after_the_one_before_it_has_resigned() {
+    let server = EtcdServer::start(Options::new());
+    let mut first = GoClient::campaign(&server.address(), "jobs", "go-1", TTL);
+    let one = first.elected();
+    let mut second = GoClient::campaign(&server.address(), "jobs", "go-2", TTL);
+    await_places(&server, 2);
+    assert!(!second.leads());
+
+    first.order("resign");
+    let two = second.elected();
+    assert!(two > one);
+    first.nth("resigned", 1);
+    let (from, to, revision) = first.terms(u64::MAX)[0];
+    assert_eq!(revision, one);
+    assert!(from < to && to <= second.nth("elected", 1)["t"].as_u64().unwrap());
+    assert!(second.nth("elected", 1)["key"].as_str().unwrap().starts_with("jobs/"));
+
+    first.order("campaign");
+    await_places(&server, 2);
+    second.close();
+    assert!(first.nth("elected", 2)["revision"].as_u64() > Some(two));
+    first.close();
+    await_places(&server, 0);
+}
+
+#[test]
+fn a_go_candidate_that_is_killed_is_followed_after_its_lease_and_a_lost_session_ends_a_term() {
+    let server = EtcdServer::start(Options::new());
+    let mut first = GoClient::campaign(&server.address(), "jobs", "go-1", TTL);
+    first.elected();
+    let second = GoClient::campaign(&server.address(), "jobs", "go-2", TTL);
+    await_places(&server, 2);
+    first.child().kill();
+    second.elected();
+
+    let lease = server.ctl(&["lease", "list"]);
+    server.ctl(&["lease", "revoke", lease.lines().last().unwrap()]);
+    second.nth("session lost", 1);
+    assert!(!second.leads());
+}
+
+#[test]
+fn observers_see_each_leader_and_its_proclamations() {
+    let server = EtcdServer::start(Options::new());
+    let mut observer = GoClient::observe(&server.address(), "jobs");
+    assert_eq!(observer.leader(), Err("election: no leader".into()));
+    let listening = Etcdctl::listen(&server.address(), "jobs");
+    let mut first = GoClient::campaign(&server.address(), "jobs", "go-1", TTL);
+    let revision = first.elected();
+    assert_eq!(observer.observed("go-1")["revision"], revision);
+    listening.prints("go-1");
+    assert_eq!(observer.leader(), Ok("go-1".into()));
+    first.order("proclaim of two names");
+    observer.observed("of two names");
+    listening.prints("of two names");
+}
+
+#[test]
+fn etcdctl_elects_in_the_same_queue() {
+    let server = EtcdServer::start(Options::new());
+    let mut go = GoClient::campaign(&server.address(), "jobs", "go-1", TTL);
+    go.elected();
+    let mut ctl = Etcdctl::elect(&server.address(), "jobs", "shell");
+    await_places(&server, 2);
+    let second = GoClient::campaign(&server.address(), "jobs", "go-2", TTL);
+    await_places(&server, 3);
+
+    go.close();
+    ctl.prints("shell");
+    assert!(!second.leads());
+    ctl.resign();
+    second.elected();
 }

@@ -1,23 +1,20 @@
 //! `cargo xtask test [PART…]`.
 
+mod cargo_test;
 mod chaos;
-mod doc;
+mod component;
 mod go;
-mod jco;
 mod lint;
 mod model;
 mod mutants;
 mod nextest;
 pub(crate) mod node;
 mod playground;
-mod processes;
 mod python;
 mod quick;
-mod release;
 mod schedule;
 mod tally;
 mod times;
-mod wasmtime_py;
 pub(crate) mod words;
 
 use std::time::Instant;
@@ -40,19 +37,19 @@ const WAITING: usize = 3;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = quick::HELP)]
 pub(crate) struct Args {
-    /// What to test; everything where nothing is named
+    /// The parts to test; all of them where none is named
     #[arg(value_enum)]
     parts: Vec<Part>,
     /// Do without a tool, and without the tests that need it
     #[arg(long, value_name = "TOOL")]
     without: Vec<Without>,
-    /// How long the chaos suite makes faults in each store, in minutes
+    /// The duration of the chaos suite's faults in each store, in minutes
     #[arg(long, value_name = "N")]
     minutes: Option<f64>,
     /// The seed of the chaos suite's script
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// How many steps that mostly wait run at a time, beside one that computes
+    /// The number of waiting steps that run at a time, beside one that computes
     #[arg(long, value_name = "N", default_value_t = WAITING)]
     waiting: usize,
 }
@@ -88,7 +85,7 @@ pub(crate) enum Part {
     Node,
     /// Format, words, clippy, docs, licences, features, the core without an operating system
     Lint,
-    /// What a change broke, within minutes: see below. Not part of everything, which shows it all
+    /// A selection that shows within minutes what a change broke: see below. The full run has all of it
     Quick,
 }
 
@@ -296,10 +293,10 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
             };
             Step::new(Part::Component, name, Wait, work).after(COMPONENTS)
         };
-        steps.push(step("component in Node", jco::run));
-        steps.push(step("component in Python", wasmtime_py::run));
+        steps.push(step("component in Node", component::in_node));
+        steps.push(step("component in Python", component::in_python));
         steps.push(step("playground", playground::run));
-        let run = move |report: &mut Report| processes::run(without, python, report);
+        let run = move |report: &mut Report| component::with_processes(without, python, report);
         let step = Step::new(Part::Component, "processes of all languages", Wait, run);
         steps.push(step.after(COMPONENTS).after(WHEEL).after(ADDON).after(NEXTEST));
     }
@@ -312,11 +309,14 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
     for part in [Part::Core, Part::Runtime, Part::Component] {
         if has(part) {
             let name = format!("doc tests of {}", part.name());
-            steps.push(Step::new(part, name, Compute, move |report| doc::run(part, report)).after(TESTS));
+            steps.push(
+                Step::new(part, name, Compute, move |report| cargo_test::documentation(part, report))
+                    .after(TESTS),
+            );
         }
     }
     if has(Part::Sim) {
-        steps.push(compute(Part::Sim, "sim in a release build", release::run));
+        steps.push(compute(Part::Sim, "sim in a release build", cargo_test::release));
     }
     if has(Part::Lint) {
         steps.extend(lint::steps());

@@ -26,7 +26,7 @@ struct Finding {
 }
 
 impl Finding {
-    /// Whether it is as expected: a mutant is caught, and the control is not.
+    /// Returns true if it is as expected: a mutant is caught, and the control is not.
     fn is_well(&self) -> bool {
         self.caught != (self.name == "none")
     }

@@ -124,8 +124,8 @@ pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
                 break;
             }
             match ends.recv_timeout(NOTICE) {
-                Ok((name, from, (result, well))) => {
-                    printer.end(&name, begin.elapsed().saturating_sub(from));
+                Ok((name, from, (result, well, cpu))) => {
+                    printer.end(&name, begin.elapsed().saturating_sub(from), cpu);
                     report.merge(result, from);
                     running.remove(&name);
                     ended.insert(name, well);
@@ -141,8 +141,9 @@ pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
     });
 }
 
-/// Runs one step on its own thread. Returns its report, and whether steps that need it may run.
-fn perform(step: Step<'_>, printer: &Arc<Printer>) -> (Report, bool) {
+/// Runs one step on its own thread. Returns its report, whether steps that need it may run, and the processor time of the
+/// programs that it ran.
+fn perform(step: Step<'_>, printer: &Arc<Printer>) -> (Report, bool, Duration) {
     let Step { name, part, lane, phase, work, .. } = step;
     if lane == Lane::Compute {
         yield_to_others();
@@ -167,12 +168,14 @@ fn perform(step: Step<'_>, printer: &Arc<Printer>) -> (Report, bool) {
             false
         }
     };
+    let cpu = shell::cpu_time();
     if let Some(phase) = phase {
         report.times.span(part, phase, Duration::ZERO, begin.elapsed());
+        report.times.cpu(part, cpu);
     } else {
-        report.times.shared(&name, begin.elapsed());
+        report.times.shared(&name, begin.elapsed(), cpu);
     }
-    (report, well)
+    (report, well, cpu)
 }
 
 /// Lowers the priority of this thread, and of the programs that it starts.
@@ -225,8 +228,9 @@ impl Printer {
         }
     }
 
-    fn end(&self, name: &str, took: Duration) {
-        self.line(name, &format!("==> {name}: {:.1} s", took.as_secs_f64()));
+    fn end(&self, name: &str, took: Duration, cpu: Duration) {
+        let (took, cpu) = (took.as_secs_f64(), cpu.as_secs_f64());
+        self.line(name, &format!("==> {name}: {took:.1} s, {cpu:.1} s of processor time"));
         let mut steps = self.steps();
         if steps.front.as_deref() != Some(name) {
             steps.kept.iter_mut().filter(|kept| kept.name == name).for_each(|kept| kept.ended = true);
@@ -365,20 +369,31 @@ mod tests {
             steps: Mutex::default(),
             print: Box::new(move |line| sink.lock().unwrap().push(line.to_owned())),
         };
+        let s = Duration::from_secs_f64;
         for name in ["a", "b", "c"] {
             printer.begin(name);
         }
         for (name, line) in [("a", "1"), ("b", "2"), ("c", "3"), ("a", "4"), ("b", "5")] {
             printer.line(name, line);
         }
-        printer.end("c", Duration::from_secs(1));
+        printer.end("c", s(1.0), s(0.5));
         printer.notice("running: a, b");
-        printer.end("a", Duration::from_secs(2));
+        printer.end("a", s(2.0), s(3.5));
         printer.line("b", "6");
-        printer.end("b", Duration::from_millis(2500));
+        printer.end("b", s(2.5), s(0.0));
         printer.notice("nothing is kept back");
-        let expected =
-            ["1", "4", "running: a, b", "==> a: 2.0 s", "3", "==> c: 1.0 s", "2", "5", "6", "==> b: 2.5 s"];
+        let expected = [
+            "1",
+            "4",
+            "running: a, b",
+            "==> a: 2.0 s, 3.5 s of processor time",
+            "3",
+            "==> c: 1.0 s, 0.5 s of processor time",
+            "2",
+            "5",
+            "6",
+            "==> b: 2.5 s, 0.0 s of processor time",
+        ];
         assert_eq!(*printed.lock().unwrap(), expected);
     }
 }

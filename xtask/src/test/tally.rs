@@ -63,7 +63,7 @@ impl Report {
         }
     }
 
-    /// Whether no test of a part has failed so far.
+    /// Returns true if no test of a part has failed so far.
     pub(crate) fn is_well(&self, part: Part) -> bool {
         self.parts.get(&part).is_none_or(|tally| tally.failed == 0)
     }

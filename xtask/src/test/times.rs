@@ -1,4 +1,5 @@
-//! The times of a run: the seconds of each part, and the slowest tests.
+//! The times of a run: the seconds of each part by the clock and by the processors, and the slowest tests. Beside other
+//! work only the processor time can be compared with another run's.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,7 +23,8 @@ pub(crate) enum Phase {
 #[derive(Debug, Default)]
 pub(crate) struct Times {
     spans: BTreeMap<(Part, Phase), Vec<(Duration, Duration)>>,
-    shared: Vec<(String, Duration)>,
+    cpu: BTreeMap<Part, Duration>,
+    shared: Vec<(String, Duration, Duration)>,
     tests: Vec<(Duration, String)>,
 }
 
@@ -32,9 +34,14 @@ impl Times {
         self.spans.entry((part, phase)).or_default().push((from, to));
     }
 
+    /// Records the processor time of a step of a part.
+    pub(crate) fn cpu(&mut self, part: Part, cpu: Duration) {
+        *self.cpu.entry(part).or_default() += cpu;
+    }
+
     /// Records the time of a step that serves several parts.
-    pub(crate) fn shared(&mut self, name: &str, took: Duration) {
-        self.shared.push((name.to_owned(), took));
+    pub(crate) fn shared(&mut self, name: &str, took: Duration, cpu: Duration) {
+        self.shared.push((name.to_owned(), took, cpu));
     }
 
     /// Records the time of a test.
@@ -48,20 +55,29 @@ impl Times {
             let spans = spans.into_iter().map(|(from, to)| (from + offset, to + offset));
             self.spans.entry(key).or_default().extend(spans);
         }
+        step.cpu.into_iter().for_each(|(part, cpu)| self.cpu(part, cpu));
         self.shared.extend(step.shared);
         self.tests.extend(step.tests);
     }
 
     /// The table for the end of a run. Parts run at the same time, so their seconds add up to more than the run's.
     pub(crate) fn table(mut self, parts: impl Iterator<Item = Part>) -> String {
-        let mut table = format!("{:<9} {:>7} {:>7}\n", "seconds", "build", "run");
+        let mut table = format!("{:<9} {:>7} {:>7} {:>7}\n", "seconds", "build", "run", "cpu");
         for part in parts {
             let build = covered(self.spans.remove(&(part, Phase::Build)).unwrap_or_default());
             let run = covered(self.spans.remove(&(part, Phase::Run)).unwrap_or_default());
-            let _ = writeln!(table, "{:<9} {:>7} {:>7}", part.name(), seconds(build), seconds(run));
+            let cpu = self.cpu.remove(&part).unwrap_or_default();
+            let _ = writeln!(
+                table,
+                "{:<9} {:>7} {:>7} {:>7}",
+                part.name(),
+                seconds(build),
+                seconds(run),
+                seconds(cpu)
+            );
         }
-        for (name, took) in &self.shared {
-            let _ = writeln!(table, "{:>17}         {name}", seconds(*took));
+        for (name, took, cpu) in &self.shared {
+            let _ = writeln!(table, "{:>17}         {:>7}  {name}", seconds(*took), seconds(*cpu));
         }
         self.tests.sort_by(|one, other| other.cmp(one));
         let _ = writeln!(table, "the slowest tests, in seconds");
@@ -105,18 +121,20 @@ mod tests {
     fn the_table_has_the_seconds_of_each_part_and_the_slowest_tests_first() {
         let mut step = Times::default();
         step.span(Part::Core, Phase::Run, s(0), s(4));
+        step.cpu(Part::Core, s(3));
         step.test(Part::Core, "quick", s(1));
         step.test(Part::Core, "slow", s(3));
         let mut times = Times::default();
         times.span(Part::Core, Phase::Build, s(0), s(30));
         times.span(Part::Core, Phase::Run, s(40), s(42));
-        times.shared("build the Rust tests", s(100));
+        times.shared("build the Rust tests", s(100), s(180));
+        times.cpu(Part::Core, s(1));
         times.merge(step, s(41));
         let expected = "\
-seconds     build     run
-core           30       5
-lint            -       -
-              100         build the Rust tests
+seconds     build     run     cpu
+core           30       5       4
+lint            -       -       -
+              100             180  build the Rust tests
 the slowest tests, in seconds
     3.0  core      slow
     1.0  core      quick

@@ -167,7 +167,7 @@ fn tokens(line: &str) -> Vec<String> {
     tokens
 }
 
-/// Whether words begin with a phrase, or with its plural.
+/// Returns true if words begin with a phrase, or with its plural.
 fn begin_with(words: &[String], phrase: &[&str]) -> bool {
     words.len() >= phrase.len()
         && words

@@ -1,9 +1,10 @@
-//! Programs that cargo runs: cargo-nextest and cargo-deny.
+//! Programs that cargo runs, cargo-nextest and cargo-deny; and Rust's standard library for `wasm32-unknown-unknown`, on
+//! which the core must build.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use incumbent_testkit::tools::folder;
 
 use crate::shell;
@@ -96,4 +97,31 @@ impl CargoTool {
         // `cargo-nextest 0.9.148 (a commit and a date)`
         Ok(line.split(" (").next().unwrap_or(line).to_owned())
     }
+}
+
+/// The target on which the core must build.
+pub(crate) const WASM: &str = "wasm32-unknown-unknown";
+
+/// Finds or installs Rust's standard library for that target.
+pub(super) fn provide_wasm() -> Result<(PathBuf, String)> {
+    if let Some(found) = installed()? {
+        return Ok((found, WASM.into()));
+    }
+    shell::progress(format!("rustup target add {WASM}"));
+    shell::output(shell::command("rustup").args(["target", "add", WASM])).with_context(|| {
+        format!("{WASM}: install rustup (https://rustup.rs), or the target by other means")
+    })?;
+    match installed()? {
+        Some(found) => Ok((found, WASM.into())),
+        None => bail!("{WASM}: rustup has added it, but not to the toolchain in use; see `rustup show`"),
+    }
+}
+
+fn installed() -> Result<Option<PathBuf>> {
+    let folder = shell::output(shell::command("rustc").args(["--print", "target-libdir", "--target", WASM]))?;
+    let folder = PathBuf::from(folder.trim());
+    let has_core = |files: fs::ReadDir| {
+        files.flatten().any(|file| file.file_name().to_string_lossy().starts_with("libcore-"))
+    };
+    Ok(folder.read_dir().is_ok_and(has_core).then_some(folder))
 }

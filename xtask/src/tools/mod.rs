@@ -7,15 +7,13 @@ pub(crate) mod chromium;
 mod etcd;
 mod go_programs;
 mod nats_server;
-mod wasm;
 
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use incumbent_testkit::tools::{EtcdVersion, NatsVersion};
 
-pub(crate) use cargo_tools::{DENY, NEXTEST};
-pub(crate) use wasm::TARGET as WASM;
+pub(crate) use cargo_tools::{DENY, NEXTEST, WASM};
 
 /// `cargo xtask tools`
 #[derive(Debug, clap::Args)]
@@ -76,13 +74,13 @@ impl Tool {
             Self::Etcd(version) => etcd::provide(version),
             Self::Nextest => NEXTEST.provide(),
             Self::Deny => DENY.provide(),
-            Self::Wasm => wasm::provide(),
+            Self::Wasm => cargo_tools::provide_wasm(),
             Self::GoPrograms => go_programs::nats(),
             Self::GoEtcdPrograms => go_programs::etcd(),
         }
     }
 
-    /// Whether tests can do without it on a machine that lacks Go on purpose.
+    /// Returns true if tests can do without it on a machine that lacks Go on purpose.
     fn needs_go(self) -> bool {
         matches!(
             self,

@@ -21,7 +21,7 @@ pub(super) struct Driver {
     clock: Clock,
     key: Key,
     session: Session,
-    /// What the session asked of the store, and no step has carried out yet: at most one request of a kind, in the order
+    /// The requests of the session to the store that no step has carried out yet: at most one request of a kind, in the order
     /// of their priority.
     requests: Vec<Request>,
     /// The present watch and its number, once it has begun.
@@ -29,7 +29,7 @@ pub(super) struct Driver {
     /// The next wake-up that the session asked for.
     wake: Option<Instant>,
     refusal: Option<Refusal>,
-    /// What the session has reported: the lease, and the newest of each event.
+    /// The reports of the session: the lease, and the newest of each event.
     lease: Option<Lease>,
     term: Option<Term>,
     state: State,

@@ -89,7 +89,7 @@ impl Clock {
         self.0
     }
 
-    /// Whether the host's clock is fit for deadlines.
+    /// Returns true if the host's clock is fit for deadlines.
     pub(super) fn is_fit() -> bool {
         clock::counts_suspension()
     }

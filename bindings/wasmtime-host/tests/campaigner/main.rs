@@ -6,7 +6,6 @@
 mod compiled;
 mod elections;
 mod hostile;
-mod large;
 mod limits;
 #[path = "../../examples/worker/src/settings.rs"]
 mod settings;

@@ -57,11 +57,11 @@ pub(crate) struct CleanupArgs {
     /// A folder to remove when the supervisor is gone
     #[arg(long)]
     folder: PathBuf,
-    /// How often to try again, the first time at once
+    /// The number of further attempts, the first of them at once
     #[arg(long)]
     retries: u32,
-    /// How long after a failure, from the second on
-    #[arg(long, value_parser = crate::time::time)]
+    /// The wait after a failure, from the second on
+    #[arg(long, value_parser = crate::lease::time)]
     retry_every: Duration,
 }
 

@@ -1,6 +1,6 @@
 //! Handlers that begin and end a leader's work, as in the tool elector.
 //!
-//! [`Reconciler`] decides what runs when; here it gets an election, or a [console](console::Console), a clock and
+//! [`Reconciler`] decides what runs when; here it gets an election, or a [console](super::source::Console), a clock and
 //! processes. This module adds the time before a deadline: where a lease is not renewed, the end begins in good
 //! time, while the candidate still leads.
 //!
@@ -107,7 +107,7 @@ struct Elector {
     /// The term's deadline as last seen, and the longest time to it so far.
     deadline: Instant,
     longest: Duration,
-    /// Whether the end has begun because the lease is not renewed.
+    /// True if the end has begun because the lease is not renewed.
     hurried: bool,
     token: Option<Token>,
     /// The token of the term in which the work began.

@@ -17,7 +17,11 @@ mod settings;
 mod tests;
 mod transaction;
 mod watch;
-mod wire;
+/// etcd's API over gRPC.
+mod wire {
+    pub(super) mod connection;
+    pub(super) mod messages;
+}
 
 pub(crate) use adapter::Etcd;
 pub(crate) use admin::EtcdAdmin;

@@ -19,11 +19,25 @@
 
 mod admin;
 mod candidates;
-mod config;
+/// Settings of a NATS store: the URL, NATS contexts, credentials and the names that a bucket can hold.
+mod config {
+    pub(super) mod context;
+    pub(super) mod credentials;
+    pub(super) mod names;
+    pub(super) mod settings;
+    pub(super) mod url;
+}
 mod connection;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
-mod wire;
+/// Requests, answers and messages in JetStream's formats, and their meaning.
+mod wire {
+    pub(super) mod api;
+    pub(super) mod follow;
+    pub(super) mod message;
+    pub(super) mod outcome;
+    pub(super) mod stream;
+}
 
 use std::error::Error as _;
 use std::fmt;

@@ -74,7 +74,7 @@ impl Drop for Folder {
     }
 }
 
-/// Whether there is nothing at the path, or an empty file.
+/// Returns true if there is nothing at the path, or an empty file.
 pub(super) fn is_missing(path: &Path) -> bool {
     match fs::metadata(path) {
         Ok(file) => file.is_file() && file.len() == 0,

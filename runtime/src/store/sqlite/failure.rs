@@ -48,7 +48,7 @@ impl Cause {
         Self::Sql(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None))
     }
 
-    /// Whether another process holds a lock beyond the time limit.
+    /// Returns true if another process holds a lock beyond the time limit.
     pub(super) fn is_busy(&self) -> bool {
         match self {
             Self::Sql(error) => is_busy(error),
@@ -61,7 +61,7 @@ impl Cause {
         Failure { path: Arc::clone(path), cause: self }
     }
 
-    /// Whether a connection is unusable after this cause.
+    /// Returns true if a connection is unusable after this cause.
     pub(super) fn spoils_connection(&self) -> bool {
         match self {
             cause if cause.is_busy() => false,
@@ -84,7 +84,7 @@ impl Failure {
         }
     }
 
-    /// Whether the same work may succeed a moment later.
+    /// Returns true if the same work may succeed a moment later.
     pub(super) fn is_passing(&self) -> bool {
         self.cause.is_busy()
     }
@@ -148,13 +148,13 @@ impl From<Failure> for Error {
     }
 }
 
-/// Whether another connection held the lock beyond the time limit.
+/// Returns true if another connection held the lock beyond the time limit.
 pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// Whether the disk failed. A commit with this error may be applied or not: the failed step may have been the last but
-/// one, the removal of the journal.
+/// Returns true if the disk failed. A commit with this error may be applied or not: the failed step may have been
+/// the last but one, the removal of the journal.
 pub(super) fn is_io(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
 }

@@ -57,7 +57,7 @@ pub(super) struct Database {
     pub(super) known: Option<Known>,
     /// The last transaction, if the file may have been changed after it, and the time of that finding.
     pub(super) suspect: Option<(Instant, Last)>,
-    /// Whether locks are waited for.
+    /// True if locks are waited for.
     pub(super) waits_for_locks: Arc<AtomicBool>,
 }
 
@@ -142,12 +142,12 @@ impl Database {
         if self.has_moved() { Err(Cause::Replaced) } else { result }
     }
 
-    /// Whether the path has another file than this one, or none.
+    /// Returns true if the path has another file than this one, or none.
     pub(super) fn has_moved(&self) -> bool {
         FileState::at(&self.path).map_or(true, |seen| seen.identity != self.identity)
     }
 
-    /// Whether SQLite has opened another file than the one at the path.
+    /// Returns true if SQLite has opened another file than the one at the path.
     fn was_opened_elsewhere(&self) -> bool {
         #[cfg(unix)]
         {

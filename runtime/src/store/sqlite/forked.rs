@@ -68,7 +68,7 @@ impl Drop for Opened {
     }
 }
 
-/// Whether that opening still exists; true if unknown.
+/// Returns true if that opening still exists; true if unknown.
 pub(super) fn is_open(number: u64) -> bool {
     entries().is_none_or(|open| open.iter().any(|entry| entry.number == number))
 }

@@ -67,7 +67,7 @@ impl FileState {
         Self { identity: Identity { device: 0, inode: 0, birth }, changed, links: 1 }
     }
 
-    /// Whether the transaction of that time, by the wall clock, was the last to change the file.
+    /// Returns true if the transaction of that time, by the wall clock, was the last to change the file.
     ///
     /// The wall clock is read in that transaction, moments before it changes the file. So setting the clock in between
     /// makes a change suspicious and never hides one, with one exception: a clock that is set back by just the age of a
@@ -77,7 +77,7 @@ impl FileState {
         (-EARLY..=LATE).contains(&late)
     }
 
-    /// Whether a slow transaction that will be recorded again can have changed the file.
+    /// Returns true if a slow transaction that will be recorded again can have changed the file.
     pub(super) fn may_be_slow(&self, written: i64) -> bool {
         (0..=SLOW).contains(&self.changed.saturating_sub(written))
     }

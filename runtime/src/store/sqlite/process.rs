@@ -35,7 +35,7 @@ pub(super) fn here() -> Process {
 }
 
 impl Process {
-    /// Whether a process of the same namespace still runs; true if unknown.
+    /// Returns true if a process of the same namespace still runs; true if unknown.
     pub(super) fn is_running(&self) -> bool {
         match system::state(self.number) {
             ProcessState::Running(started) => self.started == 0 || self.started == started,
@@ -45,7 +45,7 @@ impl Process {
     }
 }
 
-/// Whether there is a process of that number, including ended ones that wait to be reaped.
+/// Returns true if there is a process of that number, including ended ones that wait to be reaped.
 #[cfg(unix)]
 fn exists(number: u32) -> bool {
     let number = i32::try_from(number).ok().and_then(rustix::process::Pid::from_raw);

@@ -115,8 +115,8 @@ impl Last {
         Self { writes: self.writes + 1, write_id: i64::from_ne_bytes(write_id.to_ne_bytes()) }
     }
 
-    /// Whether a file was replaced, given its `known` last transaction and this one: by an older file, or by a copy that
-    /// was written to since.
+    /// Returns true if a file was replaced, given its `known` last transaction and this one: by an older file, or by
+    /// a copy that was written to since.
     fn went_back(self, known: Self) -> bool {
         self.writes < known.writes || self.writes == known.writes && self.write_id != known.write_id
     }
@@ -132,7 +132,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Whether the file is older than at the last observation, in the same incarnation.
+    /// Returns true if the file is older than at the last observation, in the same incarnation.
     fn is_gone(known: Option<Self>, head: &Head) -> bool {
         known.is_some_and(|known| known.incarnation == head.incarnation && head.last.went_back(known.last))
     }
@@ -148,7 +148,7 @@ impl Known {
         Ok(())
     }
 
-    /// Whether this connection's last transaction took so long that its time is too far from the file's.
+    /// Returns true if this connection's last transaction took so long that its time is too far from the file's.
     fn is_late(&self) -> bool {
         self.ours.is_some_and(|(changed, written)| changed.saturating_sub(written) > LATE / 2)
     }
@@ -329,7 +329,7 @@ impl Database {
         Ok(())
     }
 
-    /// Whether the last transaction took so long that another program seems to have written the file.
+    /// Returns true if the last transaction took so long that another program seems to have written the file.
     pub(super) fn is_late(&self) -> bool {
         self.known.as_ref().is_some_and(Known::is_late)
     }
@@ -476,7 +476,7 @@ impl<'a> Writing<'a> {
     }
 }
 
-/// Whether a transaction of this crate was the last to change the file.
+/// Returns true if a transaction of this crate was the last to change the file.
 fn is_ours(known: Option<Known>, head: &Head, seen: &FileState) -> bool {
     if head.identity != seen.identity || Known::is_gone(known, head) {
         return false;

@@ -31,7 +31,7 @@ pub(super) struct Fixture {
     /// The store that the stage made.
     set: Set,
     lease: Duration,
-    /// Whether the runner cuts connections itself.
+    /// True if the runner cuts connections itself.
     cuts: bool,
     own_store: Store,
     connections: BTreeMap<String, Connection>,

@@ -54,7 +54,7 @@ pub trait CandidateHandle: Send + Sync {
     /// The next event; `None` when its campaign is over.
     fn next(&self) -> Pending<'_, Option<Reported>>;
 
-    /// Whether it leads, by its own answer.
+    /// Returns true if it leads, by its own answer.
     fn is_leader(&self) -> bool;
 
     /// The lease of its term; `None` without a term, or after the event of its end.
@@ -89,7 +89,7 @@ pub trait CandidateHandle: Send + Sync {
 pub struct Reported {
     /// The event.
     pub event: Event,
-    /// Whether the term of a `Lost` event is current nevertheless.
+    /// True if the term of a `Lost` event is current nevertheless.
     pub is_current: bool,
 }
 

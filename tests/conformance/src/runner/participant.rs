@@ -86,7 +86,7 @@ pub(super) struct Entries {
     pub(super) history: Vec<(Instant, String)>,
     /// The first rule that was broken.
     pub(super) broken: Option<String>,
-    /// Whether it received a term and works in it.
+    /// True if it received a term and works in it.
     pub(super) at_work: bool,
     current: Option<Current>,
 }
@@ -213,7 +213,7 @@ impl Watcher {
     }
 }
 
-/// Whether a candidate of that name, publishing at least that, leads; or whether there is a vacancy, where
+/// Returns true if a candidate of that name, publishing at least that, leads; or if there is a vacancy, where
 /// none is named.
 pub(super) fn fits<'a>(
     leader: Option<&Leader>,

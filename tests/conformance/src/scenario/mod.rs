@@ -56,7 +56,7 @@ pub struct Candidate {
     pub election: Option<String>,
     /// Its connection to the store; by default one of its own.
     pub connection: Option<String>,
-    /// Whether it works in its terms until a step says that the work is done.
+    /// True if it works in its terms until a step says that the work is done.
     #[serde(default)]
     pub works: bool,
     /// Settings that differ from those of every candidate.

@@ -125,7 +125,7 @@ pub enum Request {
 /// A reply of the stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
-    /// Whether the request succeeded.
+    /// True if the request succeeded.
     pub ok: bool,
     /// The reason why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

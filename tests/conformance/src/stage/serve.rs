@@ -60,7 +60,7 @@ struct Stage {
     kind: StoreKind,
     /// Started at their first use, and kept for the next scenes.
     servers: BTreeMap<StoreKind, Server>,
-    /// Whether the scene has stopped its server.
+    /// True if the scene has stopped its server.
     is_stopped: bool,
     scenes: u64,
 }

@@ -2,11 +2,9 @@
 //! act of an operator, clocks that jump, and any accepted settings. The invariants are checked after
 //! every step.
 
-mod entries;
 mod lies;
 mod oracle;
 mod plan;
-mod replay;
 
 use std::time::Duration;
 
@@ -87,7 +85,7 @@ impl<'a> Run<'a> {
             }
             self.step();
         }
-        replay::check(&self.plan, &self.inputs, &self.trace, &self.campaign);
+        oracle::replay(&self.plan, &self.inputs, &self.trace, &self.campaign);
     }
 
     /// The outputs of the campaign so far.

@@ -24,7 +24,7 @@ impl<'a> Choices<'a> {
         Self(Source::Dice(Rand64::new(seed.into())))
     }
 
-    /// Whether the source is used up. Random numbers never end.
+    /// Returns true if the source is used up. Random numbers never end.
     pub fn are_used_up(&self) -> bool {
         match &self.0 {
             Source::Bytes(bytes) => bytes.is_empty(),

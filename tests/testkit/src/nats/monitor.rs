@@ -13,7 +13,7 @@ pub(super) fn get(port: u16, path: &str) -> Option<Value> {
     serde_json::from_str(&answer.body_mut().read_to_string().ok()?).ok()
 }
 
-/// Whether the server serves clients, and JetStream with every stream it keeps.
+/// Returns true if the server serves clients, and JetStream with every stream it keeps.
 pub(super) fn is_healthy(port: u16) -> bool {
     get(port, "/healthz").is_some_and(|health| health["status"] == "ok")
 }

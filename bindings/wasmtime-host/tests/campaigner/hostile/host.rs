@@ -17,7 +17,7 @@ pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) struct Hostile {
     rng: Rand64,
     pub(crate) now: u64,
-    /// Whether its clock counts suspension.
+    /// True if its clock counts suspension.
     pub(crate) fit: bool,
     /// The percentage of calls in which it lies or fails.
     malice: u64,

@@ -54,11 +54,11 @@ pub struct Survey {
 pub struct Member {
     /// Its host and port.
     pub address: String,
-    /// What it says of itself, or why it does not.
+    /// The state that it reports, or the reason why there is none.
     pub state: Result<MemberState, String>,
 }
 
-/// What a member says of itself.
+/// The state that a member reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemberState {
@@ -143,7 +143,7 @@ pub async fn survey(settings: &EtcdSettings) -> Result<Survey> {
 /// The shortest lease of servers with the usual election timeout, for a cluster that grants none (2 s).
 const SHORTEST: Duration = Duration::from_secs(2);
 
-/// What one member answers about the cluster.
+/// One member's answer about the cluster.
 struct Examined {
     cluster: Vec<ClusterMember>,
     is_proxy: bool,

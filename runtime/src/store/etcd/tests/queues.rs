@@ -1,4 +1,4 @@
-//! What a store in good order answers.
+//! The answers of a store in good order.
 
 use futures_util::StreamExt;
 use incumbent_core::Token;

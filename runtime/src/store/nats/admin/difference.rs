@@ -18,7 +18,7 @@ pub struct Difference {
     pub is: String,
     /// The required value.
     pub should: String,
-    /// Whether it can be changed without creating the bucket again.
+    /// True if it can be changed without creating the bucket again.
     pub changeable: bool,
 }
 
@@ -150,7 +150,7 @@ impl fmt::Display for Age {
     }
 }
 
-/// Whether the bucket states that its name was never used.
+/// True if the bucket states that its name was never used.
 #[derive(PartialEq)]
 struct Stated(bool);
 

@@ -32,7 +32,7 @@ pub struct Survey {
     pub holders: Vec<Holder>,
     /// `file` or `memory`.
     pub storage: String,
-    /// Whether a write is acknowledged before it is stored (`persist_mode: async`).
+    /// True if a write is acknowledged before it is stored (`persist_mode: async`).
     pub acknowledges_early: bool,
     /// The number of values kept of each key.
     pub history: i64,
@@ -40,11 +40,11 @@ pub struct Survey {
     pub max_age: Option<Duration>,
     /// The time that a marker for an expiry is kept; `None` without markers.
     pub markers: Option<Duration>,
-    /// Whether a record can have its own lease.
+    /// True if a record can have its own lease.
     pub own_leases: bool,
-    /// Whether the bucket refuses to purge a leader's record.
+    /// True if the bucket refuses to purge a leader's record.
     pub denies_purges: bool,
-    /// Whether the bucket refuses to delete a leader's record without a trace.
+    /// True if the bucket refuses to delete a leader's record without a trace.
     pub denies_deletes: bool,
     /// The size of the bucket in bytes.
     pub bytes: u64,
@@ -66,7 +66,7 @@ pub struct Survey {
 pub struct Holder {
     /// The server's name.
     pub name: String,
-    /// Whether it is reachable and up to date.
+    /// True if it is reachable and up to date.
     pub is_well: bool,
 }
 
@@ -75,7 +75,7 @@ pub struct Holder {
 pub struct ClockDifference {
     /// The amount.
     pub by: Duration,
-    /// Whether the server's clock is ahead.
+    /// True if the server's clock is ahead.
     pub server_is_ahead: bool,
     /// The possible error, either way: half of the request's round trip.
     pub uncertain_by: Duration,

@@ -38,7 +38,7 @@ fn answers_to(bucket: &Bucket, token: &str) -> String {
     format!("{PREFIX}{}.{token}", bucket.name)
 }
 
-/// Whether the subject is one for answers to a call.
+/// Returns true if the subject is one for answers to a call.
 fn takes_answers(bucket: &Bucket, subject: &str) -> bool {
     let token = subject.strip_prefix(PREFIX).and_then(|rest| rest.strip_prefix(&bucket.name));
     token.and_then(|rest| rest.strip_prefix('.')).is_some_and(|token| {
@@ -46,7 +46,7 @@ fn takes_answers(bucket: &Bucket, subject: &str) -> bool {
     })
 }
 
-/// Whether a subject belongs to a request for candidates, of any bucket.
+/// Returns true if a subject belongs to a request for candidates, of any bucket.
 pub(super) fn is_request_for_candidates(subject: &str) -> bool {
     subject.starts_with(PREFIX)
 }

@@ -46,7 +46,7 @@ pub(super) fn call(Incarnation(incarnation): Incarnation) -> Bytes {
     serde_json::json!({ "incarnation": incarnation.to_string() }).to_string().into()
 }
 
-/// Whether a call concerns this incarnation of the bucket; a call without one concerns every one.
+/// Returns true if a call concerns this incarnation of the bucket; a call without one concerns every one.
 pub(super) fn concerns(call: &[u8], Incarnation(ours): Incarnation) -> bool {
     if call.is_empty() {
         return true;

@@ -315,7 +315,7 @@ impl NatsSettings {
         self.ping_interval.unwrap_or_else(|| (self.expected_lease / 10).clamp(SHORTEST_PING, LONGEST_PING))
     }
 
-    /// Whether every connection must be encrypted.
+    /// Returns true if every connection must be encrypted.
     pub(in crate::store::nats) fn wants_tls(&self) -> bool {
         self.ca.is_some()
             || self.certificate.is_some()

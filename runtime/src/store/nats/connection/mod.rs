@@ -48,7 +48,7 @@ pub(in crate::store::nats) struct Connection {
 pub(in crate::store::nats) struct Link {
     /// The number of connections so far, by the client's own count: a lost event makes no difference later.
     pub(in crate::store::nats) number: u64,
-    /// Whether the newest one is up.
+    /// True if the newest one is up.
     pub(in crate::store::nats) up: bool,
 }
 
@@ -180,7 +180,7 @@ impl Connection {
         self.link.clone()
     }
 
-    /// Whether a message that is sent now goes out now.
+    /// Returns true if a message that is sent now goes out now.
     pub(in crate::store::nats) fn is_usable(&self) -> bool {
         !self.closed.load(Ordering::Acquire) && self.client.connection_state() == State::Connected
     }

@@ -229,14 +229,14 @@ impl Order {
         next
     }
 
-    /// Whether all `sent` deliveries of a heartbeat have arrived.
+    /// Returns true if all `sent` deliveries of a heartbeat have arrived.
     fn is_complete(&self, sent: u64) -> bool {
         sent == self.newest
     }
 }
 
 impl Link {
-    /// Whether the connection of that number has ended, by the events so far.
+    /// Returns true if the connection of that number has ended, by the events so far.
     fn is_over(self, connection: u64) -> bool {
         self.number > connection || (self.number == connection && !self.up)
     }

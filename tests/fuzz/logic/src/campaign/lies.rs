@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use incumbent_core::campaign::{Campaign, Input, Output, ReadId};
-use incumbent_core::record::{Attempt, Entry};
-use incumbent_core::store::{Action, FaultKind, Outcome, StoreInfo, Write};
+use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, WriteId};
+use incumbent_core::store::{Action, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
-use super::entries::{fault, live, mine, released, theirs};
 use super::part;
 use super::plan::Plan;
 use crate::choices::Choices;
@@ -206,4 +205,52 @@ impl Lies {
         let newest = choices.one_in(3).then_some(Revision(self.top() + 3));
         Input::Inspected(Ok(StoreInfo { incarnation: self.life, max_age, age, newest, ..info }))
     }
+}
+
+/// The campaign under test.
+pub(super) const ME: Nonce = Nonce(0xa);
+pub(super) const NAME: &str = "me";
+const OTHER: Nonce = Nonce(0xb);
+
+/// A live record: of a campaign of ours, or of other software.
+pub(super) fn live(revision: u64, name: &str, write_id: Option<WriteId>, lease: Option<Duration>) -> Entry {
+    Entry::Live(Record {
+        revision: Revision(revision),
+        candidate: name.into(),
+        write_id,
+        lease,
+        term_info: None,
+        metadata: Vec::new(),
+        oversize: None,
+    })
+}
+
+/// A record of the campaign under test.
+pub(super) fn mine(revision: u64, attempt: Attempt, lease: Duration) -> Entry {
+    live(revision, NAME, Some(WriteId { nonce: ME, attempt }), Some(lease))
+}
+
+/// A record of another campaign.
+pub(super) fn theirs(revision: u64, name: &str, lease: Duration) -> Entry {
+    live(revision, name, Some(WriteId { nonce: OTHER, attempt: Attempt(revision) }), Some(lease))
+}
+
+/// A release by another campaign.
+pub(super) fn released(revision: u64, owed: Duration, life: Incarnation, successor: Option<&str>) -> Entry {
+    Entry::Released(Release {
+        revision: Revision(revision),
+        write_id: Some(WriteId { nonce: OTHER, attempt: Attempt(revision) }),
+        owed,
+        incarnation: life,
+        successor: successor.map(str::to_string),
+    })
+}
+
+pub(super) fn fault(kind: FaultKind) -> Fault {
+    Fault { kind, detail: "the store says so".into() }
+}
+
+/// Returns true if a live record is of the campaign under test.
+pub(super) fn is_mine(record: &Record) -> bool {
+    record.write_id.is_some_and(|write_id| write_id.nonce == ME)
 }

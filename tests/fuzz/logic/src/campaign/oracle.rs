@@ -7,8 +7,8 @@ use incumbent_core::record::{Attempt, Entry};
 use incumbent_core::store::{Action, Expect, Outcome, Write};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 
-use super::entries::is_mine;
 use super::lies::Lies;
+use super::lies::is_mine;
 use super::plan::Plan;
 
 #[derive(Debug)]
@@ -192,4 +192,24 @@ impl Oracle {
         assert_eq!(token.incarnation, life, "I12: leads by a token of another life");
         assert!(deadline <= end(shown), "I3: {deadline:?} is later than the life of the store was shown");
     }
+}
+
+/// Checks I14, and once more I13 and the harmlessness of misuse: replays all inputs with another campaign, without the
+/// calls that must not change anything.
+pub(super) fn replay(plan: &Plan, inputs: &[(Instant, Input)], trace: &[Output], first: &Campaign) {
+    let mut again = plan.campaign().expect("settings that were accepted");
+    let mut said = trace.iter();
+    for (now, input) in inputs {
+        again.handle(*now, input.clone()).expect("what was accepted");
+        loop {
+            let output = again.poll();
+            assert_eq!(Some(&output), said.next(), "I13, I14: the same inputs, and other outputs");
+            if matches!(output, Output::WakeAt(_)) {
+                break;
+            }
+        }
+    }
+    assert_eq!(said.next(), None, "I14: the first said more");
+    let shown = (again.lease(), again.state(), again.leader());
+    assert_eq!(shown, (first.lease(), first.state(), first.leader()), "I14");
 }

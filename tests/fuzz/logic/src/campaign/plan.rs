@@ -6,7 +6,7 @@ use incumbent_core::campaign::{Backoff, Campaign, InvalidSettings, Preset, Setti
 use incumbent_core::store::{Capabilities, StoreInfo};
 use incumbent_core::{Incarnation, Instant, Revision};
 
-use super::entries::{ME, NAME};
+use super::lies::{ME, NAME};
 use super::part;
 use crate::choices::Choices;
 

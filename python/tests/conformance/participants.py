@@ -13,7 +13,7 @@ from conformance.clock import Clock
 from conformance.face import Candidate, Reader
 from conformance.failure import Missed
 from conformance.scenario import Scenario
-from conformance.witness import Witness
+from conformance.leader_check import LeaderCheck
 from incumbent import Leader
 
 T = TypeVar("T")
@@ -25,13 +25,13 @@ class Watcher:
     """An observer, and its observations."""
 
     def __init__(self) -> None:
-        self.sights: list[Leader | None] = []
+        self.observations: list[Leader | None] = []
         self.read = 0
         """The number of observations that steps have read or passed over."""
         self.reader: Reader | None = None
 
 
-class Cast:
+class Participants:
     """All participants of a scenario."""
 
     def __init__(self, scenario: Scenario, timeout: float) -> None:
@@ -42,7 +42,7 @@ class Cast:
         self.aliases = dict(self.actors)
         """By name, and by the names that steps gave to winners."""
         self.watchers: dict[str, Watcher] = {}
-        self.witness = Witness()
+        self.leader_check = LeaderCheck()
 
     def actor(self, who: str) -> Actor:
         if who not in self.aliases:
@@ -62,7 +62,7 @@ class Cast:
 
     def rules(self) -> None:
         """Raises if a rule is broken."""
-        rules.check(self.actors.values(), self.witness.verdict)
+        rules.check(self.actors.values(), self.leader_check.two_leaders)
 
     async def wait(self, expected: str, probe: Callable[[], T | None], seen: Callable[[], str]) -> T:
         """Waits until ``probe`` returns a value; ``seen`` describes the state for the error."""
@@ -95,12 +95,12 @@ class Cast:
             of = actor.candidate
             state = "not campaigning" if of is None else of.state.value
             leads = "leads" if of is not None and of.is_leader else "does not lead"
-            told = "".join(f", was told {next_}" for next_ in actor.book.unread()[:1])
-            return f"{actor.who} is {state}, {leads}{told}"
+            received = "".join(f", received {next_}" for next_ in actor.log.unread()[:1])
+            return f"{actor.who} is {state}, {leads}{received}"
 
         return "; ".join(one(actor) for actor in actors)
 
     def history(self) -> list[str]:
         """Returns the events of all candidates, in order."""
-        told = sorted(line for actor in self.actors.values() for line in list(actor.book.history))
-        return [f"{self.clock.shown(at)}  {line}" for at, line in told]
+        received = sorted(line for actor in self.actors.values() for line in list(actor.log.history))
+        return [f"{self.clock.shown(at)}  {line}" for at, line in received]

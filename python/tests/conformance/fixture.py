@@ -16,7 +16,7 @@ NETWORK = {"network", "kill"}
 """The faults that a faulty store can make where the stage cannot."""
 
 
-class Hand:
+class Fixture:
     """The store of a scenario, and the control of its faults."""
 
     def __init__(self, stage: Stage, face: Face, timeout: float) -> None:
@@ -27,18 +27,18 @@ class Hand:
         self._cuts = False
         self._connections: dict[str, Store] = {}
         self._faults: dict[str, list[Faults]] = {}
-        self._house: Store | None = None
+        self._own_store: Store | None = None
 
     @classmethod
-    async def set(cls, stage: Path, scenario: Scenario, store: str, face: Face, timeout: float) -> Hand:
+    async def set(cls, stage: Path, scenario: Scenario, store: str, face: Face, timeout: float) -> Fixture:
         """Lets the stage make a store; raises :class:`Lacking` where the scenario cannot be played on it."""
-        hand = cls(await Stage.start(stage), face, timeout)
+        fixture = cls(await Stage.start(stage), face, timeout)
         try:
-            await hand._set(scenario, store)
+            await fixture._set(scenario, store)
         except BaseException:
-            await hand._stage.kill()
+            await fixture._stage.kill()
             raise
-        return hand
+        return fixture
 
     async def _set(self, scenario: Scenario, store: str) -> None:
         connections = sorted({part.connection for part in scenario.parts.values()})
@@ -50,14 +50,14 @@ class Hand:
             raise Lacking(f"needs {', '.join(lacking)}, which is not to be had on {store}")
         self._cuts = bool(needs & NETWORK) and not offers & NETWORK
         self._urls.update(scene.pairs("connections"))
-        self._house = await self._face.open(scene.text("url"))
+        self._own_store = await self._face.open(scene.text("url"))
 
     @property
-    def house(self) -> Store:
+    def own_store(self) -> Store:
         """The runner's own connection."""
-        if self._house is None:
+        if self._own_store is None:
             raise Missed("a store of the runner's own", "there is none")
-        return self._house
+        return self._own_store
 
     async def open(self, connection: str) -> Store:
         """Returns the store behind a connection, opened at its first use."""
@@ -103,7 +103,7 @@ class Hand:
             for fault in faults:
                 fault.heal()
         missed: list[Missed] = []
-        stores = [*self._connections.items(), *([("the runner", self._house)] if self._house else [])]
+        stores = [*self._connections.items(), *([("the runner", self._own_store)] if self._own_store else [])]
         for name, store in stores:
             await self._ends(f"the store of {name} to close", _close(store), missed)
         self._connections.clear()

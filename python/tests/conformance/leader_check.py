@@ -21,16 +21,16 @@ class Asked(NamedTuple):
     leads: Callable[[], bool]
 
 
-class Witness:
+class LeaderCheck:
     """The possible leaders, and the outcome of asking them."""
 
     def __init__(self) -> None:
-        self.verdict: str | None = None
+        self.two_leaders: str | None = None
         """The report of two that led at once."""
         # Replaced as a whole, never changed.
         self._asked: Sequence[Asked] = ()
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="witness", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="leader-check", daemon=True)
         self._thread.start()
 
     def ask(self, election: str, who: str, leads: Callable[[], bool]) -> None:
@@ -38,7 +38,7 @@ class Witness:
         others = [asked for asked in self._asked if asked.who != who]
         self._asked = (*others, Asked(election, who, leads))
 
-    def bury(self, election: str, who: str, until: float) -> None:
+    def lead_until(self, election: str, who: str, until: float) -> None:
         """Treats a killed candidate as the leader until the deadline it had."""
         self.ask(election, who, lambda: time.monotonic() < until)
 
@@ -54,8 +54,8 @@ class Witness:
     def _run(self) -> None:
         while not self._stopped.wait(EVERY):
             two = two_lead(self._asked)
-            if self.verdict is None:
-                self.verdict = two
+            if self.two_leaders is None:
+                self.two_leaders = two
 
 
 def two_lead(asked: Sequence[Asked], now: Callable[[], float] = time.monotonic) -> str | None:

@@ -1,4 +1,0 @@
-//! etcd's API over gRPC.
-
-pub(super) mod connection;
-pub(super) mod messages;
