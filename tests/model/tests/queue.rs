@@ -88,7 +88,7 @@ fn clocks_that_drift_within_the_margin_make_no_second_leader() {
 }
 
 #[test]
-fn a_hand_over_with_a_late_transaction_makes_no_second_leader() {
+fn a_hand_over_makes_no_second_leader() {
     holds("queue hand over");
 }
 

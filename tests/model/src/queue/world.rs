@@ -184,9 +184,9 @@ pub fn queue_worlds() -> Vec<QueueWorld> {
             rates: THREE,
             ..world(
                 "queue hand over",
-                "the leader hands over to the third, the second steps behind, and one transaction is applied late",
-                3,
-                Budget { hand_over: 1, late: 1, ..none },
+                "the leader hands over to the third, and the second steps behind",
+                2,
+                Budget { hand_over: 1, ..none },
             )
         },
         QueueWorld {
