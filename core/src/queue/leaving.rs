@@ -2,13 +2,14 @@
 //!
 //! 1. One transaction deletes both keys where they are those that were created. This is the release: a store that is full
 //!    takes deletes, revocations and keep-alives still (measured).
-//! 2. The lease of the place is revoked until it is gone. From then on the store refuses whole every transaction that
+//! 2. A moment later the lease of the place is revoked until it is gone. From then on the store refuses whole every transaction that
 //!    names it (measured), also one that was sent long before.
 //! 3. Where the outcome of a transaction was ever unknown, the companion is deleted once more: until the revocation it
 //!    may have been created again.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use super::answers::Failure;
 use super::io::{Action, LeaseId, Outcome, Request, Snapshot, Write};
@@ -17,6 +18,10 @@ use super::{Campaign, Candidacy, Stage};
 use crate::campaign::{backoff, pace};
 use crate::record::Attempt;
 use crate::token::Revision;
+
+/// The pause between a release and the writes that follow it. A server answers the successor's read only after the writes
+/// that it logs by then, and the successor reads 2 ms after the release (measured).
+const SUCCESSOR_FIRST: Duration = Duration::from_millis(10);
 
 /// What one candidacy left behind.
 #[derive(Clone, Debug, Hash)]
@@ -204,9 +209,14 @@ impl Campaign {
     }
 
     fn step_removed(&mut self) {
+        let was_release = self.removal.left.front().is_some_and(|first| first.step == Step::Delete);
         self.removal.advance();
         self.timers.stop(Timer::Remove);
-        self.remove();
+        if was_release {
+            self.timers.set(Timer::Remove, self.now + SUCCESSOR_FIRST);
+        } else {
+            self.remove();
+        }
     }
 
     fn removal_failed(&mut self, failure: &Failure) {

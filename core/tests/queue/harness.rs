@@ -14,6 +14,8 @@ use incumbent_core::{Incarnation, Instant, Revision};
 /// The lease of the bench, and the margin that follows from it: 0.15 s of drift for each of two clocks, 0.25 s of slack.
 pub const T: Duration = Duration::from_secs(30);
 pub const M: Duration = Duration::from_millis(550);
+/// The pause between a release and the writes that follow it.
+pub const PAUSE: Duration = Duration::from_millis(10);
 pub const BIRTH: Incarnation = Incarnation(1_000);
 pub const ME: Nonce = Nonce(0xa);
 /// The lease of the connection's companions.
@@ -182,8 +184,13 @@ impl Bench {
         self.give(Input::Answered(Answer::Shared { result: Ok(lease) }))
     }
 
+    /// A transaction was answered. Lists what follows, also after the pause that a release makes for the successor.
     pub fn wrote(&mut self, attempt: u64, outcome: Outcome) -> Vec<String> {
-        self.give(Input::Answered(Answer::Wrote { attempt: Attempt(attempt), outcome }))
+        let mut outputs = self.give(Input::Answered(Answer::Wrote { attempt: Attempt(attempt), outcome }));
+        if self.wake() == Some((Timer::Remove, PAUSE)) {
+            outputs.extend(self.next());
+        }
+        outputs
     }
 
     /// A transaction was applied; where it created keys, those are our own from now on.

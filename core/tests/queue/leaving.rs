@@ -4,7 +4,22 @@ use incumbent_core::campaign::{Backoff, Settings, State};
 use incumbent_core::queue::{Answer, Failure, Input, Outcome, Timer};
 use incumbent_core::store::FaultKind;
 
+use incumbent_core::Revision;
+use incumbent_core::record::Attempt;
+
 use crate::harness::*;
+
+#[test]
+fn a_release_lets_the_successor_read_before_the_lease_is_revoked() {
+    let mut bench = Bench::leader();
+    bench.give(Input::Resign);
+    assert_eq!(bench.give(Input::Drained), ["lost 10 RESIGNED", "leave 2 A1@10", "state RELEASING"]);
+    let outcome = Outcome::Applied { revision: Revision(99) };
+    let deleted = Input::Answered(Answer::Wrote { attempt: Attempt(2), outcome });
+    assert_eq!(bench.give(deleted), NOTHING);
+    assert_eq!(bench.wake(), Some((Timer::Remove, PAUSE)));
+    assert_eq!(bench.next(), ["revoke A1"]);
+}
 
 #[test]
 fn a_leader_that_resigns_drains_releases_and_enters_at_the_end() {
@@ -51,7 +66,7 @@ fn a_handler_that_failed_ends_the_term_at_once_and_its_candidate_rests() {
     bench.give(Input::Drained);
     bench.removed(2);
     assert_eq!(bench.revoked(1), ["state WAITING"]);
-    assert_eq!(bench.wake(), Some((Timer::Retry, secs(5))));
+    assert_eq!(bench.wake(), Some((Timer::Retry, secs(5) - PAUSE)));
     assert_eq!(bench.next(), ["grant A2", "state ACQUIRING"]);
 }
 
