@@ -14,7 +14,7 @@ fn observed() -> Bench {
     bench
 }
 
-/// Rounds of which each shows `change`, up to the last before the namesake's lease and its expiry have passed.
+/// Rounds that each show `change`, up to the last before the lease of the namesake and its expiry have passed.
 fn rounds_of_a_lease(bench: &mut Bench, change: impl Fn(Snapshot) -> Snapshot) {
     let until = bench.now + T + EXPIRED;
     while bench.wake().is_some_and(|(_, wait)| bench.now + wait < until) {

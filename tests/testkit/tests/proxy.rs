@@ -180,8 +180,8 @@ fn a_delayed_stream_keeps_its_order_when_the_delay_shrinks() {
 fn a_server_that_is_down_closes_the_client() {
     let server = Server::start();
     let proxy = Proxy::to(&server.address);
-    let nobody = Proxy::to("127.0.0.1:1");
-    let mut client = connect(&nobody);
+    let unreachable = Proxy::to("127.0.0.1:1");
+    let mut client = connect(&unreachable);
     wait::until("the end", GENEROUS, || matches!(client.read(&mut [0; 8]), Ok(0) | Err(_)));
     send(&mut connect(&proxy), "still here");
     assert_receives(&mut server.accept(), "still here");

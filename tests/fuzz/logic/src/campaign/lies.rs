@@ -131,7 +131,7 @@ impl Lies {
             5 => Entry::Deleted { revision: Revision(revision), lease: None },
             6 => Entry::Expired { revision: Revision(revision) },
             7 => {
-                let successor = if owed > self.lease { "me" } else { "somebody" };
+                let successor = if owed > self.lease { "me" } else { "other" };
                 released(revision, Duration::ZERO, self.life, Some(successor))
             }
             8 => theirs(revision, "me", Duration::from_millis(choices.any())),

@@ -161,7 +161,7 @@ impl Oracle {
             }
         };
         let live = there.and_then(Entry::live);
-        assert!(live.is_none_or(is_mine), "a write over somebody else's record: {write:?}");
+        assert!(live.is_none_or(is_mine), "a write over a foreign record: {write:?}");
         match write.action {
             Action::Release { .. } => {
                 assert!(live.is_some(), "I7: a delete of something that is not ours: {write:?}");
