@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
+use crate::value::OrRaise;
 use crate::wait::call;
 
 /// Messages, as numbers, and a file descriptor that is readable while there are any.
@@ -53,10 +54,10 @@ impl LoopProbe {
     /// Creates the probe of a loop: `ask` is called on another thread and makes the loop call `answered`.
     #[staticmethod]
     fn called(ask: Py<PyAny>) -> Self {
-        let ask = std::sync::Arc::new(ask);
+        let ask = Arc::new(ask);
         Self {
             probe: incumbent_ffi::loop_probe(move || {
-                let ask = std::sync::Arc::clone(&ask);
+                let ask = Arc::clone(&ask);
                 // None: the interpreter is shutting down.
                 Box::new(move || {
                     Python::try_attach(|py| call(py, &ask));

@@ -79,7 +79,7 @@ static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 pub(crate) fn raised(py: Python<'_>, error: incumbent_ffi::Error) -> PyErr {
     let make = MAKE
         .get_or_try_init(py, || Ok::<_, PyErr>(py.import("incumbent.errors")?.getattr("_make")?.unbind()));
-    let reason = error.reason.map(incumbent_ffi::Reason::code);
+    let reason = error.reason.map(Reason::code);
     let made = make.and_then(|make| make.call1(py, (error.code.text(), error.message, error.causes, reason)));
     match made {
         Ok(exception) => PyErr::from_value(exception.into_bound(py)),
