@@ -345,12 +345,20 @@ class ScenarioRun {
     this.check();
   }
 
+  /** What was reported, in order, and the candidates as they are now. */
   story(): string {
-    const told = [...new Set(this.#actors.values())].flatMap(({ id, log }) => log.map((one) => ({ id, ...one })));
-    return told
+    const actors = [...new Set(this.#actors.values())];
+    const reported = actors
+      .flatMap(({ id, log }) => log.map((one) => ({ id, ...one })))
       .sort((a, b) => a.at - b.at)
-      .map(({ at, id, type, reason, token }) => `${at.toFixed(0)} ${id} ${type} ${reason ?? ''} ${token}`)
-      .join('\n');
+      .map(({ at, id, type, reason, token }) => `${at.toFixed(0)} ${id} ${type} ${reason ?? ''} ${token}`);
+    const now = performance.now().toFixed(0);
+    const states = actors.map(({ id, candidate, warnings }) => {
+      const { state, leader, term } = candidate ?? {};
+      const left = term ? `, ${term.remainingMs} ms of ${term.token} left` : '';
+      return `${now} ${id} is ${state}, leader ${leader?.name}${left}, warned of ${[...warnings].join(' ') || 'nothing'}`;
+    });
+    return [...reported, ...states].join('\n');
   }
 
   #actor(step: Step): Actor {
