@@ -142,7 +142,7 @@ Examples:
 
   incumbent run --store sqlite:/var/lib/app/elections.db --key nightly \\
       --wait 60s -- ./nightly.sh
-      Of several processes on a machine one does the job; the other processes give up
+      Of several processes on a machine one does the job; the rest give up
       after a minute.
 
   incumbent run --key api --on-exit restart --health 'curl -fs localhost/ok' \\
