@@ -321,6 +321,8 @@ impl Rule for induction::Campaign {
     type Answer = induction::Answer;
     type Shown = induction::Shown;
 
+    methods_of_its_own!();
+
     /// The store that was inspected is the connection; each campaign asks for its own topic.
     fn begin(
         settings: Settings,
@@ -332,14 +334,6 @@ impl Rule for induction::Campaign {
     ) -> Result<Self, InvalidSettings> {
         let topic = induction::Topic { asked_at: store.read_at, id: None, time_of_day: store.time_of_day };
         Self::new(settings, store.group, topic, nonce, seed, now)
-    }
-
-    fn handle(&mut self, now: Instant, input: induction::Input) -> Result<(), Misuse> {
-        Self::handle(self, now, input)
-    }
-
-    fn poll(&mut self) -> induction::Output {
-        Self::poll(self)
     }
 
     fn sort(output: induction::Output) -> Sorted<Self> {
@@ -364,26 +358,6 @@ impl Rule for induction::Campaign {
             Request::Publish(_) | Request::Commit { .. } | Request::Inspect => Self::lease_time(self),
             Request::Join | Request::Yield | Request::Leave => Duration::MAX,
         }
-    }
-
-    fn lease(&self) -> Option<Lease> {
-        Self::lease(self)
-    }
-
-    fn lease_time(&self) -> Duration {
-        Self::lease_time(self)
-    }
-
-    fn state(&self) -> State {
-        Self::state(self)
-    }
-
-    fn nonce(&self) -> Nonce {
-        Self::nonce(self)
-    }
-
-    fn name(&self) -> &str {
-        Self::name(self)
     }
 
     /// A client that does not leave its group in time is left to itself.
