@@ -19,7 +19,7 @@ async fn start() -> EtcdCluster {
 }
 
 /// Candidates that know all members; the first leads.
-async fn two(cluster: &EtcdCluster, lease: Duration) -> (Actor, Actor, Probe) {
+pub(crate) async fn two(cluster: &EtcdCluster, lease: Duration) -> (Actor, Actor, Probe) {
     let a = join(&url(&cluster.addresses()), "a", lease).await;
     a.won(1).await;
     let b = join(&url(&cluster.addresses()), "b", lease).await;

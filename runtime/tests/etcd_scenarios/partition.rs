@@ -8,6 +8,7 @@ use incumbent_testkit::wait;
 
 use crate::actor::{Actor, TIME_LIMIT, before_a_renewal, next_leader};
 use crate::bench::{BUSY, LONG, STEADY, declare_new, join, margin, now, url};
+use crate::members::two;
 use crate::probe::{Probe, last_led};
 use crate::process::{Process, never_two_processes};
 
@@ -40,11 +41,7 @@ async fn last_deadline(leader: &Actor) -> Instant {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_reaches_the_majority_survives_the_isolation_of_each_member() {
     let cluster = start().await;
-    let a = join(&url(&cluster.addresses()), "a", LONG).await;
-    a.won(1).await;
-    let b = join(&url(&cluster.addresses()), "b", LONG).await;
-    b.observes("a").await;
-    let probe = Probe::of(&[&a, &b]);
+    let (a, b, probe) = two(&cluster, LONG).await;
     for member in 0..cluster.len() {
         cluster.isolate(member);
         a.renewed_after(now(), LONG).await;
