@@ -369,7 +369,8 @@ fn lease_in_force(
     info: &StoreInfo,
 ) -> Result<Duration, InvalidSettings> {
     let lease = settings.lease.unwrap_or_else(|| match info.max_age {
-        Some(age) if !store.own_lease => age,
+        // The Go library takes its lease from the bucket.
+        Some(age) if !store.own_lease || settings.preset == Preset::GoCompatible => age,
         Some(age) => age.min(settings.preset.lease()),
         None => settings.preset.lease(),
     });

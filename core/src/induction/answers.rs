@@ -7,7 +7,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::io::Input;
+use super::io::{Answer, Shown};
 use crate::store::{Fault, FaultKind};
 
 /// The operation that an error answers.
@@ -36,7 +36,7 @@ pub enum Loss {
 pub enum Failure {
     /// The client is no member of the group any more.
     GroupLost(Loss),
-    /// The group is in a rebalance, or its epoch moved. The partition may be ours all the same.
+    /// The group is in a rebalance, or its generation or epoch moved. The partition may be ours all the same.
     Refused,
     /// It proves nothing: it may have been applied, or may be later.
     Unknown,
@@ -62,19 +62,26 @@ impl Failure {
         let broken = |remedy| Self::Denied(fault(FaultKind::Broken, name, text, remedy));
         match (operation, name) {
             (Operation::Commit, "FENCED_INSTANCE_ID") => Self::GroupLost(replaced(name, text)),
-            (
-                Operation::Commit,
-                "UNKNOWN_MEMBER_ID" | "ILLEGAL_GENERATION" | "FENCED_MEMBER_EPOCH" | "GROUP_ID_NOT_FOUND",
-            ) => Self::GroupLost(Loss::Rejoins),
+            (Operation::Commit, "UNKNOWN_MEMBER_ID" | "FENCED_MEMBER_EPOCH" | "GROUP_ID_NOT_FOUND") => {
+                Self::GroupLost(Loss::Rejoins)
+            }
             (Operation::Commit, "_FATAL") => {
                 let remedy = "the client is dead, and another is made";
                 Self::GroupLost(Loss::Dead(fault(FaultKind::Broken, name, text, remedy)))
             }
-            (Operation::Commit, "STALE_MEMBER_EPOCH" | "REBALANCE_IN_PROGRESS") => Self::Refused,
+            // A cooperative member keeps its partition through a rebalance, and its client may know the new generation only
+            // after the coordinator. One that is no member any more is reported as that.
+            (Operation::Commit, "ILLEGAL_GENERATION" | "STALE_MEMBER_EPOCH" | "REBALANCE_IN_PROGRESS") => {
+                Self::Refused
+            }
             (_, "UNKNOWN_TOPIC_OR_PART" | "UNKNOWN_TOPIC_ID") => Self::TopicGone,
             (_, "GROUP_AUTHORIZATION_FAILED") => denied("a candidate needs Read and Describe on its group"),
             (_, "TOPIC_AUTHORIZATION_FAILED") => {
                 denied("a candidate needs Read, Write and Describe on its topic")
+            }
+            // An idempotent producer needs Write on some topic before anything is sent.
+            (Operation::Publish, "CLUSTER_AUTHORIZATION_FAILED") => {
+                denied("a candidate needs Write on its topic")
             }
             (Operation::Commit, "OFFSET_METADATA_TOO_LARGE") => {
                 broken("raise offset.metadata.max.bytes of the brokers")
@@ -97,20 +104,20 @@ impl Failure {
 }
 
 /// Classifies an error that the poll of the member returned; `fatal` where the client says that it is dead of it. Returns
-/// the input that it makes; `None` where it is of no interest.
-pub fn polled(name: &str, fatal: bool, text: &str) -> Option<Input> {
-    let warn = |kind, remedy| Some(Input::Denied(fault(kind, name, text, remedy)));
+/// the answer that it makes; `None` where it is of no interest.
+pub fn polled(name: &str, fatal: bool, text: &str) -> Option<Answer> {
+    let warn = |kind, remedy| Some(Answer::Denied(fault(kind, name, text, remedy)));
     match name {
         // The client has left the group already (measured: another led 10.9 s before goNELI's flag fell).
-        "_MAX_POLL_EXCEEDED" => Some(Input::GroupLost(Loss::Rejoins)),
-        "FENCED_INSTANCE_ID" => Some(Input::GroupLost(replaced(name, text))),
+        "_MAX_POLL_EXCEEDED" => Some(Answer::GroupLost(Loss::Rejoins)),
+        "FENCED_INSTANCE_ID" => Some(Answer::GroupLost(replaced(name, text))),
         "UNRELEASED_INSTANCE_ID" => {
             let remedy = "a live member has the same group.instance.id; give every candidate its own";
-            Some(Input::GroupLost(Loss::Dead(fault(FaultKind::Denied, name, text, remedy))))
+            Some(Answer::GroupLost(Loss::Dead(fault(FaultKind::Denied, name, text, remedy))))
         }
         _ if fatal => {
             let remedy = "the client is dead, and another is made";
-            Some(Input::GroupLost(Loss::Dead(fault(FaultKind::Broken, name, text, remedy))))
+            Some(Answer::GroupLost(Loss::Dead(fault(FaultKind::Broken, name, text, remedy))))
         }
         "GROUP_AUTHORIZATION_FAILED" => {
             warn(FaultKind::Denied, "a candidate needs Read and Describe on its group")
@@ -130,18 +137,18 @@ pub fn polled(name: &str, fatal: bool, text: &str) -> Option<Input> {
             "use a session within group.min.session.timeout.ms and group.max.session.timeout.ms of the brokers",
         ),
         "GROUP_MAX_SIZE_REACHED" => warn(FaultKind::Broken, "raise group.max.size of the brokers"),
-        "_ALL_BROKERS_DOWN" | "_RESOLVE" | "_TRANSPORT" => Some(Input::Denied(unreachable())),
+        "_ALL_BROKERS_DOWN" | "_RESOLVE" | "_TRANSPORT" => Some(Answer::Denied(unreachable())),
         _ => None,
     }
 }
 
 /// Classifies an error of the reader.
-pub fn read(name: &str) -> Option<Input> {
+pub fn read(name: &str) -> Option<Shown> {
     matches!(
         name,
         "OFFSET_OUT_OF_RANGE" | "_AUTO_OFFSET_RESET" | "UNKNOWN_TOPIC_ID" | "UNKNOWN_TOPIC_OR_PART"
     )
-    .then_some(Input::Gap)
+    .then_some(Shown::Gap)
 }
 
 /// The fault of brokers that give no answers.
@@ -171,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_commit_of_a_client_that_is_no_member_loses_the_group() {
-        for name in ["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "GROUP_ID_NOT_FOUND"] {
+        for name in ["UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "GROUP_ID_NOT_FOUND"] {
             assert_eq!(commit(name), Failure::GroupLost(Loss::Rejoins), "{name}");
             assert_eq!(delivery(name), Failure::Unknown, "no answer to a delivery");
         }
@@ -180,7 +187,7 @@ mod tests {
     #[test]
     fn a_commit_under_a_replaced_static_id_keeps_the_older_process_out() {
         assert!(matches!(commit("FENCED_INSTANCE_ID"), Failure::GroupLost(Loss::Replaced(_))));
-        assert!(matches!(polled("FENCED_INSTANCE_ID", true, ""), Some(Input::GroupLost(Loss::Replaced(_)))));
+        assert!(matches!(polled("FENCED_INSTANCE_ID", true, ""), Some(Answer::GroupLost(Loss::Replaced(_)))));
     }
 
     #[test]
@@ -189,11 +196,10 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_in_a_rebalance_or_of_an_older_epoch_is_repeated() {
-        assert_eq!(
-            [commit("STALE_MEMBER_EPOCH"), commit("REBALANCE_IN_PROGRESS")],
-            [Failure::Refused, Failure::Refused]
-        );
+    fn a_commit_in_a_rebalance_or_of_an_older_generation_is_repeated() {
+        for name in ["ILLEGAL_GENERATION", "STALE_MEMBER_EPOCH", "REBALANCE_IN_PROGRESS"] {
+            assert_eq!(commit(name), Failure::Refused, "{name}");
+        }
     }
 
     #[test]
@@ -238,7 +244,9 @@ mod tests {
         for name in ["GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED"] {
             assert_eq!(denied(&commit(name)), Some(FaultKind::Denied), "{name}");
         }
-        assert_eq!(denied(&delivery("TOPIC_AUTHORIZATION_FAILED")), Some(FaultKind::Denied));
+        for name in ["TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"] {
+            assert_eq!(denied(&delivery(name)), Some(FaultKind::Denied), "{name}");
+        }
         let detail = commit("TOPIC_AUTHORIZATION_FAILED").fault().map(|fault| fault.detail.clone());
         assert!(detail.is_some_and(|detail| detail.contains("Read, Write and Describe")));
     }
@@ -253,20 +261,20 @@ mod tests {
 
     #[test]
     fn a_poll_that_came_too_late_has_lost_the_group() {
-        assert_eq!(polled("_MAX_POLL_EXCEEDED", false, ""), Some(Input::GroupLost(Loss::Rejoins)));
+        assert_eq!(polled("_MAX_POLL_EXCEEDED", false, ""), Some(Answer::GroupLost(Loss::Rejoins)));
     }
 
     #[test]
     fn a_newcomer_under_a_static_id_in_use_is_refused_with_its_reason() {
-        let Some(Input::GroupLost(Loss::Dead(fault))) = polled("UNRELEASED_INSTANCE_ID", true, "") else {
-            panic!("another input")
+        let Some(Answer::GroupLost(Loss::Dead(fault))) = polled("UNRELEASED_INSTANCE_ID", true, "") else {
+            panic!("another answer")
         };
         assert!(fault.kind == FaultKind::Denied && fault.detail.contains("group.instance.id"), "{fault:?}");
     }
 
     #[test]
     fn any_fatal_error_loses_the_group_with_the_client() {
-        assert!(matches!(polled("_SOMETHING", true, ""), Some(Input::GroupLost(Loss::Dead(_)))));
+        assert!(matches!(polled("_SOMETHING", true, ""), Some(Answer::GroupLost(Loss::Dead(_)))));
     }
 
     #[test]
@@ -283,7 +291,7 @@ mod tests {
             "_RESOLVE",
             "_TRANSPORT",
         ] {
-            assert!(matches!(polled(name, false, ""), Some(Input::Denied(_))), "{name}");
+            assert!(matches!(polled(name, false, ""), Some(Answer::Denied(_))), "{name}");
         }
         assert_eq!(polled("_PARTITION_EOF", false, ""), None);
     }
@@ -291,7 +299,7 @@ mod tests {
     #[test]
     fn a_reader_that_lost_its_place_has_a_gap() {
         for name in ["OFFSET_OUT_OF_RANGE", "_AUTO_OFFSET_RESET", "UNKNOWN_TOPIC_ID"] {
-            assert_eq!(read(name), Some(Input::Gap), "{name}");
+            assert_eq!(read(name), Some(Shown::Gap), "{name}");
         }
         assert_eq!(read("_TRANSPORT"), None);
     }

@@ -1,6 +1,9 @@
 //! The inputs of a campaign over a consumer group, and its outputs.
 
 use alloc::string::String;
+use core::fmt;
+use core::num::ParseIntError;
+use core::str::FromStr;
 use core::time::Duration;
 
 use super::answers::{Failure, Loss};
@@ -16,6 +19,20 @@ use crate::token::Revision;
 /// The id of a topic, which distinguishes two topics that had the same name one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TopicId(pub u128);
+
+impl fmt::Display for TopicId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl FromStr for TopicId {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        u128::from_str_radix(text, 16).map(Self)
+    }
+}
 
 /// The result of an inspection of the leader topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -87,21 +104,60 @@ pub enum Input {
     /// The user's handler failed and wants the term to end. It is lost at once; the release waits for
     /// [`Drained`](Self::Drained).
     HandlerFailed,
+    /// The client or the brokers answered, or reported something of themselves.
+    Answered(Answer),
+    /// The reader delivered something of partition zero.
+    Watched(Shown),
+}
+
+/// What a campaign wants done, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Ask the client or the brokers, which answer with [`Input::Answered`].
+    Ask(Request),
+    /// Report this to the user.
+    Event(Event),
+    /// Nothing more until an input, or until this wake-up.
+    WakeAt(Option<Wake>),
+}
+
+/// What a campaign wants of its group and its topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Become a member of the group, with a new client where the last one is dead or has left. The client is polled from
+    /// then on, whatever else happens; what it reports answers this.
+    Join,
+    /// Append a record, and answer with [`Answer::Published`].
+    Publish(Publish),
+    /// Commit this offset of partition zero, and answer with [`Answer::Committed`].
+    Commit {
+        /// The number of the record that it proves.
+        attempt: Attempt,
+        /// The offset after that record's.
+        offset: Revision,
+    },
+    /// Answer the revocation that is pending: unassign.
+    Yield,
+    /// Leave the group and close the client, and answer with [`Answer::Left`].
+    Leave,
+    /// Inspect the topic, and answer with [`Answer::Inspected`].
+    Inspect,
+}
+
+/// The answer to a [`Request`], or what the client reports of its membership.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
     /// Partition zero was assigned to this member. The client has it paused: the member fetches nothing.
     Assigned {
         /// The member id.
         member: String,
     },
-    /// Partition zero is revoked, and the group waits for the answer, [`Output::Yield`].
+    /// Partition zero is revoked, and the group waits for the answer, [`Request::Yield`].
     Revoked,
     /// The membership ended: the partition is lost already.
     GroupLost(Loss),
-    /// The client has left the group and is closed: the answer to [`Output::Leave`].
+    /// The client has left the group and is closed.
     Left,
-    /// The reader delivered the next record of partition zero.
-    Record(Record),
-    /// The reader lost its place, and goes on somewhere else.
-    Gap,
     /// A record was appended, or not.
     Published {
         /// Its number.
@@ -109,7 +165,8 @@ pub enum Input {
         /// Its offset, or the failure.
         result: Result<Revision, Failure>,
     },
-    /// A commit was answered.
+    /// A commit was answered. A client that lost its membership reports that first: with the consumer protocol it comes back
+    /// under the same member id.
     Committed {
         /// The number of the record that it proves.
         attempt: Attempt,
@@ -122,118 +179,24 @@ pub enum Input {
     Denied(Fault),
 }
 
-/// What a campaign wants done, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// Become a member of the group, with a new client where the last one is dead or has left. The client is polled from
-    /// then on, whatever else happens.
-    Join,
-    /// Append a record, and answer with [`Input::Published`].
-    Publish(Publish),
-    /// Commit this offset of partition zero, and answer with [`Input::Committed`].
-    Commit {
-        /// The number of the record that it proves.
-        attempt: Attempt,
-        /// The offset after that record's.
-        offset: Revision,
-    },
-    /// Answer the revocation that is pending: unassign.
-    Yield,
-    /// Leave the group and close the client, and answer with [`Input::Left`].
-    Leave,
-    /// Inspect the topic, and answer with [`Input::Inspected`].
-    Inspect,
-    /// Report this to the user.
-    Event(Event),
-    /// Nothing more until an input, or until this wake-up.
-    WakeAt(Option<Wake>),
-}
-
-/// What a campaign wants of a group and its topic, where a session carries it: as the [`Output`]s of the same names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// As [`Output::Join`]. What the client reports from then on, answers it.
-    Join,
-    /// As [`Output::Publish`].
-    Publish(Publish),
-    /// As [`Output::Commit`].
-    Commit {
-        /// The number of the record that it proves.
-        attempt: Attempt,
-        /// The offset after that record's.
-        offset: Revision,
-    },
-    /// As [`Output::Yield`].
-    Yield,
-    /// As [`Output::Leave`].
-    Leave,
-    /// As [`Output::Inspect`].
-    Inspect,
-}
-
-/// What the client and the brokers report, where a session carries it: as the [`Input`]s of the same names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// As [`Input::Assigned`].
-    Assigned {
-        /// The member id.
-        member: String,
-    },
-    /// As [`Input::Revoked`].
-    Revoked,
-    /// As [`Input::GroupLost`].
-    GroupLost(Loss),
-    /// As [`Input::Left`].
-    Left,
-    /// As [`Input::Published`].
-    Published {
-        /// Its number.
-        attempt: Attempt,
-        /// Its offset, or the failure.
-        result: Result<Revision, Failure>,
-    },
-    /// As [`Input::Committed`].
-    Committed {
-        /// The number of the record that it proves.
-        attempt: Attempt,
-        /// The client's membership afterwards, or the failure.
-        result: Result<Membership, Failure>,
-    },
-    /// As [`Input::Inspected`].
-    Inspected(Result<Topic, Fault>),
-    /// As [`Input::Denied`].
-    Denied(Fault),
-}
-
-/// What the reader delivers, where a session carries it.
+/// What the reader of partition zero delivers.
+#[allow(clippy::large_enum_variant, reason = "nearly all that is shown is records")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// As [`Input::Record`].
+    /// The next record.
     Record(Record),
-    /// As [`Input::Gap`].
+    /// It lost its place, and goes on somewhere else.
     Gap,
 }
 
 impl From<Answer> for Input {
     fn from(answer: Answer) -> Self {
-        match answer {
-            Answer::Assigned { member } => Self::Assigned { member },
-            Answer::Revoked => Self::Revoked,
-            Answer::GroupLost(loss) => Self::GroupLost(loss),
-            Answer::Left => Self::Left,
-            Answer::Published { attempt, result } => Self::Published { attempt, result },
-            Answer::Committed { attempt, result } => Self::Committed { attempt, result },
-            Answer::Inspected(result) => Self::Inspected(result),
-            Answer::Denied(fault) => Self::Denied(fault),
-        }
+        Self::Answered(answer)
     }
 }
 
 impl From<Shown> for Input {
     fn from(shown: Shown) -> Self {
-        match shown {
-            Shown::Record(record) => Self::Record(record),
-            Shown::Gap => Self::Gap,
-        }
+        Self::Watched(shown)
     }
 }

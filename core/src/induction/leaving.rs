@@ -5,6 +5,7 @@
 //! lies below the successor's claim. Where the work is not known to have ended, there is no release: the successor waits
 //! the lease out.
 
+use super::io::Request;
 use super::record::Kind;
 use super::timers::Timer;
 use super::{Campaign, Stage};
@@ -64,7 +65,7 @@ impl Campaign {
                 }
             }
             // A client that is leaving never closes while a revocation is unanswered (measured).
-            _ => self.outputs.push_back(super::Output::Yield),
+            _ => self.ask(Request::Yield),
         }
     }
 
@@ -183,12 +184,12 @@ impl Campaign {
         };
         self.stop_owning();
         if revoked {
-            self.outputs.push_back(super::Output::Yield);
+            self.ask(Request::Yield);
         }
         if leave || !self.intent.in_race || !self.intent.healthy {
             self.stage = Stage::Leaving;
             self.timers.set(Timer::Close, self.now + LEAVE_LIMIT);
-            self.outputs.push_back(super::Output::Leave);
+            self.ask(Request::Leave);
         } else {
             self.stage = Stage::Member;
         }

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::io::TopicId;
 use super::record::{Kind, Record};
 use crate::record::Nonce;
 use crate::time::Instant;
@@ -70,8 +71,8 @@ impl Log {
         }
     }
 
-    /// Takes a record in; returns whether it lies where the next one belongs, or above.
-    pub(super) fn read(&mut self, record: &Record, ours: bool, now: Instant) -> bool {
+    /// Takes a record of the log of `topic` in; returns whether it lies where the next one belongs, or above.
+    pub(super) fn read(&mut self, record: &Record, ours: bool, topic: Option<TopicId>, now: Instant) -> bool {
         let offset = record.offset;
         if self.next.is_some_and(|next| offset < next) {
             return false;
@@ -82,7 +83,12 @@ impl Log {
         }
         self.whole_from.get_or_insert(offset);
         self.next = Some(Revision(offset.0.saturating_add(1)));
-        if let Some(info) = record.term_info {
+        // A producer may have kept it for a topic that is gone: what it says of offsets is not of this log, and the number of
+        // its incarnation is a former one.
+        let is_former = record.topic.zip(topic).is_some_and(|(written_for, topic)| written_for != topic);
+        if is_former {
+            self.former = self.former.max(record.term_info.map(|info| info.token.incarnation));
+        } else if let Some(info) = record.term_info {
             self.incarnation = self.incarnation.max(Some(info.token.incarnation));
             if info.led_for.is_some() {
                 self.observe_token(info.token);
@@ -91,8 +97,8 @@ impl Log {
         if !ours {
             let author = record.write_id.map(|write_id| write_id.nonce);
             let released = match record.kind {
-                Kind::Release { proven } => Some(proven),
-                Kind::Claim | Kind::Heartbeat => None,
+                Kind::Release { proven } if record.topic == topic => Some(proven),
+                Kind::Release { .. } | Kind::Claim | Kind::Heartbeat => None,
             };
             if let Some(before) = self.newest.filter(|before| before.author != author) {
                 self.third = Some(before.offset);
@@ -175,10 +181,11 @@ pub(super) fn lease_of(record: &Record) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Attempt, WriteId};
+    use crate::record::{Attempt, TermInfo, WriteId};
     use alloc::vec::Vec;
 
     const T: Duration = Duration::from_secs(5);
+    const TOPIC: Option<TopicId> = Some(TopicId(1));
 
     fn at(secs: u64) -> Instant {
         Instant::ZERO + Duration::from_secs(secs)
@@ -192,6 +199,7 @@ mod tests {
             kind,
             lease: None,
             term_info: None,
+            topic: TOPIC,
             metadata: Vec::new(),
         }
     }
@@ -205,7 +213,7 @@ mod tests {
         let mut log = Log::new(T, at(0));
         for (place, (author, kind)) in records.iter().enumerate() {
             let place = place as u64;
-            assert!(log.read(&record(10 + place, *author, *kind), false, at(1 + place)));
+            assert!(log.read(&record(10 + place, *author, *kind), false, TOPIC, at(1 + place)));
         }
         log
     }
@@ -225,6 +233,17 @@ mod tests {
     }
 
     #[test]
+    fn the_incarnation_of_a_former_topic_is_a_former_one() {
+        let mut log = Log::new(T, at(0));
+        let token = Token { incarnation: Incarnation(600), sequence: Revision(9) };
+        let term_info = Some(TermInfo { token, led_for: Some(T) });
+        let late = Record { term_info, topic: Some(TopicId(7)), ..record(0, 1, Kind::Heartbeat) };
+        log.read(&late, false, TOPIC, at(1));
+        assert_eq!((log.below().incarnation, log.largest_token()), (None, None));
+        assert_eq!(log.claimed_incarnation(Duration::from_millis(10)), Incarnation(601));
+    }
+
+    #[test]
     fn a_release_with_a_record_above_it_is_not() {
         assert!(!log(&[(1, Kind::Heartbeat), (1, release(10)), (1, Kind::Claim)]).below().released);
         assert!(!log(&[(1, Kind::Heartbeat), (1, release(10)), (0, Kind::Heartbeat)]).below().released);
@@ -235,7 +254,7 @@ mod tests {
         assert!(!log(&[(1, release(8))]).below().released, "offset 9 is older than the reading");
         assert!(log(&[(1, release(9))]).below().released);
         let mut jumped = log(&[(1, Kind::Heartbeat)]);
-        jumped.read(&record(12, 1, release(10)), false, at(9));
+        jumped.read(&record(12, 1, release(10)), false, TOPIC, at(9));
         assert!(!jumped.below().released, "offset 11 was not read");
     }
 
@@ -244,7 +263,7 @@ mod tests {
         assert_eq!(log(&[(1, Kind::Heartbeat), (2, Kind::Heartbeat)]).below().first_sight, at(2));
         assert_eq!(log(&[]).below().first_sight, at(0));
         let mut own = log(&[(1, Kind::Heartbeat)]);
-        own.read(&record(11, 3, Kind::Heartbeat), true, at(9));
+        own.read(&record(11, 3, Kind::Heartbeat), true, TOPIC, at(9));
         assert_eq!(own.below().first_sight, at(1));
     }
 
@@ -253,14 +272,14 @@ mod tests {
         let mut log = log(&[(1, Kind::Heartbeat), (1, release(10))]);
         log.gap(at(50));
         assert_eq!((log.below().first_sight, log.below().released), (at(50), false));
-        log.read(&record(99, 3, Kind::Claim), true, at(51));
+        log.read(&record(99, 3, Kind::Claim), true, TOPIC, at(51));
         assert_eq!((log.below().first_sight, log.below().released), (at(50), false));
     }
 
     #[test]
     fn a_record_below_the_position_is_not_taken_in() {
         let mut log = log(&[(1, Kind::Heartbeat), (1, Kind::Heartbeat)]);
-        assert!(!log.read(&record(11, 2, Kind::Heartbeat), false, at(9)));
+        assert!(!log.read(&record(11, 2, Kind::Heartbeat), false, TOPIC, at(9)));
         assert_eq!(log.below().first_sight, at(2));
     }
 
@@ -269,9 +288,9 @@ mod tests {
         let mut log = Log::new(Duration::from_secs(2), at(0));
         let ours = Record { lease: Some(Duration::from_secs(9)), ..record(1, 4, Kind::Heartbeat) };
         assert_eq!(log.below().lease, Duration::from_secs(2));
-        log.read(&record(0, 0, Kind::Heartbeat), false, at(1));
+        log.read(&record(0, 0, Kind::Heartbeat), false, TOPIC, at(1));
         assert_eq!(log.below().lease, Duration::from_secs(5));
-        log.read(&ours, false, at(1));
+        log.read(&ours, false, TOPIC, at(1));
         assert_eq!(log.below().lease, Duration::from_secs(9));
     }
 

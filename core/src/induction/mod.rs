@@ -38,7 +38,9 @@
 //! third candidate wrote, the leader before is known to have stopped, and nothing is waited for.
 //!
 //! The token is the offset of the claim, under an incarnation that is a number in the log: each claim copies the largest
-//! below it, and the first of a topic takes the time of day. The topic's id says whether the log is another.
+//! below it, and the first of a topic takes the time of day. The topic's id says whether the log is another,
+//! and each record names the one for which it was written: a producer hands on what it kept to whatever topic has the name by
+//! then. What such a record says of offsets and of the incarnation is of the former log, and releases nothing.
 //!
 //! Not defended against: brokers that lose acknowledged writes; a retention shorter than a lease; leases that differ
 //! between candidates of a group, as far as the log does not name them. `hand_over` and `evict` have no input here: the
@@ -67,13 +69,14 @@ mod timers;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use oorandom::Rand64;
 
 pub use answers::{Failure, Loss, Operation, polled, read};
 pub use io::{Answer, Connection, Input, Membership, Output, Publish, Request, Shown, Topic, TopicId};
-pub use record::{KIND, Kind, PROVEN, Record, check_member_name, sanitise, value};
+pub use record::{KIND, Kind, PROVEN, Record, TOPIC, check_member_name, sanitise, value};
 pub use settings::{ClientSettings, Group, Protocol};
 pub use timers::{Timer, Wake};
 
@@ -81,7 +84,7 @@ use crate::campaign::{
     Event, Intent, InvalidSettings, Leader, Lease, Misuse, Reason, Settings, State, backoff, pace,
 };
 use crate::record::{Attempt, Nonce};
-use crate::store::FaultKind;
+use crate::store::{Fault, FaultKind};
 use crate::time::Instant;
 use leaving::Ending;
 use log::Log;
@@ -149,7 +152,8 @@ enum Stage {
 struct Reported {
     leader: Option<Leader>,
     state: Option<State>,
-    fault: Option<FaultKind>,
+    /// Since the last proof.
+    faults: Vec<Fault>,
     inspection: Option<FaultKind>,
     twin: bool,
 }
@@ -206,7 +210,7 @@ impl Campaign {
     /// An answer to a record that was never published changes nothing and is returned.
     pub fn handle(&mut self, now: Instant, input: Input) -> Result<(), Misuse> {
         match &input {
-            Input::Published { attempt, .. } | Input::Committed { attempt, .. }
+            Input::Answered(Answer::Published { attempt, .. } | Answer::Committed { attempt, .. })
                 if *attempt > self.last_attempt =>
             {
                 return Err(Misuse::UnknownAttempt(*attempt));
@@ -310,16 +314,22 @@ impl Campaign {
             Input::Health(healthy) => self.health(healthy),
             Input::Drained => self.drained(),
             Input::HandlerFailed => self.handler_failed(),
-            Input::Assigned { member } => self.assigned(member),
-            Input::Revoked => self.revoked(),
-            Input::GroupLost(loss) => self.group_lost(loss),
-            Input::Left => self.has_left(),
-            Input::Record(record) => self.record(&record),
-            Input::Gap => self.gap(),
-            Input::Published { attempt, result } => self.published(attempt, result),
-            Input::Committed { attempt, result } => self.committed(attempt, result),
-            Input::Inspected(result) => self.inspected(result),
-            Input::Denied(fault) => self.report_fault(fault),
+            Input::Answered(answer) => self.answered(answer),
+            Input::Watched(Shown::Record(record)) => self.record(&record),
+            Input::Watched(Shown::Gap) => self.gap(),
+        }
+    }
+
+    fn answered(&mut self, answer: Answer) {
+        match answer {
+            Answer::Assigned { member } => self.assigned(member),
+            Answer::Revoked => self.revoked(),
+            Answer::GroupLost(loss) => self.group_lost(loss),
+            Answer::Left => self.has_left(),
+            Answer::Published { attempt, result } => self.published(attempt, result),
+            Answer::Committed { attempt, result } => self.committed(attempt, result),
+            Answer::Inspected(result) => self.inspected(result),
+            Answer::Denied(fault) => self.report_fault(fault),
         }
     }
 
@@ -383,7 +393,7 @@ impl Campaign {
     fn join(&mut self) {
         self.left = false;
         self.stage = Stage::Member;
-        self.outputs.push_back(Output::Join);
+        self.ask(Request::Join);
     }
 
     fn resign(&mut self) {

@@ -1,18 +1,20 @@
 //! What the reader and the inspections bring, and the reports to the user.
 
 use super::Campaign;
-use super::io::{Output, Topic};
+use super::io::{Output, Request, Topic};
 use super::log::lease_of;
 use super::record::{Kind, Record};
 use super::timers::Timer;
 use crate::campaign::{Event, Leader, Warning};
-use crate::store::Fault;
+use crate::store::{Fault, FaultKind};
 use crate::token::Token;
 use core::time::Duration;
 
 /// The interval at which an owner reads the topic's id: a classic member does not learn that its topic was made again
 /// (measured).
 const INSPECT_EVERY: Duration = Duration::from_secs(1);
+/// The limit of faults that are reported before the next proof: their texts may differ without end.
+const MAX_FAULTS: usize = 8;
 
 impl Campaign {
     // ---- the log ----
@@ -25,10 +27,10 @@ impl Campaign {
         if write_id.is_some() && own.is_none() && !core::mem::replace(&mut self.reported.twin, true) {
             self.report(Event::Warning(Warning::SameNonce { name: record.name.clone() }));
         }
-        if !self.log.read(record, own.is_some(), self.now) {
+        if !self.log.read(record, own.is_some(), self.topic.id, self.now) {
             // Below its position: the reader began again, or the log lost its end.
             self.gap();
-            self.log.read(record, own.is_some(), self.now);
+            self.log.read(record, own.is_some(), self.topic.id, self.now);
         }
         self.observe_leader(record);
         match own {
@@ -68,7 +70,7 @@ impl Campaign {
     // ---- the topic ----
 
     pub(super) fn inspect(&mut self) {
-        self.outputs.push_back(Output::Inspect);
+        self.ask(Request::Inspect);
         if self.owner().is_some() {
             self.timers.set(Timer::Inspect, self.now + INSPECT_EVERY);
         }
@@ -100,10 +102,14 @@ impl Campaign {
         }
     }
 
-    // ---- reports ----
+    // ---- outputs ----
 
     pub(super) fn report(&mut self, event: Event) {
         self.outputs.push_back(Output::Event(event));
+    }
+
+    pub(super) fn ask(&mut self, request: Request) {
+        self.outputs.push_back(Output::Ask(request));
     }
 
     pub(super) fn report_reset(&mut self, next: Option<Token>) {
@@ -111,9 +117,15 @@ impl Campaign {
         self.report(Event::Warning(Warning::StoreReset { seen, next, barred: false }));
     }
 
+    /// Reports a fault once until the next proof, and an unreachable store once whatever it says.
     pub(super) fn report_fault(&mut self, fault: Fault) {
-        if self.reported.fault != Some(fault.kind) {
-            self.reported.fault = Some(fault.kind);
+        let is_same = |reported: &Fault| {
+            let is_outage = fault.kind == FaultKind::Unreachable;
+            reported.kind == fault.kind && (is_outage || reported.detail == fault.detail)
+        };
+        let reported = &mut self.reported.faults;
+        if reported.len() < MAX_FAULTS && !reported.iter().any(is_same) {
+            reported.push(fault.clone());
             self.report(Event::Warning(Warning::Store(fault)));
         }
     }

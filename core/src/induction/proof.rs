@@ -7,7 +7,7 @@ use alloc::collections::VecDeque;
 use core::time::Duration;
 
 use super::answers::{self, Failure};
-use super::io::{Membership, Output, Publish};
+use super::io::{Membership, Publish, Request};
 use super::record::{self, Kind};
 use super::timers::Timer;
 use super::{Campaign, Stage};
@@ -65,9 +65,10 @@ impl Campaign {
         self.last_attempt = Attempt(self.last_attempt.0 + 1);
         let attempt = self.last_attempt;
         let write_id = WriteId { nonce: self.nonce, attempt };
-        let headers = record::headers(write_id, kind, self.rules.lease, term_info, &self.rules.metadata);
+        let headers =
+            record::headers(write_id, kind, self.topic.id, self.rules.lease, term_info, &self.rules.metadata);
         let name = self.rules.name.clone();
-        self.outputs.push_back(Output::Publish(Publish { attempt, kind, name, headers }));
+        self.ask(Request::Publish(Publish { attempt, kind, name, headers }));
         attempt
     }
 
@@ -91,7 +92,7 @@ impl Campaign {
     fn commit(&mut self, attempt: Attempt, offset: Revision) {
         self.wait_for(Awaited::Commit(attempt));
         let offset = Revision(offset.0.saturating_add(1));
-        self.outputs.push_back(Output::Commit { attempt, offset });
+        self.ask(Request::Commit { attempt, offset });
     }
 
     /// Commits the newest record that was appended and is newer than what is proved.
@@ -183,7 +184,7 @@ impl Campaign {
     fn proven(&mut self, sent: Sent) {
         let (now, lease, margin) = (self.now, self.rules.lease, self.margin());
         self.failures = 0;
-        self.reported.fault = None;
+        self.reported.faults.clear();
         let deadline = (sent.at + lease).before(margin);
         let Stage::Owner(owner) = &mut self.stage else { return };
         if deadline > now {
@@ -195,7 +196,9 @@ impl Campaign {
         match claim {
             // Still the owner, and the term or the log of the claim before is over.
             None => self.claim(),
-            Some(Some(attempt)) => self.wait_for(Awaited::Append(attempt)),
+            Some(Some(attempt)) if self.is_under_way(attempt) => self.wait_for(Awaited::Append(attempt)),
+            // It may never be appended.
+            Some(Some(_)) => self.claim(),
             Some(None) if is_over => self.publish_heartbeat(),
             Some(None) => {
                 let under_way = match self.proof.awaited {
@@ -213,6 +216,12 @@ impl Campaign {
                 self.win();
             }
         }
+    }
+
+    /// Whether this record was sent so lately that its append may yet be reported.
+    fn is_under_way(&self, attempt: Attempt) -> bool {
+        let sent = self.proof.sent.iter().find(|sent| sent.attempt == attempt);
+        sent.is_some_and(|sent| sent.at + self.attempt_limit() > self.now)
     }
 
     fn stop_waiting(&mut self) {

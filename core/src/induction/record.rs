@@ -7,6 +7,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::time::Duration;
 
+use super::io::TopicId;
 use crate::campaign::{InvalidSettings, check_name, refuse};
 use crate::record::{
     HeaderValue, Headers, LEASE, NONCE, TERM, TermInfo, WriteId, live_headers, metadata_key,
@@ -17,6 +18,10 @@ use crate::token::{Revision, Token};
 pub const KIND: &str = "Incumbent-Kind";
 /// Header of a release: the offset of the newest record that a commit proved.
 pub const PROVEN: &str = "Incumbent-Proven";
+
+/// Header of a record of ours whose writer knew the topic's id: that id. A producer hands on what it kept to whatever topic
+/// has the name by then.
+pub const TOPIC: &str = "Incumbent-Topic";
 
 /// The purpose of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +63,8 @@ pub struct Record {
     pub lease: Option<Duration>,
     /// The term that its writer claims or leads for.
     pub term_info: Option<TermInfo>,
+    /// The topic for which it was written, where its writer knew it.
+    pub topic: Option<TopicId>,
     /// The metadata that its writer publishes.
     pub metadata: Headers,
 }
@@ -72,8 +79,8 @@ impl Record {
         value: &[u8],
         headers: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Self {
-        let [mut write_id, mut kind, mut lease, mut term_info, mut proven] =
-            [const { HeaderValue::Missing }; 5];
+        let [mut write_id, mut kind, mut lease, mut term_info, mut proven, mut topic] =
+            [const { HeaderValue::Missing }; 6];
         let mut metadata = Headers::new();
         for (name, text) in headers {
             let named = |known: &str| name.eq_ignore_ascii_case(known);
@@ -87,6 +94,8 @@ impl Record {
                 term_info.add(text);
             } else if named(PROVEN) {
                 proven.add(text);
+            } else if named(TOPIC) {
+                topic.add(text);
             } else if let Some(key) = metadata_key(name) {
                 metadata.push((key.to_string(), text.to_string()));
             }
@@ -112,6 +121,7 @@ impl Record {
             kind,
             lease: lease.filter(|lease| write_id.is_some() && !lease.is_zero()),
             term_info: term_info.filter(|_| write_id.is_some()),
+            topic: topic.text().and_then(|text| text.parse().ok()),
             metadata,
         }
     }
@@ -135,11 +145,13 @@ pub fn value(time_of_day: Duration, name: &str) -> String {
 pub(super) fn headers(
     write_id: WriteId,
     kind: Kind,
+    topic: Option<TopicId>,
     lease: Duration,
     term_info: TermInfo,
     metadata: &[(String, String)],
 ) -> Headers {
     let mut headers = live_headers(write_id, lease, term_info, metadata);
+    headers.extend(topic.map(|topic| (TOPIC.into(), topic.to_string())));
     headers.push((KIND.into(), kind.text().into()));
     if let Kind::Release { proven } = kind {
         headers.push((PROVEN.into(), proven.0.to_string()));
@@ -184,7 +196,7 @@ mod tests {
 
     fn read_back(kind: Kind, claim: TermInfo) -> Record {
         let metadata = vec![("Address".into(), "host:1".into())];
-        let headers = headers(WRITE_ID, kind, T, claim, &metadata);
+        let headers = headers(WRITE_ID, kind, Some(TopicId(9)), T, claim, &metadata);
         let headers: Vec<_> = headers.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         Record::decode(Revision(40), value(Duration::from_nanos(17), "me").as_bytes(), headers)
     }
@@ -200,6 +212,7 @@ mod tests {
                 kind,
                 lease: Some(T),
                 term_info: Some(claim),
+                topic: Some(TopicId(9)),
                 metadata: vec![("Address".into(), "host:1".into())],
             };
             assert_eq!(read_back(kind, claim), expected);

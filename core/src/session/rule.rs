@@ -337,17 +337,12 @@ impl Rule for induction::Campaign {
     }
 
     fn sort(output: induction::Output) -> Sorted<Self> {
-        use induction::{Output, Request};
-        Sorted::Request(match output {
-            Output::WakeAt(wake) => return Sorted::WakeAt(wake.map(|wake| (wake.at, wake.timer))),
-            Output::Event(event) => return Sorted::Event(event),
-            Output::Join => Request::Join,
-            Output::Publish(publish) => Request::Publish(publish),
-            Output::Commit { attempt, offset } => Request::Commit { attempt, offset },
-            Output::Yield => Request::Yield,
-            Output::Leave => Request::Leave,
-            Output::Inspect => Request::Inspect,
-        })
+        use induction::Output;
+        match output {
+            Output::WakeAt(wake) => Sorted::WakeAt(wake.map(|wake| (wake.at, wake.timer))),
+            Output::Event(event) => Sorted::Event(event),
+            Output::Ask(request) => Sorted::Request(request),
+        }
     }
 
     /// The campaign has its own limit for an answer, and asks again when that has passed. What the client reports of its

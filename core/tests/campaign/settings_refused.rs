@@ -103,6 +103,9 @@ fn a_go_compatible_lease_is_the_buckets() {
         "lease is 40s, and must be 60s, the bucket's TTL: \
          the Go library takes its lease from the bucket; leave the lease out"
     );
+    let left_out = Settings { preset: Preset::GoCompatible, ..settings() };
+    let bucket = StoreInfo { max_age: Some(secs(31)), ..info };
+    assert_eq!(said(left_out, (store, bucket)), "accepted with 31s");
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{Event, Settings, Warning};
 use incumbent_core::induction::{
-    Campaign, Failure, Group, Input, Kind, Membership, Output, Publish, Record, Timer, Topic, TopicId,
+    Answer, Campaign, Failure, Group, Input, Kind, Membership, Output, Publish, Record, Request, Shown,
+    Timer, Topic, TopicId,
 };
 use incumbent_core::record::{Attempt, Nonce, WriteId};
 use incumbent_core::store::{Fault, FaultKind};
@@ -115,15 +116,15 @@ impl Bench {
     }
 
     /// Gives an input now, and lists the outputs up to the wake-up.
-    pub fn give(&mut self, input: Input) -> Vec<String> {
-        self.campaign.handle(self.now, input).expect("an input that keeps the contract");
+    pub fn give(&mut self, input: impl Into<Input>) -> Vec<String> {
+        self.campaign.handle(self.now, input.into()).expect("an input that keeps the contract");
         let mut outputs = Vec::new();
         loop {
             match self.campaign.poll() {
                 Output::WakeAt(_) => return outputs,
                 output => {
                     outputs.push(in_short(&output));
-                    if let Output::Publish(publish) = output {
+                    if let Output::Ask(Request::Publish(publish)) = output {
                         self.published.push(publish);
                     }
                 }
@@ -192,7 +193,7 @@ impl Bench {
     }
 
     pub fn assigned(&mut self) -> Vec<String> {
-        self.give(Input::Assigned { member: "m1".into() })
+        self.give(Answer::Assigned { member: "m1".into() })
     }
 
     /// A record was appended at the log's end, and is not read yet.
@@ -203,11 +204,11 @@ impl Bench {
     }
 
     pub fn appended_at(&mut self, attempt: u64, offset: u64) -> Vec<String> {
-        self.give(Input::Published { attempt: Attempt(attempt), result: Ok(Revision(offset)) })
+        self.give(Answer::Published { attempt: Attempt(attempt), result: Ok(Revision(offset)) })
     }
 
     pub fn not_appended(&mut self, attempt: u64, failure: Failure) -> Vec<String> {
-        self.give(Input::Published { attempt: Attempt(attempt), result: Err(failure) })
+        self.give(Answer::Published { attempt: Attempt(attempt), result: Err(failure) })
     }
 
     /// A claim was appended, read back, and the topic's id read after that.
@@ -229,14 +230,14 @@ impl Bench {
         assert_eq!(publish.kind.text(), kind.text());
         let headers = publish.headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
         let record = Record::decode(Revision(offset), publish.value(ms(DAY)).as_bytes(), headers);
-        self.give(Input::Record(record))
+        self.give(Shown::Record(record))
     }
 
     /// The reader delivers a record of another candidate, or of other software where `author` is zero.
     pub fn other(&mut self, author: u128, kind: Kind) -> Vec<String> {
         let offset = self.next;
         self.next += 1;
-        self.give(Input::Record(record(offset, author, kind)))
+        self.give(Shown::Record(record(offset, author, kind)))
     }
 
     pub fn committed(&mut self, attempt: u64) -> Vec<String> {
@@ -245,11 +246,11 @@ impl Bench {
 
     pub fn committed_as(&mut self, attempt: u64, member: &str, generation: i32) -> Vec<String> {
         let result = Ok(Membership { member: member.into(), generation });
-        self.give(Input::Committed { attempt: Attempt(attempt), result })
+        self.give(Answer::Committed { attempt: Attempt(attempt), result })
     }
 
     pub fn not_committed(&mut self, attempt: u64, failure: Failure) -> Vec<String> {
-        self.give(Input::Committed { attempt: Attempt(attempt), result: Err(failure) })
+        self.give(Answer::Committed { attempt: Attempt(attempt), result: Err(failure) })
     }
 
     /// A heartbeat was appended and committed.
@@ -268,7 +269,7 @@ impl Bench {
     pub fn inspected_as(&mut self, id: Option<TopicId>) -> Vec<String> {
         let topic = Topic { asked_at: self.now, id, time_of_day: ms(DAY) };
         self.topic = id;
-        self.give(Input::Inspected(Ok(topic)))
+        self.give(Answer::Inspected(Ok(topic)))
     }
 
     pub fn leads(&self) -> bool {
@@ -304,6 +305,7 @@ pub fn record(offset: u64, author: u128, kind: Kind) -> Record {
         kind,
         lease: (author > 0).then_some(T),
         term_info: None,
+        topic: (author > 0).then_some(TOPIC),
         metadata: Vec::new(),
     }
 }
@@ -319,18 +321,20 @@ pub fn fault(kind: FaultKind) -> Fault {
 /// An output in a few words, with the parts that matter.
 fn in_short(output: &Output) -> String {
     match output {
-        Output::Join => "join".into(),
-        Output::Publish(publish) => {
-            let proven = match publish.kind {
-                Kind::Release { proven } => format!(" proven {}", proven.0),
-                Kind::Claim | Kind::Heartbeat => String::new(),
-            };
-            format!("{} {}{proven}", publish.kind.text(), publish.attempt.0)
-        }
-        Output::Commit { attempt, offset } => format!("commit {} {}", attempt.0, offset.0),
-        Output::Yield => "yield".into(),
-        Output::Leave => "leave".into(),
-        Output::Inspect => "inspect".into(),
+        Output::Ask(request) => match request {
+            Request::Join => "join".into(),
+            Request::Publish(publish) => {
+                let proven = match publish.kind {
+                    Kind::Release { proven } => format!(" proven {}", proven.0),
+                    Kind::Claim | Kind::Heartbeat => String::new(),
+                };
+                format!("{} {}{proven}", publish.kind.text(), publish.attempt.0)
+            }
+            Request::Commit { attempt, offset } => format!("commit {} {}", attempt.0, offset.0),
+            Request::Yield => "yield".into(),
+            Request::Leave => "leave".into(),
+            Request::Inspect => "inspect".into(),
+        },
         Output::Event(event) => match event {
             Event::Won(term) => format!("won {}", term.token.sequence.0),
             Event::Draining { reason, .. } => format!("draining {}", reason.code()),

@@ -1,14 +1,14 @@
 //! Leaving: the drain, the release, the answer to a revocation, the end of the membership.
 
 use incumbent_core::campaign::{Backoff, Settings, State};
-use incumbent_core::induction::{Failure, Input, Loss, Timer};
+use incumbent_core::induction::{Answer, Failure, Input, Loss, Timer};
 
 use crate::harness::*;
 
 #[test]
 fn a_revocation_drains_releases_and_is_answered_then() {
     let mut bench = Bench::leader();
-    assert_eq!(bench.give(Input::Revoked), ["draining REVOKED", "state DRAINING"]);
+    assert_eq!(bench.give(Answer::Revoked), ["draining REVOKED", "state DRAINING"]);
     assert!(bench.leads());
     let outputs = bench.give(Input::Drained);
     assert_eq!(outputs, ["lost 10 REVOKED", "release 3 proven 11", "state RELEASING"]);
@@ -19,7 +19,7 @@ fn a_revocation_drains_releases_and_is_answered_then() {
 #[test]
 fn a_leader_that_drains_keeps_its_lease() {
     let mut bench = Bench::leader();
-    bench.give(Input::Revoked);
+    bench.give(Answer::Revoked);
     assert_eq!(bench.until(Timer::Renew), ["heartbeat 3"]);
     bench.renewed(3);
     assert_eq!(bench.remaining(), Some(T - M));
@@ -28,7 +28,7 @@ fn a_leader_that_drains_keeps_its_lease() {
 #[test]
 fn a_drain_whose_time_is_up_answers_the_revocation_without_a_release() {
     let mut bench = Bench::leader_with(Settings { drain: secs(1), ..settings() });
-    bench.give(Input::Revoked);
+    bench.give(Answer::Revoked);
     bench.sleep(secs(1));
     assert_eq!(bench.tick()[..2], ["lost 10 REVOKED", "yield"]);
     assert_eq!(bench.campaign.state(), State::Waiting);
@@ -38,7 +38,7 @@ fn a_drain_whose_time_is_up_answers_the_revocation_without_a_release() {
 #[test]
 fn a_lease_that_ends_during_the_drain_ends_it() {
     let mut bench = Bench::leader();
-    bench.give(Input::Revoked);
+    bench.give(Answer::Revoked);
     bench.sleep(T - M);
     assert_eq!(bench.tick(), ["lost 10 EXPIRED", "yield", "state WAITING"]);
 }
@@ -46,7 +46,7 @@ fn a_lease_that_ends_during_the_drain_ends_it() {
 #[test]
 fn a_removal_during_the_drain_ends_it_and_the_revocation_is_answered() {
     let mut bench = Bench::leader();
-    bench.give(Input::Revoked);
+    bench.give(Answer::Revoked);
     bench.until(Timer::Renew);
     bench.appended(3);
     let outputs = bench.not_committed(3, Failure::GroupLost(Loss::Rejoins));
@@ -56,13 +56,13 @@ fn a_removal_during_the_drain_ends_it_and_the_revocation_is_answered() {
 #[test]
 fn a_release_that_is_not_appended_is_waited_for_two_seconds() {
     let mut bench = Bench::leader();
-    bench.give(Input::Revoked);
+    bench.give(Answer::Revoked);
     bench.give(Input::Drained);
     let begun = bench.now;
     assert_eq!(bench.until(Timer::Release), ["yield", "state WAITING"]);
     assert_eq!(bench.now.since(begun), secs(2));
     let mut bench = Bench::leader();
-    bench.give(Input::Revoked);
+    bench.give(Answer::Revoked);
     bench.give(Input::Drained);
     assert_eq!(bench.not_appended(3, Failure::Unknown), ["yield", "state WAITING"]);
 }
@@ -72,7 +72,7 @@ fn a_release_names_the_newest_record_that_was_proved() {
     let mut bench = Bench::leader();
     bench.until(Timer::Renew);
     bench.appended(3);
-    bench.give(Input::Revoked);
+    bench.give(Answer::Revoked);
     // Offset 12 was appended, and its commit not answered.
     assert_eq!(bench.give(Input::Drained)[1], "release 4 proven 11");
 }
@@ -85,7 +85,7 @@ fn a_leader_that_resigns_leaves_the_group_and_joins_again_a_lease_later() {
     assert_eq!(outputs, ["lost 10 RESIGNED", "release 3 proven 11", "state RELEASING"]);
     let resigned = bench.now;
     assert_eq!(bench.appended(3), ["leave"]);
-    assert_eq!(bench.give(Input::Left), ["state WAITING"]);
+    assert_eq!(bench.give(Answer::Left), ["state WAITING"]);
     assert_eq!(bench.until(Timer::Join), ["join"]);
     assert_eq!(bench.now.since(resigned), T);
 }
@@ -101,7 +101,7 @@ fn an_owner_that_resigns_before_its_win_leaves_without_a_release() {
 fn a_revocation_while_a_leader_resigns_is_answered_before_it_leaves() {
     let mut bench = Bench::leader();
     bench.give(Input::Resign);
-    assert_eq!(bench.give(Input::Revoked), NOTHING);
+    assert_eq!(bench.give(Answer::Revoked), NOTHING);
     bench.give(Input::Drained);
     assert_eq!(bench.appended(3), ["yield", "leave"]);
 }
@@ -132,7 +132,7 @@ fn work_that_ends_late_is_released_while_the_lease_lasts() {
 fn a_revocation_while_the_work_has_not_ended_is_answered_at_once() {
     let mut bench = Bench::leader();
     bench.give(Input::HandlerFailed);
-    assert_eq!(bench.give(Input::Revoked), ["yield", "leave"]);
+    assert_eq!(bench.give(Answer::Revoked), ["yield", "leave"]);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_handler_that_failed_rests_its_candidate() {
     bench.give(Input::HandlerFailed);
     bench.give(Input::Drained);
     bench.appended(3);
-    bench.give(Input::Left);
+    bench.give(Answer::Left);
     assert_eq!(bench.until(Timer::Join), ["join"]);
     assert_eq!(bench.now.since(failed), secs(7));
 }
@@ -154,7 +154,7 @@ fn an_unhealthy_leader_drains_and_stays_out_until_it_is_well() {
     assert_eq!(bench.give(Input::Health(false)), ["draining UNHEALTHY", "state DRAINING"]);
     bench.give(Input::Drained);
     assert_eq!(bench.appended(3), ["leave"]);
-    assert_eq!(bench.give(Input::Left), ["state IDLE"]);
+    assert_eq!(bench.give(Answer::Left), ["state IDLE"]);
     assert_eq!(bench.give(Input::Health(true)), ["join", "state WAITING"]);
 }
 
@@ -168,7 +168,7 @@ fn an_unhealthy_member_leaves_the_group() {
 fn a_member_that_is_closed_leaves_and_settles() {
     let mut bench = Bench::member();
     assert_eq!(bench.give(Input::Close), ["leave", "state RELEASING"]);
-    assert_eq!(bench.give(Input::Left), ["state CLOSED"]);
+    assert_eq!(bench.give(Answer::Left), ["state CLOSED"]);
     assert!(bench.campaign.is_settled());
 }
 
@@ -178,18 +178,18 @@ fn a_leader_that_is_closed_drains_releases_and_leaves() {
     assert_eq!(bench.give(Input::Close), ["draining CLOSED", "state DRAINING"]);
     assert_eq!(bench.give(Input::Drained)[..2], ["lost 10 CLOSED", "release 3 proven 11"]);
     assert_eq!(bench.appended(3), ["leave"]);
-    assert_eq!(bench.give(Input::Left), ["state CLOSED"]);
+    assert_eq!(bench.give(Answer::Left), ["state CLOSED"]);
 }
 
 #[test]
 fn a_close_answers_the_revocation_that_is_pending() {
     let mut bench = Bench::leader();
-    bench.give(Input::Revoked);
+    bench.give(Answer::Revoked);
     assert_eq!(bench.give(Input::Close), NOTHING);
     assert_eq!(bench.give(Input::Drained)[0], "lost 10 REVOKED");
     assert_eq!(bench.appended(3), ["yield", "leave"]);
     // The client revokes what it still has when it closes.
-    assert_eq!(bench.give(Input::Revoked), ["yield"]);
+    assert_eq!(bench.give(Answer::Revoked), ["yield"]);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_close_waits_ten_seconds_for_the_client_and_reports_that_it_goes_on() {
     assert_eq!(bench.wake(), Some((Timer::Close, secs(10))));
     assert_eq!(bench.until(Timer::Close), ["warning Unreachable", "state CLOSED"]);
     assert!(!bench.campaign.is_settled());
-    bench.give(Input::Left);
+    bench.give(Answer::Left);
     assert!(bench.campaign.is_settled());
 }
 

@@ -1,7 +1,7 @@
 //! What is known of the leader by reading the log.
 
 use incumbent_core::campaign::Leader;
-use incumbent_core::induction::{Input, Kind, Record, Timer};
+use incumbent_core::induction::{Kind, Record, Shown, Timer};
 use incumbent_core::record::{Attempt, Nonce, TermInfo, WriteId};
 
 use crate::harness::*;
@@ -14,9 +14,9 @@ fn heartbeat(offset: u64, author: u128, led_for: Option<std::time::Duration>) ->
 #[test]
 fn the_leader_is_the_candidate_that_last_wrote_that_it_leads() {
     let mut bench = Bench::new();
-    assert_eq!(bench.give(Input::Record(heartbeat(10, 1, None))), NOTHING, "a holder without a win");
-    assert_eq!(bench.give(Input::Record(heartbeat(11, 1, Some(secs(1))))), ["leader other"]);
-    assert_eq!(bench.give(Input::Record(heartbeat(12, 1, Some(secs(2))))), NOTHING);
+    assert_eq!(bench.give(Shown::Record(heartbeat(10, 1, None))), NOTHING, "a holder without a win");
+    assert_eq!(bench.give(Shown::Record(heartbeat(11, 1, Some(secs(1))))), ["leader other"]);
+    assert_eq!(bench.give(Shown::Record(heartbeat(12, 1, Some(secs(2))))), NOTHING);
     let leader = bench.campaign.leader().map(|leader: &Leader| (leader.nonce, leader.revision.0));
     assert_eq!(leader, Some((Some(Nonce(1)), 11)));
 }
@@ -24,9 +24,9 @@ fn the_leader_is_the_candidate_that_last_wrote_that_it_leads() {
 #[test]
 fn a_leader_that_writes_no_more_counts_for_its_lease_after_it_was_first_observed() {
     let mut bench = Bench::new();
-    bench.give(Input::Record(heartbeat(10, 1, Some(secs(1)))));
+    bench.give(Shown::Record(heartbeat(10, 1, Some(secs(1)))));
     bench.sleep(secs(2));
-    bench.give(Input::Record(heartbeat(11, 1, Some(secs(3)))));
+    bench.give(Shown::Record(heartbeat(11, 1, Some(secs(3)))));
     assert_eq!(bench.wake(), Some((Timer::Vacant, T)));
     assert_eq!(bench.until(Timer::Vacant), ["leader none"]);
 }
@@ -34,9 +34,9 @@ fn a_leader_that_writes_no_more_counts_for_its_lease_after_it_was_first_observed
 #[test]
 fn a_release_of_the_leader_makes_the_election_vacant_at_once() {
     let mut bench = Bench::new();
-    bench.give(Input::Record(heartbeat(10, 1, Some(secs(1)))));
-    assert_eq!(bench.give(Input::Record(record(11, 2, released(9)))), NOTHING, "another's");
-    assert_eq!(bench.give(Input::Record(record(12, 1, released(10)))), ["leader none"]);
+    bench.give(Shown::Record(heartbeat(10, 1, Some(secs(1)))));
+    assert_eq!(bench.give(Shown::Record(record(11, 2, released(9)))), NOTHING, "another's");
+    assert_eq!(bench.give(Shown::Record(record(12, 1, released(10)))), ["leader none"]);
 }
 
 #[test]
@@ -71,8 +71,8 @@ fn a_record_with_our_nonce_that_we_did_not_write_is_another_candidates() {
     let mut bench = Bench::member();
     let write_id = Some(WriteId { nonce: ME, attempt: Attempt(99) });
     let twin = |offset| Record { write_id, ..record(offset, 1, Kind::Heartbeat) };
-    assert_eq!(bench.give(Input::Record(twin(10))), ["warning SAME_NONCE"]);
-    assert_eq!(bench.give(Input::Record(twin(11))), NOTHING);
+    assert_eq!(bench.give(Shown::Record(twin(10))), ["warning SAME_NONCE"]);
+    assert_eq!(bench.give(Shown::Record(twin(11))), NOTHING);
     bench.next = 12;
     bench.assigned();
     bench.claimed(1);

@@ -2,7 +2,7 @@
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::Settings;
-use incumbent_core::induction::{Failure, Group, Input, Kind, Loss, Timer};
+use incumbent_core::induction::{Answer, Failure, Group, Input, Kind, Loss, Timer};
 use incumbent_core::record::Attempt;
 use incumbent_core::store::FaultKind;
 
@@ -192,6 +192,30 @@ fn a_commit_acknowledged_after_the_deadline_saves_nothing_and_a_new_term_follows
 }
 
 #[test]
+fn a_claim_whose_append_is_not_reported_is_replaced_at_the_next_proof() {
+    let mut bench = Bench::leader();
+    bench.until(Timer::Renew);
+    bench.appended(3);
+    bench.sleep(T);
+    assert_eq!(bench.committed(3)[..2], ["lost 10 EXPIRED", "claim 4"]);
+    bench.until(Timer::Answer);
+    assert_eq!(bench.until(Timer::Renew), ["commit 3 13"]);
+    assert_eq!(bench.committed(3), ["claim 5"]);
+    bench.claimed(5);
+    assert_eq!(bench.committed(5), ["won 13", "heartbeat 6", "state LEADING"]);
+}
+
+#[test]
+fn a_claim_that_is_on_its_way_is_not_published_twice() {
+    let mut bench = Bench::leader();
+    bench.until(Timer::Renew);
+    bench.appended(3);
+    bench.sleep(T);
+    assert_eq!(bench.committed(3)[..2], ["lost 10 EXPIRED", "claim 4"]);
+    assert_eq!(bench.committed(3), NOTHING, "the same commit, answered twice");
+}
+
+#[test]
 fn a_proof_of_a_record_below_the_claim_wins_nothing() {
     let mut bench = Bench::leader();
     // A heartbeat that is appended only after the lease: its commit extends nothing, and the next one's does.
@@ -233,8 +257,8 @@ fn a_clock_that_goes_back_changes_nothing() {
 #[test]
 fn an_answer_to_what_was_never_published_is_a_misuse() {
     let mut bench = Bench::leader();
-    let input = Input::Committed { attempt: Attempt(99), result: Err(Failure::Unknown) };
-    assert!(bench.campaign.handle(bench.now, input).is_err());
+    let input = Answer::Committed { attempt: Attempt(99), result: Err(Failure::Unknown) };
+    assert!(bench.campaign.handle(bench.now, input.into()).is_err());
     assert!(bench.leads());
 }
 

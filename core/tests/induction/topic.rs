@@ -1,6 +1,7 @@
 //! The topic: another one, one that lost its end, one without an id.
 
-use incumbent_core::induction::{Failure, Input, Kind, Timer, Topic, TopicId};
+use incumbent_core::induction::{Answer, Failure, Input, Kind, Record, Shown, Timer, Topic, TopicId};
+use incumbent_core::record::TermInfo;
 use incumbent_core::store::FaultKind;
 
 use crate::harness::*;
@@ -73,6 +74,53 @@ fn a_member_whose_topic_was_made_again_goes_on_as_a_member() {
 }
 
 #[test]
+fn what_a_record_of_a_former_topic_says_does_not_count_in_the_new_one() {
+    let former = Some(TopicId(7));
+    let mut bench = Bench::member();
+    // Kept by a producer, and handed on to the topic that has the name by now.
+    let theirs = TermInfo { token: token(DAY + 9, 0), led_for: None };
+    bench.give(Shown::Record(Record {
+        term_info: Some(theirs),
+        topic: former,
+        ..record(10, 1, Kind::Claim)
+    }));
+    bench.next = 11;
+    let assigned = bench.now;
+    bench.assigned();
+    bench.claimed(1);
+    bench.committed(1);
+    assert_eq!(bench.time_to_win(assigned), T, "it is waited for all the same");
+    assert_eq!(bench.token(), Some(token(DAY + 10, 11)), "and the incarnation is above the former one");
+}
+
+#[test]
+fn a_release_of_a_former_topic_releases_nothing_in_the_new_one() {
+    let mut bench = Bench::member();
+    bench.other(1, Kind::Heartbeat);
+    bench.other(2, Kind::Heartbeat);
+    // Its range would reach over everything that lies below.
+    for topic in [Some(TopicId(7)), None] {
+        bench.give(Shown::Record(Record { topic, ..record(bench.next, 1, released(160)) }));
+        bench.next += 1;
+    }
+    let assigned = bench.now;
+    bench.assigned();
+    bench.claimed(1);
+    bench.committed(1);
+    assert_eq!(bench.time_to_win(assigned), T);
+}
+
+#[test]
+fn every_record_names_the_topic_for_which_it_was_written_where_that_is_known() {
+    let mut bench = Bench::member();
+    bench.assigned();
+    assert_eq!(bench.header(1, "Incumbent-Topic").as_deref(), Some("00000000000000000000000000000001"));
+    let mut bench = nameless();
+    bench.assigned();
+    assert_eq!(bench.header(1, "Incumbent-Topic"), None);
+}
+
+#[test]
 fn an_append_below_our_last_one_ends_the_term() {
     let mut bench = Bench::leader();
     bench.until(Timer::Renew);
@@ -98,14 +146,14 @@ fn an_older_inspection_than_the_newest_is_not_believed() {
     bench.until(Timer::Inspect);
     bench.inspected();
     let topic = Topic { asked_at, id: REMADE, time_of_day: ms(DAY) };
-    assert_eq!(bench.give(Input::Inspected(Ok(topic))), NOTHING);
+    assert_eq!(bench.give(Answer::Inspected(Ok(topic))), NOTHING);
     assert!(bench.leads());
 }
 
 #[test]
 fn an_inspection_that_fails_is_reported_once_and_ends_nothing() {
     let mut bench = Bench::leader();
-    let failed = || Input::Inspected(Err(fault(FaultKind::Denied)));
+    let failed = || Answer::Inspected(Err(fault(FaultKind::Denied)));
     assert_eq!(bench.give(failed()), ["warning Denied"]);
     assert_eq!(bench.give(failed()), NOTHING);
     bench.inspected();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent_core::campaign::{Preset, Settings, WinDelay};
-use incumbent_core::induction::{Group, Input, Kind, Record, Timer, Topic};
+use incumbent_core::induction::{Answer, Group, Input, Kind, Record, Shown, Timer, Topic};
 use incumbent_core::record::{Attempt, Nonce, TermInfo, WriteId};
 
 use crate::harness::*;
@@ -54,7 +54,7 @@ fn our_own_records_do_not_spoil_a_release() {
     bench.assigned();
     bench.appended(1);
     bench.read_back(1, Kind::Claim);
-    bench.give(Input::Revoked);
+    bench.give(Answer::Revoked);
     // The next claim lies over our own first one.
     bench.assigned();
     bench.claimed(2);
@@ -94,7 +94,7 @@ fn over_a_record_of_gonelis_the_win_waits_its_five_seconds() {
 fn a_record_that_names_a_longer_lease_is_waited_for_as_long() {
     let mut bench = Bench::member();
     let longer = Record { lease: Some(secs(9)), ..record(10, 1, Kind::Heartbeat) };
-    bench.give(Input::Record(longer));
+    bench.give(Shown::Record(longer));
     bench.next = 11;
     let assigned = bench.now;
     bench.assigned();
@@ -127,7 +127,7 @@ fn records_above_the_claim_change_nothing() {
 #[test]
 fn an_empty_log_is_waited_for_from_the_beginning_of_its_reading() {
     let mut bench = Bench::member();
-    bench.give(Input::Gap);
+    bench.give(Shown::Gap);
     bench.sleep(secs(2));
     let assigned = bench.now;
     bench.assigned();
@@ -206,7 +206,7 @@ fn an_id_that_was_asked_for_before_the_claim_was_appended_confirms_nothing() {
     bench.appended(1);
     bench.read_back(1, Kind::Claim);
     let topic = Topic { asked_at, id: Some(TOPIC), time_of_day: ms(DAY) };
-    bench.give(Input::Inspected(Ok(topic)));
+    bench.give(Answer::Inspected(Ok(topic)));
     assert_eq!(bench.committed(1), ["state HOLDING"]);
     assert_eq!(bench.inspected()[0], "won 10");
 }
@@ -247,7 +247,7 @@ fn a_claim_in_a_part_of_the_log_that_was_not_read_is_replaced() {
     bench.other(1, Kind::Heartbeat);
     bench.assigned();
     bench.appended(1);
-    bench.give(Input::Gap);
+    bench.give(Shown::Gap);
     assert_eq!(bench.other(1, Kind::Heartbeat), ["claim 2"]);
 }
 
@@ -271,7 +271,7 @@ fn a_claim_that_is_not_appended_is_published_again() {
 fn a_restarted_candidate_waits_for_the_records_of_its_former_self() {
     let mut bench = Bench::member();
     let write_id = Some(WriteId { nonce: Nonce(0xb), attempt: Attempt(4) });
-    bench.give(Input::Record(Record { name: "me".into(), write_id, ..record(10, 1, Kind::Heartbeat) }));
+    bench.give(Shown::Record(Record { name: "me".into(), write_id, ..record(10, 1, Kind::Heartbeat) }));
     bench.next = 11;
     let assigned = bench.now;
     bench.assigned();
@@ -286,7 +286,7 @@ fn the_incarnation_is_the_largest_at_the_claim_or_below() {
     bench.assigned();
     // Appended between the send of our claim and its append.
     let theirs = TermInfo { token: token(DAY + 7, 10), led_for: None };
-    bench.give(Input::Record(Record { term_info: Some(theirs), ..record(10, 1, released(9)) }));
+    bench.give(Shown::Record(Record { term_info: Some(theirs), ..record(10, 1, released(9)) }));
     bench.next = 11;
     bench.claimed(1);
     bench.committed(1);
@@ -301,7 +301,7 @@ fn the_first_claim_of_a_topic_states_the_time_of_day_and_later_ones_copy_what_li
     let stated = format!("{:016x}-{:016x} -------------", DAY + 50, 0);
     assert_eq!(bench.header(1, "Incumbent-Term"), Some(stated));
     bench.claimed(1);
-    bench.give(Input::Revoked);
+    bench.give(Answer::Revoked);
     bench.sleep(ms(50));
     bench.assigned();
     assert_eq!(bench.header(2, "Incumbent-Term"), bench.header(1, "Incumbent-Term"));
@@ -311,7 +311,7 @@ fn the_first_claim_of_a_topic_states_the_time_of_day_and_later_ones_copy_what_li
 fn a_claim_that_would_not_be_above_every_token_observed_is_replaced_by_one_of_a_larger_incarnation() {
     let mut bench = Bench::member();
     let theirs = TermInfo { token: token(DAY + 9, 500), led_for: Some(secs(1)) };
-    bench.give(Input::Record(Record { term_info: Some(theirs), ..record(10, 1, released(9)) }));
+    bench.give(Shown::Record(Record { term_info: Some(theirs), ..record(10, 1, released(9)) }));
     bench.next = 11;
     bench.assigned();
     bench.claimed(1);

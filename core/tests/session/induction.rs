@@ -98,6 +98,7 @@ fn a_campaign_over_a_consumer_group_wins_and_leaves_on_a_session() {
         kind: Kind::Claim,
         lease: None,
         term_info: None,
+        topic: None,
         metadata: Vec::new(),
     };
     let shown = Shown::Record(claim);
