@@ -89,14 +89,14 @@ pub struct Report {
     pub key: Option<String>,
     /// The content of the report.
     #[serde(flatten)]
-    pub what: What,
+    pub what: ReportKind,
 }
 
 /// The content of a candidate's report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the fields are those of the library's events")]
-pub enum What {
+pub enum ReportKind {
     /// The candidate leads, from `started` on.
     Won {
         #[serde(with = "text")]
@@ -131,7 +131,7 @@ pub enum What {
 
 impl Report {
     /// A report made now.
-    pub fn now(key: Option<&str>, what: What) -> Self {
+    pub fn now(key: Option<&str>, what: ReportKind) -> Self {
         Self { at: Clock::system().now().as_nanos(), key: key.map(str::to_owned), what }
     }
 }
@@ -197,7 +197,7 @@ impl<F: Fn(Report) + Clone + Send + 'static> Output for Recorded<F> {
     }
 
     fn report(&self, report: Report) {
-        if let What::Lost { token, reason } = &report.what
+        if let ReportKind::Lost { token, reason } = &report.what
             && let Ok(Some(reason)) = record::reason(reason)
         {
             self.record().ended(*token, reason);
@@ -285,7 +285,7 @@ pub async fn take_part<O: Output>(
     for (_, store) in stores {
         store.close().await?;
     }
-    output.report(Report::now(None, What::Left));
+    output.report(Report::now(None, ReportKind::Left));
     Ok(())
 }
 
@@ -299,7 +299,7 @@ fn leave(candidates: &[Candidate], key: String, to: Option<String>, output: &imp
     let output = output.clone();
     tokio::spawn(async move {
         if let Err(error) = leaving.await {
-            output.report(Report::now(Some(&key), What::Refused { text: error.to_string() }));
+            output.report(Report::now(Some(&key), ReportKind::Refused { text: error.to_string() }));
         }
     });
 }
@@ -314,7 +314,7 @@ async fn report_events(candidate: Candidate, output: impl Output, probe: Arc<Pro
             Event::Won(term) => {
                 let (token, started) = (term.token(), term.started().as_nanos());
                 work = Some(term);
-                What::Won { token, started }
+                ReportKind::Won { token, started }
             }
             Event::Draining { term, reason, .. } => {
                 let unfinished = work.take();
@@ -322,15 +322,15 @@ async fn report_events(candidate: Candidate, output: impl Output, probe: Arc<Pro
                     tokio::time::sleep(WIND_UP).await;
                     drop(unfinished);
                 });
-                What::Draining { token: term.token(), reason: reason.code().into() }
+                ReportKind::Draining { token: term.token(), reason: reason.code().into() }
             }
             Event::Lost { term, reason } => {
                 work = None;
-                What::Lost { token: term.token(), reason: reason.code().into() }
+                ReportKind::Lost { token: term.token(), reason: reason.code().into() }
             }
-            Event::LeaderChanged(leader) => What::Leader { name: leader.map(|leader| leader.name) },
-            Event::StateChanged(state) => What::State { state: state.code().into() },
-            Event::Warning(warning) => What::Warning { text: warning.to_string() },
+            Event::LeaderChanged(leader) => ReportKind::Leader { name: leader.map(|leader| leader.name) },
+            Event::StateChanged(state) => ReportKind::State { state: state.code().into() },
+            Event::Warning(warning) => ReportKind::Warning { text: warning.to_string() },
         };
         output.report(Report::now(Some(candidate.election()), what));
     }
@@ -394,7 +394,7 @@ mod tests {
     fn a_report_reads_back_as_it_was_written() {
         let token = Token { incarnation: Incarnation(7), sequence: Revision(8) };
         let failed = Failed { code: None, message: "no".into(), causes: vec!["why".into()] };
-        let whats = [What::Won { token, started: 1 }, What::Failed(failed), What::Left];
+        let whats = [ReportKind::Won { token, started: 1 }, ReportKind::Failed(failed), ReportKind::Left];
         let reports = whats.map(|what| Report { at: 2, key: Some("k".into()), what });
         for report in reports {
             let line = serde_json::to_string(&report).unwrap();
@@ -430,7 +430,7 @@ mod tests {
         let output = Recorded::create(&record, send).unwrap();
         let candidate = tokio::spawn(take_part(setup, orders, output));
         let won = loop {
-            if let Some(Report { what: What::Won { token, .. }, .. }) = reports.recv().await {
+            if let Some(Report { what: ReportKind::Won { token, .. }, .. }) = reports.recv().await {
                 break token;
             }
         };
@@ -440,7 +440,7 @@ mod tests {
         while let Some(report) = reports.recv().await {
             left.push(report.what);
         }
-        assert!(matches!(left.last(), Some(What::Left)), "{left:?}");
+        assert!(matches!(left.last(), Some(ReportKind::Left)), "{left:?}");
         let terms = record::read(&record).unwrap();
         assert_eq!(terms.iter().map(|term| term.token).collect::<Vec<_>>(), [won]);
         assert_eq!(terms[0].ended, Some(incumbent::Reason::Closed));

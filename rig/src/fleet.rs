@@ -11,7 +11,7 @@ use tokio::process::{Child, ChildStdin};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::candidate::{self, Order, Recorded, Report, Setup, What};
+use crate::candidate::{self, Order, Recorded, Report, ReportKind, Setup};
 
 /// All candidates of a run.
 #[derive(Debug)]
@@ -123,7 +123,7 @@ impl Fleet {
                 Err(error) => Err(error.into()),
             };
             if let Err(failed) = part {
-                send(Some(Line::Report(Report::now(None, What::Failed(failed)))));
+                send(Some(Line::Report(Report::now(None, ReportKind::Failed(failed)))));
             }
             send(None);
         });
@@ -200,12 +200,12 @@ impl Member {
     fn take(&mut self, report: &Report) {
         let Some(status) = report.key.as_ref().and_then(|key| self.campaigns.get_mut(key)) else { return };
         match &report.what {
-            What::Won { token, .. } => {
+            ReportKind::Won { token, .. } => {
                 status.token = Some(*token);
                 self.terms += 1;
             }
-            What::Lost { token, .. } if status.token == Some(*token) => status.token = None,
-            What::State { state } => status.state.clone_from(state),
+            ReportKind::Lost { token, .. } if status.token == Some(*token) => status.token = None,
+            ReportKind::State { state } => status.state.clone_from(state),
             _ => {}
         }
     }

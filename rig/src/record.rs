@@ -56,16 +56,16 @@ impl fmt::Display for Evidence {
 
 /// A line that is not one of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Damaged;
+pub struct MalformedLine;
 
 impl FromStr for Evidence {
-    type Err = Damaged;
+    type Err = MalformedLine;
 
-    fn from_str(text: &str) -> Result<Self, Damaged> {
+    fn from_str(text: &str) -> Result<Self, MalformedLine> {
         let mut parts = text.split_ascii_whitespace();
-        let mut part = || parts.next().ok_or(Damaged);
-        let token = part()?.parse().map_err(|_| Damaged)?;
-        let mut instant = || part()?.parse().map(Instant::from_nanos).map_err(|_| Damaged);
+        let mut part = || parts.next().ok_or(MalformedLine);
+        let token = part()?.parse().map_err(|_| MalformedLine)?;
+        let mut instant = || part()?.parse().map(Instant::from_nanos).map_err(|_| MalformedLine);
         let [since, seen, deadline, gone] = [instant()?, instant()?, instant()?, instant()?];
         let ended = reason(part()?)?;
         Ok(Self { token, since, seen, deadline, gone: (gone != Instant::ZERO).then_some(gone), ended })
@@ -73,9 +73,9 @@ impl FromStr for Evidence {
 }
 
 /// The reason of that code; none for `-`.
-pub(crate) fn reason(code: &str) -> Result<Option<Reason>, Damaged> {
+pub(crate) fn reason(code: &str) -> Result<Option<Reason>, MalformedLine> {
     let known = Reason::ALL.into_iter().find(|reason| reason.code() == code);
-    if known.is_none() && code != "-" { Err(Damaged) } else { Ok(known) }
+    if known.is_none() && code != "-" { Err(MalformedLine) } else { Ok(known) }
 }
 
 /// Reads all lines of a file; none where nothing was written yet.
@@ -90,7 +90,7 @@ pub fn read(path: &Path) -> io::Result<Vec<Evidence>> {
     // A line is one write within one page, but the reader of a live file may still see a part of it.
     let whole = text.lines().filter(|line| line.len() == WIDTH - 1);
     let damaged =
-        |Damaged| io::Error::new(io::ErrorKind::InvalidData, format!("{} is damaged", path.display()));
+        |MalformedLine| io::Error::new(io::ErrorKind::InvalidData, format!("{} is damaged", path.display()));
     whole.map(|line| line.parse().map_err(damaged)).collect()
 }
 
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn a_line_that_is_damaged_is_no_line() {
         for text in ["", "x", &line(None).to_string().replace(" -", " NO_REASON")] {
-            assert_eq!(text.parse::<Evidence>(), Err(Damaged));
+            assert_eq!(text.parse::<Evidence>(), Err(MalformedLine));
         }
     }
 

@@ -58,13 +58,13 @@ impl Fault {
 
 /// Draws every item once, in a random order, before any repeats.
 #[derive(Clone, Debug)]
-pub struct Deck<T> {
+pub struct Rotation<T> {
     all: Vec<T>,
     left: Vec<T>,
 }
 
-impl<T: Copy> Deck<T> {
-    /// A deck of these items.
+impl<T: Copy> Rotation<T> {
+    /// A rotation of these items.
     pub fn new(all: Vec<T>) -> Self {
         Self { all, left: Vec::new() }
     }
@@ -123,7 +123,7 @@ pub struct Injection {
 #[derive(Debug)]
 pub struct Schedule {
     rng: Rng,
-    faults: Deck<Fault>,
+    faults: Rotation<Fault>,
     lease: Duration,
     phase: Phase,
 }
@@ -150,7 +150,7 @@ impl Schedule {
     pub fn new(faults: Vec<Fault>, lease: Duration, seed: u64, now: Instant) -> Self {
         let mut rng = Rng::with_seed(seed);
         let until = pause(&mut rng, now);
-        Self { rng, faults: Deck::new(faults), lease, phase: Phase::Pause { until } }
+        Self { rng, faults: Rotation::new(faults), lease, phase: Phase::Pause { until } }
     }
 
     /// Returns the next step, if any.

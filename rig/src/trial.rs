@@ -14,7 +14,7 @@ use incumbent::{Clock, Instant, Token};
 use tokio::sync::mpsc;
 use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
-use crate::candidate::{CampaignSetup, Failed, Order, Setup, What};
+use crate::candidate::{CampaignSetup, Failed, Order, ReportKind, Setup};
 use crate::fleet::{Fleet, Line, Member};
 use crate::history::{History, Overlap, Proven};
 use crate::record;
@@ -288,29 +288,32 @@ impl Trial {
         let candidate = self.name(index);
         let what = match line {
             Line::Report(report) => report.what,
-            Line::Stderr(text) => What::Warning { text },
+            Line::Stderr(text) => ReportKind::Warning { text },
         };
         let event = match what {
-            What::Won { token, started } => {
+            ReportKind::Won { token, started } => {
                 return Ok(self.won(candidate, token, Instant::from_nanos(started))?);
             }
-            What::Lost { token, reason } => {
+            ReportKind::Lost { token, reason } => {
                 let caused =
                     |injection: Injection| injection.victim == index && injection.fault != Fault::Stop;
                 let is_news = !self.is_closing() && !self.injection.is_some_and(caused);
                 Event::Lost { candidate, token, reason, is_news }
             }
-            What::Refused { text } => {
+            ReportKind::Refused { text } => {
                 self.missed(text);
                 return Ok(());
             }
             // One that was ordered to leave may do so without an answer of the store.
-            What::Failed(failed) if self.is_closing() || self.faults[index] == Some(Fault::Restart) => {
+            ReportKind::Failed(failed) if self.is_closing() || self.faults[index] == Some(Fault::Restart) => {
                 Event::Warning { candidate, message: failed.message }
             }
-            What::Failed(failed) => return Err(failed),
-            What::Warning { text: message } => Event::Warning { candidate, message },
-            What::Draining { .. } | What::Leader { .. } | What::State { .. } | What::Left => return Ok(()),
+            ReportKind::Failed(failed) => return Err(failed),
+            ReportKind::Warning { text: message } => Event::Warning { candidate, message },
+            ReportKind::Draining { .. }
+            | ReportKind::Leader { .. }
+            | ReportKind::State { .. }
+            | ReportKind::Left => return Ok(()),
         };
         self.events.push_back(event);
         Ok(())

@@ -24,17 +24,20 @@ pub enum Store {
     Nats,
     /// A queue of keys in etcd.
     Etcd,
+    /// A consumer group of Kafka, and its topic.
+    Kafka,
 }
 
 impl Store {
     /// Every store.
-    pub const ALL: [Self; 2] = [Self::Nats, Self::Etcd];
+    pub const ALL: [Self; 3] = [Self::Nats, Self::Etcd, Self::Kafka];
 
     /// The name, as a command line spells it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Nats => "nats",
             Self::Etcd => "etcd",
+            Self::Kafka => "kafka",
         }
     }
 }
@@ -44,7 +47,10 @@ impl Store {
 enum Stores {
     Nats,
     Etcd,
-    Both,
+    Kafka,
+    /// All but Kafka: what has one key, or one queue of keys.
+    Keys,
+    All,
 }
 
 macro_rules! kinds {
@@ -82,46 +88,46 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Loss "loss" Full Both "Messages between candidates and the store are lost.",
-    Delay "delay" Full Both "Messages take up to twelve seconds, and so overtake each other.",
+    Loss "loss" Full All "Messages between candidates and the store are lost.",
+    Delay "delay" Full All "Messages take up to twelve seconds, and so overtake each other.",
     Duplication "duplication" Full Nats "Requests and replies arrive twice; the second copy of a write is acknowledged as a duplicate.",
-    Cut "cut" Full Both "A candidate is cut off from the store, in both directions.",
-    CutRequests "cut-requests" Full Both "What a candidate sends is lost, and it still receives.",
-    CutReplies "cut-replies" Full Both "What a candidate sends arrives, and it receives nothing.",
+    Cut "cut" Full All "A candidate is cut off from the store, in both directions.",
+    CutRequests "cut-requests" Full All "What a candidate sends is lost, and it still receives.",
+    CutReplies "cut-replies" Full All "What a candidate sends arrives, and it receives nothing.",
     Queue "queue" Full Nats "A candidate's client queues requests while it is cut off, and sends them afterwards.",
-    SilentWatch "silent-watch" Full Both "Watches silently lose what they should deliver.",
-    Pause "pause" Full Both "A candidate's process is stopped and goes on later.",
-    Suspend "suspend" Full Both "Every candidate of one machine is suspended; their clocks count it.",
-    Crash "crash" Full Both "A candidate's process dies and another one starts in its place.",
-    Starve "starve" Full Both "Timers fire late.",
-    Drift "drift" Full Both "A candidate's clock changes its rate, within the setting.",
-    ClockBack "clock-back" Full Both "A reading of the clock is older than the one before.",
-    Resign "resign" Full Both "A leader resigns, or hands over.",
-    Illness "illness" Full Both "A candidate's health check fails for a while.",
-    Handler "handler" Full Both "A leader's handler fails.",
-    Close "close" Full Both "A candidate leaves for good, and another one comes later.",
-    FailOver "fail-over" Full Both "The server that leads the stream dies; writes in flight may commit late, or never.",
-    Isolate "isolate" Full Both "The server that leads the stream is isolated; it still answers with what it knew.",
-    Quorum "quorum" Full Both "The store loses its quorum; writes in flight commit when it is back.",
-    SlowCommit "slow-commit" Full Both "Writes stay in flight for seconds; further writes are answered with busy.",
-    Unsent "unsent" Full Both "No server takes requests.",
-    Denied "denied" Full Both "A candidate's permission to publish is taken away.",
-    Full "full" Full Both "The bucket is full.",
+    SilentWatch "silent-watch" Full All "Watches silently lose what they should deliver.",
+    Pause "pause" Full All "A candidate's process is stopped and goes on later.",
+    Suspend "suspend" Full All "Every candidate of one machine is suspended; their clocks count it.",
+    Crash "crash" Full All "A candidate's process dies and another one starts in its place.",
+    Starve "starve" Full All "Timers fire late.",
+    Drift "drift" Full All "A candidate's clock changes its rate, within the setting.",
+    ClockBack "clock-back" Full All "A reading of the clock is older than the one before.",
+    Resign "resign" Full All "A leader resigns, or hands over.",
+    Illness "illness" Full All "A candidate's health check fails for a while.",
+    Handler "handler" Full All "A leader's handler fails.",
+    Close "close" Full All "A candidate leaves for good, and another one comes later.",
+    FailOver "fail-over" Full All "The server that leads the stream dies; writes in flight may commit late, or never.",
+    Isolate "isolate" Full Keys "The server that leads the stream is isolated; it still answers with what it knew.",
+    Quorum "quorum" Full Keys "The store loses its quorum; writes in flight commit when it is back.",
+    SlowCommit "slow-commit" Full All "Writes stay in flight for seconds; further writes are answered with busy.",
+    Unsent "unsent" Full All "No server takes requests.",
+    Denied "denied" Full All "A candidate's permission to publish is taken away.",
+    Full "full" Full Keys "The bucket is full.",
     Skew "skew" Full Nats "The servers' clocks disagree, within the setting.",
     Erase "erase" Watching Nats "The server's own marker erases a write it has just acknowledged.",
-    Delete "delete" Full Both "An operator deletes the key.",
-    Overwrite "overwrite" Full Both "An operator, or a Go client, writes over the key.",
-    Recreate "recreate" Full Both "The bucket is deleted and made again; its sequence may come to match what a leader expects.",
+    Delete "delete" Full Keys "An operator deletes the key.",
+    Overwrite "overwrite" Full All "An operator, or a Go client, writes over the key.",
+    Recreate "recreate" Full All "The bucket is deleted and made again; its sequence may come to match what a leader expects.",
     Purge "purge" Watching Nats "The stream is purged, without a tombstone.",
     LowerAge "lower-age" Watching Nats "The bucket's maximum age is lowered.",
     ClockStep "clock-step" Watching Nats "The servers' clocks are set ten seconds ahead, or back.",
     LostWrites "lost-writes" Watching Nats "The store loses writes that it had acknowledged.",
-    Restore "restore" Watching Both "The bucket is restored from a backup.",
-    BadDrift "bad-drift" Tokens Both "A candidate's clock drifts beyond the setting.",
-    Freeze "freeze" Tokens Both "A machine is paused and its clock does not count it.",
+    Restore "restore" Watching Keys "The bucket is restored from a backup.",
+    BadDrift "bad-drift" Tokens All "A candidate's clock drifts beyond the setting.",
+    Freeze "freeze" Tokens All "A machine is paused and its clock does not count it.",
     OldIncarnation "old-incarnation" Nothing Nats "An isolated server answers from a former incarnation of the bucket.",
     RaiseAge "raise-age" Full Nats "The bucket's maximum age is raised.",
-    SlowConsumer "slow-consumer" Full Both "A candidate's client is slow: what its watch delivers is held or dropped, and the watch ends by a gap.",
+    SlowConsumer "slow-consumer" Full All "A candidate's client is slow: what its watch delivers is held or dropped, and the watch ends by a gap.",
     RecreateLower "recreate-lower" Watching Nats "The bucket is deleted and made again with a lower maximum age.",
     RecreateNew "recreate-new" Watching Nats "The bucket is deleted and made again, and its name is stated to be never used.",
     Revoke "revoke" Full Etcd "An operator revokes the lease that a place shows.",
@@ -131,6 +137,16 @@ kinds! {
     Lag "lag" Full Etcd "A member lags: its answers have an older raft term, and its watches are late.",
     TokenExpiry "token-expiry" Full Etcd "The tokens of clients expire: requests are refused until they authenticate again.",
     Compact "compact" Full Etcd "The store is compacted, and watches that are behind end.",
+    Removal "removal" Full Kafka "An operator removes a member from its group.",
+    EmptyGroup "empty-group" Full Kafka "Every member is removed from the group at once; it then accepts commits without a generation.",
+    Replacement "replacement" Full Kafka "A second process with the same static id takes a member's place, in the same generation.",
+    Rebalance "rebalance" Full Kafka "The group is rebalanced, and partition zero may be assigned to another member.",
+    Coordinator "coordinator" Full Kafka "The group's coordinator is away, and moves.",
+    CutGroup "cut-group" Full Kafka "A candidate is cut off from the group's coordinator only.",
+    CutLog "cut-log" Full Kafka "A candidate is cut off from the partition's leader only.",
+    HeldPoll "held-poll" Full Kafka "A candidate's client is not polled: what it reports comes late, and it may leave its group by itself.",
+    DeleteGroup "delete-group" Full Kafka "Every member is removed, and the group deleted: its generations begin again.",
+    DeleteRecords "delete-records" Full Kafka "Every record of the topic is deleted: by an operator, or by a retention shorter than a lease.",
 }
 
 impl Kind {
@@ -144,9 +160,11 @@ impl Kind {
     /// Whether it happens in this store.
     pub const fn is_of(self, store: Store) -> bool {
         match self.stores() {
-            Stores::Both => true,
+            Stores::All => true,
             Stores::Nats => matches!(store, Store::Nats),
             Stores::Etcd => matches!(store, Store::Etcd),
+            Stores::Kafka => matches!(store, Store::Kafka),
+            Stores::Keys => matches!(store, Store::Nats | Store::Etcd),
         }
     }
 

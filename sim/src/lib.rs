@@ -12,13 +12,15 @@
 //! # What it does not do
 //!
 //! No real servers, sockets or threads, and no code of the runtime: `world` carries out what a
-//! session asks, as the runtime's driver does. The simulated store is one key of one bucket, or one election's queue in an
-//! etcd: `world` and `etcd`.
+//! session asks, as the runtime's driver does. The simulated store is one key of one bucket, one election's queue in an
+//! etcd, or a consumer group of Kafka with its topic: `world`, `etcd` and `kafka`. The loop and the driver of the latter two
+//! are in `shared`.
 
 mod clock;
 mod dice;
 mod etcd;
 mod handlers;
+mod kafka;
 mod kind;
 mod many;
 mod observation;
@@ -31,6 +33,7 @@ mod report;
 mod scenario;
 mod script;
 mod setting;
+mod shared;
 mod store;
 mod timeline;
 mod world;
@@ -78,8 +81,10 @@ pub struct TracedRun {
 /// Makes a run and writes down, or draws, its events.
 pub fn run_traced(choice: &Choice, trace: bool, picture: bool) -> TracedRun {
     let plan = Plan::new(choice);
-    if choice.store == Store::Etcd {
-        return etcd::run_traced(plan, trace, picture);
+    match choice.store {
+        Store::Etcd => return shared::run_traced::<etcd::Etcd>(plan, trace, picture),
+        Store::Kafka => return shared::run_traced::<kafka::Kafka>(plan, trace, picture),
+        Store::Nats => {}
     }
     let mut world = World::new(plan, trace, picture);
     run_to_the_end(&mut world);

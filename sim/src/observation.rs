@@ -1,8 +1,10 @@
 //! The events of a run, for its oracles and for its drawing.
 
+use std::fmt::Debug;
 use std::time::Duration;
 
 use incumbent_core::campaign::{self, Campaign, Event};
+use incumbent_core::induction;
 use incumbent_core::queue::{self, LeaseId, Snapshot};
 use incumbent_core::record::{Attempt, Entry, Nonce};
 use incumbent_core::session::Rule;
@@ -18,7 +20,9 @@ use crate::store::Bucket;
 use crate::timeline::Timeline;
 
 /// A campaign as the oracles of every rule observe it.
-pub(crate) trait Observed: Rule {
+pub(crate) trait Observed: Rule<Input: Debug, Output: Debug> {
+    fn is_tick(input: &Self::Input) -> bool;
+
     /// The event that an output reports.
     fn event(output: &Self::Output) -> Option<&Event>;
 
@@ -30,6 +34,10 @@ pub(crate) trait Observed: Rule {
 }
 
 impl Observed for Campaign {
+    fn is_tick(input: &campaign::Input) -> bool {
+        matches!(input, campaign::Input::Tick)
+    }
+
     fn event(output: &campaign::Output) -> Option<&Event> {
         match output {
             campaign::Output::Event(event) => Some(event),
@@ -50,6 +58,10 @@ impl Observed for Campaign {
 }
 
 impl Observed for queue::Campaign {
+    fn is_tick(input: &queue::Input) -> bool {
+        matches!(input, queue::Input::Tick)
+    }
+
     fn event(output: &queue::Output) -> Option<&Event> {
         match output {
             queue::Output::Event(event) => Some(event),
@@ -60,6 +72,30 @@ impl Observed for queue::Campaign {
     fn wake(output: &queue::Output) -> Option<Option<Instant>> {
         match output {
             queue::Output::WakeAt(wake) => Some(wake.map(|wake| wake.at)),
+            _ => None,
+        }
+    }
+
+    fn is_leader(&self, now: Instant) -> bool {
+        Self::is_leader(self, now)
+    }
+}
+
+impl Observed for induction::Campaign {
+    fn is_tick(input: &induction::Input) -> bool {
+        matches!(input, induction::Input::Tick)
+    }
+
+    fn event(output: &induction::Output) -> Option<&Event> {
+        match output {
+            induction::Output::Event(event) => Some(event),
+            _ => None,
+        }
+    }
+
+    fn wake(output: &induction::Output) -> Option<Option<Instant>> {
+        match output {
+            induction::Output::WakeAt(wake) => Some(wake.map(|wake| wake.at)),
             _ => None,
         }
     }
@@ -91,6 +127,9 @@ pub(crate) enum Observation<'a, C: Observed = Campaign> {
     Kept { node: usize, lease: LeaseId, sent_at: Instant },
     /// An etcd serves a linearised read of a campaign.
     Read { node: usize, snapshot: &'a Snapshot },
+    /// A coordinator accepts the commit of a campaign that is a member of the present generation; it proves the record of this
+    /// number.
+    Committed { nonce: Nonce, attempt: Attempt },
     /// The keys or leases of an etcd changed.
     Stored { content: &'a Content },
     /// A candidate of the Go library reports that it won or lost.

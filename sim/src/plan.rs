@@ -19,6 +19,9 @@ pub(crate) const DRIFT: i64 = 5_000;
 /// The stream of what only an etcd draws.
 pub(crate) const ETCD: u64 = 0x3_0000;
 
+/// The stream of what only a consumer group draws.
+pub(crate) const KAFKA: u64 = 0x5_0000;
+
 /// The longest time that an expired message may still be there.
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(250);
 
@@ -40,7 +43,8 @@ pub struct Choice {
     /// The kinds of faults that a seed may choose from; `None`: from all, those that break an assumption seldom.
     pub faults: Option<Vec<Kind>>,
     /// The number of foreign candidates besides: of the Go library `nats-kv-leader-elect` in a bucket, of Go's
-    /// `concurrency.Election` in etcd. The former has no defence against some faults: with it, those are left out.
+    /// `concurrency.Election` in etcd, of goNELI in a consumer group. The first has no defence against some faults: with it,
+    /// those are left out.
     pub peers: usize,
     /// Every candidate has the default settings.
     pub plain: bool,
@@ -100,6 +104,81 @@ pub(crate) struct Plan {
     pub(crate) faulty: Duration,
     /// The servers of an etcd never revoke a live lease.
     pub(crate) keeps_leases: bool,
+    /// The consumer group.
+    pub(crate) group: GroupPlan,
+}
+
+/// How the members of a consumer group are assigned partition zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Assigning {
+    /// Every rebalance takes it from its owner first.
+    Eager,
+    /// Its owner keeps it through a rebalance, unless it is to move.
+    Cooperative,
+    /// KIP-848: the coordinator assigns each member its partitions, and its epoch moves without a word.
+    Consumer,
+}
+
+/// A consumer group and its topic.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GroupPlan {
+    pub(crate) assigning: Assigning,
+    /// The session timeout, and the time for which a rebalance waits for a member.
+    pub(crate) session: Duration,
+    pub(crate) rebalance: Duration,
+    /// Members that use goNELI share it.
+    pub(crate) goneli: bool,
+    /// The brokers report the topic's id.
+    pub(crate) has_ids: bool,
+}
+
+impl GroupPlan {
+    fn drawn(choice: &Choice, lease: Duration, longest_drain: Duration) -> Self {
+        let mut dice = Dice::new(choice.seed, KAFKA);
+        let goneli = choice.peers > 0;
+        let drawn = dice.pick(&[
+            Assigning::Eager,
+            Assigning::Cooperative,
+            Assigning::Cooperative,
+            Assigning::Consumer,
+            Assigning::Consumer,
+        ]);
+        let assigning = if goneli { Assigning::Eager } else { drawn };
+        // With the newer protocol the brokers decide, whatever the lease is.
+        let session = match assigning {
+            Assigning::Consumer => Duration::from_secs(dice.pick(&[6, 15, 45])),
+            _ => lease * dice.pick(&[2, 3]),
+        };
+        // The client's setting, or an operator's: a drain may be cut short.
+        let whole = (longest_drain + session + Duration::from_secs(10)).max(Duration::from_secs(30));
+        let rebalance = dice.pick(&[whole, lease / 2, Duration::from_secs(2)]);
+        let has_ids = dice.percent(85);
+        let group = Self { assigning, session, rebalance, goneli, has_ids };
+        // A member learns of a rebalance with its next heartbeat.
+        Self { rebalance: rebalance.max(group.beat() * 2), ..group }
+    }
+
+    /// The interval at which a member's client speaks with the coordinator.
+    pub(crate) fn beat(&self) -> Duration {
+        (self.session / 10).max(Duration::from_millis(300))
+    }
+
+    /// The longest time until the group has another owner, where one is to be had.
+    pub(crate) fn change(&self) -> Duration {
+        self.session + self.rebalance * 2 + self.beat() * 4 + Duration::from_secs(5)
+    }
+
+    /// In a few words.
+    pub(crate) fn describe(&self) -> String {
+        let Self { assigning, session, rebalance, has_ids, .. } = self;
+        let how = match assigning {
+            Assigning::Eager => "eager",
+            Assigning::Cooperative => "cooperative",
+            Assigning::Consumer => "the consumer protocol",
+        };
+        let ids = if *has_ids { "" } else { ", no topic ids" };
+        format!("{how}, session {session:?}, rebalances within {rebalance:?}{ids}")
+    }
 }
 
 impl Plan {
@@ -143,6 +222,10 @@ impl Plan {
             (max_age, markers) = (lease, false);
             // A second stream, as another store draws other things.
             own_lease = Dice::new(choice.seed, ETCD).percent(15);
+        } else if choice.store == Store::Kafka {
+            // Candidates of a group have one lease.
+            lease = lease.min(Duration::from_secs(300));
+            (max_age, markers, own_lease) = (lease, false, false);
         } else if choice.peers > 0 {
             // The shortest that the library takes; it takes a marker for a live key.
             (lease, max_age) = (Duration::from_secs(30), Duration::from_secs(30));
@@ -173,6 +256,8 @@ impl Plan {
         let settings: Vec<_> = (0..choice.candidates).map(setting).collect();
         let shortest = settings.iter().map(|setting| setting.lease).min().unwrap_or(lease);
         let skew = (shortest / 20).min(Duration::from_secs(1));
+        let drain = settings.iter().map(|setting| setting.drain).max().unwrap_or_default();
+        let group = GroupPlan::drawn(choice, lease, drain);
         let choice = choice.clone();
         Self {
             choice,
@@ -193,6 +278,7 @@ impl Plan {
             script,
             faulty,
             keeps_leases,
+            group,
         }
     }
 
@@ -201,7 +287,9 @@ impl Plan {
     pub(crate) fn quiet(&self) -> Duration {
         let orders =
             self.drain() + self.delay() * 3 + self.max_age + self.longest_age() + Duration::from_secs(30);
-        ACandidateLeads::worst(self) * 2 + orders + self.owed() * 3
+        // In a group, each of the two is waited out.
+        let waits = if self.choice.store == Store::Kafka { self.lease * 4 } else { Duration::ZERO };
+        ACandidateLeads::worst(self) * 2 + orders + self.owed() * 3 + waits
     }
 
     /// The plan of a scenario.
@@ -220,8 +308,10 @@ impl Plan {
         });
         let lease = scenario.candidates.iter().map(|candidate| candidate.lease).max().unwrap_or_default();
         let shortest = scenario.candidates.iter().map(|candidate| candidate.lease).min().unwrap_or_default();
+        let choice = Choice { candidates: count, plain: true, ..Choice::of_seed(1) };
+        let group = GroupPlan::drawn(&choice, lease, Duration::ZERO);
         Self {
-            choice: Choice { candidates: count, plain: true, ..Choice::of_seed(1) },
+            choice,
             lease,
             settings: scenario.candidates.iter().map(|candidate| Setting::prompt(candidate.lease)).collect(),
             skew: (shortest / 20).min(Duration::from_secs(1)),
@@ -239,6 +329,7 @@ impl Plan {
             script: script.collect(),
             faulty: scenario.lasts,
             keeps_leases: true,
+            group,
         }
     }
 
@@ -259,8 +350,8 @@ impl Plan {
     /// The settings of the candidate with this index, as a campaign takes them.
     pub(crate) fn settings_of(&self, node: usize) -> Settings {
         let mut settings = self.settings[node].settings(format!("c{node}"), self.skew);
-        if self.choice.store == Store::Etcd {
-            // Durations alone count there, and rounds take the place of reads.
+        if self.choice.store != Store::Nats {
+            // Durations alone count there, and rounds or the log take the place of reads.
             (settings.skew, settings.interval) = (None, None);
         } else if self.choice.peers > 0 {
             settings.preset = Preset::GoCompatible;
@@ -271,8 +362,10 @@ impl Plan {
     /// The worst fail-over that `incumbent doctor` prints for any candidate: after a crash, or after a deletion, which
     /// counts on the longest maximum age so far. Settings that the store refuses have no forecast.
     pub(crate) fn forecast(&self) -> Duration {
-        if self.choice.store == Store::Etcd {
-            return crate::etcd::worst_fail_over(self);
+        match self.choice.store {
+            Store::Etcd => return crate::etcd::worst_fail_over(self),
+            Store::Kafka => return crate::kafka::worst_fail_over(self),
+            Store::Nats => {}
         }
         let info = StoreInfo {
             asked_at: START,
@@ -306,9 +399,14 @@ impl Plan {
         self.settings.iter().map(|setting| setting.drain).max().unwrap_or_default()
     }
 
-    /// The wait that a candidate of an etcd owes where its server may revoke live leases.
+    /// The time that a change of leaders takes beyond the rules: the wait that a candidate of an etcd owes where its server may
+    /// revoke live leases, the time that a group takes to assign the partition.
     pub(crate) fn owed(&self) -> Duration {
-        if self.keeps_leases { Duration::ZERO } else { self.lease }
+        match self.choice.store {
+            Store::Kafka => self.group.change(),
+            _ if self.keeps_leases => Duration::ZERO,
+            _ => self.lease,
+        }
     }
 
     /// Whether all candidates have the same lease time.

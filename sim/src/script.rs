@@ -60,6 +60,7 @@ fn world(plan: &Plan) -> String {
         match plan.choice.store {
             Store::Nats => format!("maximum age {:?}", plan.max_age),
             Store::Etcd => "etcd".into(),
+            Store::Kafka => format!("kafka, {}", plan.group.describe()),
         },
         format!("{} server{}", plan.replicas, if plan.replicas == 1 { "" } else { "s" }),
     ];

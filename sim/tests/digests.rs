@@ -3,7 +3,7 @@
 //! Where the rules, the model or the drawing were changed on purpose, the test prints the new file; otherwise a
 //! difference is a bug.
 
-use incumbent_sim::{Choice, Kind, run_traced};
+use incumbent_sim::{Choice, Kind, Store, run_traced};
 
 /// FNV-1a, so that no update of a library changes it.
 fn digest(text: &str) -> u64 {
@@ -44,4 +44,24 @@ fn the_traces_of_some_seeds_are_those_written_down() {
     let came: String = plain.chain(drawn).chain(many).map(|choice| line(&choice)).collect();
     let written = include_str!("digests.txt");
     assert!(came == written, "sim/tests/digests.txt would be:\n{came}");
+}
+
+/// The lines of some seeds on a store.
+fn lines_on(store: Store) -> String {
+    let plain = (0..12).map(|seed| Choice { plain: true, ..Choice::of_seed(seed) });
+    let drawn = (0..24).map(Choice::of_seed);
+    let foreign = (0..6).map(|seed| Choice { peers: 2, ..Choice::of_seed(seed) });
+    plain.chain(drawn).chain(foreign).map(|choice| line(&Choice { store, ..choice })).collect()
+}
+
+#[test]
+fn the_traces_of_some_seeds_on_an_etcd_are_those_written_down() {
+    let came = lines_on(Store::Etcd);
+    assert!(came == include_str!("digests-etcd.txt"), "sim/tests/digests-etcd.txt would be:\n{came}");
+}
+
+#[test]
+fn the_traces_of_some_seeds_on_kafka_are_those_written_down() {
+    let came = lines_on(Store::Kafka);
+    assert!(came == include_str!("digests-kafka.txt"), "sim/tests/digests-kafka.txt would be:\n{came}");
 }

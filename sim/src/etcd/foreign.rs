@@ -28,7 +28,7 @@ pub(super) struct Foreign {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum ForeignEvent {
+pub(crate) enum ForeignEvent {
     /// It begins a session.
     Begin,
     /// It puts its key.
@@ -52,12 +52,19 @@ pub(super) enum ForeignEvent {
 }
 
 impl World {
-    pub(super) fn foreign_begin(&mut self) {
+    pub(super) fn start_foreign(&mut self) {
         for peer in 0..self.plan.choice.peers {
             let mut dice = Dice::new(self.plan.choice.seed, STREAM + peer as u64);
             let wait = dice.millis(0, 3_000);
             let (lease, session) = (LeaseId(0), 0);
-            self.peers.push(Foreign { dice, lease, session, created: None, believes: false, leads: false });
+            self.store.peers.push(Foreign {
+                dice,
+                lease,
+                session,
+                created: None,
+                believes: false,
+                leads: false,
+            });
             self.after(wait, Event::Foreign { peer, event: ForeignEvent::Begin });
         }
     }
@@ -67,54 +74,54 @@ impl World {
     }
 
     pub(super) fn foreign(&mut self, peer: usize, event: ForeignEvent) {
-        let present = self.peers[peer].session;
-        let reachable = self.cluster.leader.is_some();
+        let present = self.store.peers[peer].session;
+        let reachable = self.store.cluster.leader.is_some();
         let ttl = self.plan.lease;
         match event {
             ForeignEvent::Begin => {
                 self.foreign_stops(peer);
-                self.peers[peer].session += 1;
-                let session = self.peers[peer].session;
-                let lease = LeaseId((self.peers[peer].dice.number() >> 1).max(1));
-                let granted = if reachable { self.cluster.grant(self.now, lease, ttl) } else { None };
+                self.store.peers[peer].session += 1;
+                let session = self.store.peers[peer].session;
+                let lease = LeaseId((self.store.peers[peer].dice.number() >> 1).max(1));
+                let granted = if reachable { self.store.cluster.grant(self.now, lease, ttl) } else { None };
                 let Some(at) = granted else {
                     return self.foreign_after(peer, Duration::from_secs(1), ForeignEvent::Begin);
                 };
                 self.expire_after(lease, at);
-                self.peers[peer].lease = lease;
+                self.store.peers[peer].lease = lease;
                 self.foreign_after(peer, ttl / 3, ForeignEvent::KeepAlive { session });
                 self.foreign_after(peer, Duration::from_millis(2), ForeignEvent::Campaign { session });
-                if self.peers[peer].dice.percent(30) {
-                    let wait = self.peers[peer].dice.millis(0, 5 * ttl.as_millis() as u64);
+                if self.store.peers[peer].dice.percent(30) {
+                    let wait = self.store.peers[peer].dice.millis(0, 5 * ttl.as_millis() as u64);
                     self.foreign_after(peer, wait, ForeignEvent::Die { session });
                 }
             }
             ForeignEvent::Campaign { session } if session == present => {
-                let lease = self.peers[peer].lease;
-                if !reachable || !self.cluster.content.leases.contains_key(&lease) {
+                let lease = self.store.peers[peer].lease;
+                if !reachable || !self.store.cluster.content.leases.contains_key(&lease) {
                     return self.foreign_after(peer, Duration::from_secs(1), ForeignEvent::Begin);
                 }
                 let name = lease.to_string();
-                let created = self.cluster.content.put_place(&name, Some(lease), &format!("go-{peer}"));
+                let created = self.store.cluster.content.put_place(&name, Some(lease), &format!("go-{peer}"));
                 self.note(|trace| write!(trace, "go-{peer}: has its place at {created}"));
-                self.peers[peer].created = Some(created);
+                self.store.peers[peer].created = Some(created);
                 self.changed(&Change::default());
             }
             ForeignEvent::KeepAlive { session } if session == present => {
                 // At times it is stopped for longer than its lease.
-                let stopped = !self.quiet && self.peers[peer].dice.percent(3);
+                let stopped = !self.quiet && self.store.peers[peer].dice.percent(3);
                 if reachable {
-                    self.cluster.keep_alive(self.now, self.peers[peer].lease);
+                    self.store.cluster.keep_alive(self.now, self.store.peers[peer].lease);
                 }
                 let wait = if stopped { ttl * 3 / 2 } else { ttl / 3 };
                 self.foreign_after(peer, wait, ForeignEvent::KeepAlive { session });
             }
             ForeignEvent::Look { session } if session == present => {
-                let created = self.peers[peer].created;
+                let created = self.store.peers[peer].created;
                 let first = created.filter(|created| self.is_first(*created));
-                if first.is_some() && !self.peers[peer].believes {
-                    self.peers[peer].believes = true;
-                    let term = self.peers[peer].dice.millis(100, 2 * ttl.as_millis() as u64);
+                if first.is_some() && !self.store.peers[peer].believes {
+                    self.store.peers[peer].believes = true;
+                    let term = self.store.peers[peer].dice.millis(100, 2 * ttl.as_millis() as u64);
                     self.foreign_after(peer, term, ForeignEvent::Resign { session });
                     self.foreign_look();
                 }
@@ -123,18 +130,18 @@ impl World {
                 if !reachable {
                     return self.foreign_after(peer, Duration::from_secs(1), event);
                 }
-                let name = self.peers[peer].lease.to_string();
+                let name = self.store.peers[peer].lease.to_string();
                 self.foreign_stops(peer);
-                let change = self.cluster.content.delete_place(&name);
+                let change = self.store.cluster.content.delete_place(&name);
                 self.changed(&change);
-                let rest = self.peers[peer].dice.millis(100, 3 * ttl.as_millis() as u64);
+                let rest = self.store.peers[peer].dice.millis(100, 3 * ttl.as_millis() as u64);
                 self.foreign_after(peer, rest, ForeignEvent::Campaign { session });
             }
             // Without faults none dies: each of them would be waited for.
             ForeignEvent::Die { session } if session == present && !self.quiet => {
-                self.peers[peer].session += 1;
+                self.store.peers[peer].session += 1;
                 self.foreign_stops(peer);
-                let rest = self.peers[peer].dice.millis(100, 2 * ttl.as_millis() as u64);
+                let rest = self.store.peers[peer].dice.millis(100, 2 * ttl.as_millis() as u64);
                 self.foreign_after(peer, rest, ForeignEvent::Begin);
             }
             // Of an earlier session.
@@ -144,17 +151,17 @@ impl World {
 
     /// Whether no place was created before.
     fn is_first(&self, created: u64) -> bool {
-        self.cluster.content.places.values().all(|place| place.created >= created)
+        self.store.cluster.content.places.values().all(|place| place.created >= created)
     }
 
     fn foreign_stops(&mut self, peer: usize) {
-        (self.peers[peer].created, self.peers[peer].believes) = (None, false);
+        (self.store.peers[peer].created, self.store.peers[peer].believes) = (None, false);
         self.foreign_leads(peer, false);
     }
 
     fn foreign_leads(&mut self, peer: usize, leads: bool) {
-        if self.peers[peer].leads != leads {
-            self.peers[peer].leads = leads;
+        if self.store.peers[peer].leads != leads {
+            self.store.peers[peer].leads = leads;
             self.note(|trace| write!(trace, "go-{peer}: {}", if leads { "leads" } else { "leads no more" }));
             self.observe(&Observation::Peer { peer, leads });
         }
@@ -162,15 +169,16 @@ impl World {
 
     /// After a change: which foreign candidates lead, and which are shown that nothing is before them.
     pub(super) fn foreign_look(&mut self) {
-        for peer in 0..self.peers.len() {
-            let (session, believes) = (self.peers[peer].session, self.peers[peer].believes);
-            let Some(created) = self.peers[peer].created else { continue };
-            let key = self.peers[peer].lease.to_string();
-            let stands = self.cluster.content.places.get(&key).is_some_and(|place| place.created == created);
+        for peer in 0..self.store.peers.len() {
+            let (session, believes) = (self.store.peers[peer].session, self.store.peers[peer].believes);
+            let Some(created) = self.store.peers[peer].created else { continue };
+            let key = self.store.peers[peer].lease.to_string();
+            let stands =
+                self.store.cluster.content.places.get(&key).is_some_and(|place| place.created == created);
             // What it believes after its session is lost is its own affair.
             self.foreign_leads(peer, believes && stands);
             if !believes && self.is_first(created) {
-                let latency = self.peers[peer].dice.micros(100, 3_000);
+                let latency = self.store.peers[peer].dice.micros(100, 3_000);
                 self.foreign_after(peer, latency, ForeignEvent::Look { session });
             }
         }

@@ -1,7 +1,6 @@
 //! The world of a run on an etcd: candidates in a queue, foreign ones among them, and a store of one member or three.
 //!
-//! It shares the plan, the clocks and the oracles with the world of a bucket, and drives the same session with the other
-//! rule.
+//! It shares the plan, the clocks and the oracles with the world of a bucket, and runs as [`shared`] says.
 
 mod cluster;
 mod content;
@@ -17,39 +16,24 @@ use std::time::Duration;
 
 use incumbent_core::queue::{Campaign, LeaseId, Server, Write};
 use incumbent_core::record::Nonce;
+use incumbent_core::session::Command;
 use incumbent_core::{Incarnation, Instant, Revision};
 
-use crate::clock::Clock;
 use crate::dice::Dice;
 use crate::kind::Kind;
-use crate::observation::{Observation, Observers, View};
-use crate::oracle::{Checkers, Violation};
-use crate::plan::Plan;
-use crate::promise::Promises;
-use crate::queue::Queue;
-use crate::report::Tally;
+use crate::observation::Observation;
+use crate::oracle::Checkers;
+use crate::plan::{Fault, Plan};
+use crate::shared::{self, Hooks, InputOf, OutputOf, Store};
 use crate::store::START;
-use crate::timeline::Timeline;
-use crate::world::drift;
-use crate::{Outcome, TracedRun};
 use cluster::{Cluster, ELECTION, LATE, SHORTEST};
 pub(crate) use content::Content;
 use foreign::{Foreign, ForeignEvent};
-use process::{Incoming, KeepAlive, Process, Request};
+use process::{Incoming, KeepAlive, Process, Request, Stream, Watch};
 
 /// A future event.
 #[derive(Debug)]
-enum Event {
-    /// A process begins, or tries again to.
-    Begin {
-        node: usize,
-        process: u64,
-    },
-    Wake {
-        node: usize,
-        process: u64,
-    },
-    Resume(usize),
+pub(crate) enum Event {
     /// A request arrives at a member; `slow` where it took its time already.
     Request {
         node: usize,
@@ -72,11 +56,6 @@ enum Event {
         process: u64,
         stream: u64,
         number: u64,
-    },
-    Deliver {
-        node: usize,
-        process: u64,
-        incoming: Incoming,
     },
     /// A transaction whose answer is lost with its leader is applied after all.
     Late {
@@ -101,54 +80,20 @@ enum Event {
     },
     Expire(LeaseId),
     Elect(u64),
-    BeginFault(usize),
-    EndFault(usize),
-    Quiet,
-    /// An operator helps the candidates that stay out.
-    Operator,
-    /// An orderly change after the faults: the first or the second.
-    Order(u32),
-    Over,
 }
 
-pub(crate) struct World {
-    now: Instant,
-    plan: Plan,
-    queue: Queue<Event>,
-    dice: Dice,
+/// The members of an etcd, what they hold, and the foreign candidates that campaign there.
+pub(crate) struct Etcd {
     cluster: Cluster,
     /// Former contents, where the store may go back to one.
     history: VecDeque<(Instant, Content)>,
-    nodes: Vec<Process>,
     peers: Vec<Foreign>,
-    processes: u64,
     requests: u64,
     /// The store was wiped.
     wiped: bool,
-    /// The number of active faults of each kind.
-    active: [u32; Kind::ALL.len()],
-    /// The candidates and members that the script's faults hit, for when they end.
-    hit: Vec<Vec<usize>>,
-    quiet: bool,
-    promises: Promises,
-    observers: Observers<Campaign>,
-    trace: Option<String>,
 }
 
-/// Makes a run.
-pub(crate) fn run_traced(plan: Plan, trace: bool, picture: bool) -> TracedRun {
-    let mut world = World::new(plan, trace, picture);
-    if let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.run())) {
-        // After a panic the world is only read.
-        world.observers.violation = Some(Violation::of_panic(world.now, panic.as_ref()));
-    }
-    let picture = world.observers.timeline.take().map(|timeline| timeline.draw(world.now));
-    TracedRun {
-        outcome: Outcome { tally: world.observers.tally, violation: world.observers.violation },
-        trace: world.trace.unwrap_or_default(),
-        picture: picture.unwrap_or_default(),
-    }
-}
+type World = shared::World<Etcd>;
 
 /// The longest time until a candidate leads, where the store was healthy for it: the leases of those that are gone run
 /// out, each extended by an election and late; a wait is owed; the next round shows it.
@@ -156,85 +101,47 @@ pub(crate) fn worst_fail_over(plan: &Plan) -> Duration {
     plan.lease + ELECTION + LATE + plan.lease + plan.lease / 3
 }
 
-impl World {
-    fn new(plan: Plan, trace: bool, timeline: bool) -> Self {
-        let mut dice = Dice::new(plan.choice.seed, 2);
+impl Store for Etcd {
+    type Campaign = Campaign;
+    type Event = Event;
+    type Incoming = Incoming;
+    type Process = Process;
+
+    fn new(plan: &Plan) -> Self {
         let cluster = Cluster::new(plan.replicas, plan.store_rate);
-        let nodes = (0..plan.choice.candidates)
-            .map(|place| {
-                let rate = if plan.has(Kind::Drift) { drift(&mut dice) } else { dice.below(101) as i64 - 50 };
-                let shows = START.before(dice.millis(0, 900_000));
-                let own = Dice::new(plan.choice.seed, 16 + place as u64);
-                Process::new(own, Clock::new(START, shows, rate), rate, place % plan.replicas)
-            })
-            .collect();
-        let mut world = Self {
-            now: START,
-            queue: Queue::new(),
-            dice,
-            cluster,
-            history: VecDeque::new(),
-            nodes,
-            peers: Vec::new(),
-            processes: 0,
-            requests: 0,
-            wiped: false,
-            active: [0; Kind::ALL.len()],
-            hit: vec![Vec::new(); plan.script.last().map_or(0, |fault| fault.place + 1)],
-            quiet: false,
-            promises: Promises::new(&plan),
-            observers: Observers {
-                checkers: Checkers::of_a_queue(&plan),
-                tally: Tally::default(),
-                timeline: timeline.then(|| Timeline::new(&plan)),
-                violation: None,
-            },
-            trace: trace.then(String::new),
-            plan,
-        };
-        for node in 0..world.nodes.len() {
-            let wait = world.nodes[node].dice.millis(0, 2_000);
-            world.start_process(node, wait);
-        }
-        world.foreign_begin();
-        for fault in world.plan.script.clone().iter() {
-            world.queue.put(START + fault.from, Event::BeginFault(fault.place));
-        }
-        world.after(world.plan.faulty, Event::Quiet);
-        world.after(world.plan.faulty + world.plan.quiet(), Event::Over);
-        world
+        Self { cluster, history: VecDeque::new(), peers: Vec::new(), requests: 0, wiped: false }
     }
 
-    /// Runs to the end, or to the first violation.
-    fn run(&mut self) {
-        while let Some((at, event)) = self.queue.take() {
-            self.now = at;
-            if matches!(event, Event::Over) {
-                self.observe(&Observation::Over);
-                break;
-            }
-            self.happen(event);
-            if self.observers.violation.is_some() {
-                break;
-            }
-        }
-        self.observers.tally.runs = 1;
-        self.observers.tally.time = self.now.since(START);
+    fn process(place: usize, plan: &Plan, _: &mut Dice) -> Process {
+        Process::new(place % plan.replicas)
+    }
+
+    fn checkers(plan: &Plan) -> Checkers<Campaign> {
+        Checkers::of_a_queue(plan)
+    }
+
+    fn input(input: InputOf<Self>) -> Incoming {
+        Incoming::Input(input)
+    }
+
+    fn command(command: Command) -> Incoming {
+        Incoming::Command(command)
+    }
+
+    fn birth(&self) -> (Incarnation, Instant, bool) {
+        let birth = self.cluster.content.birth;
+        birth
+            .map_or((Incarnation(0), START, false), |birth| (birth.incarnation, birth.made, birth.never_used))
+    }
+}
+
+impl Hooks<Etcd> for World {
+    fn foreign_begin(&mut self) {
+        self.start_foreign();
     }
 
     fn happen(&mut self, event: Event) {
         match event {
-            Event::Begin { node, process } => {
-                if self.is_present(node, process) && self.nodes[node].session.is_none() {
-                    self.begin(node);
-                }
-            }
-            Event::Wake { node, process } => {
-                if self.is_present(node, process) {
-                    self.wake(node);
-                }
-            }
-            Event::Resume(node) => self.resume(node),
             Event::Request { node, process, member, number, request, slow } => {
                 let counts = matches!(
                     request,
@@ -259,13 +166,8 @@ impl World {
                     self.release(node, None);
                 }
             }
-            Event::Deliver { node, process, incoming } => {
-                if self.is_present(node, process) {
-                    self.deliver(node, incoming);
-                }
-            }
             Event::Late { node, nonce, write } => {
-                if self.cluster.leader.is_some() {
+                if self.store.cluster.leader.is_some() {
                     self.write(node, nonce, &write);
                 }
             }
@@ -283,81 +185,88 @@ impl World {
             Event::Foreign { peer, event } => self.foreign(peer, event),
             Event::Expire(lease) => self.expire(lease),
             Event::Elect(number) => self.elect(number),
-            Event::BeginFault(place) => self.begin_fault(place),
-            Event::EndFault(place) => self.end_fault(place),
-            Event::Quiet => self.end_all_faults(),
-            Event::Operator => self.operator(),
-            Event::Order(turn) => self.order(turn),
-            Event::Over => {}
         }
     }
 
-    /// Whether the process is still the one at its index.
-    fn is_present(&self, node: usize, process: u64) -> bool {
-        self.nodes[node].alive && self.nodes[node].process == process
+    fn starts(&mut self, node: usize) {
+        let place = &mut self.nodes[node];
+        place.shared = None;
+        place.open.clear();
+        place.watch = Watch::new(0);
+        place.stream = Stream::new(place.stream.number + 1, place.member);
     }
 
-    fn after(&mut self, span: Duration, event: Event) {
-        self.queue.put(self.now + span, event);
-    }
-
-    /// Whether a fault of a kind is active.
-    fn is_on(&self, kind: Kind) -> bool {
-        self.active[kind as usize] > 0
-    }
-
-    /// Shows an event to all observers.
-    fn observe(&mut self, observation: &Observation<'_, Campaign>) {
-        let birth = self.cluster.content.birth;
-        let view = View {
-            now: self.now,
-            plan: &self.plan,
-            promises: &self.promises,
-            incarnation: birth.map_or(Incarnation(0), |birth| birth.incarnation),
-            made: birth.map_or(START, |birth| birth.made),
-            never_used: birth.is_some_and(|birth| birth.never_used),
-        };
-        self.observers.observe(&view, observation);
-    }
-
-    /// Writes a line into the trace, where there is one.
-    fn note(&mut self, line: impl FnOnce(&mut String) -> std::fmt::Result) {
-        if let Some(trace) = &mut self.trace {
-            let nanos = self.now.since(START).as_nanos();
-            // Writing to a string does not fail.
-            let _ = write!(trace, "{:>6}.{:06} ", nanos / 1_000_000_000, nanos / 1_000 % 1_000_000)
-                .and_then(|()| line(trace));
-            trace.push('\n');
+    fn closes(&mut self, node: usize) {
+        // A driver that closes its connection gives up the lease of the companions.
+        let process = self.nodes[node].process;
+        if let Some(lease) = self.nodes[node].shared.take().filter(|_| process.is_multiple_of(2)) {
+            self.send(node, 0, Request::Revoke { lease });
         }
     }
 
-    /// The candidate that leads, or has the first place.
-    fn incumbent(&self) -> Option<usize> {
-        let leads = (0..self.nodes.len()).find(|node| self.nodes[*node].leads(self.now));
-        leads.or_else(|| {
-            let (key, _) = self.cluster.content.first()?;
-            let nonce = self.cluster.content.companions.get(key)?.value.nonce;
-            (0..self.nodes.len()).find(|node| self.nodes[*node].nonce == nonce)
-        })
-    }
-
-    /// What the candidates are shown of the servers.
-    fn server(&self) -> Server {
+    fn connection(&self, _: usize) -> Server {
         let version = if self.plan.keeps_leases { Some((3, 7, 3)) } else { Some((3, 4, 23)) };
         Server { version, shortest: SHORTEST }
     }
 
+    fn receive(&mut self, node: usize, incoming: Incoming) {
+        self.handle_message(node, incoming);
+    }
+
+    fn carry_out(&mut self, node: usize, output: OutputOf<Etcd>) {
+        self.serve_output(node, output);
+    }
+
+    /// The candidate that has the first place.
+    fn owner(&self) -> Option<usize> {
+        let (key, _) = self.store.cluster.content.first()?;
+        let nonce = self.store.cluster.content.companions.get(key)?.value.nonce;
+        (0..self.nodes.len()).find(|node| self.nodes[*node].nonce == nonce)
+    }
+
+    fn begin_own_fault(&mut self, fault: &Fault, victim: usize, dice: &mut Dice) {
+        self.begin_store_fault(fault, victim, dice);
+    }
+
+    fn end_own_fault(&mut self, kind: Kind, hit: &[usize]) {
+        self.end_store_fault(kind, hit);
+    }
+
+    fn faults_ended(&mut self) {
+        self.delete_unleased();
+        if self.store.cluster.leader.is_none() {
+            self.elect_later();
+        }
+        self.help_later();
+    }
+
+    fn change(&self) -> Duration {
+        self.plan.delay() + self.plan.owed()
+    }
+
+    fn present(&self) -> usize {
+        self.store.cluster.content.companions.len()
+    }
+
+    fn remove(&mut self, _: usize) {
+        let first = self.store.cluster.content.first().map(|(key, _)| key.clone());
+        let change = self.store.cluster.content.delete_place(&first.unwrap_or_default());
+        self.changed(&change);
+    }
+}
+
+impl World {
     /// Publishes what changed: to the oracles, to the foreign candidates and to the watches.
     fn changed(&mut self, change: &incumbent_core::queue::Change) {
         if self.plan.has(Kind::Restore) {
-            if self.history.len() == 512 {
-                self.history.pop_front();
+            if self.store.history.len() == 512 {
+                self.store.history.pop_front();
             }
-            self.history.push_back((self.now, self.cluster.content.clone()));
+            self.store.history.push_back((self.now, self.store.cluster.content.clone()));
         }
-        let content = std::mem::replace(&mut self.cluster.content, Content::new());
+        let content = std::mem::replace(&mut self.store.cluster.content, Content::new());
         self.observe(&Observation::Stored { content: &content });
-        self.cluster.content = content;
+        self.store.cluster.content = content;
         self.foreign_look();
         if change.revision > Revision(0) {
             self.note(|trace| write!(trace, "store: {change:?}"));

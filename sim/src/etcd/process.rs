@@ -3,21 +3,14 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use incumbent_core::campaign::{Lease, ReadId};
-use incumbent_core::queue::{Answer, Campaign, Change, Failure, LeaseId, Outcome, Write};
-use incumbent_core::record::Nonce;
-use incumbent_core::session::{CampaignId, Command, Input, Session};
-use incumbent_core::{Instant, Token};
-
-use crate::clock::Clock;
-use crate::dice::Dice;
-
-/// The number of the one candidate on each session.
-pub(super) const CANDIDATE: CampaignId = 1;
+use incumbent_core::Instant;
+use incumbent_core::campaign::ReadId;
+use incumbent_core::queue::{Answer, Change, Failure, LeaseId, Outcome, Write};
+use incumbent_core::session::{Command, Input};
 
 /// A request of a candidate to the store, other than a keep-alive.
 #[derive(Clone, Debug)]
-pub(super) enum Request {
+pub(crate) enum Request {
     Grant {
         lease: LeaseId,
         ttl: Duration,
@@ -61,7 +54,7 @@ impl Request {
 
 /// A message that arrives at a candidate.
 #[derive(Clone, Debug)]
-pub(super) enum Incoming {
+pub(crate) enum Incoming {
     /// The answer to the request of this number.
     Answer {
         number: u64,
@@ -91,7 +84,7 @@ pub(super) enum Incoming {
 
 /// A keep-alive on its way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct KeepAlive {
+pub(crate) struct KeepAlive {
     pub(super) number: u64,
     pub(super) lease: LeaseId,
     pub(super) sent_at: Instant,
@@ -122,76 +115,25 @@ pub(super) struct Watch {
     pub(super) last: Instant,
 }
 
-pub(super) struct Process {
-    /// Separate random numbers, so that events of other candidates change little for it.
-    pub(super) dice: Dice,
-    /// Counts the processes at this index.
-    pub(super) process: u64,
-    pub(super) nonce: Nonce,
-    pub(super) session: Option<Session<Campaign>>,
-    /// The same session again, with clean clock readings, where the run compares.
-    pub(super) twin: Option<Session<Campaign>>,
-    pub(super) alive: bool,
-    pub(super) clock: Clock,
-    /// The rate of its clock when nothing is wrong with it.
-    pub(super) rate: i64,
-    pub(super) stopped_until: Instant,
-    pub(super) backlog: VecDeque<Incoming>,
+pub(crate) struct Process {
     pub(super) member: usize,
-    pub(super) cut_out: u32,
-    pub(super) cut_in: u32,
-    pub(super) denied: u32,
-    pub(super) slow: u32,
     pub(super) stream: Stream,
     pub(super) watch: Watch,
     /// The lease of its companions.
     pub(super) shared: Option<LeaseId>,
     /// The requests without an answer.
     pub(super) open: BTreeSet<u64>,
-    pub(super) wakes: Instant,
-    pub(super) lease: Option<Lease>,
-    /// The token above which it stays out, where it last reported so and did not lead since.
-    pub(super) barred: Option<Token>,
-    /// The world's time until which it leads.
-    pub(super) leads_until: Option<Instant>,
 }
 
 impl Process {
-    pub(super) fn new(dice: Dice, clock: Clock, rate: i64, member: usize) -> Self {
+    pub(super) fn new(member: usize) -> Self {
         Self {
-            dice,
-            process: 0,
-            nonce: Nonce(0),
-            session: None,
-            twin: None,
-            alive: false,
-            clock,
-            rate,
-            stopped_until: Instant::ZERO,
-            backlog: VecDeque::new(),
             member,
-            cut_out: 0,
-            cut_in: 0,
-            denied: 0,
-            slow: 0,
             stream: Stream::new(0, member),
             watch: Watch::new(0),
             shared: None,
             open: BTreeSet::new(),
-            wakes: Instant::NEVER,
-            lease: None,
-            barred: None,
-            leads_until: None,
         }
-    }
-
-    pub(super) fn is_stopped(&self, now: Instant) -> bool {
-        self.stopped_until > now
-    }
-
-    /// Whether it leads, by its `is_leader`.
-    pub(super) fn leads(&self, now: Instant) -> bool {
-        self.leads_until.is_some_and(|until| now < until)
     }
 }
 

@@ -39,7 +39,7 @@ impl World {
             return;
         }
         let latency = self.latency(node);
-        self.after(latency, Event::Deliver { node, process, incoming });
+        self.deliver_after(latency, node, process, incoming);
     }
 
     fn answer(&mut self, node: usize, process: u64, number: u64, answer: Answer) {
@@ -51,7 +51,7 @@ impl World {
         for node in 0..self.nodes.len() {
             let Some(member) = self.nodes[node].watch.on else { continue };
             let reached =
-                self.nodes[node].alive && self.cluster.is_up(member) && self.nodes[node].cut_in == 0;
+                self.nodes[node].alive && self.store.cluster.is_up(member) && self.nodes[node].cut_in == 0;
             if !reached {
                 // A connection that is cut loses its stream.
                 self.nodes[node].watch.on = None;
@@ -71,7 +71,7 @@ impl World {
                 let at = self.watch_latency(node);
                 let incoming = Incoming::WatchEnded { number };
                 self.nodes[node].watch.on = None;
-                self.queue.put(at, Event::Deliver { node, process, incoming });
+                self.deliver_at(at, node, process, incoming);
                 continue;
             }
             let split = !change.removed_places.is_empty()
@@ -87,7 +87,7 @@ impl World {
             for change in parts {
                 let at = self.watch_latency(node);
                 let incoming = Incoming::Watched { number, change };
-                self.queue.put(at, Event::Deliver { node, process, incoming });
+                self.deliver_at(at, node, process, incoming);
             }
         }
     }
@@ -98,18 +98,6 @@ impl World {
         let watch = &mut self.nodes[node].watch;
         watch.last = watch.last.max(self.now + latency);
         watch.last
-    }
-
-    pub(super) fn is_lost(&mut self, node: usize) -> bool {
-        self.is_on(Kind::Loss) && self.nodes[node].dice.percent(15)
-    }
-
-    pub(super) fn latency(&mut self, node: usize) -> Duration {
-        if self.is_on(Kind::Delay) && self.nodes[node].dice.percent(15) {
-            self.nodes[node].dice.millis(1, 12_000)
-        } else {
-            self.nodes[node].dice.micros(100, 3_000)
-        }
     }
 
     // ---- requests ----
@@ -128,13 +116,13 @@ impl World {
             let request = Event::Request { node, process, member, number, request, slow: true };
             return self.after(wait, request);
         }
-        if self.cluster.members[member].stopped > 0 {
+        if self.store.cluster.members[member].stopped > 0 {
             // It waits in the socket.
             let wait = self.nodes[node].dice.millis(200, 400);
             let request = Event::Request { node, process, member, number, request, slow: true };
             return self.after(wait, request);
         }
-        if self.cluster.leader.is_none() || !self.cluster.is_up(member) {
+        if self.store.cluster.leader.is_none() || !self.store.cluster.is_up(member) {
             let nonce = self.nodes[node].nonce;
             if let Request::Write(write) = &request
                 && process == self.nodes[node].process
@@ -184,7 +172,7 @@ impl World {
     fn serve_present(&mut self, node: usize, process: u64, member: usize, number: u64, request: Request) {
         match request {
             Request::Grant { lease, ttl } | Request::Share { lease, ttl } => {
-                let result = match self.cluster.grant(self.now, lease, ttl) {
+                let result = match self.store.cluster.grant(self.now, lease, ttl) {
                     Some(at) => {
                         self.expire_after(lease, at);
                         Ok(())
@@ -199,7 +187,7 @@ impl World {
                 self.answer(node, process, number, answer);
             }
             Request::Read { read, own, whole } => {
-                let snapshot = self.cluster.content.read(own, whole, self.cluster.raft_term);
+                let snapshot = self.store.cluster.content.read(own, whole, self.store.cluster.raft_term);
                 self.observe(&Observation::Read { node, snapshot: &snapshot });
                 self.answer(node, process, number, Answer::Read { read, result: Ok(Box::new(snapshot)) });
             }
@@ -210,16 +198,17 @@ impl World {
                 self.answer(node, process, number, Answer::Wrote { attempt: write.attempt, outcome });
             }
             Request::Revoke { lease } => {
-                let known = self.cluster.content.leases.contains_key(&lease);
-                let change = self.cluster.revoke(lease);
+                let known = self.store.cluster.content.leases.contains_key(&lease);
+                let change = self.store.cluster.revoke(lease);
                 self.changed(&change);
                 let result = if known { Ok(()) } else { Err(Failure::LeaseGone) };
                 self.answer(node, process, number, Answer::Revoked { lease, result });
             }
             Request::Inspect { number, asked_at } => {
                 // An operator states it of the first store, and of none that was wiped.
-                let never_used = self.plan.never_used && !self.wiped;
-                let Birth { incarnation, never_used, .. } = self.cluster.content.born(self.now, never_used);
+                let never_used = self.plan.never_used && !self.store.wiped;
+                let Birth { incarnation, never_used, .. } =
+                    self.store.cluster.content.born(self.now, never_used);
                 let result = Ok(StoreInfo {
                     asked_at,
                     incarnation,
@@ -239,7 +228,7 @@ impl World {
                 let at = self.watch_latency(node);
                 if self.nodes[node].cut_in == 0 {
                     let incoming = Incoming::WatchReady { number };
-                    self.queue.put(at, Event::Deliver { node, process, incoming });
+                    self.deliver_at(at, node, process, incoming);
                 }
             }
         }
@@ -250,11 +239,12 @@ impl World {
         let name = format!("c{node}");
         let lease_time = self.plan.settings[node].lease;
         let author = Author { name, nonce, lease_time, successor: None };
-        let (outcome, change) = self.cluster.content.write(write, &author);
+        let (outcome, change) = self.store.cluster.content.write(write, &author);
         self.note(|trace| write!(trace, "store: {write:?} of c{node}: {outcome:?}"));
         if let Outcome::Applied { revision } = outcome {
             let attempt = write.attempt;
-            let incarnation = self.cluster.content.birth.map(|birth| birth.incarnation).unwrap_or_default();
+            let incarnation =
+                self.store.cluster.content.birth.map(|birth| birth.incarnation).unwrap_or_default();
             if nonce == self.nodes[node].nonce {
                 self.promises.wrote(self.now, node);
             }
@@ -268,17 +258,17 @@ impl World {
 
     pub(super) fn expire_after(&mut self, lease: LeaseId, at: Instant) {
         let late = self.dice.millis(0, LATE.as_millis() as u64);
-        self.queue.put(at + late, Event::Expire(lease));
+        self.put(at + late, Event::Expire(lease));
     }
 
     /// Revokes a lease that has run out.
     pub(super) fn expire(&mut self, lease: LeaseId) {
         // Another leader of the store counts again.
-        let Some(at) = self.cluster.expires(lease) else { return };
+        let Some(at) = self.store.cluster.expires(lease) else { return };
         if at > self.now {
             return self.expire_after(lease, at);
         }
-        let change = self.cluster.revoke(lease);
+        let change = self.store.cluster.revoke(lease);
         self.note(|trace| write!(trace, "store: lease {lease} has run out"));
         self.changed(&change);
     }
@@ -287,7 +277,7 @@ impl World {
         let place = &mut self.nodes[node].stream;
         if place.number != stream || place.broken {
             // Its answer goes nowhere, and the lease is extended all the same.
-            if self.cluster.leader.is_some() {
+            if self.store.cluster.leader.is_some() {
                 self.extend(node, keep);
             }
             return;
@@ -315,8 +305,8 @@ impl World {
     /// member had passed it on.
     pub(super) fn release(&mut self, node: usize, former: Option<usize>) {
         let Some(keep) = self.nodes[node].stream.held.pop_front() else { return };
-        let through = self.cluster.members[self.nodes[node].stream.member].applied;
-        let former = former.and_then(|member| self.cluster.members[member].former.as_ref());
+        let through = self.store.cluster.members[self.nodes[node].stream.member].applied;
+        let former = former.and_then(|member| self.store.cluster.members[member].former.as_ref());
         let answer = former.and_then(|former| former.keep_alive(self.now, keep.lease, Some(through)));
         self.kept_alive(node, keep, answer.ok_or(Failure::Unknown));
         self.work_off(node);
@@ -329,7 +319,7 @@ impl World {
         keep: KeepAlive,
     ) -> Option<Result<incumbent_core::queue::KeptAlive, Failure>> {
         let at = self.nodes[node].stream.member;
-        let member = &self.cluster.members[at];
+        let member = &self.store.cluster.members[at];
         if member.down > 0 {
             self.nodes[node].stream.broken = true;
             return None;
@@ -340,7 +330,7 @@ impl World {
         if let Some(former) = member.former.as_ref().filter(|former| former.until > self.now) {
             return Some(former.keep_alive(self.now, keep.lease, None).ok_or(Failure::Unknown));
         }
-        if self.cluster.leader.is_none() || member.isolated > 0 {
+        if self.store.cluster.leader.is_none() || member.isolated > 0 {
             return None;
         }
         if self.is_on(Kind::TokenExpiry) && self.nodes[node].dice.percent(20) {
@@ -353,7 +343,7 @@ impl World {
 
     /// The leader extends a lease.
     fn extend(&mut self, node: usize, keep: KeepAlive) -> Option<Duration> {
-        let ttl = self.cluster.keep_alive(self.now, keep.lease)?;
+        let ttl = self.store.cluster.keep_alive(self.now, keep.lease)?;
         self.observe(&Observation::Kept { node, lease: keep.lease, sent_at: keep.sent_at });
         Some(ttl)
     }

@@ -1,5 +1,8 @@
 //! The invariants, one a file, each with its statement; and rules whose breach breaks an invariant only by a rare accident.
 
+mod group_causes;
+mod group_leaving;
+mod group_proof;
 mod i01_one_leader;
 mod i02_reported_and_in_time;
 mod i03_deadline_from_the_send;
@@ -28,7 +31,7 @@ use std::fmt;
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::Campaign;
-use incumbent_core::queue;
+use incumbent_core::{induction, queue};
 
 use crate::observation::{Observation, Observed, View};
 use crate::plan::Plan;
@@ -137,6 +140,25 @@ impl Checkers<queue::Campaign> {
         if plan.choice.peers > 0 {
             oracles.push(Box::new(i01_one_leader::WithGoPeers::new(count, plan.choice.peers)));
         }
+        Self::of(plan, oracles)
+    }
+}
+
+impl Checkers<induction::Campaign> {
+    /// Beside goNELI no oracle counts its leaders: it has two of its own, and leads beside ours.
+    pub(crate) fn of_a_group(plan: &Plan) -> Self {
+        let count = plan.choice.candidates;
+        let oracles: Vec<Box<dyn Oracle<induction::Campaign>>> = vec![
+            Box::new(i01_one_leader::OneLeader::new(count)),
+            Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
+            Box::new(group_proof::FromACommit::new(count)),
+            Box::new(i04_tokens_grow::TokensGrow::new(count)),
+            Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
+            Box::new(group_causes::NoneWithoutCause::new(count)),
+            Box::new(group_leaving::LostBeforeLeft::new(count)),
+            Box::new(ACandidateLeads::new(count)),
+            Box::new(i15_orderly_changes::OrderlyChanges::new()),
+        ];
         Self::of(plan, oracles)
     }
 }

@@ -136,14 +136,24 @@ impl World {
             | Kind::LowerAge
             | Kind::RaiseAge
             | Kind::OldIncarnation => {}
-            // Of an etcd alone; no bucket's script has them.
+            // Of another store; no bucket's script has them.
             Kind::Revoke
             | Kind::Unleased
             | Kind::EarlyRevocation
             | Kind::PausedLeader
             | Kind::Lag
             | Kind::TokenExpiry
-            | Kind::Compact => {}
+            | Kind::Compact
+            | Kind::Removal
+            | Kind::EmptyGroup
+            | Kind::Replacement
+            | Kind::Rebalance
+            | Kind::Coordinator
+            | Kind::CutGroup
+            | Kind::CutLog
+            | Kind::HeldPoll
+            | Kind::DeleteGroup
+            | Kind::DeleteRecords => {}
         }
     }
 

@@ -10,6 +10,7 @@ use incumbent_model::{
 use incumbent_sim::{Choice, Kind, Store, run, run_handlers};
 
 use crate::finding::Finding;
+use crate::page;
 use crate::script;
 use crate::table::{Mutant, name_of};
 
@@ -17,7 +18,8 @@ use crate::table::{Mutant, name_of};
 pub(crate) const BLIND: u64 = 1_000;
 /// See [`BLIND`].
 pub(crate) const SWARM: u64 = 300;
-/// The number of seeds before a hunt that ends with the first notice tries the model checker and the scripts.
+/// The number of seeds, after the one of the page, before a hunt that ends with the first notice tries the model checker
+/// and the scripts.
 const FIRST: u64 = 100;
 
 /// The number of runs with handlers where no election shows anything.
@@ -39,7 +41,7 @@ const MOST_STATES: usize = 300_000;
 /// The part of the core that only an etcd, and the model checker's worlds of queues, reach.
 const QUEUE: &str = "core/src/queue/";
 
-/// The part of the core that only the model checker's worlds of consumer groups reach.
+/// The part of the core that only a Kafka, and the model checker's worlds of consumer groups, reach.
 const INDUCTION: &str = "core/src/induction/";
 
 /// Choices of fewer faults, so that mutants that need two of them in a row are found. None is made for a mutant.
@@ -68,6 +70,20 @@ const ETCD_SWARMS: &[(&str, &[Kind], usize)] = &[
     ("wipes", &[Kind::Recreate, Kind::Restore, Kind::Crash, Kind::CutReplies, Kind::Resign], 0),
 ];
 
+/// The same in a consumer group, with so many members that use goNELI.
+const KAFKA_SWARMS: &[(&str, &[Kind], usize)] = &[
+    ("removals", &[Kind::Removal, Kind::Replacement, Kind::Pause, Kind::CutGroup, Kind::Delay], 0),
+    (
+        "empty groups",
+        &[Kind::EmptyGroup, Kind::DeleteGroup, Kind::CutGroup, Kind::Coordinator, Kind::Pause],
+        0,
+    ),
+    ("rebalances", &[Kind::Rebalance, Kind::HeldPoll, Kind::CutReplies, Kind::Resign, Kind::Crash], 0),
+    ("late records", &[Kind::Delay, Kind::SlowConsumer, Kind::Resign, Kind::CutLog, Kind::Removal], 0),
+    ("topics", &[Kind::Recreate, Kind::Crash, Kind::Delay, Kind::FailOver, Kind::Resign], 0),
+    ("members of goNELI", &[Kind::Rebalance, Kind::Removal, Kind::Delay, Kind::Resign], 2),
+];
+
 /// The effort of a hunt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hunt {
@@ -83,25 +99,39 @@ impl Hunt {
     pub(crate) fn run(self, mutant: Option<&Mutant>) -> Finding {
         // The panics of a broken core are not for the terminal.
         std::panic::set_hook(Box::new(|_| {}));
-        if mutant.is_some_and(|mutant| mutant.is_all_in(INDUCTION)) {
-            return Finding::uncaught(mutant, "not simulated", 0).and_in_the_model(explore_induction());
-        }
-        let in_a_queue = mutant.is_some_and(Mutant::is_in_a_queue);
-        let elsewhere = || match in_a_queue {
-            true => explore_queue(),
-            false => explore().or_else(script::play),
-        };
+        let store = mutant.map_or(Store::Nats, Mutant::store);
         if !self.until_noticed {
-            return self.simulate(mutant).and_in_the_model(elsewhere());
+            let seen = match store {
+                Store::Etcd => explore_queue(None),
+                Store::Kafka => explore_induction(None),
+                Store::Nats => explore(None).or_else(script::play),
+            };
+            return self.simulate(mutant, None).and_in_the_model(seen);
         }
-        let first = Self { blind: self.blind.min(FIRST), swarm: 0, ..self }.simulate(mutant);
+        // Where the page says that it was noticed, it usually is again; where it was not, the other checks come first.
+        let row = mutant.map(page::noticed).unwrap_or_default();
+        let listed = self.choices(mutant).find(|choice| place(choice) == row.place);
+        let seeds = if listed.is_some() { self.blind.min(FIRST) } else { 0 };
+        let first = Self { blind: seeds, swarm: 0, ..self }.simulate(mutant, listed);
         if first.caught {
             return first;
         }
-        match elsewhere() {
+        let seen = match store {
+            Store::Etcd => explore_queue(Some(row.world)),
+            Store::Kafka => explore_induction(Some(row.world)),
+            // The scripts take no time.
+            Store::Nats => script::play().or_else(|| explore(Some(row.world))),
+        };
+        match seen {
             Some(seen) => first.and_in_the_model(Some(seen)),
-            None => self.simulate(mutant),
+            None => self.simulate(mutant, None),
         }
+    }
+
+    /// The runs of the hunt for a mutant: those on its store, and the control on all.
+    fn choices(self, mutant: Option<&Mutant>) -> impl Iterator<Item = Choice> {
+        let is_hunted = move |choice: &Choice| mutant.is_none_or(|mutant| mutant.store() == choice.store);
+        self.of_a_bucket().chain(self.of_an_etcd()).chain(self.of_a_group()).filter(is_hunted)
     }
 
     /// The runs on a bucket.
@@ -122,12 +152,21 @@ impl Hunt {
         }))
     }
 
-    fn simulate(self, mutant: Option<&Mutant>) -> Finding {
+    /// The runs on Kafka: fewer still, as each takes longer.
+    fn of_a_group(self) -> impl Iterator<Item = Choice> {
+        let of_seed = |seed| Choice { store: Store::Kafka, ..Choice::of_seed(seed) };
+        let blind = (0..self.blind / 10).map(of_seed);
+        blind.chain(KAFKA_SWARMS.iter().flat_map(move |(_, kinds, peers)| {
+            let swarm = move |seed| Choice { faults: Some(kinds.to_vec()), peers: *peers, ..of_seed(seed) };
+            (0..self.swarm / 10).map(swarm)
+        }))
+    }
+
+    /// Simulates the run that the page lists, where there is one, and then all others.
+    fn simulate(self, mutant: Option<&Mutant>, listed: Option<Choice>) -> Finding {
         let mut runs = 0;
         let mut instead = String::from("nothing noticed");
-        let bucket = self.of_a_bucket().filter(|_| !mutant.is_some_and(Mutant::is_in_a_queue));
-        let etcd = self.of_an_etcd().filter(|_| mutant.is_none_or(Mutant::is_in_a_queue));
-        for choice in bucket.chain(etcd) {
+        for choice in listed.into_iter().chain(self.choices(mutant)) {
             runs += 1;
             let Some(violation) = run(&choice).violation else { continue };
             if violation.invariant == PANIC {
@@ -158,12 +197,16 @@ impl Hunt {
     }
 }
 
-/// The property that the model checker found broken in its cheap worlds, and its world.
-fn explore() -> Option<String> {
+/// The property that the model checker found broken in its cheap worlds, and its world; `first` names the world to begin
+/// with.
+fn explore(first: Option<&str>) -> Option<String> {
+    let mut worlds = worlds();
+    worlds.truncate(WORLDS);
+    worlds.sort_by_key(|world| first != Some(world.name()));
     let (sender, receiver) = mpsc::channel();
     // The thread ends with the process, at the latest.
     thread::spawn(move || {
-        let seen = worlds().iter().take(WORLDS).find_map(|world| {
+        let seen = worlds.iter().find_map(|world| {
             let violation = check_up_to(world, MOST_STATES).violation?;
             (!violation.panicked).then(|| format!("{}, {}", violation.property.name(), world.name()))
         });
@@ -173,9 +216,12 @@ fn explore() -> Option<String> {
     receiver.recv_timeout(TIME_LIMIT).ok().flatten()
 }
 
-/// The property that the model checker found broken in a world of a queue, and the world.
-fn explore_queue() -> Option<String> {
-    queue_worlds().iter().find_map(|world| {
+/// The property that the model checker found broken in a world of a queue, and the world; `first` names the world to
+/// begin with.
+fn explore_queue(first: Option<&str>) -> Option<String> {
+    let mut worlds = queue_worlds();
+    worlds.sort_by_key(|world| first != Some(world.name()));
+    worlds.iter().find_map(|world| {
         let (property, _) = check_queue(world, Some(MOST_STATES)).violation?;
         Some(format!("{property}, {}", world.name()))
     })
@@ -183,20 +229,26 @@ fn explore_queue() -> Option<String> {
 
 /// The property that the model checker found broken in a world of a consumer group, and the world; or the script of a
 /// third candidate, which those worlds do not have.
-fn explore_induction() -> Option<String> {
+fn explore_induction(first: Option<&str>) -> Option<String> {
     if let Err(says) = late_release() {
         return Some(format!("script: {says}"));
     }
-    induction_worlds().iter().find_map(|world| {
+    let mut worlds = induction_worlds();
+    worlds.sort_by_key(|world| first != Some(world.name()));
+    worlds.iter().find_map(|world| {
         let (property, _) = check_induction(world, Some(MOST_STATES)).violation?;
         Some(format!("{property}, {}", world.name()))
     })
 }
 
 impl Mutant {
-    /// Returns true if it breaks the rule of a queue alone.
-    pub(crate) fn is_in_a_queue(&self) -> bool {
-        self.is_all_in(QUEUE)
+    /// The store on which it is hunted: that of the one rule that it breaks, or a bucket.
+    pub(crate) fn store(&self) -> Store {
+        match (self.is_all_in(QUEUE), self.is_all_in(INDUCTION)) {
+            (true, _) => Store::Etcd,
+            (_, true) => Store::Kafka,
+            _ => Store::Nats,
+        }
     }
 
     /// Returns true if it breaks that part of the core alone.
@@ -208,9 +260,9 @@ impl Mutant {
 /// The seed of a run, and its swarm.
 fn place(choice: &Choice) -> String {
     let bucket = SWARMS.iter().map(|(name, kinds)| (*name, *kinds));
-    let etcd = ETCD_SWARMS.iter().map(|(name, kinds, _)| (*name, *kinds));
+    let others = ETCD_SWARMS.iter().chain(KAFKA_SWARMS).map(|(name, kinds, _)| (*name, *kinds));
     let swarm =
-        choice.faults.as_ref().and_then(|faults| bucket.chain(etcd).find(|(_, kinds)| kinds == faults));
+        choice.faults.as_ref().and_then(|faults| bucket.chain(others).find(|(_, kinds)| kinds == faults));
     match swarm {
         Some((name, _)) => format!("seed {} of {name}", choice.seed),
         None => format!("seed {}", choice.seed),
@@ -225,6 +277,6 @@ mod tests {
     fn of_a_swarm_all_faults_are_on() {
         // With six kinds and more, a seed draws some of them.
         assert!(SWARMS.iter().all(|(_, kinds)| kinds.len() < 6));
-        assert!(ETCD_SWARMS.iter().all(|(_, kinds, _)| kinds.len() < 6));
+        assert!(ETCD_SWARMS.iter().chain(KAFKA_SWARMS).all(|(_, kinds, _)| kinds.len() < 6));
     }
 }

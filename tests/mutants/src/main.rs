@@ -106,8 +106,7 @@ fn go(args: &Args) -> Result<bool> {
             let status = pack::alone(mutant)?.args(["--trace", &seed.to_string()]).status()?;
             return Ok(status.success());
         }
-        let in_a_queue = mutant.is_some_and(Mutant::is_in_a_queue);
-        let store = if in_a_queue { Store::Etcd } else { Store::Nats };
+        let store = mutant.map_or(Store::Nats, Mutant::store);
         let choice = Choice { store, ..Choice::of_seed(seed) };
         let traced = run_traced(&choice, true, false);
         println!("{}\n{}", Script::of(&choice), traced.trace);

@@ -12,9 +12,33 @@ use crate::table::{ALL, Mutant};
 const BEGIN: &str = "<!-- mutants: written by `incumbent-mutants --page` -->\n";
 const END: &str = "<!-- end of mutants -->\n";
 
+/// The page as it was when this was compiled.
+const PAGE: &str = include_str!("../../../docs/internals/mutants.md");
+
 /// The beginning of the mutant's row in the table; the checks that catch it follow.
 fn begins(mutant: &Mutant) -> String {
     format!("| `{}` | {} | {} |", mutant.name, mutant.breaks, mutant.known_from)
+}
+
+/// The place where a mutant was noticed when the page was written; empty where it was not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Noticed<'a> {
+    /// The simulator's seed, and its swarm.
+    pub(crate) place: &'a str,
+    /// The world of the model checker.
+    pub(crate) world: &'a str,
+}
+
+/// The mutant's row in the page of this build.
+pub(crate) fn noticed(mutant: &Mutant) -> Noticed<'static> {
+    let row = PAGE.lines().find_map(|row| row.strip_prefix(&begins(mutant)));
+    row.map(places).unwrap_or_default()
+}
+
+/// The places in the cells of a row: `I3, seed 4 of stops | I3, keep busy |`.
+fn places(cells: &str) -> Noticed<'_> {
+    let mut places = cells.split('|').map(|cell| cell.trim().split_once(", ").map_or("", |(_, place)| place));
+    Noticed { place: places.next().unwrap_or_default(), world: places.next().unwrap_or_default() }
 }
 
 /// Writes the table of these findings into the page; a mutant that was not hunted keeps its row.
@@ -74,4 +98,25 @@ fn split<'a>(text: &'a str, file: &Path) -> Result<(&'a str, &'a str, &'a str)> 
         Some((before, table, after))
     });
     split.with_context(|| format!("{} has no place for the table, between {BEGIN}and {END}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_places_where_a_mutant_was_noticed_are_read_from_its_row() {
+        let places = |cells| {
+            let Noticed { place, world } = places(cells);
+            (place, world)
+        };
+        assert_eq!(places(" I9, seed 4 of stops | keeps, keep busy |"), ("seed 4 of stops", "keep busy"));
+        assert_eq!(places(" nothing noticed | I7, twins |"), ("", "twins"));
+        assert_eq!(places(" leaving, seed 0 |  |"), ("seed 0", ""));
+    }
+
+    #[test]
+    fn every_mutant_was_noticed_somewhere() {
+        assert!(ALL.iter().all(|mutant| noticed(mutant) != Noticed::default()));
+    }
 }

@@ -82,7 +82,7 @@ fn write(folder: &Path) -> Result<()> {
 /// The files of the workspace, by their paths in it.
 fn files() -> Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
-    for name in ["Cargo.lock", "tests/mutants/mutants.toml"] {
+    for name in ["Cargo.lock", "tests/mutants/mutants.toml", "docs/internals/mutants.md"] {
         files.insert(name.into(), read(name)?);
     }
     files.insert("Cargo.toml".into(), root_manifest()?);

@@ -3,18 +3,26 @@
 use std::time::Duration;
 
 use incumbent_core::campaign::Settings;
-use incumbent_core::induction::{Campaign, Group, Input, Kind, Membership, Output, Record, value};
+use incumbent_core::induction::{
+    Answer, Campaign, Group, Input, Kind, Membership, Output, Record, Shown, TopicId, value,
+};
 use incumbent_core::record::{Attempt, Nonce, WriteId};
 use incumbent_core::{Instant, Revision};
 
 use super::state::topic;
 
 /// Plays it: the first candidate wrote the record at offset 0, the second, its successor, the one at 1; then the release
-/// of the first lands, which names offset 0, and a third is assigned and claims.
+/// of the first lands, which names offset 0, or one of a topic that is gone, and a third is assigned and claims.
 ///
 /// # Errors
 /// The third leads at once, beside the second.
 pub fn late_release() -> Result<(), String> {
+    play(Revision(0), TopicId(1))?;
+    // It was written for a topic that is gone, and names an offset of that.
+    play(Revision(9), TopicId(7))
+}
+
+fn play(proven: Revision, written_for: TopicId) -> Result<(), String> {
     let now = Instant::ZERO + Duration::from_secs(3600);
     let campaign =
         Campaign::new(Settings::new("c"), Group::default(), topic(1, now), Nonce(3), 1, Instant::ZERO);
@@ -25,19 +33,19 @@ pub fn late_release() -> Result<(), String> {
         Ok(())
     };
     give(&mut campaign, Input::Campaign)?;
-    let release = Kind::Release { proven: Revision(0) };
-    for (offset, author, kind) in [(0, 1, Kind::Heartbeat), (1, 2, Kind::Heartbeat), (2, 1, release)] {
-        give(&mut campaign, Input::Record(record(offset, author, kind)))?;
+    let release = Record { topic: Some(written_for), ..record(2, 1, Kind::Release { proven }) };
+    for record in [record(0, 1, Kind::Heartbeat), record(1, 2, Kind::Heartbeat), release] {
+        give(&mut campaign, Shown::Record(record).into())?;
     }
-    give(&mut campaign, Input::Assigned { member: "m".into() })?;
+    give(&mut campaign, Answer::Assigned { member: "m".into() }.into())?;
     let attempt = Attempt(1);
-    give(&mut campaign, Input::Published { attempt, result: Ok(Revision(3)) })?;
+    give(&mut campaign, Answer::Published { attempt, result: Ok(Revision(3)) }.into())?;
     let mut claim = record(3, 3, Kind::Claim);
     claim.name = "c".into();
-    give(&mut campaign, Input::Record(claim))?;
-    give(&mut campaign, Input::Inspected(Ok(topic(1, now))))?;
+    give(&mut campaign, Shown::Record(claim).into())?;
+    give(&mut campaign, Answer::Inspected(Ok(topic(1, now))).into())?;
     let membership = Membership { member: "m".into(), generation: 1 };
-    give(&mut campaign, Input::Committed { attempt, result: Ok(membership) })?;
+    give(&mut campaign, Answer::Committed { attempt, result: Ok(membership) }.into())?;
     match campaign.is_leader(now) {
         true => Err("a third leads over the late release of a first, beside a second".into()),
         false => Ok(()),
@@ -48,6 +56,7 @@ fn record(offset: u64, author: u128, kind: Kind) -> Record {
     Record {
         kind,
         write_id: Some(WriteId { nonce: Nonce(author), attempt: Attempt(1) }),
+        topic: Some(TopicId(1)),
         ..Record::decode(Revision(offset), value(Duration::ZERO, "other").as_bytes(), [])
     }
 }

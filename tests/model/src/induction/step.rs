@@ -4,7 +4,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use incumbent_core::campaign::{Event, State as Stand};
-use incumbent_core::induction::{Campaign, Failure, Input, Kind, Loss, Membership, Output, Publish, Record};
+use incumbent_core::induction::{
+    Answer, Campaign, Failure, Input, Kind, Loss, Membership, Output, Publish, Record, Request as Asked,
+    Shown,
+};
 use incumbent_core::record::{Attempt, Nonce, WriteId};
 use incumbent_core::{Instant, Revision};
 
@@ -123,13 +126,13 @@ impl Step<'_> {
             }
             Action::Notice(candidate) => self.state.nodes[candidate].client.joined = false,
             Action::Report(candidate) => {
-                self.hand(candidate, Input::GroupLost(Loss::Rejoins));
+                self.hand(candidate, Answer::GroupLost(Loss::Rejoins));
                 self.join(candidate);
             }
             Action::Revoke => {
                 if let Some(owner) = self.state.coordinator.owner {
                     self.state.nodes[owner].client.revoking = true;
-                    self.answer(owner, Input::Revoked);
+                    self.answer(owner, Answer::Revoked);
                 }
             }
             Action::Pause(candidate) => self.state.nodes[candidate].paused = true,
@@ -152,7 +155,7 @@ impl Step<'_> {
                 self.state.topic += 1;
                 self.state.log.clear();
                 for candidate in 0..CANDIDATES {
-                    self.read(candidate, Input::Gap);
+                    self.read(candidate, Shown::Gap);
                 }
             }
         }
@@ -164,7 +167,7 @@ impl Step<'_> {
         let client = &mut self.state.nodes[candidate].client;
         client.assigned = client.member;
         let member = member_id(client.member);
-        self.answer(candidate, Input::Assigned { member });
+        self.answer(candidate, Answer::Assigned { member });
     }
 
     fn remove(&mut self, candidate: usize) {
@@ -221,14 +224,14 @@ impl Step<'_> {
 
     // ---- the log and the topic ----
 
-    fn serve(&mut self, candidate: usize, request: Request) -> Input {
+    fn serve(&mut self, candidate: usize, request: Request) -> Answer {
         match request {
             Request::Publish(publish) => {
                 let attempt = publish.attempt;
                 let offset = self.append(candidate, &publish);
-                Input::Published { attempt, result: Ok(offset) }
+                Answer::Published { attempt, result: Ok(offset) }
             }
-            Request::Commit(attempt) => Input::Committed { attempt, result: self.commit(candidate) },
+            Request::Commit(attempt) => Answer::Committed { attempt, result: self.commit(candidate) },
             Request::Inspect(asked_at) => self.inspect(asked_at),
         }
     }
@@ -242,7 +245,7 @@ impl Step<'_> {
         self.state.log.push(record.clone());
         for reader in 0..CANDIDATES {
             if reader == writer || self.world.without != Some(InductionPart::Log) {
-                self.read(reader, Input::Record(record.clone()));
+                self.read(reader, Shown::Record(record.clone()));
             } else if self.state.nodes[reader].campaign.is_some() {
                 // A heartbeat of its own in place of it.
                 let nonce = Nonce(reader as u128 + 1);
@@ -253,39 +256,40 @@ impl Step<'_> {
                     kind: Kind::Heartbeat,
                     lease: None,
                     term_info: None,
+                    topic: None,
                     metadata: Vec::new(),
                 };
-                self.read(reader, Input::Record(own));
+                self.read(reader, Shown::Record(own));
             }
         }
         offset
     }
 
-    fn read(&mut self, reader: usize, input: Input) {
+    fn read(&mut self, reader: usize, shown: Shown) {
         if self.state.nodes[reader].campaign.is_some() {
-            self.answer(reader, input);
+            self.answer(reader, shown);
         }
     }
 
-    fn inspect(&self, asked_at: Instant) -> Input {
-        Input::Inspected(Ok(topic(self.state.topic, asked_at)))
+    fn inspect(&self, asked_at: Instant) -> Answer {
+        Answer::Inspected(Ok(topic(self.state.topic, asked_at)))
     }
 
     // ---- the candidates ----
 
     /// Delivers an input, or leaves it for a process that is stopped.
-    fn answer(&mut self, candidate: usize, input: Input) {
+    fn answer(&mut self, candidate: usize, input: impl Into<Input>) {
         if self.state.nodes[candidate].paused {
-            self.state.nodes[candidate].inbox.push_back(input);
+            self.state.nodes[candidate].inbox.push_back(input.into());
         } else {
             self.hand(candidate, input);
         }
     }
 
     /// Hands an input to a campaign, and puts what it asks for under way.
-    fn hand(&mut self, candidate: usize, input: Input) {
+    fn hand(&mut self, candidate: usize, input: impl Into<Input>) {
         let now = clock(self.state.now);
-        let mut inputs = VecDeque::from([input]);
+        let mut inputs = VecDeque::from([input.into()]);
         while let Some(input) = inputs.pop_front() {
             self.log.push(format!("{} takes {input:?}", name(candidate)));
             let node = &mut self.state.nodes[candidate];
@@ -298,7 +302,7 @@ impl Step<'_> {
                 let node = &mut self.state.nodes[candidate];
                 let Some(campaign) = &mut node.campaign else { return };
                 let output = campaign.poll();
-                let request = match output {
+                match output {
                     Output::WakeAt(wake) => {
                         let second = 1_000_000_000;
                         let tick = |at: u64| (at.div_ceil(second)).saturating_sub(3600);
@@ -307,30 +311,36 @@ impl Step<'_> {
                         });
                         break;
                     }
-                    output => {
-                        self.log.push(format!("{} asks for {output:?}", name(candidate)));
-                        output
+                    Output::Event(event) => {
+                        self.log.push(format!("{} reports {event:?}", name(candidate)));
+                        self.event(candidate, &event);
                     }
-                };
-                match request {
-                    Output::Publish(publish) => node.requests.push_back(Request::Publish(publish)),
-                    Output::Commit { attempt, .. } => node.requests.push_back(Request::Commit(attempt)),
-                    Output::Inspect if self.world.budget.remake > 0 => {
-                        node.requests.push_back(Request::Inspect(now));
+                    Output::Ask(asked) => {
+                        self.log.push(format!("{} asks for {asked:?}", name(candidate)));
+                        inputs.extend(self.ask(candidate, asked, now));
                     }
-                    Output::Inspect => inputs.push_back(self.inspect(now)),
-                    Output::Join => self.join(candidate),
-                    Output::Yield => self.yields(candidate),
-                    Output::Leave => {
-                        self.leave(candidate);
-                        inputs.push_back(Input::Left);
-                    }
-                    Output::Event(event) => self.event(candidate, &event),
-                    Output::WakeAt(_) => {}
                 }
             }
             self.judge();
         }
+    }
+
+    /// Puts a request under way, or returns its answer.
+    fn ask(&mut self, candidate: usize, asked: Asked, now: Instant) -> Option<Input> {
+        let requests = &mut self.state.nodes[candidate].requests;
+        match asked {
+            Asked::Publish(publish) => requests.push_back(Request::Publish(publish)),
+            Asked::Commit { attempt, .. } => requests.push_back(Request::Commit(attempt)),
+            Asked::Inspect if self.world.budget.remake > 0 => requests.push_back(Request::Inspect(now)),
+            Asked::Inspect => return Some(self.inspect(now).into()),
+            Asked::Join => self.join(candidate),
+            Asked::Yield => self.yields(candidate),
+            Asked::Leave => {
+                self.leave(candidate);
+                return Some(Answer::Left.into());
+            }
+        }
+        None
     }
 
     fn event(&mut self, candidate: usize, event: &Event) {

@@ -1,0 +1,378 @@
+//! The group's coordinator: its members, generations or epochs, the owner of partition zero, and which commits it accepts.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use incumbent_core::Instant;
+
+use crate::dice::Dice;
+use crate::plan::Assigning;
+
+/// The number of a member, which its id is made of.
+pub(super) type MemberId = u64;
+
+/// A client, wherever it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// Of a candidate: its process, its client, and the life of that in which it asked.
+    Candidate { node: usize, process: u64, client: u64, life: u64 },
+    /// A member that uses goNELI, in one of its sessions.
+    Peer { peer: usize, session: u64 },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Reply {
+    /// It is heard, and nothing is new.
+    Beat,
+    /// The group is being rebalanced: join again.
+    Rebalance,
+    Assigned {
+        member: MemberId,
+        generation: i32,
+        owns: bool,
+    },
+    /// It is no member.
+    Unknown,
+    /// It is of another generation.
+    Illegal,
+    /// Another process has its static id.
+    Fenced,
+}
+
+#[derive(Debug)]
+struct Member {
+    who: Who,
+    /// The order in which assignors sort.
+    rank: u64,
+    heard: Instant,
+    /// It has joined in the present rebalance.
+    joined: bool,
+    /// As its last request says, it has partition zero.
+    holds: bool,
+    /// Its epoch, where each member has its own.
+    epoch: i32,
+}
+
+#[derive(Debug)]
+pub(super) struct Group {
+    assigning: Assigning,
+    session: Duration,
+    members: BTreeMap<MemberId, Member>,
+    /// Members whose static id another process has.
+    fenced: Vec<MemberId>,
+    newest: MemberId,
+    pub(super) generation: i32,
+    owner: Option<MemberId>,
+    /// The number of the rebalance under way.
+    pub(super) rebalance: Option<u64>,
+    rebalances: u64,
+    /// The next rebalance gives the partition to another member than this one.
+    avoid: Option<MemberId>,
+    dice: Dice,
+    /// Reasons for which it is away.
+    pub(super) away: u32,
+    /// Reasons for which it lets no client join.
+    pub(super) closed: u32,
+}
+
+/// What a step of the coordinator makes its members hear.
+pub(super) type Replies = Vec<(Who, Reply)>;
+
+impl Group {
+    pub(super) fn new(assigning: Assigning, session: Duration, dice: Dice) -> Self {
+        Self {
+            assigning,
+            session,
+            members: BTreeMap::new(),
+            fenced: Vec::new(),
+            newest: 0,
+            generation: 0,
+            owner: None,
+            rebalance: None,
+            rebalances: 0,
+            avoid: None,
+            dice,
+            away: 0,
+            closed: 0,
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.members.len()
+    }
+
+    pub(super) fn has(&self, id: MemberId) -> bool {
+        self.members.contains_key(&id)
+    }
+
+    pub(super) fn owner(&self) -> Option<Who> {
+        self.members.get(&self.owner?).map(|owner| owner.who)
+    }
+
+    /// The member that a candidate's client is.
+    pub(super) fn member_of(&self, node: usize) -> Option<MemberId> {
+        let of_node = |who| matches!(who, Who::Candidate { node: at, .. } if at == node);
+        self.members.iter().rev().find(|(_, member)| of_node(member.who)).map(|(id, _)| *id)
+    }
+
+    fn is_classic(&self) -> bool {
+        self.assigning != Assigning::Consumer
+    }
+
+    /// A client joins, as the member that it was where it knows that. Returns its number.
+    pub(super) fn join(
+        &mut self,
+        now: Instant,
+        who: Who,
+        known: Option<MemberId>,
+        holds: bool,
+    ) -> (MemberId, Replies) {
+        if let Some(id) = known.filter(|id| self.fenced.contains(id)) {
+            return (id, vec![(who, Reply::Fenced)]);
+        }
+        let present = known.filter(|id| self.members.contains_key(id));
+        if let (None, Some(id), true) = (present, known, self.is_classic()) {
+            return (id, vec![(who, Reply::Unknown)]);
+        }
+        let id = match (present, known) {
+            (Some(id), _) => id,
+            // A client of the newer protocol chooses its id itself.
+            (None, Some(id)) => id,
+            (None, None) => {
+                self.newest += 1;
+                self.newest
+            }
+        };
+        let rank = self.dice.number();
+        let member = self.members.entry(id).or_insert(Member {
+            who,
+            rank,
+            heard: now,
+            joined: false,
+            holds,
+            epoch: 0,
+        });
+        (member.who, member.heard, member.holds) = (who, now, holds);
+        if !self.is_classic() {
+            if present.is_none() {
+                self.generation += 1;
+            }
+            return (id, self.reconcile(id));
+        }
+        if self.rebalance.is_none() {
+            self.begin();
+        }
+        if let Some(member) = self.members.get_mut(&id) {
+            member.joined = true;
+        }
+        (id, self.complete_if_all_joined())
+    }
+
+    /// The members have to join again.
+    fn begin(&mut self) {
+        self.rebalances += 1;
+        self.rebalance = Some(self.rebalances);
+        self.members.values_mut().for_each(|member| member.joined = false);
+    }
+
+    fn complete_if_all_joined(&mut self) -> Replies {
+        if self.rebalance.is_some() && self.members.values().all(|member| member.joined) {
+            self.complete()
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Ends the rebalance with the members that have joined.
+    fn complete(&mut self) -> Replies {
+        self.rebalance = None;
+        self.members.retain(|_, member| member.joined);
+        self.generation += 1;
+        let holder = self.members.iter().find(|(_, member)| member.holds).map(|(id, _)| *id);
+        let moves = holder.is_some() && self.avoid == holder;
+        self.owner = match holder.filter(|_| self.assigning == Assigning::Cooperative) {
+            // It gives the partition up first, and joins once more.
+            Some(_) if moves => None,
+            Some(holder) => Some(holder),
+            None => self.first(),
+        };
+        if self.owner.is_some() {
+            self.avoid = None;
+        }
+        let generation = self.generation;
+        let owner = self.owner;
+        let assigned = |(id, member): (&MemberId, &Member)| {
+            (member.who, Reply::Assigned { member: *id, generation, owns: owner == Some(*id) })
+        };
+        self.members.iter().map(assigned).collect()
+    }
+
+    /// The member that comes first in the assignor's order.
+    fn first(&self) -> Option<MemberId> {
+        let ranked = |avoided: Option<MemberId>| {
+            let others = self.members.iter().filter(|(id, _)| Some(**id) != avoided);
+            others.min_by_key(|(_, member)| member.rank).map(|(id, _)| *id)
+        };
+        ranked(self.avoid).or_else(|| ranked(None))
+    }
+
+    /// The newer protocol: tells a member what is its own, as far as the member before has given it up.
+    fn reconcile(&mut self, id: MemberId) -> Replies {
+        let stays = self.owner.filter(|owner| self.members.contains_key(owner) && self.avoid != Some(*owner));
+        let target = stays.or_else(|| self.first());
+        let Some(member) = self.members.get_mut(&id) else { return Vec::new() };
+        let (who, owner) = (member.who, self.owner);
+        if owner == Some(id) && target != Some(id) {
+            if member.holds {
+                return vec![(who, Reply::Assigned { member: id, generation: member.epoch, owns: false })];
+            }
+            (self.owner, self.avoid) = (None, None);
+        } else if owner.is_none() && target == Some(id) {
+            (self.owner, self.avoid) = (Some(id), None);
+        }
+        member.epoch = self.generation;
+        let (generation, owns) = (member.epoch, self.owner == Some(id));
+        vec![(who, Reply::Assigned { member: id, generation, owns })]
+    }
+
+    pub(super) fn beat(
+        &mut self,
+        now: Instant,
+        who: Who,
+        id: MemberId,
+        generation: i32,
+        holds: bool,
+    ) -> Replies {
+        if self.fenced.contains(&id) {
+            return vec![(who, Reply::Fenced)];
+        }
+        let classic = self.is_classic();
+        let Some(member) = self.members.get_mut(&id) else { return vec![(who, Reply::Unknown)] };
+        (member.heard, member.holds) = (now, holds);
+        if !classic {
+            return self.reconcile(id);
+        }
+        match (self.rebalance, member.joined) {
+            (Some(_), true) => vec![(who, Reply::Beat)],
+            (_, _) if generation != self.generation => vec![(who, Reply::Illegal)],
+            (Some(_), false) => vec![(who, Reply::Rebalance)],
+            (None, _) => vec![(who, Reply::Beat)],
+        }
+    }
+
+    /// Whether a commit is accepted, and from a present member; or the error.
+    pub(super) fn commit(
+        &mut self,
+        now: Instant,
+        id: Option<MemberId>,
+        generation: i32,
+    ) -> Result<bool, &'static str> {
+        if generation < 0 && self.members.is_empty() {
+            return Ok(false);
+        }
+        if id.is_some_and(|id| self.fenced.contains(&id)) {
+            return Err("FENCED_INSTANCE_ID");
+        }
+        let classic = self.is_classic();
+        let Some(member) = id.and_then(|id| self.members.get_mut(&id)) else {
+            return Err("UNKNOWN_MEMBER_ID");
+        };
+        if !classic {
+            return if generation == member.epoch { Ok(true) } else { Err("STALE_MEMBER_EPOCH") };
+        }
+        if generation != self.generation {
+            return Err("ILLEGAL_GENERATION");
+        }
+        member.heard = now;
+        Ok(true)
+    }
+
+    /// A member leaves, is removed, or has not been heard for its session.
+    pub(super) fn remove(&mut self, id: MemberId) -> Replies {
+        if self.members.remove(&id).is_none() {
+            return Vec::new();
+        }
+        if self.owner == Some(id) {
+            self.owner = None;
+        }
+        if self.is_classic() {
+            if self.members.is_empty() {
+                self.rebalance = None;
+            } else if self.rebalance.is_none() {
+                self.begin();
+            }
+            return self.complete_if_all_joined();
+        }
+        self.generation += 1;
+        Vec::new()
+    }
+
+    pub(super) fn remove_all(&mut self) {
+        let all: Vec<_> = self.members.keys().copied().collect();
+        for id in all {
+            self.remove(id);
+        }
+    }
+
+    /// The group is deleted, which takes that it has no members; the next to join makes another.
+    pub(super) fn delete(&mut self) {
+        self.remove_all();
+        self.generation = 0;
+    }
+
+    /// The time at which the session of a member is over; `None` where it is no member.
+    pub(super) fn session_ends(&self, now: Instant, id: MemberId) -> Option<Instant> {
+        let member = self.members.get(&id)?;
+        let waits = self.rebalance.is_some() && member.joined;
+        Some(if waits { now } else { member.heard } + self.session)
+    }
+
+    /// The time of a rebalance is up: members that have not joined, or given the partition up, are none any more.
+    pub(super) fn time_is_up(&mut self, number: u64) -> Replies {
+        if self.rebalance == Some(number) {
+            return self.complete();
+        }
+        Vec::new()
+    }
+
+    /// The member that holds back what is to move, where the newer protocol removes it.
+    pub(super) fn holds_back(&self, id: MemberId) -> bool {
+        self.avoid == Some(id) && self.owner == Some(id)
+    }
+
+    /// The group is rebalanced, and the partition moves where it can. Returns the owner.
+    pub(super) fn rebalance(&mut self, moves: bool) -> Option<MemberId> {
+        if moves && self.members.len() > 1 {
+            self.avoid = self.owner;
+        }
+        match self.is_classic() {
+            true if self.rebalance.is_none() && !self.members.is_empty() => self.begin(),
+            true => {}
+            false => self.generation += 1,
+        }
+        self.owner
+    }
+
+    /// Another process takes the place of a member under its static id, in the same generation. The former one is fenced.
+    pub(super) fn replace(&mut self, of: MemberId, by: MemberId) -> Replies {
+        if of == by || self.rebalance.is_some() || !self.members.contains_key(&by) {
+            return Vec::new();
+        }
+        if self.members.remove(&of).is_none() {
+            return Vec::new();
+        }
+        self.fenced.push(of);
+        if self.owner == Some(of) {
+            self.owner = Some(by);
+        }
+        let owns = self.owner == Some(by);
+        let generation = self.generation;
+        let reply = |member: &Member| (member.who, Reply::Assigned { member: by, generation, owns });
+        self.members.get(&by).map(reply).into_iter().collect()
+    }
+
+    /// Another coordinator has loaded the group: every session begins again.
+    pub(super) fn load(&mut self, now: Instant) {
+        self.members.values_mut().for_each(|member| member.heard = now);
+    }
+}

@@ -1,0 +1,321 @@
+//! The world of a run on Kafka: candidates in a consumer group, members that use goNELI among them, the group's coordinator
+//! and the log that all of them read.
+//!
+//! It shares the plan, the clocks and the oracles with the world of a bucket, and runs as [`shared`] says.
+
+mod broker;
+mod client;
+mod driver;
+mod faults;
+mod group;
+mod log;
+mod peer;
+mod process;
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use incumbent_core::induction::{self, Campaign, Connection, Protocol, Publish};
+use incumbent_core::record::{Attempt, Nonce};
+use incumbent_core::session::Command;
+use incumbent_core::{Incarnation, Instant};
+
+use crate::dice::Dice;
+use crate::kind::Kind;
+use crate::oracle::Checkers;
+use crate::plan::{Assigning, Fault, KAFKA, Plan};
+use crate::shared::{self, Hooks, InputOf, OutputOf, Store};
+use crate::store::START;
+use group::{Group, MemberId, Replies, Reply, Who};
+use log::Log;
+use peer::{Peer, PeerEvent};
+use process::{Client, Incoming, Process, Reader};
+
+/// What a client asks of the coordinator.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Request {
+    Join { member: Option<MemberId>, holds: bool },
+    Beat { member: MemberId, generation: i32, holds: bool },
+    Leave { member: MemberId },
+    Commit { member: Option<MemberId>, generation: i32, attempt: Attempt },
+}
+
+/// A future event.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A record arrives at the partition's leader.
+    Append {
+        node: usize,
+        process: u64,
+        publish: Box<Publish>,
+        until: Instant,
+    },
+    /// A producer tries again.
+    Flush {
+        node: usize,
+        process: u64,
+    },
+    /// A record of a process that is gone is appended all the same.
+    Late {
+        node: usize,
+        nonce: Nonce,
+        publish: Box<Publish>,
+    },
+    Fetch {
+        node: usize,
+        process: u64,
+    },
+    ToGroup {
+        from: Who,
+        request: Request,
+    },
+    /// A client's heartbeat is due.
+    Beat {
+        node: usize,
+        process: u64,
+        client: u64,
+    },
+    /// A client sends a commit, or sends it again.
+    Commit {
+        node: usize,
+        process: u64,
+        client: u64,
+        attempt: Attempt,
+    },
+    /// A member's session may be over.
+    Session(MemberId),
+    /// A rebalance has taken long enough; and so has a member that holds back what is to move.
+    Rebalanced(u64),
+    HeldBack(MemberId),
+    Peer {
+        peer: usize,
+        event: PeerEvent,
+    },
+    /// A client is polled no more.
+    Hold {
+        node: usize,
+        process: u64,
+    },
+}
+
+/// The coordinator of a group, the log of its topic, and the members that use goNELI.
+pub(crate) struct Kafka {
+    group: Group,
+    log: Log,
+    peers: Vec<Peer>,
+}
+
+type World = shared::World<Kafka>;
+
+/// The longest time until a candidate leads, where the brokers were healthy for it: the members that are gone are no members
+/// any more, the partition is assigned, the lease before is waited out, and the next renewal shows it.
+pub(crate) fn worst_fail_over(plan: &Plan) -> Duration {
+    plan.group.change() + plan.lease + plan.lease / 3
+}
+
+impl Store for Kafka {
+    type Campaign = Campaign;
+    type Event = Event;
+    type Incoming = Incoming;
+    type Process = Process;
+
+    fn new(plan: &Plan) -> Self {
+        let dice = Dice::new(plan.choice.seed, KAFKA + 1);
+        let group = Group::new(plan.group.assigning, plan.group.session, dice);
+        // An hour where nothing says otherwise; here as short as the rule bears.
+        Self { group, log: Log::new(plan.lease * 3), peers: Vec::new() }
+    }
+
+    fn process(_: usize, _: &Plan, dice: &mut Dice) -> Process {
+        Process::new(dice)
+    }
+
+    fn checkers(plan: &Plan) -> Checkers<Campaign> {
+        Checkers::of_a_group(plan)
+    }
+
+    fn input(input: InputOf<Self>) -> Incoming {
+        Incoming::Input(input)
+    }
+
+    fn command(command: Command) -> Incoming {
+        Incoming::Command(command)
+    }
+
+    fn birth(&self) -> (Incarnation, Instant, bool) {
+        (Incarnation(0), START, false)
+    }
+}
+
+impl Hooks<Kafka> for World {
+    fn foreign_begin(&mut self) {
+        self.start_peers();
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Append { node, process, publish, until } => {
+                if self.is_present(node, process) {
+                    self.nodes[node].outbox.push_back((*publish, until));
+                    self.flush(node);
+                } else if self.dice.percent(50) {
+                    let nonce = Nonce(0x1000 + u128::from(process));
+                    self.append(node, nonce, &publish);
+                }
+            }
+            Event::Flush { node, process } => {
+                if self.is_present(node, process) {
+                    self.flush(node);
+                }
+            }
+            Event::Late { node, nonce, publish } => {
+                self.append(node, nonce, &publish);
+            }
+            Event::Fetch { node, process } => {
+                if self.is_present(node, process) {
+                    self.fetch(node);
+                }
+            }
+            Event::ToGroup { from, request } => self.ask_group(from, request),
+            Event::Beat { node, process, client } => {
+                if self.is_present(node, process) && self.nodes[node].client.number == client {
+                    self.beat(node);
+                }
+            }
+            Event::Commit { node, process, client, attempt } => {
+                if self.is_present(node, process) {
+                    self.send_commit(node, client, attempt);
+                }
+            }
+            Event::Session(member) => self.session(member),
+            Event::Rebalanced(number) => {
+                let replies = self.store.group.time_is_up(number);
+                self.reply_all(replies);
+            }
+            Event::HeldBack(member) => {
+                if self.store.group.holds_back(member) {
+                    let replies = self.store.group.remove(member);
+                    self.reply_all(replies);
+                }
+            }
+            Event::Peer { peer, event } => self.peer(peer, event),
+            Event::Hold { node, process } => {
+                if self.is_present(node, process) {
+                    self.hold_now(node);
+                }
+            }
+        }
+    }
+
+    fn starts(&mut self, node: usize) {
+        let now = self.now;
+        let place = &mut self.nodes[node];
+        (place.watch, place.watching) = (0, false);
+        place.unpolled.clear();
+        place.unanswered.clear();
+        place.client = Client::new(place.client.number + 1, now);
+        place.reader = Reader::default();
+    }
+
+    /// What the process's producer has sent may be appended all the same.
+    fn ends(&mut self, node: usize) {
+        let place = &mut self.nodes[node];
+        let nonce = place.nonce;
+        let mut wait = Duration::ZERO;
+        for (publish, _) in std::mem::take(&mut place.outbox) {
+            wait += self.dice.millis(1, 3_000);
+            if self.dice.percent(50) {
+                self.after(wait, Event::Late { node, nonce, publish: Box::new(publish) });
+            }
+        }
+    }
+
+    /// The client may notice first that its session is over.
+    fn resumes(&mut self, node: usize) {
+        if self.nodes[node].dice.percent(50) {
+            self.check(node);
+        }
+    }
+
+    fn resumed(&mut self, node: usize) {
+        self.check(node);
+    }
+
+    fn connection(&self, node: usize) -> Connection {
+        let plan = &self.plan.group;
+        let group = match plan.assigning {
+            Assigning::Consumer => {
+                induction::Group { protocol: Protocol::Consumer, ..induction::Group::default() }
+            }
+            _ => induction::Group {
+                session: Some(plan.session),
+                goneli: plan.goneli,
+                ..induction::Group::default()
+            },
+        };
+        let read_at = self.nodes[node].clock.at(self.now);
+        Connection { group, read_at, time_of_day: self.time_of_day(node) }
+    }
+
+    fn receive(&mut self, node: usize, incoming: Incoming) {
+        self.handle_message(node, incoming);
+    }
+
+    fn carry_out(&mut self, node: usize, output: OutputOf<Kafka>) {
+        self.serve_output(node, output);
+    }
+
+    /// The candidate that is assigned the partition.
+    fn owner(&self) -> Option<usize> {
+        match self.store.group.owner()? {
+            Who::Candidate { node, .. } => Some(node),
+            Who::Peer { .. } => None,
+        }
+    }
+
+    fn begin_own_fault(&mut self, fault: &Fault, victim: usize, dice: &mut Dice) {
+        self.begin_store_fault(fault.kind, victim, dice);
+    }
+
+    fn end_own_fault(&mut self, kind: Kind, hit: &[usize]) {
+        self.end_store_fault(kind, hit);
+    }
+
+    fn change(&self) -> Duration {
+        self.plan.delay() + self.plan.owed() + self.plan.lease * 2
+    }
+
+    fn present(&self) -> usize {
+        self.store.group.count()
+    }
+
+    fn may_resign(&self) -> bool {
+        // Where a successor has to wait as long as the one that resigned rests, a rebalance may give it back.
+        let waits = self.plan.delay() > Duration::ZERO || !self.plan.group.has_ids;
+        !(self.plan.group.assigning == Assigning::Eager && waits)
+    }
+
+    fn remove(&mut self, leader: usize) {
+        self.remove_member(leader);
+    }
+}
+
+impl World {
+    /// Sends what the coordinator says to its members, and waits for them where they have to do something.
+    fn reply_all(&mut self, replies: Replies) {
+        for (who, reply) in replies {
+            if !matches!(reply, Reply::Beat) {
+                self.note(|trace| write!(trace, "group: {reply:?} for {who:?}"));
+            }
+            match who {
+                Who::Candidate { node, process, client, life } => {
+                    self.reply(node, process, client, life, reply);
+                }
+                Who::Peer { peer, session } => self.answer_peer(peer, session, &reply),
+            }
+        }
+        if let Some(number) = self.store.group.rebalance {
+            self.after(self.plan.group.rebalance, Event::Rebalanced(number));
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Members that use goNELI, by its rules: the assignment makes the leader at once; a heartbeat that is read, any member's,
+//! keeps it; the flag falls with the revocation, or when none was read for five seconds.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use incumbent_core::Instant;
+
+use super::group::{MemberId, Reply};
+use super::{Event, Request, Who, World};
+use crate::dice::Dice;
+use crate::observation::Observation;
+
+/// The stream of the first one's random numbers.
+const STREAM: u64 = 0x6_0000;
+
+/// The time without a heartbeat after which its flag falls.
+const FENCED: Duration = Duration::from_secs(5);
+
+/// The interval of its heartbeats; goNELI's own is a tenth of a second.
+const HEARTBEAT: Duration = Duration::from_millis(500);
+
+#[derive(Debug)]
+pub(super) struct Peer {
+    dice: Dice,
+    /// Counts its memberships.
+    session: u64,
+    member: Option<MemberId>,
+    generation: i32,
+    leads: bool,
+    /// When it last read a heartbeat.
+    read: Instant,
+    stopped_until: Instant,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PeerEvent {
+    /// It joins the group, or does so again.
+    Join {
+        session: u64,
+    },
+    Pulse {
+        session: u64,
+    },
+    /// It leaves the group in good order.
+    Leave {
+        session: u64,
+    },
+    /// Its process dies.
+    Die {
+        session: u64,
+    },
+    /// Its process is stopped for a while.
+    Stop {
+        session: u64,
+    },
+}
+
+impl World {
+    pub(super) fn start_peers(&mut self) {
+        for peer in 0..self.plan.choice.peers {
+            let dice = Dice::new(self.plan.choice.seed, STREAM + peer as u64);
+            let (member, generation, leads, read) = (None, -1, false, self.now);
+            let stopped_until = Instant::ZERO;
+            self.store.peers.push(Peer { dice, session: 0, member, generation, leads, read, stopped_until });
+            self.peer_begins(peer);
+        }
+    }
+
+    fn peer_begins(&mut self, peer: usize) {
+        self.peer_leads(peer, false);
+        let place = &mut self.store.peers[peer];
+        (place.session, place.member) = (place.session + 1, None);
+        let session = place.session;
+        let wait = place.dice.millis(1, 3_000);
+        let lease = self.plan.lease.as_millis() as u64;
+        let lives = place.dice.millis(lease, 12 * lease);
+        let ends = match place.dice.below(3) {
+            0 => PeerEvent::Leave { session },
+            1 => PeerEvent::Die { session },
+            _ => PeerEvent::Stop { session },
+        };
+        self.after(wait, Event::Peer { peer, event: PeerEvent::Pulse { session } });
+        self.after(lives, Event::Peer { peer, event: ends });
+    }
+
+    pub(super) fn peer(&mut self, peer: usize, event: PeerEvent) {
+        let place = &self.store.peers[peer];
+        let present = place.session;
+        let (PeerEvent::Join { session }
+        | PeerEvent::Pulse { session }
+        | PeerEvent::Leave { session }
+        | PeerEvent::Die { session }
+        | PeerEvent::Stop { session }) = event;
+        if session != present {
+            return;
+        }
+        match event {
+            PeerEvent::Join { .. } => {
+                let member = place.member;
+                let from = Who::Peer { peer, session };
+                self.ask_group(from, Request::Join { member, holds: false });
+            }
+            PeerEvent::Pulse { .. } => {
+                let runs = place.stopped_until <= self.now;
+                self.after(HEARTBEAT, Event::Peer { peer, event: PeerEvent::Pulse { session } });
+                if runs {
+                    self.pulse(peer);
+                }
+            }
+            PeerEvent::Leave { .. } | PeerEvent::Die { .. } => {
+                let member = place.member;
+                if let (Some(member), PeerEvent::Leave { .. }) = (member, event) {
+                    self.ask_group(Who::Peer { peer, session }, Request::Leave { member });
+                }
+                self.peer_begins(peer);
+            }
+            PeerEvent::Stop { .. } => {
+                let lease = self.plan.lease.as_millis() as u64;
+                let place = &mut self.store.peers[peer];
+                place.stopped_until = self.now + place.dice.millis(1, 5 * lease);
+                let lives = place.dice.millis(6 * lease, 12 * lease);
+                self.after(lives, Event::Peer { peer, event: PeerEvent::Die { session } });
+            }
+        }
+    }
+
+    fn pulse(&mut self, peer: usize) {
+        let (now, session) = (self.now, self.store.peers[peer].session);
+        if self.store.peers[peer].leads && now.since(self.store.peers[peer].read) > FENCED {
+            self.peer_leads(peer, false);
+        }
+        if self.store.peers[peer].leads {
+            let value = incumbent_core::induction::value(self.time_of_day(0), &format!("neli_{peer}"));
+            if self.store.log.down == 0 {
+                self.append_value(&value, &[]);
+            }
+        }
+        let from = Who::Peer { peer, session };
+        match self.store.peers[peer].member {
+            Some(member) => {
+                let generation = self.store.peers[peer].generation;
+                self.ask_group(from, Request::Beat { member, generation, holds: false });
+            }
+            None => self.ask_group(from, Request::Join { member: None, holds: false }),
+        }
+    }
+
+    /// The owner reads what is appended.
+    pub(super) fn peers_read(&mut self) {
+        let now = self.now;
+        for peer in self.store.peers.iter_mut().filter(|peer| peer.leads && peer.stopped_until <= now) {
+            peer.read = now;
+        }
+    }
+
+    /// The coordinator says something to it.
+    pub(super) fn answer_peer(&mut self, peer: usize, session: u64, reply: &Reply) {
+        if self.store.peers[peer].session != session || self.store.peers[peer].stopped_until > self.now {
+            return;
+        }
+        match reply {
+            Reply::Assigned { member, generation, owns } => {
+                (self.store.peers[peer].member, self.store.peers[peer].generation) =
+                    (Some(*member), *generation);
+                if *owns && !self.store.peers[peer].leads {
+                    self.store.peers[peer].read = self.now;
+                }
+                self.peer_leads(peer, *owns);
+            }
+            // It gives everything up and joins again.
+            Reply::Rebalance => {
+                self.peer_leads(peer, false);
+                let wait = Duration::from_millis(2);
+                self.after(wait, Event::Peer { peer, event: PeerEvent::Join { session } });
+            }
+            Reply::Unknown | Reply::Illegal | Reply::Fenced => {
+                self.peer_leads(peer, false);
+                self.store.peers[peer].member = None;
+            }
+            Reply::Beat => {}
+        }
+    }
+
+    fn peer_leads(&mut self, peer: usize, leads: bool) {
+        if self.store.peers[peer].leads != leads {
+            self.store.peers[peer].leads = leads;
+            self.note(|trace| write!(trace, "neli {peer}: leads: {leads}"));
+            self.observe(&Observation::Peer { peer, leads });
+        }
+    }
+}

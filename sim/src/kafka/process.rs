@@ -1,0 +1,140 @@
+//! A candidate's process: its session, its clock, its member, its producer and its reader.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use incumbent_core::Instant;
+use incumbent_core::induction::{Answer, Publish, Shown, TopicId};
+use incumbent_core::record::Attempt;
+use incumbent_core::session::{Command, Input};
+
+use super::group::{MemberId, Reply};
+use crate::dice::Dice;
+
+/// A message that arrives in a process.
+#[derive(Clone, Debug)]
+pub(crate) enum Incoming {
+    /// For the session.
+    Input(Input<Answer, Shown>),
+    /// What the member's client reports when it is polled.
+    Polled {
+        client: u64,
+        answer: Answer,
+    },
+    /// The answer to a commit, on the queue of commits.
+    CommitResult {
+        client: u64,
+        attempt: Attempt,
+        result: Result<(), &'static str>,
+    },
+    /// A reply of the coordinator.
+    Group {
+        client: u64,
+        life: u64,
+        reply: Reply,
+    },
+    /// What the reader reads.
+    Shown(Shown),
+    Command(Command),
+}
+
+/// The client of a member.
+#[derive(Clone, Debug)]
+pub(super) struct Client {
+    /// Counts the clients of the process.
+    pub(super) number: u64,
+    /// It was made, and is neither closed nor dead.
+    pub(super) open: bool,
+    /// Counts its memberships: a reply to a former one means nothing.
+    pub(super) life: u64,
+    pub(super) member: Option<MemberId>,
+    /// Its generation or epoch; negative where it has none.
+    pub(super) generation: i32,
+    pub(super) owns: bool,
+    /// A revocation waits for its answer.
+    pub(super) revoking: bool,
+    /// What it has to report and was not polled for: it joins again only after that.
+    pub(super) reports: u32,
+    /// It waits to be assigned something, or has to join.
+    pub(super) joining: bool,
+    pub(super) heard: Instant,
+    /// The last arrivals at the coordinator and at the client: both are in order.
+    pub(super) sent: Instant,
+    pub(super) answered: Instant,
+}
+
+impl Client {
+    pub(super) fn new(number: u64, now: Instant) -> Self {
+        Self {
+            number,
+            open: false,
+            life: 0,
+            member: None,
+            generation: -1,
+            owns: false,
+            revoking: false,
+            reports: 0,
+            joining: false,
+            heard: now,
+            sent: now,
+            answered: now,
+        }
+    }
+}
+
+/// The reader of the topic, which is no member.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reader {
+    /// It begins once the topic was inspected.
+    pub(super) on: bool,
+    pub(super) topic: Option<TopicId>,
+    pub(super) position: u64,
+    pub(super) last: Instant,
+    /// A fetch is under way.
+    pub(super) fetching: bool,
+}
+
+pub(crate) struct Process {
+    /// How far its wall clock is ahead of the world's, beside a second.
+    pub(super) wall: Duration,
+    pub(super) cut_group: u32,
+    pub(super) cut_log: u32,
+    /// Reasons for which its client is not polled, since when, and what it has to report.
+    pub(super) held: u32,
+    pub(super) held_since: Instant,
+    pub(super) unpolled: VecDeque<Incoming>,
+    /// It is not polled from its next assignment on.
+    pub(super) hold_next: bool,
+    pub(super) client: Client,
+    pub(super) reader: Reader,
+    /// The watch of the session, which stands for the reader.
+    pub(super) watch: u64,
+    pub(super) watching: bool,
+    /// Records that its producer keeps until the partition's leader takes them, each until then.
+    pub(super) outbox: VecDeque<(Publish, Instant)>,
+    /// The arrival of its last record.
+    pub(super) sent: Instant,
+    /// The records without a report yet.
+    pub(super) unanswered: BTreeSet<Attempt>,
+}
+
+impl Process {
+    pub(super) fn new(dice: &mut Dice) -> Self {
+        Self {
+            wall: dice.millis(0, 2_000),
+            cut_group: 0,
+            cut_log: 0,
+            held: 0,
+            held_since: Instant::ZERO,
+            unpolled: VecDeque::new(),
+            hold_next: false,
+            client: Client::new(0, Instant::ZERO),
+            reader: Reader::default(),
+            watch: 0,
+            watching: false,
+            outbox: VecDeque::new(),
+            sent: Instant::ZERO,
+            unanswered: BTreeSet::new(),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! I9 and I12 over a consumer group.
+
+use std::time::Duration;
+
+use incumbent_core::Instant;
+use incumbent_core::campaign::{Event, Reason};
+use incumbent_core::induction::{self, Answer, Failure, Input};
+
+use super::Oracle;
+use crate::observation::{Observation, Observed, View};
+
+/// The time, beside a lease, after which no leader counts on a topic that is gone: it asks for the topic's id once a second.
+const NOTICE: Duration = Duration::from_secs(5);
+
+/// Knows what happened to each candidate's membership, and when the topic was made again.
+pub(super) struct NoneWithoutCause {
+    nodes: Vec<Node>,
+    /// When the present topic was made, where it is not the first.
+    remade: Option<Instant>,
+}
+
+#[derive(Clone, Default)]
+struct Node {
+    latest: Instant,
+    deadline: Option<Instant>,
+    /// What its user asked for, and what its client reported, since it won.
+    caused: Vec<Reason>,
+    /// When its present term was won.
+    won: Option<Instant>,
+}
+
+impl NoneWithoutCause {
+    pub(super) fn new(count: usize) -> Self {
+        Self { nodes: vec![Node::default(); count], remade: None }
+    }
+
+    fn is_caused(&self, node: usize, reason: Reason) -> bool {
+        let node = &self.nodes[node];
+        match reason {
+            Reason::Expired => node.deadline.is_some_and(|at| node.latest >= at),
+            // It may have claimed in the topic before.
+            Reason::StoreReset => self.remade.is_some(),
+            reason => node.caused.contains(&reason),
+        }
+    }
+}
+
+impl Oracle<induction::Campaign> for NoneWithoutCause {
+    fn states(&self) -> (&'static str, &'static str) {
+        (
+            "I9, I12",
+            "A term ends for what its client reported, for its topic or its deadline, or as its user asked; it ends when its topic \
+             is another.",
+        )
+    }
+
+    fn observe(
+        &mut self,
+        view: &View<'_>,
+        observation: &Observation<'_, induction::Campaign>,
+    ) -> Result<(), String> {
+        match observation {
+            Observation::Begins { node, .. } => self.nodes[*node] = Node::default(),
+            Observation::Remade { .. } => self.remade = Some(view.now),
+            Observation::Input { node, clock, input } => {
+                let node = &mut self.nodes[*node];
+                node.latest = node.latest.max(*clock);
+                node.caused.extend(match input {
+                    Input::Resign => Some(Reason::Resigned),
+                    Input::Close => Some(Reason::Closed),
+                    Input::Health(false) => Some(Reason::Unhealthy),
+                    Input::HandlerFailed => Some(Reason::HandlerFailed),
+                    Input::Answered(
+                        Answer::Revoked
+                        | Answer::GroupLost(_)
+                        | Answer::Assigned { .. }
+                        | Answer::Committed { result: Err(Failure::GroupLost(_)), .. },
+                    ) => Some(Reason::Revoked),
+                    _ => None,
+                });
+            }
+            Observation::Handled { node, campaign, .. } => {
+                let place = *node;
+                let node = &mut self.nodes[place];
+                node.deadline = campaign.lease().map(|lease| lease.deadline).or(node.deadline);
+                let before = node.won.zip(self.remade).filter(|(won, remade)| won < remade);
+                let limit = view.plan.lease * 102 / 100 + NOTICE;
+                // Without ids, and without a record that lies too low, no leader can know it.
+                if campaign.is_leader(node.latest)
+                    && view.plan.group.has_ids
+                    && before.is_some_and(|(_, remade)| view.now.since(remade) > limit)
+                    && !view.promises.excuses(view.now, place)
+                {
+                    return Err(format!("c{place} leads in a topic that is gone"));
+                }
+            }
+            Observation::Output { node, output, .. } => match induction::Campaign::event(output) {
+                Some(Event::Won(_)) => {
+                    let node = &mut self.nodes[*node];
+                    node.caused.clear();
+                    node.won = Some(view.now);
+                }
+                Some(Event::Lost { reason, .. }) => {
+                    if !self.is_caused(*node, *reason) {
+                        return Err(format!("c{node} lost ({reason}), and nothing had happened"));
+                    }
+                    self.nodes[*node].won = None;
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+//! Leaving a consumer group: I8, and the order of what an owner does when it goes.
+
+use incumbent_core::campaign::{Event, Reason, State};
+use incumbent_core::induction::{self, Input, Kind, Output, Request};
+
+use super::Oracle;
+use crate::observation::{Observation, Observed, View};
+
+pub(super) struct LostBeforeLeft {
+    /// Whether the work of each candidate's term has ended.
+    working: Vec<bool>,
+}
+
+impl LostBeforeLeft {
+    pub(super) fn new(count: usize) -> Self {
+        Self { working: vec![false; count] }
+    }
+}
+
+impl Oracle<induction::Campaign> for LostBeforeLeft {
+    fn states(&self) -> (&'static str, &'static str) {
+        (
+            "I8, leaving",
+            "The loss is reported before a release is published, a revocation answered or the group left; a release only when the \
+             work has ended; a closed candidate publishes nothing.",
+        )
+    }
+
+    fn observe(
+        &mut self,
+        _: &View<'_>,
+        observation: &Observation<'_, induction::Campaign>,
+    ) -> Result<(), String> {
+        match observation {
+            Observation::Begins { node, .. } => self.working[*node] = false,
+            Observation::Input { node, input: Input::Drained, .. } => self.working[*node] = false,
+            Observation::Output { node, campaign, output } => {
+                match induction::Campaign::event(output) {
+                    Some(Event::Won(_)) => self.working[*node] = true,
+                    // Elsewhere the work must stop at once, and no release follows.
+                    Some(Event::Lost { reason: Reason::Expired | Reason::StoreReset, .. }) => {
+                        self.working[*node] = false;
+                    }
+                    _ => {}
+                }
+                let release = matches!(output, Output::Ask(Request::Publish(publish)) if matches!(publish.kind, Kind::Release { .. }));
+                let goes = release || matches!(output, Output::Ask(Request::Yield | Request::Leave));
+                if goes && campaign.lease().is_some() {
+                    return Err(format!("c{node} leads and says {output:?}"));
+                }
+                if release && self.working[*node] {
+                    return Err(format!("c{node} releases while its work goes on"));
+                }
+                if matches!(output, Output::Ask(Request::Publish(_))) && campaign.state() == State::Closed {
+                    return Err(format!("c{node} is closed and says {output:?}"));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,269 @@
+//! The driver of a session: hands in inputs and carries out outputs, as the runtime's does.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use incumbent_core::Instant;
+use incumbent_core::campaign::{Event as Reported, Reason, Warning};
+use incumbent_core::record::Nonce;
+use incumbent_core::session::{CampaignId, Command, Enter, Input, Observer, Output, Rule, Session};
+use incumbent_core::store::StoreInfo;
+
+use super::{CANDIDATE, ELECTION, Event, Hooks, InputOf, OutputOf, Store, World};
+use crate::kind::Kind;
+use crate::observation::{Observation, Observed as _};
+use crate::oracle::Violation;
+
+/// The time that a registration takes.
+const REGISTRATION: Duration = Duration::from_millis(1);
+
+impl<S: Store> World<S>
+where
+    Self: Hooks<S>,
+{
+    /// Starts a process at this index; it begins after `wait`.
+    pub(crate) fn start_process(&mut self, node: usize, wait: Duration) {
+        self.processes += 1;
+        let process = self.processes;
+        let place = &mut self.nodes[node];
+        place.process = process;
+        place.nonce = Nonce(0x1000 + u128::from(process));
+        place.alive = true;
+        (place.session, place.twin, place.barred) = (None, None, None);
+        place.backlog.clear();
+        place.wakes = Instant::NEVER;
+        self.starts(node);
+        self.later(wait, Event::Begin { node, process });
+    }
+
+    /// Ends the process at this index.
+    pub(crate) fn end_process(&mut self, node: usize) {
+        let place = &mut self.nodes[node];
+        place.alive = false;
+        (place.session, place.twin, place.lease, place.leads_until) = (None, None, None, None);
+        self.ends(node);
+        self.note(|trace| write!(trace, "c{node}: gone"));
+        self.observe(&Observation::Ends { node });
+    }
+
+    /// Makes a process's session, on which its candidate enters.
+    pub(crate) fn begin(&mut self, node: usize) {
+        let process = self.nodes[node].process;
+        if self.nodes[node].is_stopped(self.now) {
+            return self.retry_begin(node);
+        }
+        let seed = self.nodes[node].dice.number();
+        self.note(|trace| write!(trace, "c{node}: begins as process {process}"));
+        self.observers.checkers.begins(node);
+        let connection = self.connection(node);
+        let place = &mut self.nodes[node];
+        place.twin = self.observers.checkers.compare.then(|| Session::new(connection.clone()));
+        place.session = Some(Session::new(connection));
+        let (settings, nonce) = (self.plan.settings_of(node), place.nonce);
+        let enter =
+            Enter { id: CANDIDATE, election: ELECTION.into(), settings, nonce, seed, fail_fast: false };
+        self.handle(node, Input::Enter(Box::new(enter)));
+    }
+
+    /// Retries a process that could not begin.
+    fn retry_begin(&mut self, node: usize) {
+        let process = self.nodes[node].process;
+        let wait = self.nodes[node].dice.millis(900, 1_100);
+        self.later(wait, Event::Begin { node, process });
+    }
+
+    /// Hands a message to a process.
+    pub(crate) fn deliver(&mut self, node: usize, incoming: S::Incoming) {
+        // Messages from the stop come first, though the moment at which the process goes on may have come.
+        if self.nodes[node].is_stopped(self.now) || !self.nodes[node].backlog.is_empty() {
+            return self.nodes[node].backlog.push_back(incoming);
+        }
+        self.receive(node, incoming);
+    }
+
+    pub(crate) fn wake(&mut self, node: usize) {
+        if self.nodes[node].wakes > self.now {
+            return;
+        }
+        self.nodes[node].wakes = Instant::NEVER;
+        if !self.nodes[node].is_stopped(self.now) {
+            self.handle(node, Input::Tick);
+        }
+    }
+
+    /// Lets a stopped process go on: the messages that came meanwhile are there at once, and so are its timers.
+    pub(crate) fn resume(&mut self, node: usize) {
+        if self.nodes[node].is_stopped(self.now) || !self.nodes[node].alive {
+            return;
+        }
+        self.observe(&Observation::Stopped { node, stopped: false });
+        self.resumes(node);
+        if self.nodes[node].dice.percent(50) {
+            self.handle(node, Input::Tick);
+        }
+        let process = self.nodes[node].process;
+        for incoming in std::mem::take(&mut self.nodes[node].backlog) {
+            if self.is_present(node, process) {
+                self.deliver(node, incoming);
+            }
+        }
+        self.resumed(node);
+        self.handle(node, Input::Tick);
+    }
+
+    /// Hands an input to a session and carries out its outputs.
+    pub(crate) fn handle(&mut self, node: usize, input: InputOf<S>) {
+        if self.observers.violation.is_some() {
+            return;
+        }
+        let Some(mut session) = self.nodes[node].session.take() else { return };
+        let clean = self.nodes[node].clock.at(self.now);
+        let mut clock = clean;
+        if self.is_on(Kind::ClockBack) && self.nodes[node].dice.percent(30) {
+            // The slack covers as much.
+            clock = clock.before(self.nodes[node].dice.millis(0, 250));
+        }
+        let twin = self.nodes[node].twin.is_some().then(|| input.clone());
+        let mut steps = Steps { world: self, node, clean };
+        let handled = session.handle_observed(clock, input, &mut steps);
+        self.nodes[node].session = Some(session);
+        if let Err(misuse) = handled {
+            self.observers.violation = Some(Violation::of_contract(self.now, format!("c{node}: {misuse}")));
+        }
+        if self.observers.violation.is_some() {
+            return;
+        }
+        if let Some(input) = twin {
+            // The twin gets the latest reading instead of an older one, and must emit the same.
+            let latest = self.observers.checkers.latest(node, clock);
+            if let Some(twin) = &mut self.nodes[node].twin {
+                let _ = twin.handle(latest, input);
+            }
+        }
+        self.drain(node);
+    }
+
+    fn drain(&mut self, node: usize) {
+        loop {
+            let Some(session) = &mut self.nodes[node].session else { return };
+            let output = session.poll();
+            let twin = self.nodes[node].twin.as_mut().map(Session::poll);
+            if let Some(twin) = twin.filter(|twin| *twin != output) {
+                let says = format!("c{node} says {output:?}, and the same again says {twin:?}");
+                self.observers.violation = Some(self.observers.checkers.differs(self.now, says));
+                return;
+            }
+            if let Output::WakeAt(wake) = output {
+                return self.wake_later(node, wake.map(|wake| wake.at));
+            }
+            self.carry_out_output(node, output);
+        }
+    }
+
+    fn carry_out_output(&mut self, node: usize, output: OutputOf<S>) {
+        let process = self.nodes[node].process;
+        match output {
+            Output::Register { .. } => {
+                self.deliver_after(REGISTRATION, node, process, S::input(Input::Registered(true)));
+            }
+            Output::Report { events, .. } => events.iter().for_each(|event| self.react(node, event)),
+            Output::Refused(_, refusal) => {
+                self.note(|trace| write!(trace, "c{node}: refused, {refusal:?}"));
+                (self.nodes[node].session, self.nodes[node].twin) = (None, None);
+                self.retry_begin(node);
+            }
+            Output::Closed(_) => {
+                self.closes(node);
+                self.end_process(node);
+                if self.quiet {
+                    self.start_process(node, Duration::from_secs(1));
+                }
+            }
+            Output::Entered(_) | Output::Campaigning(..) | Output::Considered { .. } => {}
+            // The loop has handled it.
+            Output::WakeAt(_) => {}
+            _ => self.carry_out(node, output),
+        }
+    }
+
+    fn wake_later(&mut self, node: usize, at: Option<Instant>) {
+        let Some(at) = at else { return };
+        let mut at = self.nodes[node].clock.when(at).max(self.now) + self.nodes[node].dice.micros(10, 500);
+        if self.is_on(Kind::Starve) && self.nodes[node].dice.percent(30) {
+            at = at + self.nodes[node].dice.millis(1, self.plan.lease.as_millis() as u64);
+        }
+        if at < self.nodes[node].wakes {
+            self.nodes[node].wakes = at;
+            let process = self.nodes[node].process;
+            self.queue.put(at, Event::Wake { node, process });
+        }
+    }
+
+    fn react(&mut self, node: usize, event: &Reported) {
+        let process = self.nodes[node].process;
+        match event {
+            Reported::Won(term) => {
+                self.nodes[node].barred = None;
+                self.promises.term_reported(term.token);
+            }
+            Reported::Warning(Warning::StoreReset { seen, barred, .. }) => {
+                self.nodes[node].barred = seen.filter(|_| *barred);
+            }
+            Reported::Draining { .. } | Reported::Lost { reason: Reason::HandlerFailed, .. } => {
+                // One user in three takes longer than it may, but not without faults.
+                let drain = self.plan.settings[node].drain.as_millis() as u64;
+                let most = if self.quiet { drain } else { drain * 3 / 2 };
+                let wait = self.nodes[node].dice.millis(0, most);
+                self.deliver_after(wait, node, process, S::command(Command::Drained));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Shows every step of a campaign to all observers.
+struct Steps<'a, S: Store> {
+    world: &'a mut World<S>,
+    node: usize,
+    /// The reading of the process's clock without any fault.
+    clean: Instant,
+}
+
+impl<S: Store> Observer<S::Campaign> for Steps<'_, S>
+where
+    World<S>: Hooks<S>,
+{
+    fn begins(&mut self, _: CampaignId, _: Instant, _: &StoreInfo) {
+        let (node, nonce) = (self.node, self.world.nodes[self.node].nonce);
+        self.world.promises.newcomer(self.world.now, node);
+        self.world.observe(&Observation::Begins { node, nonce });
+    }
+
+    fn input(&mut self, _: CampaignId, clock: Instant, input: &<S::Campaign as Rule>::Input) {
+        let node = self.node;
+        if !S::Campaign::is_tick(input) {
+            self.world.note(|trace| write!(trace, "c{node} < {input:?}"));
+        }
+        self.world.observe(&Observation::Input { node, clock, input });
+    }
+
+    fn handled(&mut self, _: CampaignId, _: Instant, campaign: &S::Campaign) {
+        let node = self.node;
+        let lease = campaign.lease();
+        let place = &mut self.world.nodes[node];
+        if lease != place.lease {
+            place.lease = lease;
+            place.leads_until = lease.map(|lease| place.clock.when(lease.deadline));
+        }
+        let (clock, until) = (self.clean, place.leads_until);
+        self.world.observe(&Observation::Handled { node, clock, campaign, until });
+    }
+
+    fn output(&mut self, _: CampaignId, campaign: &S::Campaign, output: &<S::Campaign as Rule>::Output) {
+        let node = self.node;
+        if S::Campaign::wake(output).is_none() {
+            self.world.note(|trace| write!(trace, "c{node} > {output:?}"));
+        }
+        self.world.observe(&Observation::Output { node, campaign, output });
+    }
+}

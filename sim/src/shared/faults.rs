@@ -1,0 +1,219 @@
+//! The faults that are the same on every store, and the quiet phase after all faults.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use incumbent_core::session::Command;
+
+use super::{Event, Hooks, Store, World};
+use crate::dice::Dice;
+use crate::kind::Kind;
+use crate::observation::{Observation, Order};
+use crate::oracle::ACandidateLeads;
+use crate::plan::Fault;
+use crate::world::drift;
+
+impl<S: Store> World<S>
+where
+    Self: Hooks<S>,
+{
+    fn fault(&self, place: usize) -> Option<Fault> {
+        self.plan.script.iter().find(|fault| fault.place == place).cloned()
+    }
+
+    /// Begins the fault with this index of the script.
+    pub(super) fn begin_fault(&mut self, place: usize) {
+        let Some(fault) = self.fault(place) else { return };
+        if self.quiet {
+            return;
+        }
+        let Fault { kind, lasts, roll, .. } = fault;
+        let mut dice = Dice::new(roll, 3);
+        let mut victim = dice.below(self.nodes.len() as u64) as usize;
+        if dice.percent(60) {
+            victim = self.leader().or_else(|| self.owner()).unwrap_or(victim);
+        }
+        self.note(|trace| write!(trace, "fault {place}: {kind} for {lasts:?}, c{victim} if any"));
+        self.hit[place] = vec![victim];
+        self.active[kind as usize] += 1;
+        self.observe(&Observation::Fault { kind, node: Some(victim), place, begins: true });
+        self.later(lasts, Event::EndFault(place));
+        match kind {
+            Kind::Pause => self.stop(victim, lasts, false),
+            Kind::Freeze => {
+                self.promises.falsify(victim);
+                self.stop(victim, lasts, true);
+            }
+            Kind::Suspend => {
+                for node in 0..self.nodes.len() {
+                    if node == victim || dice.percent(50) {
+                        self.stop(node, lasts, false);
+                    }
+                }
+            }
+            Kind::Crash => {
+                if self.nodes[victim].alive {
+                    self.end_process(victim);
+                    self.start_process(victim, lasts / 4);
+                }
+            }
+            Kind::Cut => {
+                self.nodes[victim].cut_out += 1;
+                self.nodes[victim].cut_in += 1;
+            }
+            Kind::CutRequests => self.nodes[victim].cut_out += 1,
+            Kind::CutReplies => self.nodes[victim].cut_in += 1,
+            Kind::Denied => self.nodes[victim].denied += 1,
+            Kind::SlowConsumer => self.nodes[victim].slow += 1,
+            Kind::Drift => {
+                let rate = drift(&mut dice);
+                self.set_rate(victim, rate, true);
+            }
+            Kind::BadDrift => {
+                self.promises.falsify(victim);
+                let rate = dice.pick(&[-300_000, -100_000, 100_000, 300_000]);
+                self.set_rate(victim, rate, false);
+            }
+            Kind::Handler => self.command(victim, Command::HandlerFailed),
+            Kind::Illness => self.command(victim, Command::Health(false)),
+            Kind::Close => self.command(victim, Command::Close),
+            _ => self.begin_own_fault(&fault, victim, &mut dice),
+        }
+    }
+
+    /// Ends the fault with this index of the script.
+    pub(super) fn end_fault(&mut self, place: usize) {
+        let Some(fault) = self.fault(place) else { return };
+        let hit = std::mem::take(&mut self.hit[place]);
+        let Some(&victim) = hit.first() else { return };
+        let kind = fault.kind;
+        self.active[kind as usize] -= 1;
+        self.note(|trace| write!(trace, "fault {place}: {kind} is over"));
+        self.observe(&Observation::Fault { kind, node: Some(victim), place, begins: false });
+        match kind {
+            Kind::Cut => {
+                self.nodes[victim].cut_out -= 1;
+                self.nodes[victim].cut_in -= 1;
+            }
+            Kind::CutRequests => self.nodes[victim].cut_out -= 1,
+            Kind::CutReplies => self.nodes[victim].cut_in -= 1,
+            Kind::Denied => self.nodes[victim].denied -= 1,
+            Kind::SlowConsumer => self.nodes[victim].slow -= 1,
+            Kind::BadDrift | Kind::Freeze => {
+                self.set_rate(victim, self.nodes[victim].rate, true);
+                self.promises.rectify(self.now, victim);
+            }
+            Kind::Illness => self.command(victim, Command::Health(true)),
+            Kind::Close if !self.nodes[victim].alive => {
+                self.start_process(victim, Duration::from_millis(100));
+            }
+            _ => self.end_own_fault(kind, &hit),
+        }
+    }
+
+    /// Stops a process for a while; a frozen one has a clock that stands still meanwhile.
+    fn stop(&mut self, node: usize, lasts: Duration, frozen: bool) {
+        let place = &mut self.nodes[node];
+        place.stopped_until = place.stopped_until.max(self.now + lasts);
+        let until = place.stopped_until;
+        if frozen {
+            self.set_rate(node, -1_000_000, false);
+        }
+        self.observe(&Observation::Stopped { node, stopped: true });
+        self.queue.put(until, Event::Resume(node));
+    }
+
+    /// Sets the rate of a clock, for good or for a while.
+    fn set_rate(&mut self, node: usize, rate: i64, lasting: bool) {
+        let place = &mut self.nodes[node];
+        if lasting {
+            place.rate = rate;
+        }
+        place.clock.set_rate(self.now, rate);
+        place.leads_until = place.lease.map(|lease| place.clock.when(lease.deadline));
+        // Its wake-ups now come sooner, or later.
+        place.wakes = place.wakes.min(self.now);
+        let (process, until) = (place.process, place.leads_until);
+        self.queue.put(self.now, Event::Wake { node, process });
+        self.observe(&Observation::Clock { node, until });
+    }
+
+    /// Sends a user's command to a candidate; a stopped one gets it later.
+    pub(crate) fn command(&mut self, node: usize, command: Command) {
+        if self.nodes[node].alive {
+            self.deliver(node, S::command(command));
+        }
+    }
+
+    /// Ends every fault.
+    pub(super) fn end_all_faults(&mut self) {
+        let places: Vec<_> = self.plan.script.iter().map(|fault| fault.place).collect();
+        for place in places {
+            self.end_fault(place);
+        }
+        self.quiet = true;
+        self.note(|trace| write!(trace, "no more faults"));
+        self.faults_ended();
+        for node in 0..self.nodes.len() {
+            if self.nodes[node].is_stopped(self.now) {
+                self.nodes[node].stopped_until = self.now;
+                self.resume(node);
+            }
+            if !self.nodes[node].alive {
+                self.start_process(node, Duration::from_millis(100));
+            }
+        }
+        self.observe(&Observation::Quiet);
+        let worst = ACandidateLeads::worst(&self.plan);
+        // By then a candidate leads, or an oracle has reported a violation.
+        self.later(worst * 2 + Duration::from_secs(1), Event::Order(0));
+    }
+
+    /// Lets an operator help the candidates that stay out, once one should lead.
+    pub(crate) fn help_later(&mut self) {
+        self.later(ACandidateLeads::usual(&self.plan), Event::Operator);
+    }
+
+    /// Makes an orderly change happen to the leader: first it leaves, later it is removed or dies.
+    pub(super) fn order(&mut self, turn: u32) {
+        if turn == 0 {
+            self.later(self.plan.drain() + self.change() + Duration::from_secs(6), Event::Order(1));
+        }
+        let Some(leader) = self.leader() else { return };
+        // Of candidates that the store does not know yet, none follows at once.
+        if self.plan.choice.peers > 0 || self.present() < self.nodes.len() || self.nodes.len() < 2 {
+            return;
+        }
+        let mut dice = Dice::new(self.plan.choice.seed, 5 + u64::from(turn));
+        let order = match (turn, dice.percent(50)) {
+            (0, _) if self.may_resign() => Order::Resign { leader },
+            (_, true) => Order::Delete { leader },
+            _ => Order::Crash { leader },
+        };
+        self.note(|trace| write!(trace, "{order:?}"));
+        self.observe(&Observation::Order(order));
+        match order {
+            Order::Delete { .. } => self.remove(leader),
+            Order::Crash { .. } => {
+                self.end_process(leader);
+                self.start_process(leader, Duration::from_secs(1));
+            }
+            _ => self.command(leader, Command::Resign),
+        }
+    }
+
+    /// An operator accepts that tokens start again, where candidates stay out because the store went back.
+    pub(super) fn operator(&mut self) {
+        let barred = self.nodes.iter().any(|node| node.barred.is_some());
+        if !barred || self.leader().is_some() {
+            return;
+        }
+        self.note(|trace| write!(trace, "an operator accepts that tokens start again"));
+        self.promises.waive_tokens();
+        self.observe(&Observation::Accepted);
+        for node in 0..self.nodes.len() {
+            self.nodes[node].barred = None;
+            self.command(node, Command::Accept);
+        }
+    }
+}

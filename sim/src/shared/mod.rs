@@ -1,0 +1,403 @@
+//! What the worlds of an etcd and of Kafka share: the loop, the driver of the sessions and the faults of every store.
+//!
+//! A store gives its state, its events and its rules as [`Store`] and [`Hooks`]; a [`World`] runs them.
+
+mod driver;
+mod faults;
+
+use std::collections::VecDeque;
+use std::fmt::{Debug, Write as _};
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+use incumbent_core::campaign::Lease;
+use incumbent_core::record::Nonce;
+use incumbent_core::session::{CampaignId, Command, Input, Output, Rule, Session};
+use incumbent_core::{Incarnation, Instant, Token};
+
+use crate::clock::Clock;
+use crate::dice::Dice;
+use crate::kind::Kind;
+use crate::observation::{Observation, Observed, Observers, View};
+use crate::oracle::{Checkers, Violation};
+use crate::plan::{Fault, Plan};
+use crate::promise::Promises;
+use crate::queue::Queue;
+use crate::report::Tally;
+use crate::store::START;
+use crate::timeline::Timeline;
+use crate::world::drift;
+use crate::{Outcome, TracedRun};
+
+/// The number of the one candidate on each session.
+pub(crate) const CANDIDATE: CampaignId = 1;
+
+/// The election's name.
+pub(crate) const ELECTION: &str = "election";
+
+pub(crate) type InputOf<S> =
+    Input<<<S as Store>::Campaign as Rule>::Answer, <<S as Store>::Campaign as Rule>::Shown>;
+pub(crate) type OutputOf<S> =
+    Output<<<S as Store>::Campaign as Rule>::Request, <<S as Store>::Campaign as Rule>::Timer>;
+
+/// The state of a simulated store.
+pub(crate) trait Store: Sized {
+    type Campaign: Observed;
+    /// A future event of this store.
+    type Event: Debug;
+    /// A message that arrives in a process.
+    type Incoming;
+    /// What a candidate's process has on this store beside what it has on all.
+    type Process;
+
+    fn new(plan: &Plan) -> Self;
+    /// The process at an index, which may draw from the candidate's random numbers.
+    fn process(place: usize, plan: &Plan, dice: &mut Dice) -> Self::Process;
+    fn checkers(plan: &Plan) -> Checkers<Self::Campaign>;
+    fn input(input: InputOf<Self>) -> Self::Incoming;
+    fn command(command: Command) -> Self::Incoming;
+    /// The present incarnation, the time of its creation, and whether an operator stated that it is the first.
+    fn birth(&self) -> (Incarnation, Instant, bool);
+}
+
+/// The rules of a simulated store.
+pub(crate) trait Hooks<S: Store> {
+    /// Starts the candidates of other software.
+    fn foreign_begin(&mut self);
+    /// An event of this store happens.
+    fn happen(&mut self, event: S::Event);
+    /// A process starts at this index, or the process there ends.
+    fn starts(&mut self, node: usize);
+    fn ends(&mut self, _node: usize) {}
+    /// A process closes in order.
+    fn closes(&mut self, _node: usize) {}
+    /// A process that was stopped goes on: before and after what came meanwhile.
+    fn resumes(&mut self, _node: usize) {}
+    fn resumed(&mut self, _node: usize) {}
+    /// What a session has to know of the store.
+    fn connection(&self, node: usize) -> <S::Campaign as Rule>::Store;
+    /// A process that is not stopped gets a message.
+    fn receive(&mut self, node: usize, incoming: S::Incoming);
+    /// Carries out an output that concerns the store.
+    fn carry_out(&mut self, node: usize, output: OutputOf<S>);
+    /// The candidate that leads by what the store holds, for when none leads by its own clock.
+    fn owner(&self) -> Option<usize>;
+    /// Begins or ends a fault that is not the same on every store.
+    fn begin_own_fault(&mut self, fault: &Fault, victim: usize, dice: &mut Dice);
+    fn end_own_fault(&mut self, kind: Kind, hit: &[usize]);
+    /// All faults are over.
+    fn faults_ended(&mut self) {}
+    /// The time, after a drain, within which an orderly change is over.
+    fn change(&self) -> Duration;
+    /// The number of candidates that the store shows.
+    fn present(&self) -> usize;
+    /// Whether a leader that resigns is not elected again at once.
+    fn may_resign(&self) -> bool {
+        true
+    }
+    /// An operator removes the leader from the store.
+    fn remove(&mut self, leader: usize);
+}
+
+/// A future event.
+enum Event<S: Store> {
+    /// A process begins, or tries again to.
+    Begin {
+        node: usize,
+        process: u64,
+    },
+    Wake {
+        node: usize,
+        process: u64,
+    },
+    Resume(usize),
+    Deliver {
+        node: usize,
+        process: u64,
+        incoming: S::Incoming,
+    },
+    Store(S::Event),
+    BeginFault(usize),
+    EndFault(usize),
+    Quiet,
+    /// An operator helps the candidates that stay out.
+    Operator,
+    /// An orderly change after the faults: the first or the second.
+    Order(u32),
+    Over,
+}
+
+/// A candidate's process: its session and its clock, and what it has on this store.
+pub(crate) struct Node<S: Store> {
+    /// Separate random numbers, so that events of other candidates change little for it.
+    pub(crate) dice: Dice,
+    /// Counts the processes at this index.
+    pub(crate) process: u64,
+    pub(crate) nonce: Nonce,
+    pub(crate) session: Option<Session<S::Campaign>>,
+    /// The same session again, with clean clock readings, where the run compares.
+    twin: Option<Session<S::Campaign>>,
+    pub(crate) alive: bool,
+    pub(crate) clock: Clock,
+    /// The rate of its clock when nothing is wrong with it.
+    rate: i64,
+    stopped_until: Instant,
+    backlog: VecDeque<S::Incoming>,
+    pub(crate) cut_out: u32,
+    pub(crate) cut_in: u32,
+    pub(crate) denied: u32,
+    pub(crate) slow: u32,
+    wakes: Instant,
+    lease: Option<Lease>,
+    /// The token above which it stays out, where it last reported so and did not lead since.
+    barred: Option<Token>,
+    /// The world's time until which it leads.
+    leads_until: Option<Instant>,
+    own: S::Process,
+}
+
+impl<S: Store> Deref for Node<S> {
+    type Target = S::Process;
+
+    fn deref(&self) -> &S::Process {
+        &self.own
+    }
+}
+
+impl<S: Store> DerefMut for Node<S> {
+    fn deref_mut(&mut self) -> &mut S::Process {
+        &mut self.own
+    }
+}
+
+impl<S: Store> Node<S> {
+    fn new(mut dice: Dice, clock: Clock, rate: i64, place: usize, plan: &Plan) -> Self {
+        Self {
+            process: 0,
+            nonce: Nonce(0),
+            session: None,
+            twin: None,
+            alive: false,
+            clock,
+            rate,
+            stopped_until: Instant::ZERO,
+            backlog: VecDeque::new(),
+            cut_out: 0,
+            cut_in: 0,
+            denied: 0,
+            slow: 0,
+            wakes: Instant::NEVER,
+            lease: None,
+            barred: None,
+            leads_until: None,
+            own: S::process(place, plan, &mut dice),
+            dice,
+        }
+    }
+
+    pub(crate) fn is_stopped(&self, now: Instant) -> bool {
+        self.stopped_until > now
+    }
+
+    /// Whether it leads, by its `is_leader`.
+    fn leads(&self, now: Instant) -> bool {
+        self.leads_until.is_some_and(|until| now < until)
+    }
+}
+
+pub(crate) struct World<S: Store> {
+    pub(crate) now: Instant,
+    pub(crate) plan: Plan,
+    queue: Queue<Event<S>>,
+    pub(crate) dice: Dice,
+    pub(crate) store: S,
+    pub(crate) nodes: Vec<Node<S>>,
+    processes: u64,
+    /// The number of active faults of each kind.
+    active: [u32; Kind::ALL.len()],
+    /// The candidates and servers that the script's faults hit, for when they end.
+    pub(crate) hit: Vec<Vec<usize>>,
+    pub(crate) quiet: bool,
+    pub(crate) promises: Promises,
+    observers: Observers<S::Campaign>,
+    trace: Option<String>,
+}
+
+/// Makes a run.
+pub(crate) fn run_traced<S: Store>(plan: Plan, trace: bool, picture: bool) -> TracedRun
+where
+    World<S>: Hooks<S>,
+{
+    let mut world = World::new(plan, trace, picture);
+    if let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.run())) {
+        // After a panic the world is only read.
+        world.observers.violation = Some(Violation::of_panic(world.now, panic.as_ref()));
+    }
+    let picture = world.observers.timeline.take().map(|timeline| timeline.draw(world.now));
+    TracedRun {
+        outcome: Outcome { tally: world.observers.tally, violation: world.observers.violation },
+        trace: world.trace.unwrap_or_default(),
+        picture: picture.unwrap_or_default(),
+    }
+}
+
+impl<S: Store> World<S>
+where
+    Self: Hooks<S>,
+{
+    fn new(plan: Plan, trace: bool, timeline: bool) -> Self {
+        let mut dice = Dice::new(plan.choice.seed, 2);
+        let nodes = (0..plan.choice.candidates)
+            .map(|place| {
+                let rate = if plan.has(Kind::Drift) { drift(&mut dice) } else { dice.below(101) as i64 - 50 };
+                let shows = START.before(dice.millis(0, 900_000));
+                let own = Dice::new(plan.choice.seed, 16 + place as u64);
+                Node::new(own, Clock::new(START, shows, rate), rate, place, &plan)
+            })
+            .collect();
+        let mut world = Self {
+            now: START,
+            queue: Queue::new(),
+            dice,
+            store: S::new(&plan),
+            nodes,
+            processes: 0,
+            active: [0; Kind::ALL.len()],
+            hit: vec![Vec::new(); plan.script.last().map_or(0, |fault| fault.place + 1)],
+            quiet: false,
+            promises: Promises::new(&plan),
+            observers: Observers {
+                checkers: S::checkers(&plan),
+                tally: Tally::default(),
+                timeline: timeline.then(|| Timeline::new(&plan)),
+                violation: None,
+            },
+            trace: trace.then(String::new),
+            plan,
+        };
+        for node in 0..world.nodes.len() {
+            let wait = world.nodes[node].dice.millis(0, 2_000);
+            world.start_process(node, wait);
+        }
+        world.foreign_begin();
+        for fault in world.plan.script.clone().iter() {
+            world.queue.put(START + fault.from, Event::BeginFault(fault.place));
+        }
+        world.later(world.plan.faulty, Event::Quiet);
+        world.later(world.plan.faulty + world.plan.quiet(), Event::Over);
+        world
+    }
+
+    /// Runs to the end, or to the first violation.
+    fn run(&mut self) {
+        while let Some((at, event)) = self.queue.take() {
+            self.now = at;
+            if matches!(event, Event::Over) {
+                self.observe(&Observation::Over);
+                break;
+            }
+            self.dispatch(event);
+            if self.observers.violation.is_some() {
+                break;
+            }
+        }
+        self.observers.tally.runs = 1;
+        self.observers.tally.time = self.now.since(START);
+    }
+
+    fn dispatch(&mut self, event: Event<S>) {
+        match event {
+            Event::Begin { node, process } => {
+                if self.is_present(node, process) && self.nodes[node].session.is_none() {
+                    self.begin(node);
+                }
+            }
+            Event::Wake { node, process } => {
+                if self.is_present(node, process) {
+                    self.wake(node);
+                }
+            }
+            Event::Resume(node) => self.resume(node),
+            Event::Deliver { node, process, incoming } => {
+                if self.is_present(node, process) {
+                    self.deliver(node, incoming);
+                }
+            }
+            Event::Store(event) => self.happen(event),
+            Event::BeginFault(place) => self.begin_fault(place),
+            Event::EndFault(place) => self.end_fault(place),
+            Event::Quiet => self.end_all_faults(),
+            Event::Operator => self.operator(),
+            Event::Order(turn) => self.order(turn),
+            Event::Over => {}
+        }
+    }
+
+    /// Whether the process is still the one at its index.
+    pub(crate) fn is_present(&self, node: usize, process: u64) -> bool {
+        self.nodes[node].alive && self.nodes[node].process == process
+    }
+
+    fn later(&mut self, span: Duration, event: Event<S>) {
+        self.queue.put(self.now + span, event);
+    }
+
+    /// Lets an event of the store happen after a time, or at one.
+    pub(crate) fn after(&mut self, span: Duration, event: S::Event) {
+        self.later(span, Event::Store(event));
+    }
+
+    pub(crate) fn put(&mut self, at: Instant, event: S::Event) {
+        self.queue.put(at, Event::Store(event));
+    }
+
+    /// Lets a message arrive in a process after a time, or at one.
+    pub(crate) fn deliver_after(&mut self, span: Duration, node: usize, process: u64, incoming: S::Incoming) {
+        self.later(span, Event::Deliver { node, process, incoming });
+    }
+
+    pub(crate) fn deliver_at(&mut self, at: Instant, node: usize, process: u64, incoming: S::Incoming) {
+        self.queue.put(at, Event::Deliver { node, process, incoming });
+    }
+
+    /// Whether a fault of a kind is active.
+    pub(crate) fn is_on(&self, kind: Kind) -> bool {
+        self.active[kind as usize] > 0
+    }
+
+    pub(crate) fn is_lost(&mut self, node: usize) -> bool {
+        self.is_on(Kind::Loss) && self.nodes[node].dice.percent(15)
+    }
+
+    pub(crate) fn latency(&mut self, node: usize) -> Duration {
+        if self.is_on(Kind::Delay) && self.nodes[node].dice.percent(15) {
+            self.nodes[node].dice.millis(1, 12_000)
+        } else {
+            self.nodes[node].dice.micros(100, 3_000)
+        }
+    }
+
+    /// Shows an event to all observers.
+    pub(crate) fn observe(&mut self, observation: &Observation<'_, S::Campaign>) {
+        let (incarnation, made, never_used) = self.store.birth();
+        let (now, plan, promises) = (self.now, &self.plan, &self.promises);
+        let view = View { now, plan, promises, incarnation, made, never_used };
+        self.observers.observe(&view, observation);
+    }
+
+    /// Writes a line into the trace, where there is one.
+    pub(crate) fn note(&mut self, line: impl FnOnce(&mut String) -> std::fmt::Result) {
+        if let Some(trace) = &mut self.trace {
+            let nanos = self.now.since(START).as_nanos();
+            // Writing to a string does not fail.
+            let _ = write!(trace, "{:>6}.{:06} ", nanos / 1_000_000_000, nanos / 1_000 % 1_000_000)
+                .and_then(|()| line(trace));
+            trace.push('\n');
+        }
+    }
+
+    /// The candidate that leads.
+    fn leader(&self) -> Option<usize> {
+        (0..self.nodes.len()).find(|node| self.nodes[*node].leads(self.now))
+    }
+}
