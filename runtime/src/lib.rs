@@ -52,6 +52,8 @@ mod handlers;
 mod health;
 mod lead;
 mod leave;
+#[cfg(any(feature = "kafka", feature = "testing"))]
+pub mod neli;
 mod notifier;
 mod observe;
 mod open;

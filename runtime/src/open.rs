@@ -335,6 +335,10 @@ impl StoreBuilder {
             StoreSettings::Etcd(settings) if self.fail_fast => {
                 StoreSettings::Etcd(Box::new(settings.fail_fast(true)))
             }
+            #[cfg(feature = "kafka")]
+            StoreSettings::Kafka(settings) if self.fail_fast => {
+                StoreSettings::Kafka(Box::new(settings.fail_fast(true)))
+            }
             settings => settings,
         };
         let Self { clock, fail_fast, write_listener, .. } = self;

@@ -269,13 +269,13 @@ fn default_name() -> String {
 }
 
 #[cfg(unix)]
-fn host() -> String {
+pub(crate) fn host() -> String {
     let system = rustix::system::uname();
     plain(&system.nodename().to_string_lossy())
 }
 
 #[cfg(not(unix))]
-fn host() -> String {
+pub(crate) fn host() -> String {
     plain(&std::env::var("COMPUTERNAME").unwrap_or_default())
 }
 

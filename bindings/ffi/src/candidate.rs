@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures_util::Stream;
+use futures::Stream;
 use incumbent::{CampaignOptions, ErrorKind, Event, Leader, LeaveRequest, State};
 use tokio::sync::{mpsc, oneshot};
 

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake as _, Waker};
 
-use futures_util::stream::Map;
-use futures_util::{Stream, StreamExt as _};
+use futures::stream::Map;
+use futures::{Stream, StreamExt as _};
 
 use crate::engine::{Engine, ProcessBound};
 use crate::ready::Ready;
@@ -49,13 +49,13 @@ pub struct Feed<T> {
 
 /// The outcome of taking from a feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taken<T> {
+pub enum NextItem<T> {
     /// The next item.
-    Item(T),
+    Ready(T),
     /// Nothing at present.
-    Nothing,
+    Pending,
     /// The end of the feed.
-    Over,
+    End,
 }
 
 impl<T: 'static> Feed<T> {
@@ -74,16 +74,16 @@ impl<T: 'static> Feed<T> {
     ///
     /// # Errors
     /// `Forked` in a forked child.
-    pub fn take(&self) -> Result<Taken<T>> {
+    pub fn take(&self) -> Result<NextItem<T>> {
         let mut source = self.lock()?;
-        let Some(source) = source.as_mut() else { return Ok(Taken::Over) };
+        let Some(source) = source.as_mut() else { return Ok(NextItem::End) };
         // Cleared before the poll, so that an item that arrives in between is noticed.
         self.ready.reset();
         let waker = Waker::from(Arc::clone(&self.ready));
         let taken = match source.poll_next_unpin(&mut Context::from_waker(&waker)) {
-            Poll::Ready(Some(item)) => Taken::Item(item),
-            Poll::Ready(None) => Taken::Over,
-            Poll::Pending => return Ok(Taken::Nothing),
+            Poll::Ready(Some(item)) => NextItem::Ready(item),
+            Poll::Ready(None) => NextItem::End,
+            Poll::Pending => return Ok(NextItem::Pending),
         };
         // Wakes other waiters, since there may be more: an item that was there already wakes no one else.
         self.ready.wake_by_ref();
@@ -124,7 +124,7 @@ impl<T> fmt::Debug for Feed<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures_util::stream::BoxStream;
+    use futures::stream::BoxStream;
     use std::sync::mpsc;
     use std::time::Duration;
 
@@ -133,14 +133,14 @@ mod tests {
 
     fn feed() -> (tokio::sync::mpsc::UnboundedSender<u32>, Feed<u32>) {
         let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
-        let stream = futures_util::stream::poll_fn(move |cx| receiver.poll_recv(cx));
+        let stream = futures::stream::poll_fn(move |cx| receiver.poll_recv(cx));
         (sender, Feed::new(Box::pin(stream) as BoxStream<'static, u32>, |number| number).unwrap())
     }
 
     #[test]
     fn an_item_wakes_the_waiters_and_is_taken_in_order() {
         let (sender, feed) = feed();
-        assert_eq!(feed.take(), Ok(Taken::Nothing));
+        assert_eq!(feed.take(), Ok(NextItem::Pending));
         let (woke, woken) = mpsc::channel();
         assert!(feed.ready().wake(Box::new(move || woke.send(()).unwrap())));
         sender.send(1).unwrap();
@@ -148,17 +148,17 @@ mod tests {
         woken.recv().unwrap();
         assert_eq!(
             [feed.take(), feed.take(), feed.take()],
-            [Ok(Taken::Item(1)), Ok(Taken::Item(2)), Ok(Taken::Nothing)]
+            [Ok(NextItem::Ready(1)), Ok(NextItem::Ready(2)), Ok(NextItem::Pending)]
         );
         drop(sender);
         assert!(feed.ready().wait(None));
-        assert_eq!(feed.take(), Ok(Taken::Over));
+        assert_eq!(feed.take(), Ok(NextItem::End));
     }
 
     #[test]
     fn a_wake_that_asks_for_it_is_called_where_the_news_is_and_one_that_panics_harms_nothing() {
         let (sender, feed) = feed();
-        assert_eq!(feed.take(), Ok(Taken::Nothing));
+        assert_eq!(feed.take(), Ok(NextItem::Pending));
         let (woke, woken) = mpsc::channel();
         assert!(feed.ready().wake_inline(Box::new(|| panic!("on purpose"))));
         assert!(feed.ready().wake_inline(Box::new(move || woke.send(std::thread::current().id()).unwrap())));
@@ -171,28 +171,28 @@ mod tests {
     #[test]
     fn a_second_waiter_is_notified_of_what_the_first_left() {
         let (sender, feed) = feed();
-        assert_eq!(feed.take(), Ok(Taken::Nothing));
+        assert_eq!(feed.take(), Ok(NextItem::Pending));
         sender.send(1).unwrap();
         sender.send(2).unwrap();
-        assert_eq!(feed.take(), Ok(Taken::Item(1)));
+        assert_eq!(feed.take(), Ok(NextItem::Ready(1)));
         assert!(feed.ready().wait(Some(Duration::ZERO)), "a second one is there");
     }
 
     #[test]
     fn a_feed_that_is_closed_is_over_for_its_waiters() {
         let (_sender, feed) = feed();
-        assert_eq!(feed.take(), Ok(Taken::Nothing));
+        assert_eq!(feed.take(), Ok(NextItem::Pending));
         let (woke, woken) = mpsc::channel();
         assert!(feed.ready().wake(Box::new(move || woke.send(()).unwrap())));
         feed.close();
         woken.recv().unwrap();
-        assert_eq!(feed.take(), Ok(Taken::Over));
+        assert_eq!(feed.take(), Ok(NextItem::End));
     }
 
     #[test]
     fn waiting_ends_at_its_limit() {
         let (_sender, feed) = feed();
-        assert_eq!(feed.take(), Ok(Taken::Nothing));
+        assert_eq!(feed.take(), Ok(NextItem::Pending));
         assert!(!feed.ready().wait(Some(Duration::from_millis(1))));
     }
 }

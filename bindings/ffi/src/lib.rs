@@ -47,8 +47,8 @@ mod wake_thread;
 pub use candidate::{Candidate, Leave, Question};
 pub use engine::shut_down;
 pub use error::{Code, Error, Result};
-pub use feed::{Feed, Taken};
-pub use incumbent::store::CandidateInfo;
+pub use feed::{Feed, NextItem};
+pub use incumbent::store::{BUILT_IN, CandidateInfo};
 pub use incumbent::{
     ElectionInfo, ErrorKind, Event, Leader, LoopProbe, Observation, Reason, State, Token, Warning,
 };

@@ -18,7 +18,7 @@ const BACKLOG: usize = 1024;
 
 /// The level of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Loudness {
+pub enum LogLevel {
     /// A message to or from the store.
     Trace = 1,
     /// A decision of the election.
@@ -35,7 +35,7 @@ pub enum Loudness {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The level.
-    pub loudness: Loudness,
+    pub level: LogLevel,
     /// The module that logs it, such as `incumbent::hub`.
     pub target: String,
     /// The text.
@@ -48,22 +48,22 @@ pub struct Record {
 static LEAST: AtomicU8 = AtomicU8::new(0);
 
 type Sink = dyn Fn(Record) + Send + Sync;
-static WAY: OnceLock<Way> = OnceLock::new();
+static DELIVERY: OnceLock<Delivery> = OnceLock::new();
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 static DROPPED: AtomicUsize = AtomicUsize::new(0);
 
 /// The way in which records reach the language.
-enum Way {
+enum Delivery {
     /// By a call, on a thread of this crate.
     Called(Box<Sink>),
     /// Kept until a thread of the language takes them.
-    Taken,
+    Kept,
 }
 
 /// Hands each record from now on to `sink`, on a thread of its own; none until a [threshold](set_threshold) is set.
 /// Works once in a process: returns whether this was the first call.
 pub fn forward(sink: impl Fn(Record) + Send + Sync + 'static) -> bool {
-    begin(Way::Called(Box::new(sink)))
+    begin(Delivery::Called(Box::new(sink)))
 }
 
 /// Keeps each record from now on for one thread that [takes](take) it; none until a [threshold](set_threshold) is set.
@@ -76,7 +76,7 @@ pub fn forward(sink: impl Fn(Record) + Send + Sync + 'static) -> bool {
 /// # Errors
 /// `Broken` when the operating system refuses a thread.
 pub fn keep() -> Result<bool> {
-    begin(Way::Taken);
+    begin(Delivery::Kept);
     Ok(!std::mem::replace(&mut Engine::get()?.records.lock().has_taker, true))
 }
 
@@ -86,8 +86,8 @@ pub fn take() -> Vec<Record> {
     Engine::running().map_or_else(Vec::new, |engine| engine.records.take())
 }
 
-fn begin(way: Way) -> bool {
-    WAY.set(way).is_ok() && tracing::subscriber::set_global_default(Forwarder).is_ok()
+fn begin(delivery: Delivery) -> bool {
+    DELIVERY.set(delivery).is_ok() && tracing::subscriber::set_global_default(Forwarder).is_ok()
 }
 
 /// The records of one process that are not taken yet. They belong to the engine: a forked child has its own, whose lock
@@ -137,7 +137,7 @@ impl Records {
 }
 
 /// Hands on records of at least this level; `None` for none.
-pub fn set_threshold(least: Option<Loudness>) {
+pub fn set_threshold(least: Option<LogLevel>) {
     LEAST.store(least.map_or(0, |least| least as u8), Ordering::Relaxed);
 }
 
@@ -156,7 +156,7 @@ impl Subscriber for Forwarder {
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         let least = LEAST.load(Ordering::Relaxed);
-        least != 0 && loudness(*metadata.level()) as u8 >= least
+        least != 0 && level(*metadata.level()) as u8 >= least
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -169,18 +169,18 @@ impl Subscriber for Forwarder {
 
     fn event(&self, event: &Event<'_>) {
         // A forked child has no thread to hand records on.
-        let (Some(engine), Some(way)) = (Engine::running(), WAY.get()) else { return };
+        let (Some(engine), Some(delivery)) = (Engine::running(), DELIVERY.get()) else { return };
         let mut reading = Reading::default();
         event.record(&mut reading);
         let record = Record {
-            loudness: loudness(*event.metadata().level()),
+            level: level(*event.metadata().level()),
             target: event.metadata().target().to_owned(),
             message: reading.message,
             fields: reading.fields,
         };
-        match way {
-            Way::Taken => engine.records.put(record),
-            Way::Called(sink) => call(engine, sink, record),
+        match delivery {
+            Delivery::Kept => engine.records.put(record),
+            Delivery::Called(sink) => call(engine, sink, record),
         }
     }
 
@@ -213,13 +213,13 @@ impl Drop for Counted {
     }
 }
 
-fn loudness(level: Level) -> Loudness {
+fn level(level: Level) -> LogLevel {
     match level {
-        Level::TRACE => Loudness::Trace,
-        Level::DEBUG => Loudness::Debug,
-        Level::INFO => Loudness::Info,
-        Level::WARN => Loudness::Warning,
-        Level::ERROR => Loudness::Error,
+        Level::TRACE => LogLevel::Trace,
+        Level::DEBUG => LogLevel::Debug,
+        Level::INFO => LogLevel::Info,
+        Level::WARN => LogLevel::Warning,
+        Level::ERROR => LogLevel::Error,
     }
 }
 

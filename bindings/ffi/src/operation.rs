@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Wake as _;
 
-use futures_util::FutureExt;
+use futures::FutureExt;
 use tokio::task::AbortHandle;
 
 use crate::engine::Engine;

@@ -6,7 +6,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use incumbent_ffi::settings::{Dialect, Unit, Value, campaign, opening};
-use incumbent_ffi::{Candidate, Error, ErrorKind, Event, Feed, Leave, Operation, Reason, Store, Taken, Term};
+use incumbent_ffi::{
+    Candidate, Error, ErrorKind, Event, Feed, Leave, NextItem, Operation, Reason, Store, Term,
+};
 
 const DIALECT: Dialect = Dialect { unit: Unit::Seconds, lengths: "a number of seconds" };
 const LIMIT: Duration = Duration::from_secs(60);
@@ -34,10 +36,10 @@ fn candidate(store: &Store, name: &str) -> Candidate {
 fn next(feed: &Feed<Event<Term>>, code: &str) -> Event<Term> {
     loop {
         match feed.take().unwrap() {
-            Taken::Item(event) if event.code() == code => return event,
-            Taken::Item(_) => {}
-            Taken::Nothing => assert!(feed.ready().wait(Some(LIMIT)), "no {code} comes"),
-            Taken::Over => panic!("the feed is over"),
+            NextItem::Ready(event) if event.code() == code => return event,
+            NextItem::Ready(_) => {}
+            NextItem::Pending => assert!(feed.ready().wait(Some(LIMIT)), "no {code} comes"),
+            NextItem::End => panic!("the feed is over"),
         }
     }
 }
@@ -131,10 +133,10 @@ fn an_observer_reads_the_leader() {
     let _candidate = candidate(&store, "a");
     loop {
         match watching.take().unwrap() {
-            Taken::Item(seen) if seen.leader.as_ref().is_some_and(|leader| leader.name == "a") => break,
-            Taken::Item(seen) => assert_eq!((&*seen.election, seen.leader), ("jobs", None)),
-            Taken::Nothing => assert!(watching.ready().wait(Some(LIMIT))),
-            Taken::Over => panic!("the store is open"),
+            NextItem::Ready(seen) if seen.leader.as_ref().is_some_and(|leader| leader.name == "a") => break,
+            NextItem::Ready(seen) => assert_eq!((&*seen.election, seen.leader), ("jobs", None)),
+            NextItem::Pending => assert!(watching.ready().wait(Some(LIMIT))),
+            NextItem::End => panic!("the store is open"),
         }
     }
     answer(&store.close(false)).unwrap();

@@ -166,7 +166,13 @@ impl<L: Link> Driver<L> {
                 let rules = || {
                     check_name(&to).map_err(|refused| Error::new(ErrorKind::InvalidName, refused.to_string()))
                 };
-                if let Err(error) = self.store.link.check_name(&to).and_then(|()| rules()) {
+                if let Err(error) = self
+                    .store
+                    .link
+                    .check_hand_over()
+                    .and_then(|()| self.store.link.check_name(&to))
+                    .and_then(|()| rules())
+                {
                     return leave.refuse(&error);
                 }
                 if campaign.is_none_or(|campaign| campaign.state() != State::Leading) {

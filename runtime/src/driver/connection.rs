@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use incumbent_core::store::Capabilities;
 use tokio::sync::{mpsc, oneshot};
 
+#[cfg(feature = "kafka")]
+use super::groups::GroupLink;
 use super::in_flight::within;
 use super::link::{Link, WriteReports};
 #[cfg(feature = "etcd")]
@@ -59,6 +61,11 @@ pub(crate) async fn open(opening: Opening) -> Result<(DriverHandle, Capabilities
             #[cfg(feature = "etcd")]
             Opened::Queue(adapter) => {
                 run(QueueLink::new(adapter, writes.clone()), &writes, fail_fast, requests, ready).await;
+            }
+            #[cfg(feature = "kafka")]
+            Opened::Group(cluster, reader) => {
+                run(GroupLink::new(cluster, reader, writes.clone()), &writes, fail_fast, requests, ready)
+                    .await;
             }
         }
     })?;

@@ -53,6 +53,11 @@ pub(super) trait Link: Send + 'static {
     /// As [`Adapter::check_name`](crate::store::Adapter::check_name).
     fn check_name(&self, name: &str) -> Result<()>;
 
+    /// Refuses to hand over, where the store chooses the successor.
+    fn check_hand_over(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// As [`Adapter::flaw`](crate::store::Adapter::flaw).
     fn flaw(&self) -> Option<Fault>;
 
@@ -70,6 +75,11 @@ pub(super) trait Link: Send + 'static {
     /// Sends those requests of a turn of the driver that are best sent together.
     fn ask_together(&mut self) -> Option<BoxStream<'static, Answers<Self>>> {
         None
+    }
+
+    /// The campaign is over, and asks no more.
+    fn ended(&mut self, id: CampaignId) {
+        let _ = id;
     }
 
     /// Whether the leader waits for its successor to be next, before it leaves.

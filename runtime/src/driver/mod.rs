@@ -9,9 +9,9 @@
 //!      ▼   │
 //!   requests: writes, reads, one inspection, one reconnection, one watch
 //!      ▼   │
-//!   Link: RecordLink                   or QueueLink
-//!      ▼   │                              ▼   │
-//!   Adapter (memory, SQLite, NATS …)   QueueAdapter (etcd)
+//!   Link: RecordLink                   or QueueLink          or GroupLink
+//!      ▼   │                              ▼   │                ▼   │
+//!   Adapter (memory, SQLite, NATS …)   QueueAdapter (etcd)   Cluster, Member, Reader (Kafka)
 //!      │ log lines, what listeners are called with (never wait)
 //! ─────▼────────────────────────────────────────────────────────────────────────────
 //!   Notifier: the user's log subscriber and listeners     a thread of their own
@@ -29,6 +29,8 @@
 
 mod candidates;
 mod connection;
+#[cfg(feature = "kafka")]
+mod groups;
 mod in_flight;
 mod link;
 mod observed;
@@ -315,7 +317,10 @@ impl<L: Link> Driver<L> {
                 }
                 Output::<L>::Refused(id, refusal) => self.refused(id, refusal),
                 Output::<L>::Campaigning(id, campaigning) => self.register(id, campaigning),
-                Output::<L>::Closed(id) => self.settled(id),
+                Output::<L>::Closed(id) => {
+                    self.store.link.ended(id);
+                    self.settled(id);
+                }
                 Output::<L>::Considered { id, request, accepted } => self.considered(id, &request, accepted),
                 Output::<L>::NotNext { id, successor, before } => self.not_next(id, &successor, before),
             }

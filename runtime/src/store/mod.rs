@@ -1,12 +1,16 @@
 //! The contract between the driver and a store, and the stores themselves.
 
+#[cfg(any(feature = "etcd", feature = "kafka"))]
+mod authority;
 mod boxed;
-#[cfg(any(feature = "etcd", feature = "nats"))]
+#[cfg(any(feature = "etcd", feature = "kafka", feature = "nats"))]
 mod credentials;
 #[cfg(feature = "etcd")]
 pub mod etcd;
 #[cfg(feature = "testing")]
 pub(crate) mod faulty;
+#[cfg(feature = "kafka")]
+pub mod kafka;
 mod local;
 mod memory;
 #[cfg(feature = "nats")]
@@ -30,6 +34,8 @@ use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo, Write};
 
 #[cfg(feature = "etcd")]
 pub use etcd::EtcdSettings;
+#[cfg(feature = "kafka")]
+pub use kafka::KafkaSettings;
 pub use memory::{Memory, MemorySettings};
 #[cfg(feature = "nats")]
 pub use nats::{Nats, NatsSettings};
@@ -39,7 +45,7 @@ pub use request::{AcceptReset, HandOver};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, SqliteSettings};
 pub(crate) use url::Opened;
-pub use url::{StoreSettings, open};
+pub use url::{BUILT_IN, StoreSettings, open};
 
 use crate::Result;
 

@@ -35,8 +35,14 @@ impl Query {
         Some(self.pairs.swap_remove(index).1)
     }
 
+    /// The parameters with a `.` in their name.
+    #[cfg(feature = "kafka")]
+    pub(crate) fn take_dotted(&mut self) -> Vec<(String, String)> {
+        self.pairs.extract_if(.., |(name, _)| name.contains('.')).collect()
+    }
+
     /// A text that is not empty.
-    #[cfg(any(feature = "etcd", feature = "nats"))]
+    #[cfg(any(feature = "etcd", feature = "kafka", feature = "nats"))]
     pub(crate) fn text(&mut self, name: &'static str) -> Result<Option<String>> {
         match self.take(name) {
             Some(value) if value.is_empty() => {
@@ -55,7 +61,7 @@ impl Query {
         }
     }
 
-    #[cfg(any(feature = "etcd", feature = "nats", feature = "sqlite"))]
+    #[cfg(any(feature = "etcd", feature = "kafka", feature = "nats", feature = "sqlite"))]
     pub(crate) fn duration(&mut self, name: &'static str) -> Result<Option<Duration>> {
         let Some(value) = self.take(name) else { return Ok(None) };
         match duration(&value) {

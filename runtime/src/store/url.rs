@@ -5,8 +5,12 @@ use std::str::FromStr;
 
 #[cfg(feature = "etcd")]
 use super::EtcdSettings;
+#[cfg(feature = "kafka")]
+use super::KafkaSettings;
 #[cfg(feature = "etcd")]
 use super::etcd::{Etcd, EtcdAdmin};
+#[cfg(feature = "kafka")]
+use super::kafka::{Cluster, KafkaAdmin, Reader};
 use super::query::{Query, decode, is_word};
 #[cfg(feature = "etcd")]
 use super::queue_adapter::QueueAdapter;
@@ -19,7 +23,22 @@ use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};
 
 /// The schemes of a URL and the stores behind them, as an error shows them.
-const FORMS: &str = "memory:, memory:NAME, sqlite:PATH, nats://HOST:4222/BUCKET, etcd://HOST:2379/PREFIX";
+const FORMS: &str = "memory:, memory:NAME, sqlite:PATH, nats://HOST:4222/BUCKET, etcd://HOST:2379/PREFIX, \
+                     kafka://HOST:9092/PREFIX";
+
+/// The stores that this build has, each by the scheme of its URLs: `memory`, and those of the features `sqlite`, `nats`,
+/// `etcd` and `kafka`.
+pub const BUILT_IN: &[&str] = &[
+    "memory",
+    #[cfg(feature = "sqlite")]
+    "sqlite",
+    #[cfg(feature = "nats")]
+    "nats",
+    #[cfg(feature = "etcd")]
+    "etcd",
+    #[cfg(feature = "kafka")]
+    "kafka",
+];
 
 /// The settings of a store, as its URL gives them.
 ///
@@ -30,6 +49,7 @@ const FORMS: &str = "memory:, memory:NAME, sqlite:PATH, nats://HOST:4222/BUCKET,
 /// | `sqlite:PATH` | a SQLite file, shared by the processes of this machine |
 /// | `nats://HOST:4222/BUCKET` | a NATS JetStream key-value bucket; see `NatsSettings::from_url` |
 /// | `etcd://HOST:2379/PREFIX` | the keys of an etcd cluster under a prefix; see `EtcdSettings::from_url` |
+/// | `kafka://HOST:9092/PREFIX` | consumer groups of a Kafka cluster; see `KafkaSettings::from_url` |
 ///
 /// Parameters follow a `?`: `markers=true` for memory (expiry is reported to watchers); `poll=10ms` (the
 /// interval of a watcher's checks), `create=false` (do not create the file) and `fuse=true` (use a file
@@ -48,6 +68,9 @@ pub enum StoreSettings {
     /// An etcd cluster.
     #[cfg(feature = "etcd")]
     Etcd(Box<EtcdSettings>),
+    /// Consumer groups of a Kafka cluster.
+    #[cfg(feature = "kafka")]
+    Kafka(Box<KafkaSettings>),
 }
 
 /// A store that was opened, by the rule of its elections.
@@ -57,6 +80,9 @@ pub(crate) enum Opened {
     /// Candidates wait in a queue of keys.
     #[cfg(feature = "etcd")]
     Queue(Box<dyn QueueAdapter>),
+    /// Candidates are members of a consumer group.
+    #[cfg(feature = "kafka")]
+    Group(std::sync::Arc<Cluster>, Reader),
 }
 
 impl StoreSettings {
@@ -64,7 +90,7 @@ impl StoreSettings {
     ///
     /// # Errors
     /// Those of the store: [`Memory::open`], [`Sqlite::open`], [`Nats::open`]. `Unsupported` for etcd, whose elections are
-    /// queues and have no [`Adapter`]: [`Store`](crate::Store) opens it.
+    /// queues, and for Kafka, whose elections are groups: they have no [`Adapter`], and [`Store`](crate::Store) opens them.
     pub async fn open(&self, clock: &Clock) -> Result<Box<dyn Adapter>> {
         match self.connect(clock).await? {
             Opened::Record(adapter) => Ok(adapter),
@@ -72,6 +98,11 @@ impl StoreSettings {
             Opened::Queue(_) => Err(Error::new(
                 ErrorKind::Unsupported,
                 "elections of this store are queues, which no adapter shows; open it with Store::open",
+            )),
+            #[cfg(feature = "kafka")]
+            Opened::Group(..) => Err(Error::new(
+                ErrorKind::Unsupported,
+                "elections of this store are consumer groups, which no adapter shows; open it with Store::open",
             )),
         }
     }
@@ -86,6 +117,12 @@ impl StoreSettings {
             Self::Nats(settings) => Opened::Record(Box::new(Nats::open(settings, clock).await?)),
             #[cfg(feature = "etcd")]
             Self::Etcd(settings) => Opened::Queue(Box::new(Etcd::open(settings, clock).await?)),
+            #[cfg(feature = "kafka")]
+            Self::Kafka(settings) => {
+                let cluster = Cluster::open(settings, clock).await?;
+                let reader = Reader::open(&cluster)?;
+                Opened::Group(cluster, reader)
+            }
         })
     }
 
@@ -102,6 +139,8 @@ impl StoreSettings {
             Self::Nats(settings) => Box::new(Nats::open(settings, clock).await?),
             #[cfg(feature = "etcd")]
             Self::Etcd(settings) => Box::new(EtcdAdmin::open(settings)?),
+            #[cfg(feature = "kafka")]
+            Self::Kafka(_) => Box::new(KafkaAdmin),
         })
     }
 }
@@ -127,6 +166,7 @@ impl FromStr for StoreSettings {
             "sqlite" => sqlite(rest),
             "nats" | "tls" | "ws" | "wss" => nats(url),
             "etcd" | "etcds" => etcd(url),
+            "kafka" | "kafkas" => kafka(url),
             _ if is_word(scheme) => {
                 Err(invalid(format!("no store has the scheme {scheme:?}; known are {FORMS}")))
             }
@@ -200,6 +240,16 @@ fn etcd(_url: &str) -> Result<StoreSettings> {
     Err(absent("etcd", "etcd"))
 }
 
+#[cfg(feature = "kafka")]
+fn kafka(url: &str) -> Result<StoreSettings> {
+    Ok(StoreSettings::Kafka(Box::new(KafkaSettings::from_url(url)?)))
+}
+
+#[cfg(not(feature = "kafka"))]
+fn kafka(_url: &str) -> Result<StoreSettings> {
+    Err(absent("Kafka", "kafka"))
+}
+
 /// The decoded part before the `?`, and the parameters after it.
 fn split(scheme: &'static str, rest: &str) -> Result<(String, Query)> {
     if rest.contains('#') {
@@ -213,9 +263,12 @@ fn invalid(message: impl fmt::Display) -> Error {
     Error::new(ErrorKind::InvalidUrl, message.to_string())
 }
 
-#[cfg(not(all(feature = "etcd", feature = "nats", feature = "sqlite")))]
+#[cfg(not(all(feature = "etcd", feature = "kafka", feature = "nats", feature = "sqlite")))]
 fn absent(store: &str, feature: &str) -> Error {
-    let message = format!("this build has no {store} store; build it with the feature {feature:?}");
+    let message = format!(
+        "this build has no {store} store, but {}; build it with the feature {feature:?}",
+        BUILT_IN.join(", ")
+    );
     Error::new(ErrorKind::Unsupported, message)
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent::Instant;
-use incumbent_rig::candidate::{Order, What};
+use incumbent_rig::candidate::{Order, ReportKind};
 use incumbent_testkit::etcd::elect::GoClient;
 use incumbent_testkit::wait;
 
@@ -36,9 +36,11 @@ impl Contender {
         match self {
             Self::Go(go) => go.leads(),
             Self::Ours(process) => {
-                let turn = |line: &Line| matches!(line.what(), Some(What::Won { .. } | What::Lost { .. }));
+                let turn = |line: &Line| {
+                    matches!(line.what(), Some(ReportKind::Won { .. } | ReportKind::Lost { .. }))
+                };
                 let last = process.lines().into_iter().rfind(turn);
-                last.is_some_and(|line| matches!(line.what(), Some(What::Won { .. })))
+                last.is_some_and(|line| matches!(line.what(), Some(ReportKind::Won { .. })))
             }
         }
     }

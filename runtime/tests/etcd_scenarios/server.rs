@@ -28,10 +28,10 @@ async fn a_leader_survives_a_restart_of_the_server() {
         assert_eq!((a.losses(), b.wins()), (vec![], vec![]), "{version}");
         let released = now();
         a.candidate.close().await.unwrap();
-        // A watch that is not back yet misses the release. An old server may revoke live leases, so that a disappearance
-        // without a release is waited out there.
+        // A watch that is not back yet misses the release, and a read finds it, sooner than a lease would have run out. An old
+        // server may revoke live leases, so that a disappearance without a release is waited out there.
         let waited_out = if version == EtcdVersion::V3_4 { LONG } else { Duration::ZERO };
-        assert!(b.won(1).await.started < released + waited_out + LONG / 3 + BUSY, "{version}");
+        assert!(b.won(1).await.started < released + waited_out + LONG, "{version}");
         probe.verdict();
     })
     .await;
@@ -97,7 +97,7 @@ async fn a_release_in_a_gap_that_was_compacted_is_found_by_reading() {
     let healed = now();
     let won = b.won(1).await;
     assert!(won.token > first.token);
-    assert!(won.started < healed + LONG / 3 + BUSY, "after {:?}", won.started.since(healed));
+    assert!(won.started < healed + LONG, "after {:?}", won.started.since(healed));
     probe.verdict();
 }
 
@@ -132,7 +132,7 @@ async fn in_a_full_store_leaders_go_on_and_release_and_new_candidates_wait() {
     a.candidate.close().await.unwrap();
     let second = b.won(1).await;
     assert!(second.token > first.token);
-    assert!(second.started < released + BUSY, "after {:?}", second.started.since(released));
+    assert!(second.started < released + LONG / 3, "after {:?}", second.started.since(released));
     bench.await_queue(&["b"]);
 
     bench.server.ctl(&["del", "--prefix", "fill/"]);

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use incumbent::{Instant, Preset, Token};
-use incumbent_rig::candidate::{self, CampaignSetup, Order, Output, Report, Setup, What};
+use incumbent_rig::candidate::{self, CampaignSetup, Order, Output, Report, ReportKind, Setup};
 use incumbent_rig::history::Proven;
 use incumbent_rig::probe::Reading;
 use incumbent_rig::record::Terms;
@@ -37,7 +37,7 @@ pub(crate) enum Line {
 }
 
 impl Line {
-    pub(crate) fn what(&self) -> Option<&What> {
+    pub(crate) fn what(&self) -> Option<&ReportKind> {
         match self {
             Self::Report(report) => Some(&report.what),
             Self::Answer(_) => None,
@@ -113,7 +113,7 @@ impl Process {
     #[track_caller]
     pub(crate) fn lost(&self) -> (String, Instant) {
         self.wait_for("the loss", |line| match line {
-            Line::Report(Report { at, what: What::Lost { reason, .. }, .. }) => {
+            Line::Report(Report { at, what: ReportKind::Lost { reason, .. }, .. }) => {
                 Some((reason.clone(), Instant::from_nanos(*at)))
             }
             _ => None,
@@ -121,7 +121,7 @@ impl Process {
     }
 
     pub(crate) fn was_reported_as_lost(&self) -> bool {
-        self.lines().iter().any(|line| matches!(line.what(), Some(What::Lost { .. })))
+        self.lines().iter().any(|line| matches!(line.what(), Some(ReportKind::Lost { .. })))
     }
 
     pub(crate) fn has_won(&self) -> bool {
@@ -129,7 +129,7 @@ impl Process {
     }
 
     pub(crate) fn has_left(line: &Line) -> Option<()> {
-        matches!(line.what(), Some(What::Left)).then_some(())
+        matches!(line.what(), Some(ReportKind::Left)).then_some(())
     }
 
     /// Waits for its first answer to a question asked at `since` or later.
@@ -156,7 +156,7 @@ impl Process {
 /// The token and the time of a win.
 pub(crate) fn won(line: &Line) -> Option<(Token, Instant)> {
     match line.what()? {
-        What::Won { token, started } => Some((*token, Instant::from_nanos(*started))),
+        ReportKind::Won { token, started } => Some((*token, Instant::from_nanos(*started))),
         _ => None,
     }
 }

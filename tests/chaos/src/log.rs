@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use incumbent::incumbent_core::{Incarnation, Revision};
     use incumbent::{Instant, Token};
-    use incumbent_rig::candidate::What;
+    use incumbent_rig::candidate::ReportKind;
     use incumbent_rig::probe::Held;
 
     #[test]
@@ -165,8 +165,8 @@ mod tests {
         let lines = [
             Line::Answer { key: "a".into(), reading },
             Line::Stall { from: 1, until: 2 },
-            Line::Report(Report { at: 3, key, what: What::Lost { token, reason } }),
-            Line::Report(Report { at: 4, key: None, what: What::Left }),
+            Line::Report(Report { at: 3, key, what: ReportKind::Lost { token, reason } }),
+            Line::Report(Report { at: 4, key: None, what: ReportKind::Left }),
         ];
         lines.iter().for_each(|line| log.write(line));
         OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"is\":\"le").unwrap();

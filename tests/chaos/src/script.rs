@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use incumbent_rig::schedule::Deck;
+use incumbent_rig::schedule::Rotation;
 
 use crate::kind::{Kind, Touch};
 use crate::scenario::{MARKED, Scenario};
@@ -33,7 +33,7 @@ pub(crate) struct Script {
     rng: Rng,
     kinds: Vec<Kind>,
     /// Every kind, and a kill more often, because it is timed.
-    deck: Deck<Kind>,
+    rotation: Rotation<Kind>,
     aims: Vec<usize>,
     /// The aims whose bucket allows a purge: one without markers refuses it, as it should.
     purgeable: Vec<usize>,
@@ -62,7 +62,7 @@ impl Script {
             purgeable: scenario.aims().into_iter().filter(is_purgeable).collect(),
             mixed: (0..scenario.elections.len()).filter(|at| scenario.elections[*at].is_mixed).collect(),
             rng: Rng::with_seed(seed),
-            deck: Deck::new([&kinds[..], &[Kind::Kill; MORE_KILLS]].concat()),
+            rotation: Rotation::new([&kinds[..], &[Kind::Kill; MORE_KILLS]].concat()),
             kinds,
             aims: scenario.aims(),
             step: 0,
@@ -98,7 +98,7 @@ impl Iterator for Script {
     type Item = Step;
 
     fn next(&mut self) -> Option<Step> {
-        let kind = self.deck.draw(&mut self.rng, |_| true)?;
+        let kind = self.rotation.draw(&mut self.rng, |_| true)?;
         self.step += 1;
         let pause = Duration::from_millis(self.rng.u64(QUIET));
         let mut faults = vec![self.fault(kind)];

@@ -22,7 +22,7 @@ impl Stage {
         let hello = stage.hear();
         assert_eq!(
             hello,
-            json!({"stage": "incumbent", "protocol": 1, "stores": ["memory", "sqlite", "nats", "etcd"]})
+            json!({"stage": "incumbent", "protocol": 1, "stores": ["memory", "sqlite", "nats", "etcd", "kafka"]})
         );
         stage
     }

@@ -23,7 +23,8 @@ fn fails(needs: &str, steps: &str) -> Failure {
     );
     let scenario = Scenario::parse(&text).unwrap();
     let stage = Path::new(env!("CARGO_BIN_EXE_incumbent-stage")).to_owned();
-    let setup = Setup { implementation: Arc::new(Library), stage, timeout: Duration::from_secs(4) };
+    let setup =
+        Setup { implementation: Arc::new(Library), stage, broker: None, timeout: Duration::from_secs(4) };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(play(&scenario, StoreKind::Memory, &setup)).expect_err("it did not fail")
 }

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair};
 use tempfile::TempDir;
 
 /// `ca.pem`; `server.pem` and `server.key` of a server at 127.0.0.1; `client.pem` and `client.key` of a client with the
-/// name `worker-1`. The files are removed when it is dropped.
+/// name `worker-1`; `server.both` and `client.both`, key and certificate in one. The files are removed when it is dropped.
 #[derive(Debug)]
 pub struct Certificates {
     folder: TempDir,
@@ -31,13 +31,19 @@ impl Certificates {
         let made = Self { folder: tempfile::Builder::new().prefix("incumbent-tls-").tempdir()? };
         let mut params = CertificateParams::new(Vec::new())?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name = named("incumbent's tests");
         let authority = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
         fs::write(made.path("ca.pem"), authority.pem())?;
         for (file, name) in [("server", "127.0.0.1"), ("client", "worker-1")] {
             let key = KeyPair::generate()?;
-            let certificate = CertificateParams::new(vec![name.to_owned()])?.signed_by(&key, &authority)?;
+            let mut params = CertificateParams::new(vec![name.to_owned()])?;
+            // OpenSSL takes a certificate with the authority's name for one that signed itself.
+            params.distinguished_name = named(name);
+            let certificate = params.signed_by(&key, &authority)?;
             fs::write(made.path(&format!("{file}.pem")), certificate.pem())?;
             fs::write(made.path(&format!("{file}.key")), key.serialize_pem())?;
+            // Java wants both in one file.
+            fs::write(made.path(&format!("{file}.both")), key.serialize_pem() + &certificate.pem())?;
         }
         Ok(made)
     }
@@ -61,4 +67,10 @@ impl Certificates {
         }
         arguments
     }
+}
+
+fn named(name: &str) -> DistinguishedName {
+    let mut made = DistinguishedName::new();
+    made.push(DnType::CommonName, name);
+    made
 }

@@ -3,6 +3,7 @@
 //! - [`nats`]: one nats-server or a cluster of three, with JetStream in a temporary folder;
 //! - [`etcd`]: one etcd member or a cluster of three;
 //! - [`certificates`]: an authority, and what it signed, for servers and clients with TLS;
+//! - [`kafka`]: one Kafka broker or a cluster of three, and an operator's actions;
 //! - [`proxy`]: a TCP proxy that cuts, holds and delays what passes through it;
 //! - [`process`]: children that cannot outlive their test, and the signals that stop them;
 //! - [`wait`]: waiting for a condition, with a limit, instead of sleeping;
@@ -23,6 +24,7 @@ pub mod certificates;
 pub mod etcd;
 pub mod go;
 pub mod json;
+pub mod kafka;
 pub mod nats;
 pub mod port;
 pub mod process;

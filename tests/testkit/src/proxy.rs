@@ -74,14 +74,31 @@ impl Proxy {
     /// When that is no address, or no port is free.
     #[track_caller]
     pub fn to(server: &str) -> Self {
+        Self::new(server, false)
+    }
+
+    /// A proxy in front of a Kafka broker that listens on IPv4. A broker's answers name the address at which clients are to
+    /// connect, and the proxy writes its own there: so every client stays on its proxy, and any number of proxies share a
+    /// broker that knows of none.
+    ///
+    /// # Panics
+    /// As [`to`](Self::to).
+    #[track_caller]
+    pub fn to_broker(server: &str) -> Self {
+        Self::new(server, true)
+    }
+
+    #[track_caller]
+    fn new(server: &str, is_broker: bool) -> Self {
         let server: SocketAddr =
             server.parse().unwrap_or_else(|error| panic!("{server:?} is no address: {error}"));
         let (port, listener) = listen();
         let (control, network) = watch::channel(Network::default());
+        let ports = is_broker.then(|| [server.port(), port.number()]);
         let run = move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.unwrap_or_else(|error| panic!("no runtime for a proxy: {error}"));
-            if let Err(error) = runtime.block_on(serve(listener, server, network)) {
+            if let Err(error) = runtime.block_on(serve(listener, server, ports, network)) {
                 panic!("a proxy failed: {error}");
             }
         };
@@ -164,6 +181,7 @@ fn listen() -> (Port, std::net::TcpListener) {
 async fn serve(
     listener: std::net::TcpListener,
     server: SocketAddr,
+    ports: Option<[u16; 2]>,
     network: watch::Receiver<Network>,
 ) -> io::Result<()> {
     listener.set_nonblocking(true)?;
@@ -174,7 +192,7 @@ async fn serve(
         tokio::select! {
             accepted = listener.accept() => {
                 let client = accepted?.0;
-                connections.spawn(connection(client, server, network.clone()));
+                connections.spawn(connection(client, server, ports, network.clone()));
             }
             Some(_) = connections.join_next() => {}
             _ = control.wait_for(|network| network.closed) => return Ok(()),
@@ -183,11 +201,16 @@ async fn serve(
 }
 
 /// One client's connection, from its acceptance to its end.
-async fn connection(client: TcpStream, server: SocketAddr, network: watch::Receiver<Network>) {
+async fn connection(
+    client: TcpStream,
+    server: SocketAddr,
+    ports: Option<[u16; 2]>,
+    network: watch::Receiver<Network>,
+) {
     let epoch = network.borrow().epoch;
     let mut control = network.clone();
     tokio::select! {
-        _ = relay(client, server, network) => {}
+        _ = relay(client, server, ports, network) => {}
         _ = control.wait_for(|network| network.epoch != epoch) => {}
     }
 }
@@ -195,6 +218,7 @@ async fn connection(client: TcpStream, server: SocketAddr, network: watch::Recei
 async fn relay(
     client: TcpStream,
     server: SocketAddr,
+    ports: Option<[u16; 2]>,
     mut network: watch::Receiver<Network>,
 ) -> io::Result<()> {
     // The sender of the network outlives every connection, so this cannot fail while it matters.
@@ -205,8 +229,8 @@ async fn relay(
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
     tokio::try_join!(
-        pass(from_client, to_server, Direction::ToServer, network.clone()),
-        pass(from_server, to_client, Direction::ToClient, network),
+        pass(from_client, to_server, None, Direction::ToServer, network.clone()),
+        pass(from_server, to_client, ports.map(Readdress::new), Direction::ToClient, network),
     )?;
     Ok(())
 }
@@ -215,16 +239,64 @@ async fn relay(
 async fn pass(
     from: OwnedReadHalf,
     to: OwnedWriteHalf,
+    readdress: Option<Readdress>,
     direction: Direction,
     network: watch::Receiver<Network>,
 ) -> io::Result<()> {
     // As in a real network, the data under way is bounded; then the sender is held back.
     let (queue, due) = mpsc::channel(256);
     tokio::try_join!(
-        read_all(from, queue, direction, network.clone()),
+        read_all(from, queue, readdress, direction, network.clone()),
         write_all(to, due, direction, network)
     )?;
     Ok(())
+}
+
+/// Writes the proxy's address over the broker's in the answers of a broker: in Kafka's protocol both are `127.0.0.1` and a
+/// port in 32 bits, so no length changes.
+struct Readdress {
+    broker: [u8; ADDRESS],
+    own: [u8; ADDRESS],
+    /// The part of an answer that has come so far.
+    part: Vec<u8>,
+}
+
+const HOST: &[u8; 9] = b"127.0.0.1";
+/// The length of a host and a port.
+const ADDRESS: usize = HOST.len() + 4;
+/// The length of the field in front of an answer that has its length.
+const PREFIX: usize = 4;
+
+impl Readdress {
+    fn new(ports: [u16; 2]) -> Self {
+        let [broker, own] = ports.map(|port| {
+            let mut address = [0; ADDRESS];
+            address[..HOST.len()].copy_from_slice(HOST);
+            address[HOST.len()..].copy_from_slice(&u32::from(port).to_be_bytes());
+            address
+        });
+        Self { broker, own, part: Vec::new() }
+    }
+
+    /// The answers that are complete with these bytes.
+    fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
+        self.part.extend_from_slice(bytes);
+        let mut whole = 0;
+        while let Some(length) = self.part.get(whole..whole + PREFIX) {
+            let length = length.iter().fold(0, |length, byte| (length << 8) | usize::from(*byte));
+            if self.part.len() < whole + PREFIX + length {
+                break;
+            }
+            whole += PREFIX + length;
+        }
+        let rest = self.part.split_off(whole);
+        let mut answers = std::mem::replace(&mut self.part, rest);
+        let found = |answers: &[u8]| answers.windows(ADDRESS).position(|window| window == self.broker);
+        while let Some(at) = found(&answers) {
+            answers[at..at + ADDRESS].copy_from_slice(&self.own);
+        }
+        answers
+    }
 }
 
 struct Packet {
@@ -235,6 +307,7 @@ struct Packet {
 async fn read_all(
     from: OwnedReadHalf,
     queue: mpsc::Sender<Packet>,
+    mut readdress: Option<Readdress>,
     direction: Direction,
     network: watch::Receiver<Network>,
 ) -> io::Result<()> {
@@ -247,6 +320,9 @@ async fn read_all(
             // A reset arrives no sooner than a regular close would.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
             Ok(_) => {
+                if let Some(readdress) = &mut readdress {
+                    bytes = readdress.pass(&bytes);
+                }
                 let due = Instant::now() + network.borrow().lane(direction).delay;
                 if queue.send(Packet { due, bytes }).await.is_err() {
                     return Ok(());
@@ -282,4 +358,23 @@ async fn write_all(
     let _ = network.wait_for(|network| !network.lane(direction).cut).await;
     // Dropping the half closes the connection to the other side.
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_brokers_address_becomes_the_proxys_wherever_an_answer_is_torn() {
+        let answer = |port: u16| {
+            let body = [&[7, 9], &HOST[..], &u32::from(port).to_be_bytes(), &[1, 2]].concat();
+            [&u32::try_from(body.len()).unwrap().to_be_bytes(), &body[..]].concat()
+        };
+        let (sent, expected) = ([answer(9092), answer(9093)].concat(), [answer(70), answer(9093)].concat());
+        for tear in 0..=sent.len() {
+            let mut readdress = Readdress::new([9092, 70]);
+            let (first, second) = sent.split_at(tear);
+            assert_eq!([readdress.pass(first), readdress.pass(second)].concat(), expected, "{tear}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! The paths of the servers' programs; `cargo xtask tools` installs them there.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -81,6 +82,92 @@ impl fmt::Display for EtcdVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.number())
     }
+}
+
+/// A version of Apache Kafka in the tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum KafkaVersion {
+    /// The newest: classic groups, and those of KIP-848.
+    #[default]
+    Newest,
+    /// The last that serves clients of before Kafka 0.10. Groups are classic ones.
+    V3_9,
+}
+
+impl KafkaVersion {
+    /// Both, newest first.
+    pub const ALL: [Self; 2] = [Self::Newest, Self::V3_9];
+
+    /// Its number, which is also the name of its folder in `target/tools/kafka`.
+    pub const fn number(self) -> &'static str {
+        match self {
+            Self::Newest => "4.3.1",
+            Self::V3_9 => "3.9.2",
+        }
+    }
+}
+
+impl fmt::Display for KafkaVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.number())
+    }
+}
+
+/// The files of a version of Kafka.
+#[derive(Clone, Debug)]
+pub struct KafkaFiles {
+    folder: PathBuf,
+    jars: Vec<PathBuf>,
+}
+
+impl KafkaFiles {
+    /// The installed jars of a version, in the folder `jars`.
+    ///
+    /// # Errors
+    /// Its expected path, and the command that installs it.
+    pub fn find(version: KafkaVersion) -> Result<Self, String> {
+        let folder = folder().join("kafka").join(version.number());
+        let missing = || format!("no Kafka {version} in {}; run `cargo xtask tools`", folder.display());
+        let files = folder.join("jars").read_dir().map_err(|_| missing())?;
+        let mut jars: Vec<PathBuf> = files.flatten().map(|file| file.path()).collect();
+        // Java takes an archive of classes only for the class path that it was made with.
+        jars.sort();
+        let broker = folder.join("jars").join(format!("kafka_2.13-{version}.jar"));
+        if jars.contains(&broker) { Ok(Self { folder, jars }) } else { Err(missing()) }
+    }
+
+    /// All jars, separated as Java wants them.
+    pub fn class_path(&self) -> OsString {
+        // No file of a folder that cargo can use has a colon in its path.
+        std::env::join_paths(&self.jars).unwrap_or_default()
+    }
+
+    /// The archive of the classes that a broker loads, which halves its start.
+    pub fn archive(&self) -> PathBuf {
+        self.folder.join("classes.jsa")
+    }
+
+    /// The first records of a new cluster, by the version's own tool.
+    pub fn bootstrap(&self) -> PathBuf {
+        self.folder.join("bootstrap.checkpoint")
+    }
+}
+
+/// A program of `tests/interop/kafka`, by the name that it was built with.
+///
+/// # Errors
+/// Its expected path, and the command that builds it.
+pub fn go_kafka_program(name: &str) -> Result<PathBuf, String> {
+    let program = go_kafka_programs().join(name);
+    if is_program(&program) {
+        return Ok(program);
+    }
+    Err(format!("no Go program {}: run `cargo xtask tools`", program.display()))
+}
+
+/// The folder of the programs of `tests/interop/kafka`.
+pub fn go_kafka_programs() -> PathBuf {
+    folder().join("interop-kafka")
 }
 
 /// The program of a version of etcd.

@@ -1,26 +1,33 @@
 //! The settings for reaching an etcd cluster, and their URL.
-//!
-//! The `url` crate cannot parse a list of hosts, so the URL is split here. No message quotes a part that may hold a
-//! password.
 
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use super::keys::Keys;
 use super::wire::connection::Connection;
+use crate::store::authority::{Authority, Form};
 use crate::store::credentials::{Secret, check_certificates, check_private_key, unusable};
-use crate::store::query::{Query, decode, is_word};
+use crate::store::query::{Query, decode};
 use crate::{Error, ErrorKind, Result};
 
 /// The time limit for connecting to a member, with TLS; 2 s, as for NATS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// The port of a host that names none: etcd's own default.
-const PORT: u16 = 2379;
 /// The form of a URL, as errors show it.
 const FORM: &str = "etcd://HOST:2379/PREFIX";
+/// The hosts of a URL. The port is etcd's own default.
+const AUTHORITY: Form = Form {
+    scheme: "etcd",
+    with_tls: "etcds",
+    store: "etcd",
+    host: "member",
+    port: 2379,
+    hint: ", and write : as %3A in a password",
+    credentials: "the credentials of the URL are not of the form user:password@, once and before the first host; \
+                  write @ as %40, and : in a name as %3A",
+};
 
 /// The addresses of an etcd cluster, the prefix of its elections' keys, and the credentials for them.
 ///
@@ -121,45 +128,12 @@ impl EtcdSettings {
         Ok(settings)
     }
 
-    /// Parses `[user:password@]host[:port],…`.
     fn of_authority(scheme: &str, list: &str) -> Result<Self> {
-        let tls = match scheme {
-            "etcd" => false,
-            "etcds" => true,
-            _ if is_word(scheme) => {
-                return Err(invalid(format!(
-                    "{scheme:?} is not a scheme of etcd; use etcd, or etcds for TLS"
-                )));
-            }
-            _ => {
-                return Err(invalid(
-                    "the part before \"://\" is not a scheme of etcd; use etcd, or etcds for TLS, and write : as %3A \
-                     in a password",
-                ));
-            }
-        };
-        let (user, list) = match list.rsplit_once('@') {
-            Some((user, list)) => (Some(user), list),
-            None => (None, list),
-        };
-        let user = match user.map(|user| user.split_once(':')) {
-            None => None,
-            Some(Some((name, password))) if !name.is_empty() && !password.contains('@') => {
-                Some(User { name: decode("etcd", name)?, password: Secret::new(decode("etcd", password)?) })
-            }
-            Some(_) => {
-                return Err(invalid(
-                    "the credentials of the URL are not of the form user:password@, once and before the first host; \
-                     write @ as %40, and : in a name as %3A",
-                ));
-            }
-        };
-        let hosts: Result<Vec<_>> =
-            list.split(',').enumerate().map(|(index, host)| address(index + 1, host.trim())).collect();
+        let Authority { tls, user, hosts } = AUTHORITY.read(scheme, list)?;
         Ok(Self {
             prefix: String::new(),
-            hosts: hosts?,
-            user,
+            hosts,
+            user: user.map(|(name, password)| User { name, password }),
             connect_timeout: CONNECT_TIMEOUT,
             fail_fast: false,
             tls,
@@ -294,21 +268,6 @@ impl EtcdSettings {
                            the system trusts no certificate; give tls_ca";
             Error::new(ErrorKind::Authentication, message).caused_by(error)
         })
-    }
-}
-
-/// A host of the list, with its port.
-fn address(position: usize, host: &str) -> Result<String> {
-    let broken = || invalid(format!("member {position} of the list is not of the form HOST:PORT"));
-    let plain = !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._:[]".contains(&b));
-    let uri: Uri = format!("http://{host}").parse().map_err(|_| broken())?;
-    let name = uri.host().filter(|name| plain && !name.is_empty()).ok_or_else(broken)?;
-    // A port that is no number is left in the authority and has no number.
-    let bare = host.strip_prefix(name).ok_or_else(broken)?;
-    match (bare, uri.port_u16()) {
-        ("", None) => Ok(format!("{host}:{PORT}")),
-        (_, Some(port)) if port > 0 => Ok(host.to_owned()),
-        _ => Err(broken()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `Won` and `Lost` alternate for every candidate, and both are of one term.
 
 use incumbent::Token;
-use incumbent_rig::candidate::{Report, What};
+use incumbent_rig::candidate::{Report, ReportKind};
 
 use super::Violation;
 use crate::history::{History, Life};
@@ -28,12 +28,12 @@ fn of_life(life: &Life, key: &str) -> Vec<Violation> {
     for line in life.lines.iter().filter(|line| line.key() == Some(key)) {
         let Line::Report(Report { what, at, .. }) = line else { continue };
         match what {
-            What::Won { token, .. } => {
+            ReportKind::Won { token, .. } => {
                 if let Some((before, _)) = open.replace((*token, *at)) {
                     wrong(format!("won {token} and had not lost {before}"), *at);
                 }
             }
-            What::Lost { token, reason } => {
+            ReportKind::Lost { token, reason } => {
                 let won = open.take().map(|(token, _)| token);
                 if won != Some(*token) {
                     let won = won.map_or("nothing".into(), |token| token.to_string());
@@ -57,12 +57,12 @@ fn left(life: &Life, end: Nanos) -> Option<Violation> {
 }
 
 fn has_left(life: &Life) -> bool {
-    life.lines.iter().any(|line| matches!(line, Line::Report(Report { what: What::Left, .. })))
+    life.lines.iter().any(|line| matches!(line, Line::Report(Report { what: ReportKind::Left, .. })))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::What;
+    use super::ReportKind;
     use crate::check::sample::{Run, rules};
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn one_who_does_not_leave_is_found() {
         let mut run = Run::new();
-        run.report("a-1", 5, What::Leader { name: None });
+        run.report("a-1", 5, ReportKind::Leader { name: None });
         run.never_leaves("a-1");
         assert_eq!(rules(&run.history()), ["events"]);
     }

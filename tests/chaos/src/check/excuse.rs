@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent_rig::candidate::{Report, What};
+use incumbent_rig::candidate::{Report, ReportKind};
 
 use crate::history::{History, Incident};
 use crate::kind::{Kind, Touch};
@@ -113,7 +113,7 @@ fn has_part(history: &History, name: &str, election: &Election, from: Nanos, unt
     let lives = history.lives.iter().filter(|life| life.name == name);
     lives.into_iter().any(|life| {
         let states = life.lines.iter().filter_map(|line| match line {
-            Line::Report(Report { at, key: Some(key), what: What::State { state } })
+            Line::Report(Report { at, key: Some(key), what: ReportKind::State { state } })
                 if *key == election.key =>
             {
                 Some((*at, state.as_str()))

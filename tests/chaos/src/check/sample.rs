@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use incumbent::incumbent_core::{Incarnation, Revision};
 use incumbent::{Instant, Token};
-use incumbent_rig::candidate::{Report, What};
+use incumbent_rig::candidate::{Report, ReportKind};
 use incumbent_rig::probe::Held;
 
 use super::check;
@@ -92,18 +92,18 @@ impl Run {
     }
 
     /// A report, made at that time.
-    pub(super) fn report(&mut self, who: &str, at: u64, what: What) {
+    pub(super) fn report(&mut self, who: &str, at: u64, what: ReportKind) {
         self.line(who, Line::Report(Report { at: at * MS, key: Some("k".into()), what }));
     }
 
     pub(super) fn won(&mut self, who: &str, term: u64, at: u64) {
-        self.report(who, at, What::State { state: "LEADING".into() });
-        self.report(who, at, What::Won { token: token(term), started: at * MS });
+        self.report(who, at, ReportKind::State { state: "LEADING".into() });
+        self.report(who, at, ReportKind::Won { token: token(term), started: at * MS });
     }
 
     pub(super) fn lost(&mut self, who: &str, term: u64, at: u64, reason: &str) {
-        self.report(who, at, What::Lost { token: token(term), reason: reason.into() });
-        self.report(who, at, What::State { state: "WAITING".into() });
+        self.report(who, at, ReportKind::Lost { token: token(term), reason: reason.into() });
+        self.report(who, at, ReportKind::State { state: "WAITING".into() });
     }
 
     /// A term that reaches from one answer to another.
@@ -188,7 +188,7 @@ impl Run {
         let mut lives: Vec<Life> = self.lives.values().cloned().collect();
         for life in lives.iter_mut().filter(|life| life.killed.is_none() && !self.stays.contains(&life.who()))
         {
-            life.lines.push(Line::Report(Report { at: self.end * MS, key: None, what: What::Left }));
+            life.lines.push(Line::Report(Report { at: self.end * MS, key: None, what: ReportKind::Left }));
         }
         let election = Election {
             key: "k".into(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use incumbent::{Reason, Token};
-use incumbent_rig::candidate::{Report, What};
+use incumbent_rig::candidate::{Report, ReportKind};
 use incumbent_rig::record as rig;
 
 use crate::history::{History, Life};
@@ -34,10 +34,10 @@ fn of_life(life: &Life, key: &str) -> Vec<Term> {
     for line in life.lines.iter().filter(|line| line.key() == Some(key)) {
         match line {
             Line::Answer { reading, .. } => _ = terms.note(*reading),
-            Line::Report(Report { what: What::Won { token, started: at }, .. }) => {
+            Line::Report(Report { what: ReportKind::Won { token, started: at }, .. }) => {
                 started.insert(*token, *at);
             }
-            Line::Report(Report { what: What::Lost { token, reason }, .. }) => {
+            Line::Report(Report { what: ReportKind::Lost { token, reason }, .. }) => {
                 let reason = Reason::ALL.into_iter().find(|known| known.code() == reason);
                 reason.into_iter().for_each(|reason| _ = terms.ended(*token, reason));
             }

@@ -19,7 +19,7 @@ pub fn offers(kind: StoreKind) -> BTreeSet<Need> {
     let own: &[Need] = match kind {
         StoreKind::Memory => &[Need::Operator, Need::Reset, Need::Network, Need::Kill],
         StoreKind::Sqlite => &[Need::Network, Need::Kill],
-        StoreKind::Nats | StoreKind::Etcd => &[],
+        StoreKind::Nats | StoreKind::Etcd | StoreKind::Kafka => &[],
     };
     kind.offers().into_iter().chain(own.iter().copied()).collect()
 }
@@ -53,7 +53,7 @@ impl Fixture {
         if let Some(why) = scenario.cannot(&*setup.implementation) {
             return Err(format!("these candidates cannot play the scenario: {why}"));
         }
-        let mut stage = Stage::start(&setup.stage).await?;
+        let mut stage = Stage::start(&setup.stage, setup.broker.as_deref()).await?;
         let connections = scenario.connections();
         let lease = scenario.lease(kind);
         let lease_ms = u64::try_from(lease.as_millis()).map_err(text)?;

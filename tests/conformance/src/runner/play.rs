@@ -25,6 +25,8 @@ pub struct Setup {
     pub implementation: Arc<dyn Implementation>,
     /// The program `incumbent-stage`.
     pub stage: PathBuf,
+    /// The address of a Kafka broker for the stage, which starts one of its own otherwise.
+    pub broker: Option<String>,
     /// The time limit of an expectation.
     pub timeout: Duration,
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use crate::stage::{Hello, PROTOCOL, Reply, Request, Set};
+use crate::stage::{BROKER, Hello, PROTOCOL, Reply, Request, Set};
 
 /// Longer than any request takes: a server may have to start on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(90);
@@ -21,9 +21,11 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub(super) async fn start(program: &Path) -> Result<Self, String> {
+    /// Starts the program; `broker` is the Kafka broker to use instead of one of its own.
+    pub(super) async fn start(program: &Path, broker: Option<&str>) -> Result<Self, String> {
         let mut command = Command::new(program);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        command.env_remove(BROKER).envs(broker.map(|broker| (BROKER, broker)));
         let cannot = |error: io::Error| format!("cannot start {}: {error}", program.display());
         let mut child = command.spawn().map_err(cannot)?;
         let pipes = child.stdin.take().zip(child.stdout.take());

@@ -6,7 +6,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use incumbent_testkit::kafka::Kafka;
+use incumbent_testkit::tools::KafkaVersion;
 use libtest_mimic::{Arguments, Failed, Trial};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 use super::fixture::offers;
 use super::implementation::Implementation;
@@ -16,9 +20,14 @@ use crate::stage::StoreKind;
 
 /// The time limit of an expectation, on however busy a machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// The scenarios that are played at a time on one broker; most of their time they wait.
+const AT_A_TIME: usize = 8;
 
 /// The tests of a binary without a harness: all scenarios on these stores, played by these candidates with the help of the
 /// program `incumbent-stage`.
+///
+/// On Kafka one test plays them all on one broker, several at a time: a broker takes longer to start than most scenarios
+/// take. Each can be played alone with `--ignored`.
 pub fn run(kinds: &[StoreKind], implementation: Arc<dyn Implementation>, stage: PathBuf) -> ExitCode {
     let args = Arguments::from_args();
     let files = match files() {
@@ -28,9 +37,14 @@ pub fn run(kinds: &[StoreKind], implementation: Arc<dyn Implementation>, stage: 
             return ExitCode::FAILURE;
         }
     };
-    let setup = Setup { implementation, stage, timeout: TIMEOUT };
+    let setup = Setup { implementation, stage, broker: None, timeout: TIMEOUT };
     let all = kinds.iter().flat_map(|kind| files.iter().map(|file| trial(*kind, file, &setup)));
-    libtest_mimic::run(&args, all.collect()).exit_code()
+    let mut all: Vec<Trial> = all.collect();
+    if kinds.contains(&StoreKind::Kafka) {
+        let setup = setup.clone();
+        all.push(Trial::test("kafka::scenarios_on_one_broker", move || on_one_broker(&files, setup)));
+    }
+    libtest_mimic::run(&args, all).exit_code()
 }
 
 /// A scenario that the store cannot show, or that these candidates cannot play, is ignored, and the name of the test
@@ -41,15 +55,45 @@ fn trial(kind: StoreKind, file: &Path, setup: &Setup) -> Trial {
         Ok(scenario) => scenario,
         Err(wrong) => return Trial::test(format!("{kind}::{name}"), move || Err(Failed::from(wrong))),
     };
-    let cannot = scenario.cannot(&*setup.implementation).map(str::to_owned);
-    let not_here = || scenario.not_on.get(&kind).cloned();
-    let ignored = cannot.or_else(|| scenario.lacks(&offers(kind))).or_else(not_here);
+    let with_others = (kind == StoreKind::Kafka).then(|| "among the scenarios on one broker".to_owned());
+    let ignored = cannot_be_played(&scenario, kind, setup).or(with_others);
     let name = match &ignored {
         Some(why) => format!("{kind}::{name} ({why})"),
         None => format!("{kind}::{name}"),
     };
     let setup = setup.clone();
     Trial::test(name, move || test(&scenario, kind, &setup)).with_ignored_flag(ignored.is_some())
+}
+
+fn cannot_be_played(scenario: &Scenario, kind: StoreKind, setup: &Setup) -> Option<String> {
+    let cannot = scenario.cannot(&*setup.implementation).map(str::to_owned);
+    let not_here = || scenario.not_on.get(&kind).cloned();
+    cannot.or_else(|| scenario.lacks(&offers(kind))).or_else(not_here)
+}
+
+/// Plays all scenarios that can be played; fails with each that failed.
+fn on_one_broker(files: &[PathBuf], mut setup: Setup) -> Result<(), Failed> {
+    let broker = Kafka::start(KafkaVersion::Newest);
+    setup.broker = Some(broker.address());
+    let all: Vec<Scenario> = files.iter().map(|file| Scenario::read(file)).collect::<Result<_, _>>()?;
+    let can_be_played = |scenario: &Scenario| cannot_be_played(scenario, StoreKind::Kafka, &setup).is_none();
+    let played = all.into_iter().filter(can_be_played);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let failures = runtime.block_on(async {
+        let (turns, mut plays) = (Arc::new(Semaphore::new(AT_A_TIME)), JoinSet::new());
+        for scenario in played {
+            let (turns, setup) = (Arc::clone(&turns), setup.clone());
+            plays.spawn(async move {
+                let turn = turns.acquire_owned().await;
+                let result = play(&scenario, StoreKind::Kafka, &setup).await;
+                drop(turn);
+                result
+            });
+        }
+        let results = plays.join_all().await;
+        results.into_iter().filter_map(Result::err).map(|failure| failure.to_string()).collect::<Vec<_>>()
+    });
+    if failures.is_empty() { Ok(()) } else { Err(Failed::from(failures.join("\n"))) }
 }
 
 fn test(scenario: &Scenario, kind: StoreKind, setup: &Setup) -> Result<(), Failed> {

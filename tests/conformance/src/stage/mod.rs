@@ -11,3 +11,4 @@ mod server;
 
 pub use protocol::{Hello, PROTOCOL, Reply, Request, Set, StoreKind};
 pub use serve::serve;
+pub(crate) use server::BROKER;

@@ -23,22 +23,26 @@ pub enum StoreKind {
     Nats,
     /// A prefix of an etcd server.
     Etcd,
+    /// A prefix of the groups of a Kafka broker.
+    Kafka,
 }
 
 impl StoreKind {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Memory, Self::Sqlite, Self::Nats, Self::Etcd];
+    pub const ALL: [Self; 5] = [Self::Memory, Self::Sqlite, Self::Nats, Self::Etcd, Self::Kafka];
 
     /// The lease for a scenario that asks for this one. Three times the shortest lease that an etcd server grants by default
     /// is the shortest that a candidate takes.
     pub fn lease(self, asked: Duration) -> Duration {
         match self {
             Self::Etcd => asked.max(Duration::from_secs(6)),
-            Self::Memory | Self::Sqlite | Self::Nats => asked,
+            Self::Memory | Self::Sqlite | Self::Nats | Self::Kafka => asked,
         }
     }
 
-    /// The faults that a stage can make in it. The memory of another process is out of its reach.
+    /// The faults that a stage can make in it. The memory of another process is out of its reach; nothing that an operator
+    /// writes to Kafka moves a group's partition, and a broker, which takes longer to start than most leases last, is never
+    /// stopped: other stages may use it.
     pub fn offers(self) -> BTreeSet<Need> {
         match self {
             Self::Memory => BTreeSet::new(),
@@ -46,6 +50,7 @@ impl StoreKind {
             Self::Nats | Self::Etcd => {
                 BTreeSet::from([Need::Operator, Need::Reset, Need::Network, Need::Kill, Need::Server])
             }
+            Self::Kafka => BTreeSet::from([Need::Network, Need::Kill]),
         }
     }
 }
@@ -57,6 +62,7 @@ impl fmt::Display for StoreKind {
             Self::Sqlite => "sqlite",
             Self::Nats => "nats",
             Self::Etcd => "etcd",
+            Self::Kafka => "kafka",
         })
     }
 }

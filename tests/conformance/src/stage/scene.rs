@@ -37,6 +37,10 @@ enum Store {
         prefix: String,
         lines: BTreeMap<String, Line>,
     },
+    Kafka {
+        prefix: String,
+        lines: BTreeMap<String, Line>,
+    },
 }
 
 /// The proxy of a connection.
@@ -64,7 +68,9 @@ impl Scene {
                 Sqlite::init(&settings, &Clock::system(), true).await.map_err(text)?;
                 Store::Sqlite { folder }
             }
-            (StoreKind::Nats | StoreKind::Etcd, None) => return Err("there is no server".into()),
+            (StoreKind::Nats | StoreKind::Etcd | StoreKind::Kafka, None) => {
+                return Err("there is no server".into());
+            }
             (StoreKind::Nats, Some(server)) => {
                 let bucket = format!("scene-{number}");
                 let settings = NatsSettings::new(&server.address(), &bucket).map_err(text)?.fail_fast(true);
@@ -76,6 +82,11 @@ impl Scene {
                 let settings = EtcdSettings::new(&server.address()).map_err(text)?.prefix(&prefix);
                 etcd::init(&settings, true).await.map_err(text)?;
                 Store::Etcd { prefix, lines: lines(server, connections) }
+            }
+            (StoreKind::Kafka, Some(server)) => {
+                // Candidates create their topics; other stages may use the same broker.
+                let prefix = format!("scene-{number}-of-{}", std::process::id());
+                Store::Kafka { prefix, lines: lines(server, connections) }
             }
         };
         Ok(Self { store, lease })
@@ -92,6 +103,9 @@ impl Scene {
                 Store::Etcd { prefix, lines } => {
                     lines.get(name).map(|line| format!("etcd://{}/{prefix}", line.proxy.address()))
                 }
+                Store::Kafka { prefix, lines } => {
+                    lines.get(name).map(|line| format!("kafka://{}/{prefix}", line.proxy.address()))
+                }
                 Store::Memory { .. } | Store::Sqlite { .. } => None,
             };
             (name.clone(), proxied.unwrap_or_else(|| url.clone()))
@@ -101,6 +115,7 @@ impl Scene {
             Store::Sqlite { .. } => StoreKind::Sqlite,
             Store::Nats { .. } => StoreKind::Nats,
             Store::Etcd { .. } => StoreKind::Etcd,
+            Store::Kafka { .. } => StoreKind::Kafka,
         }
         .offers();
         Set { offers, connections: connections.iter().map(of_connection).collect(), url }
@@ -169,21 +184,27 @@ impl Scene {
     pub(super) fn has_server(&self) -> Result<(), String> {
         match self.store {
             Store::Nats { .. } | Store::Etcd { .. } => Ok(()),
-            Store::Memory { .. } | Store::Sqlite { .. } => Err(self.offers_no("a server")),
+            Store::Memory { .. } | Store::Sqlite { .. } | Store::Kafka { .. } => {
+                Err(self.offers_no("a server that is stopped"))
+            }
         }
     }
 
     fn line(&mut self, connection: &str) -> Result<&mut Line, String> {
         let refused = self.offers_no("a network");
-        let (Store::Nats { lines, .. } | Store::Etcd { lines, .. }) = &mut self.store else {
+        let (Store::Nats { lines, .. } | Store::Etcd { lines, .. } | Store::Kafka { lines, .. }) =
+            &mut self.store
+        else {
             return Err(refused);
         };
         lines.get_mut(connection).ok_or_else(|| format!("there is no connection {connection:?}"))
     }
 
     async fn operator(&self, server: Option<&Server>) -> Result<Box<dyn StoreAdmin>, String> {
-        if let Store::Memory { .. } = self.store {
-            return Err(self.offers_no("a way into the runner's memory"));
+        match self.store {
+            Store::Memory { .. } => return Err(self.offers_no("a way into the runner's memory")),
+            Store::Kafka { .. } => return Err(self.offers_no("a key that an operator could write")),
+            Store::Sqlite { .. } | Store::Nats { .. } | Store::Etcd { .. } => {}
         }
         let settings: StoreSettings = self.url(server).parse().map_err(text)?;
         settings.operate(&Clock::system()).await.map_err(text)
@@ -199,6 +220,9 @@ impl Scene {
             Store::Etcd { prefix, .. } => {
                 format!("etcd://{}/{prefix}", server.map(Server::address).unwrap_or_default())
             }
+            Store::Kafka { prefix, .. } => {
+                format!("kafka://{}/{prefix}", server.map(Server::address).unwrap_or_default())
+            }
         }
     }
 
@@ -209,7 +233,7 @@ impl Scene {
 
 /// A proxy for each connection.
 fn lines(server: &Server, connections: &BTreeSet<String>) -> BTreeMap<String, Line> {
-    let line = |name: &String| (name.clone(), Line { proxy: Proxy::to(&server.address()), is_dead: false });
+    let line = |name: &String| (name.clone(), Line { proxy: server.proxy(), is_dead: false });
     connections.iter().map(line).collect()
 }
 

@@ -1,15 +1,26 @@
 //! The servers behind the stores of scenes.
 
 use incumbent_testkit::etcd::EtcdServer;
+use incumbent_testkit::kafka::Kafka;
 use incumbent_testkit::nats::NatsServer;
+use incumbent_testkit::proxy::Proxy;
+use incumbent_testkit::tools::KafkaVersion;
 use incumbent_testkit::{etcd, nats};
 
 use super::StoreKind;
+
+/// The variable with the address of a Kafka broker that stages share: one takes longer to start than most scenarios take.
+pub(crate) const BROKER: &str = "INCUMBENT_KAFKA";
 
 /// A running server, or one that a scene has stopped.
 pub(super) enum Server {
     Nats(NatsServer),
     Etcd(Box<EtcdServer>),
+    Kafka {
+        address: String,
+        /// Where it is this stage's, it ends with it.
+        _own: Option<Box<Kafka>>,
+    },
 }
 
 impl Server {
@@ -19,6 +30,13 @@ impl Server {
             StoreKind::Memory | StoreKind::Sqlite => None,
             StoreKind::Nats => Some(Self::Nats(NatsServer::start(nats::Options::new()))),
             StoreKind::Etcd => Some(Self::Etcd(Box::new(EtcdServer::start(etcd::Options::new())))),
+            StoreKind::Kafka => Some(match std::env::var(BROKER) {
+                Ok(address) => Self::Kafka { address, _own: None },
+                Err(_) => {
+                    let broker = Kafka::start(KafkaVersion::Newest);
+                    Self::Kafka { address: broker.address(), _own: Some(Box::new(broker)) }
+                }
+            }),
         }
     }
 
@@ -27,6 +45,15 @@ impl Server {
         match self {
             Self::Nats(server) => server.address(),
             Self::Etcd(server) => server.address(),
+            Self::Kafka { address, .. } => address.clone(),
+        }
+    }
+
+    /// A proxy in front of it.
+    pub(super) fn proxy(&self) -> Proxy {
+        match self {
+            Self::Nats(_) | Self::Etcd(_) => Proxy::to(&self.address()),
+            Self::Kafka { address, .. } => Proxy::to_broker(address),
         }
     }
 
@@ -35,6 +62,8 @@ impl Server {
         match self {
             Self::Nats(server) => server.kill(),
             Self::Etcd(server) => server.kill(),
+            // A scene on Kafka has no server to stop.
+            Self::Kafka { .. } => {}
         }
     }
 
@@ -43,6 +72,7 @@ impl Server {
         match self {
             Self::Nats(server) => server.restart(),
             Self::Etcd(server) => server.restart(),
+            Self::Kafka { .. } => {}
         }
     }
 }

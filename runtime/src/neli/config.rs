@@ -1,0 +1,412 @@
+//! goNELI's configuration: its settings, defaults and limits.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use futures_util::FutureExt;
+
+use super::pulses::Pace;
+use super::{Barrier, Event};
+use crate::options::{CampaignOptions, host};
+use crate::store::{KafkaSettings, StoreSettings};
+use crate::{Error, ErrorKind, Preset, Result};
+
+/// goNELI's heartbeat timeout (`config.go`), and the shortest lease of the standard preset.
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The shortest lease in a group; goNELI's limit is 1 ms.
+const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
+/// goNELI's limit of both poll settings.
+const SHORTEST_POLL: Duration = Duration::from_millis(1);
+/// A session is so many heartbeat timeouts, in goNELI and here.
+const SESSION: u32 = 3;
+
+/// The configuration of a [`Neli`](super::Neli), with goNELI's names and defaults.
+///
+/// ```
+/// use incumbent::neli::Config;
+///
+/// let config = Config::new()
+///     .kafka("bootstrap.servers", "a:9092,b:9092")
+///     .kafka("security.protocol", "sasl_ssl")
+///     .kafka("sasl.mechanism", "SCRAM-SHA-256")
+///     .kafka("sasl.username", "user")
+///     .kafka("sasl.password", "secret")
+///     .leader_group("my-app.group");
+/// assert_eq!(config.validate(), Ok(()));
+///
+/// let refused = Config::new().kafka("group.id", "another").validate().unwrap_err();
+/// assert!(refused.contains("cannot override"));
+/// ```
+#[must_use = "a configuration does nothing until it is given to `Neli::new`"]
+pub struct Config {
+    kafka: BTreeMap<String, String>,
+    leader_topic: Option<String>,
+    leader_group: Option<String>,
+    name: Option<String>,
+    heartbeat_timeout: Duration,
+    pace: Pace,
+    drain: Option<Duration>,
+    compatible: bool,
+    create_topic: bool,
+    barrier: Barrier,
+}
+
+/// A configuration that passed every check.
+pub(super) struct Checked {
+    pub(super) settings: StoreSettings,
+    /// The group, which is the election's key.
+    pub(super) group: String,
+    pub(super) options: CampaignOptions,
+    pub(super) pace: Pace,
+    pub(super) barrier: Barrier,
+}
+
+impl Config {
+    /// goNELI's defaults.
+    pub fn new() -> Self {
+        Self {
+            kafka: BTreeMap::new(),
+            leader_topic: None,
+            leader_group: None,
+            name: None,
+            heartbeat_timeout: HEARTBEAT_TIMEOUT,
+            pace: Pace::default(),
+            drain: None,
+            compatible: true,
+            create_topic: true,
+            barrier: Box::new(|_| async {}.boxed()),
+        }
+    }
+
+    /// A property of the Kafka clients; `bootstrap.servers` is `localhost:9092` by default.
+    ///
+    /// `max.poll.interval.ms` is [`max_poll_interval`](Self::max_poll_interval), and `group.instance.id` makes a static
+    /// member. Properties on which the election depends are refused: goNELI's `group.id`, `enable.auto.commit`,
+    /// `session.timeout.ms`, `delivery.timeout.ms` and `linger.ms`, and those of
+    /// [`KafkaSettings::property`].
+    pub fn kafka(mut self, property: impl Into<String>, value: impl Into<String>) -> Self {
+        self.kafka.insert(property.into(), value.into());
+        self
+    }
+
+    /// The consumer group that elects; the program's file name by default.
+    pub fn leader_group(mut self, group: impl Into<String>) -> Self {
+        self.leader_group = Some(group.into());
+        self
+    }
+
+    /// The leader topic; by default the group's name with `.neli` behind it.
+    pub fn leader_topic(mut self, topic: impl Into<String>) -> Self {
+        self.leader_topic = Some(topic.into());
+        self
+    }
+
+    /// The name of this member; by default `HOST_PID_TIME`, with the time in seconds since 1970. It has no `%`.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// The lease: the time after which a leader that can prove nothing is fenced. 5 s by default, 1 s at least. The session
+    /// timeout of the member, after which a crash is noticed, is three times as long.
+    pub fn heartbeat_timeout(mut self, timeout: Duration) -> Self {
+        self.heartbeat_timeout = timeout;
+        self
+    }
+
+    /// The shortest time between two polls, for [`Neli::deadline`](super::Neli::deadline); 100 ms by default, 1 ms at least.
+    /// It delays no leadership: the store follows the group by itself.
+    pub fn min_poll_interval(mut self, interval: Duration) -> Self {
+        self.pace.min_poll_interval = interval;
+        self
+    }
+
+    /// The shortest time for which a pulse that polls waits, with a shorter timeout too; 1 ms by default, and at least.
+    pub fn poll_duration(mut self, duration: Duration) -> Self {
+        self.pace.poll_duration = duration;
+        self
+    }
+
+    /// The longest time between two pulses: a program that was silent for longer leaves the group until its next pulse.
+    /// 5 min by default, three heartbeat timeouts at least; the property `max.poll.interval.ms` sets it as well.
+    pub fn max_poll_interval(mut self, interval: Duration) -> Self {
+        self.pace.max_poll_interval = interval;
+        self.kafka.remove("max.poll.interval.ms");
+        self
+    }
+
+    /// The longest time for which a revocation waits for the barrier and a running task; 10 s by default. goNELI waits for
+    /// `max.poll.interval.ms`.
+    pub fn drain(mut self, limit: Duration) -> Self {
+        self.drain = Some(limit);
+        self
+    }
+
+    /// Whether members of goNELI may share the group; true by default. False, in a group without them, leaves the leader in
+    /// place when a member joins, and makes five heartbeats in a heartbeat timeout instead of ten a second. All
+    /// members of a group choose the same.
+    pub fn compatible(mut self, compatible: bool) -> Self {
+        self.compatible = compatible;
+        self
+    }
+
+    /// Whether a missing topic is created; true by default.
+    pub fn create_topic(mut self, create: bool) -> Self {
+        self.create_topic = create;
+        self
+    }
+
+    /// Called for each [`Event`], one call after another, on a task of its own.
+    pub fn barrier<F, Fut>(mut self, mut barrier: F) -> Self
+    where
+        F: FnMut(Event) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.barrier = Box::new(move |event| barrier(event).boxed());
+        self
+    }
+
+    /// Checks the settings without a connection. The error is that of [`Neli::new`](super::Neli::new).
+    ///
+    /// # Errors
+    /// The message of the first setting that is refused.
+    pub fn validate(&self) -> Result<(), String> {
+        self.settings().map(drop).map_err(|error| error.to_string())
+    }
+
+    pub(super) fn check(self) -> Result<Checked> {
+        let (settings, group, pace) = self.settings()?;
+        let name = self.name.unwrap_or_else(default_name);
+        let mut options = CampaignOptions::new().name(name).lease(self.heartbeat_timeout);
+        if self.heartbeat_timeout < HEARTBEAT_TIMEOUT {
+            options = options.preset(Preset::Fast);
+        }
+        if let Some(drain) = self.drain {
+            options = options.drain(drain);
+        }
+        let settings = StoreSettings::Kafka(Box::new(settings));
+        Ok(Checked { settings, group, options, pace, barrier: self.barrier })
+    }
+
+    /// The store's settings, the group, and the pace with what a property says of it.
+    fn settings(&self) -> Result<(KafkaSettings, String, Pace)> {
+        let group = self.leader_group.clone().unwrap_or_else(default_group);
+        let topic = self.leader_topic.clone().unwrap_or_else(|| format!("{group}.neli"));
+        check_kafka_name("leader_group", &group)?;
+        check_kafka_name("leader_topic", &topic)?;
+        if let Some(name) = self.name.as_ref().filter(|name| name.is_empty() || name.contains('%')) {
+            let limit = "a text without %, which ends the time in a heartbeat";
+            return Err(refuse("name", &format!("{name:?}"), limit, "change it, or use `sanitise`"));
+        }
+        let mut pace = self.pace;
+        let servers = self.kafka.get("bootstrap.servers").map_or("localhost:9092", String::as_str);
+        let mut settings = KafkaSettings::new(servers)?;
+        for (property, value) in &self.kafka {
+            settings = match property.as_str() {
+                "bootstrap.servers" => settings,
+                "max.poll.interval.ms" => {
+                    let millis = value.parse().map_err(|_| {
+                        refuse(property, &format!("{value:?}"), "a number of milliseconds", "write 300000")
+                    })?;
+                    pace.max_poll_interval = Duration::from_millis(millis);
+                    settings
+                }
+                "group.instance.id" => settings.instance_id(value),
+                _ => settings.property(property, value)?,
+            };
+        }
+        for (setting, value, limit) in [
+            ("min_poll_interval", pace.min_poll_interval, SHORTEST_POLL),
+            ("poll_duration", pace.poll_duration, SHORTEST_POLL),
+            ("heartbeat_timeout", self.heartbeat_timeout, SHORTEST_TIMEOUT),
+            ("max_poll_interval", pace.max_poll_interval, self.heartbeat_timeout.saturating_mul(SESSION)),
+        ] {
+            if value < limit {
+                return Err(refuse(
+                    setting,
+                    &format!("{value:?}"),
+                    &format!("at least {limit:?}"),
+                    "use a longer one",
+                ));
+            }
+        }
+        Ok((settings.topic(topic).goneli(self.compatible).create_topics(self.create_topic), group, pace))
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The values of properties may be secrets.
+        f.debug_struct("Config")
+            .field("kafka", &self.kafka.keys())
+            .field("leader_group", &self.leader_group)
+            .field("leader_topic", &self.leader_topic)
+            .field("name", &self.name)
+            .field("heartbeat_timeout", &self.heartbeat_timeout)
+            .field("pace", &self.pace)
+            .field("drain", &self.drain)
+            .field("compatible", &self.compatible)
+            .field("create_topic", &self.create_topic)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Replaces every character that no name of Kafka has by `_`: ASCII alphanumerics, `.`, `_` and `-` stay.
+///
+/// ```
+/// assert_eq!(incumbent::neli::sanitise("my app%1.neli"), "my_app_1.neli");
+/// ```
+pub fn sanitise(name: &str) -> String {
+    name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "._-".contains(c)
+}
+
+fn check_kafka_name(setting: &str, name: &str) -> Result<()> {
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return Ok(());
+    }
+    let limit = "ASCII alphanumerics, '.', '_' and '-'";
+    Err(refuse(setting, &format!("{name:?}"), limit, "change it, or use `sanitise`"))
+}
+
+fn refuse(setting: &str, value: &str, limit: &str, remedy: &str) -> Error {
+    Error::new(ErrorKind::InvalidSetting, format!("`{setting}` is {value}; allowed is {limit}: {remedy}"))
+}
+
+/// The program's file name.
+fn default_group() -> String {
+    let program = std::env::args_os().next().unwrap_or_default();
+    let name = Path::new(&program).file_name().unwrap_or_default().to_string_lossy();
+    if name.is_empty() { "incumbent".into() } else { sanitise(&name) }
+}
+
+fn default_name() -> String {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    format!("{}_{}_{}", sanitise(&host()), std::process::id(), since_1970.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(config: Config) -> String {
+        config.validate().unwrap_err()
+    }
+
+    #[test]
+    fn the_defaults_are_gonelis() {
+        let config = Config::new();
+        assert_eq!(config.validate(), Ok(()));
+        let pace = Pace {
+            min_poll_interval: Duration::from_millis(100),
+            poll_duration: Duration::from_millis(1),
+            max_poll_interval: Duration::from_millis(300_000),
+        };
+        assert_eq!((config.pace, config.heartbeat_timeout), (pace, Duration::from_secs(5)));
+        let (settings, group, _) = config.settings().unwrap();
+        let program = std::env::current_exe().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+        assert_eq!(group, sanitise(&program));
+        assert_eq!(settings.topic_of(&group), format!("{group}.neli"));
+        assert_eq!(settings.servers_shown(), "localhost:9092");
+        assert!(settings.group().goneli);
+    }
+
+    #[test]
+    fn a_name_is_the_host_the_process_and_the_time() {
+        let name = default_name();
+        let mut parts = name.rsplitn(3, '_');
+        let seconds: u64 = parts.next().unwrap().parse().unwrap();
+        assert!(seconds > 1_600_000_000, "{name}");
+        assert_eq!(parts.next().unwrap(), std::process::id().to_string());
+        assert_eq!(parts.next().unwrap(), sanitise(&host()));
+    }
+
+    #[test]
+    fn the_group_and_the_topic_are_those_of_the_clients() {
+        let config = Config::new().leader_group("app.group").leader_topic("app.topic");
+        let (settings, group, _) = config.kafka("bootstrap.servers", "a:1,b:2").settings().unwrap();
+        assert_eq!(
+            (settings.group_of(&group), settings.topic_of(&group)),
+            ("app.group".into(), "app.topic".into())
+        );
+        assert_eq!(settings.servers_shown(), "a:1, b:2");
+    }
+
+    #[test]
+    fn what_goneli_refuses_is_refused_with_the_setting_its_value_and_the_limit() {
+        assert_eq!(
+            refused(Config::new().name("some%thing")),
+            "`name` is \"some%thing\"; allowed is a text without %, which ends the time in a heartbeat: change it, or use \
+             `sanitise`"
+        );
+        assert_eq!(
+            refused(Config::new().leader_topic("topic$#")),
+            "`leader_topic` is \"topic$#\"; allowed is ASCII alphanumerics, '.', '_' and '-': change it, or use \
+             `sanitise`"
+        );
+        assert!(refused(Config::new().leader_group("")).starts_with("`leader_group` is \"\""));
+        for (config, expected) in [
+            (
+                Config::new().min_poll_interval(Duration::ZERO),
+                "`min_poll_interval` is 0ns; allowed is at least 1ms",
+            ),
+            (Config::new().poll_duration(Duration::ZERO), "`poll_duration` is 0ns; allowed is at least 1ms"),
+            (
+                Config::new().heartbeat_timeout(Duration::from_millis(999)),
+                "`heartbeat_timeout` is 999ms; allowed is at least 1s",
+            ),
+            (
+                Config::new().kafka("max.poll.interval.ms", "14999"),
+                "`max_poll_interval` is 14.999s; allowed is at least 15s",
+            ),
+        ] {
+            assert_eq!(refused(config), format!("{expected}: use a longer one"));
+        }
+    }
+
+    #[test]
+    fn gonelis_forbidden_properties_are_refused_by_name() {
+        for property in
+            ["group.id", "enable.auto.commit", "session.timeout.ms", "delivery.timeout.ms", "linger.ms"]
+        {
+            let message = refused(Config::new().kafka(property, "1"));
+            assert!(message.contains("cannot override") && message.contains(property), "{message}");
+        }
+    }
+
+    #[test]
+    fn properties_that_are_settings_here_are_taken_over() {
+        let config = Config::new().kafka("max.poll.interval.ms", "60000").kafka("group.instance.id", "one");
+        let (settings, _, pace) = config.settings().unwrap();
+        assert_eq!(pace.max_poll_interval, Duration::from_secs(60));
+        assert!(format!("{settings:?}").contains("one"), "{settings:?}");
+        assert!(
+            refused(Config::new().kafka("max.poll.interval.ms", "1m")).contains("number of milliseconds")
+        );
+    }
+
+    #[test]
+    fn debug_output_shows_no_password() {
+        let config = Config::new().kafka("sasl.password", "hunter2");
+        assert!(!format!("{config:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_short_timeout_is_a_lease_of_the_fast_preset() {
+        let lease = |timeout| Config::new().heartbeat_timeout(timeout).check().unwrap().options.settings();
+        let settings = lease(Duration::from_secs(2));
+        assert_eq!((settings.preset, settings.lease), (Preset::Fast, Some(Duration::from_secs(2))));
+        assert_eq!(lease(Duration::from_secs(5)).preset, Preset::Standard);
+    }
+}

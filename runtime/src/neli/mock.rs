@@ -1,0 +1,217 @@
+//! A member without Kafka, for which a test decides when it leads.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+
+use super::pulses::Pace;
+use super::{Barrier, Event, Leadership, Neli, Parts, Shared, lock};
+use crate::clock::Clock;
+use crate::testing::ScriptedElection;
+use crate::{Error, ErrorKind, Reason, Result};
+
+/// The configuration of a [`Mock`].
+#[must_use = "a configuration does nothing until it is given to `Mock::new`"]
+pub struct MockConfig {
+    pace: Pace,
+    clock: Clock,
+    barrier: Barrier,
+}
+
+/// A [`Neli`] for tests of programs that use one. It contends for nothing: the test says what happens, and the next pulse
+/// that polls takes it up, as in goNELI's mock.
+///
+/// ```
+/// use std::time::Duration;
+/// use incumbent::neli::{Mock, MockConfig};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mock = Mock::new(MockConfig::new())?;
+/// let neli = mock.neli(); // for the program under test
+///
+/// mock.acquire();
+/// assert!(!neli.is_leader());
+/// assert!(neli.pulse(Duration::from_secs(10)).await?);
+/// assert!(neli.is_leader());
+/// # neli.close().await?;
+/// # Ok(()) }
+/// ```
+pub struct Mock {
+    neli: Neli,
+    script: Arc<Script>,
+}
+
+struct Script {
+    election: ScriptedElection,
+    steps: Mutex<Steps>,
+}
+
+/// What was last asked for, and what pulses have taken up.
+struct Steps {
+    target: Event,
+    current: Event,
+}
+
+impl Mock {
+    /// A member that does not lead yet.
+    ///
+    /// # Errors
+    /// `InvalidSetting` for a minimum poll interval under 1 ms.
+    ///
+    /// # Panics
+    /// When called outside of a tokio runtime.
+    pub fn new(config: MockConfig) -> Result<Self> {
+        let MockConfig { pace, clock, barrier } = config;
+        if pace.min_poll_interval < Duration::from_millis(1) {
+            let message = format!(
+                "`min_poll_interval` is {:?}; allowed is at least 1ms: use a longer one",
+                pace.min_poll_interval
+            );
+            return Err(Error::new(ErrorKind::InvalidSetting, message));
+        }
+        let (election, candidate) = ScriptedElection::new("mock", "mock", clock.clone());
+        let steps = Mutex::new(Steps { target: Event::Revoked, current: Event::Revoked });
+        let script = Arc::new(Script { election, steps });
+        let played = Arc::clone(&script);
+        let poll: super::Poll = Box::new(move |shared| Arc::clone(&played).play(shared).boxed());
+        let neli = Neli::start(Parts { candidate, store: None, clock, pace, barrier, poll: Some(poll) });
+        Ok(Self { neli, script })
+    }
+
+    /// The member, for the program under test. The mock itself can be used as one.
+    pub fn neli(&self) -> Neli {
+        self.neli.clone()
+    }
+
+    /// Leads, from the next pulse that polls.
+    pub fn acquire(&self) {
+        lock(&self.script.steps).target = Event::Acquired;
+    }
+
+    /// Is revoked by the next pulse that polls, which waits for the barrier.
+    pub fn revoke(&self) {
+        lock(&self.script.steps).target = Event::Revoked;
+    }
+
+    /// Is fenced by the next pulse that polls.
+    pub fn fence(&self) {
+        lock(&self.script.steps).target = Event::Fenced;
+    }
+
+    /// The next pulse returns this error, once.
+    pub fn pulse_error(&self, error: Error) {
+        self.neli.inner.shared.refuse(error);
+    }
+
+    /// The election below, for what goNELI's mock cannot do: a lease that runs out, or a loss in the middle of a task,
+    /// without a pulse.
+    pub fn election(&self) -> &ScriptedElection {
+        &self.script.election
+    }
+}
+
+impl Deref for Mock {
+    type Target = Neli;
+
+    fn deref(&self) -> &Neli {
+        &self.neli
+    }
+}
+
+impl fmt::Debug for Mock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mock").field("neli", &self.neli).finish_non_exhaustive()
+    }
+}
+
+impl Script {
+    /// Takes up what was last asked for, and waits until the barrier has returned.
+    async fn play(self: Arc<Self>, shared: Arc<Shared>) {
+        let event = {
+            let mut steps = lock(&self.steps);
+            if steps.current == steps.target {
+                return;
+            }
+            steps.current = steps.target;
+            steps.current
+        };
+        let (leads, calls) = {
+            let leadership = shared.leadership.borrow();
+            (leadership.term.is_some(), leadership.calls)
+        };
+        let returned = async || {
+            let mut leadership = shared.leadership.subscribe();
+            // The sender is of the same value as `shared`.
+            let _ = leadership.wait_for(|leadership: &Leadership| leadership.calls > calls).await;
+        };
+        match event {
+            Event::Acquired => {
+                self.election.acquire();
+                returned().await;
+                let mut leadership = shared.leadership.subscribe();
+                let _ = leadership.wait_for(|now| now.is_ready || now.term.is_none()).await;
+            }
+            // As goNELI's, a mock that does not lead calls its barrier all the same.
+            Event::Revoked | Event::Fenced if !leads => shared.call(event).await,
+            Event::Revoked => {
+                self.election.drain(Reason::Revoked);
+                returned().await;
+                self.election.revoke(Reason::Revoked);
+            }
+            Event::Fenced => {
+                self.election.fence();
+                returned().await;
+            }
+        }
+    }
+}
+
+impl MockConfig {
+    /// goNELI's defaults, on the machine's clock.
+    pub fn new() -> Self {
+        Self { pace: Pace::default(), clock: Clock::system(), barrier: Box::new(|_| async {}.boxed()) }
+    }
+
+    /// The shortest time between two polls; 100 ms by default, 1 ms at least.
+    pub fn min_poll_interval(mut self, interval: Duration) -> Self {
+        self.pace.min_poll_interval = interval;
+        self
+    }
+
+    /// The longest time between two pulses; 5 min by default. A mock that leads and is silent for longer is revoked.
+    pub fn max_poll_interval(mut self, interval: Duration) -> Self {
+        self.pace.max_poll_interval = interval;
+        self
+    }
+
+    /// The clock of timeouts and deadlines, for tests of exact times: [`Clock::manual`].
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Called for each [`Event`], one call after another, on a task of its own.
+    pub fn barrier<F, Fut>(mut self, mut barrier: F) -> Self
+    where
+        F: FnMut(Event) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.barrier = Box::new(move |event| barrier(event).boxed());
+        self
+    }
+}
+
+impl Default for MockConfig {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for MockConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MockConfig").field("pace", &self.pace).finish_non_exhaustive()
+    }
+}

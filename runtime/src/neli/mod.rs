@@ -1,0 +1,501 @@
+//! goNELI's calls, for programs that come from it, on top of a [`Candidate`] in a consumer group of Kafka.
+//!
+//! NELI elects the member of a consumer group that owns partition zero of the *leader topic*. goNELI is its implementation
+//! in Go. [`Neli`] has goNELI's calls and defaults, and no election of its own: it is a [`Candidate`], which proves its
+//! lease as on every store, and [`Neli::candidate`] returns it. New programs need nothing of this module:
+//! [`Store::open`](crate::Store::open) with a `kafka://` URL has everything, fencing tokens included.
+//!
+#![cfg_attr(feature = "kafka", doc = "```no_run")]
+#![cfg_attr(not(feature = "kafka"), doc = "```ignore")]
+//! use std::time::Duration;
+//! use incumbent::neli::{Config, Event, Neli};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = Config::new()
+//!     .kafka("bootstrap.servers", "localhost:9092")
+//!     .leader_group("my-app.group")
+//!     .leader_topic("my-app.topic")
+//!     .barrier(async |event| match event {
+//!         Event::Acquired => println!("leading"),
+//!         Event::Revoked => println!("finishing: the group waits for this call"),
+//!         Event::Fenced => println!("stopped"),
+//!     });
+//! let neli = Neli::new(config).await?;
+//!
+//! // Called again and again while this process leads.
+//! let pulser = neli.background(async |term| {
+//!     println!("a piece of work, with token {}", term.token());
+//!     tokio::time::sleep(Duration::from_millis(100)).await;
+//! });
+//! pulser.ended().await?;
+//! # Ok(()) }
+//! ```
+//!
+//! # What differs from goNELI
+//!
+//! - [`is_leader`](Neli::is_leader) compares a proven deadline with the clock. It turns false by itself, in the middle of a task
+//!   or while the process is stopped; goNELI's flag falls at the next pulse.
+//! - The store polls Kafka on a thread of its own, so a long task costs no membership. In exchange the pulses are
+//!   watched: a program that has not pulsed for [`max.poll.interval.ms`](Config::max_poll_interval) leaves the group until its
+//!   next pulse.
+//! - The [barrier](Config::barrier) is called as soon as something happens, and not at the next pulse. A task of
+//!   [`background`](Neli::background) may therefore run beside it. A revocation waits for both; a task is dropped the moment
+//!   its term ends.
+//! - `Revoked` is emitted where the group, or a close, leaves time to finish, and `Fenced` where it does not, whatever the
+//!   reason. goNELI reports a sudden removal as revoked.
+//! - A fenced leader that proves its lease again begins a new term with a larger token: another `Acquired`.
+//! - A pulse returns its error without the leadership, which is [`is_leader`](Neli::is_leader).
+//!
+//! With the feature `testing` there is a [`Mock`], which needs no server.
+
+#[cfg(feature = "kafka")]
+mod config;
+#[cfg(feature = "testing")]
+mod mock;
+mod pulses;
+
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use incumbent_core::campaign::{State as CampaignState, Warning};
+use incumbent_core::store::FaultKind;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+#[cfg(feature = "kafka")]
+pub use config::{Config, sanitise};
+#[cfg(feature = "testing")]
+pub use mock::{Mock, MockConfig};
+pub use pulses::Deadline;
+use pulses::{Pace, Pulses};
+
+use crate::candidate::Candidate;
+use crate::clock::Clock;
+use crate::handlers::{Handlers, message};
+use crate::term::{Term, TermView};
+use crate::{Error, ErrorKind, Store, leave};
+
+/// What the [barrier](Config::barrier) is called for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// This process leads, for the first time or again. No [pulse](Neli::pulse) returns true before the barrier has
+    /// returned, so it may prepare what the work needs.
+    Acquired,
+    /// The group takes the leadership away, or the member is being closed. No other member leads before the barrier and a
+    /// running task have returned, until the drain limit is over.
+    Revoked,
+    /// The leadership is over, and another member may lead at any moment: stop at once. Nothing waits for the barrier.
+    Fenced,
+}
+
+/// The life of a [`Neli`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// It takes part in the election.
+    Live,
+    /// It is leaving: a close was called and the work is draining, or the clients are being closed.
+    Closing,
+    /// It is over.
+    Closed,
+}
+
+/// The error of a [pulse](Neli::pulse), and of what [pulses in the background](Neli::background).
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum PulseError {
+    /// The member is closing or closed; goNELI's `ErrNonLivePulse`.
+    #[error("cannot pulse: it is closing or closed; make another with `Neli::new`")]
+    NotLive,
+    /// Kafka refuses this member, and only a person can change that. Each refusal is returned once; the candidate goes on.
+    #[error("{0}")]
+    Refused(Arc<Error>),
+    /// The task of the background panicked, with this message. Its term was ended.
+    #[error("the task panicked: {0}")]
+    Panicked(String),
+}
+
+type Barrier = Box<dyn FnMut(Event) -> BoxFuture<'static, ()> + Send>;
+type Poll = Box<dyn Fn(Arc<Shared>) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// A member of the group that elects its leader, with goNELI's calls.
+///
+/// Cheap to clone; all clones are the same member. Dropping the last one leaves the group as dropping a [`Candidate`] does;
+/// [`close`](Self::close) does so in good order.
+#[derive(Clone)]
+pub struct Neli {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    candidate: Candidate,
+    /// What was opened for this candidate alone.
+    store: Option<Store>,
+    shared: Arc<Shared>,
+    pulses: Pulses,
+    /// What a poll of a mock does.
+    poll: Option<Poll>,
+    closing: CancellationToken,
+}
+
+/// What a member is made of.
+struct Parts {
+    candidate: Candidate,
+    store: Option<Store>,
+    clock: Clock,
+    pace: Pace,
+    barrier: Barrier,
+    poll: Option<Poll>,
+}
+
+/// What the barrier's task writes and pulses read.
+struct Shared {
+    leadership: watch::Sender<Leadership>,
+    /// The refusal that the next pulse returns.
+    refused: Mutex<Option<Error>>,
+    barrier: tokio::sync::Mutex<Barrier>,
+}
+
+#[derive(Clone, Default)]
+struct Leadership {
+    /// The term that was acquired and not revoked or fenced since.
+    term: Option<TermView>,
+    /// The barrier has returned for it.
+    is_ready: bool,
+    /// The calls of the barrier that have returned.
+    #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "a mock waits for them"))]
+    calls: u64,
+}
+
+impl Neli {
+    /// Joins the group, as a candidate on a store of its own. Call it on a tokio runtime.
+    ///
+    /// # Errors
+    /// `InvalidSetting` for a setting that goNELI or this library refuses; the message names it, its value and the limit.
+    /// Further ones are those of [`Store::open`] and [`Store::campaign`].
+    #[cfg(feature = "kafka")]
+    pub async fn new(config: Config) -> crate::Result<Self> {
+        let config = config.check()?;
+        let store = Store::builder().open_settings(config.settings).await?;
+        let candidate = store.campaign(&config.group, config.options).await?;
+        Ok(Self::start(Parts {
+            candidate,
+            store: Some(store),
+            clock: Clock::system(),
+            pace: config.pace,
+            barrier: config.barrier,
+            poll: None,
+        }))
+    }
+
+    fn start(parts: Parts) -> Self {
+        let Parts { candidate, store, clock, pace, barrier, poll } = parts;
+        let shared = Arc::new(Shared {
+            leadership: watch::Sender::default(),
+            refused: Mutex::default(),
+            barrier: tokio::sync::Mutex::new(barrier),
+        });
+        candidate.attach(shared.handlers());
+        let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
+            let inner = Weak::clone(inner);
+            let late = move || {
+                if let Some(inner) = inner.upgrade() {
+                    inner.candidate.set_healthy(false);
+                }
+            };
+            let pulses = Pulses::start(clock, pace, late);
+            Inner { candidate, store, shared, pulses, poll, closing: CancellationToken::new() }
+        });
+        Self { inner }
+    }
+
+    /// The candidate: its term with the fencing token, its events, the present leader.
+    pub fn candidate(&self) -> &Candidate {
+        &self.inner.candidate
+    }
+
+    /// Returns true if this process leads *now*, by the clock: not before [`Event::Acquired`], and not after
+    /// [`Event::Revoked`], though the lease is held until the barrier has returned.
+    pub fn is_leader(&self) -> bool {
+        self.inner.shared.leadership.borrow().term.as_ref().is_some_and(TermView::is_current)
+    }
+
+    /// Returns true as soon as this process leads and the barrier has returned for it, and false where that does not come
+    /// within `timeout`. While it leads, the call returns at once. Dropping the future is allowed at any time.
+    ///
+    /// Call it again and again: a program that has not pulsed for [`max.poll.interval.ms`](Config::max_poll_interval) leaves
+    /// the group.
+    ///
+    /// # Errors
+    /// `NotLive` once a close was called; `Refused`.
+    pub async fn pulse(&self, timeout: Duration) -> Result<bool, PulseError> {
+        let clock = self.inner.pulses.clock();
+        // One that polls waits as long as a poll does, even with a shorter timeout.
+        let least = if self.deadline().is_expired() {
+            self.inner.pulses.pace().poll_duration
+        } else {
+            Duration::ZERO
+        };
+        let until = clock.now() + timeout.max(least);
+        self.pulse_until(clock.sleep_until(until)).await
+    }
+
+    /// The same until `cancelled` is done: goNELI's `PulseCtx`.
+    ///
+    /// # Errors
+    /// Those of [`pulse`](Self::pulse).
+    pub async fn pulse_until(&self, cancelled: impl Future<Output = ()>) -> Result<bool, PulseError> {
+        let inner = &*self.inner;
+        let _pulsing = inner.pulses.begin(|| inner.candidate.set_healthy(true));
+        let mut leadership = inner.shared.leadership.subscribe();
+        let mut cancelled = std::pin::pin!(cancelled);
+        loop {
+            if inner.pulses.deadline().try_move()
+                && let Some(poll) = &inner.poll
+            {
+                poll(Arc::clone(&inner.shared)).await;
+            }
+            if let Some(refused) = lock(&inner.shared.refused).take() {
+                return Err(PulseError::Refused(Arc::new(refused)));
+            }
+            if self.state() != State::Live {
+                return Err(PulseError::NotLive);
+            }
+            if self.ready_term().is_some() {
+                return Ok(true);
+            }
+            tokio::select! {
+                biased;
+                // The sender is of the same value as `self`.
+                _ = leadership.changed() => {}
+                () = inner.closing.cancelled() => {}
+                () = inner.candidate.closed() => {}
+                () = &mut cancelled => return Ok(false),
+                () = inner.pulses.deadline().expired() => {}
+            }
+        }
+    }
+
+    /// Calls `task` again and again on a task of its own while this process leads, after a [pulse](Self::pulse) each time,
+    /// until the member or the returned pulser is closed.
+    ///
+    /// A task does a small piece of work and returns: one that returns at once is called again at once. It is dropped the
+    /// moment its term ends, and not called in a term that is being revoked. Its term has the fencing token.
+    ///
+    /// # Panics
+    /// When called outside of a tokio runtime.
+    pub fn background<F, Fut>(&self, task: F) -> Pulser
+    where
+        F: FnMut(Term) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let (outcome, ended) = watch::channel(None);
+        let stop = CancellationToken::new();
+        let (neli, stopped) = (self.clone(), stop.clone());
+        tokio::spawn(async move {
+            let result = neli.repeat(task, &stopped).await;
+            outcome.send_replace(Some(result));
+        });
+        Pulser { stop, ended }
+    }
+
+    async fn repeat<F, Fut>(&self, mut task: F, stop: &CancellationToken) -> Result<(), PulseError>
+    where
+        F: FnMut(Term) -> Fut + Send,
+        Fut: Future<Output = ()> + Send,
+    {
+        loop {
+            let pulsed = self.pulse_until(stop.cancelled()).await;
+            if stop.is_cancelled() {
+                return Ok(());
+            }
+            match pulsed {
+                Err(PulseError::NotLive) => return Ok(()),
+                Err(error) => return Err(error),
+                Ok(_) => {}
+            }
+            let Some(term) = self.ready_term().map(|term| term.hold()).filter(|term| term.is_current())
+            else {
+                continue;
+            };
+            let work = AssertUnwindSafe(async { task(term.clone()).await }).catch_unwind();
+            if let Ok(Err(panic)) = leave::inside(term.run(work)).await {
+                term.fail();
+                return Err(PulseError::Panicked(message(&*panic).to_owned()));
+            }
+            drop(term);
+            // A task that never waits leaves the other tasks of the runtime their turn.
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The minimum interval between polls, as a deadline: when a pulse last polled, and when one will again.
+    pub fn deadline(&self) -> &Deadline {
+        self.inner.pulses.deadline()
+    }
+
+    /// Its life; `Closed` too where the candidate was closed by other means.
+    pub fn state(&self) -> State {
+        if self.inner.candidate.state() == CampaignState::Closed {
+            State::Closed
+        } else if self.inner.closing.is_cancelled() {
+            State::Closing
+        } else {
+            State::Live
+        }
+    }
+
+    /// Leaves the group and closes the clients. A leader is revoked first: the barrier and a running task finish, until the
+    /// drain limit is over. Does not hang where Kafka does not answer: a client that has not closed after 10 s is left behind,
+    /// with a warning. Further calls wait for the same.
+    ///
+    /// # Errors
+    /// `Forked` in a forked child.
+    pub async fn close(&self) -> crate::Result<()> {
+        self.inner.closing.cancel();
+        self.inner.candidate.close().await?;
+        match &self.inner.store {
+            Some(store) => store.close().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Returns when it is closed; goNELI's `Await`.
+    pub async fn closed(&self) {
+        self.inner.candidate.closed().await;
+    }
+
+    /// The term in which a pulse returns true.
+    fn ready_term(&self) -> Option<TermView> {
+        let leadership = self.inner.shared.leadership.borrow();
+        leadership.term.as_ref().filter(|term| leadership.is_ready && term.is_current()).cloned()
+    }
+}
+
+impl fmt::Debug for Neli {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Neli")
+            .field("candidate", &self.inner.candidate)
+            .field("state", &self.state())
+            .field("is_leader", &self.is_leader())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// They are called one at a time, so none waits for the barrier's lock.
+    fn handlers(self: &Arc<Self>) -> Handlers {
+        let (of_won, of_draining, of_lost, of_warning) =
+            (Arc::clone(self), Arc::clone(self), Arc::clone(self), Arc::clone(self));
+        Handlers::new()
+            .on_won(move |term: Term| {
+                let shared = Arc::clone(&of_won);
+                async move {
+                    let view = term.view();
+                    drop(term);
+                    shared.acquired(view).await;
+                }
+            })
+            // The term is held until this has returned.
+            .on_draining(move |_, _| {
+                let shared = Arc::clone(&of_draining);
+                async move {
+                    if shared.take_term() {
+                        shared.call(Event::Revoked).await;
+                    }
+                }
+            })
+            .on_lost(move |_, _| {
+                let shared = Arc::clone(&of_lost);
+                async move {
+                    if shared.take_term() {
+                        shared.call(Event::Fenced).await;
+                    }
+                }
+            })
+            .on_warning(move |warning| {
+                of_warning.warned(&warning);
+                async {}
+            })
+    }
+
+    async fn acquired(&self, term: TermView) {
+        // One that was lost meanwhile was never acquired, and is not fenced.
+        if !term.is_current() {
+            return;
+        }
+        self.leadership.send_modify(|leadership| {
+            (leadership.term, leadership.is_ready) = (Some(term), false);
+        });
+        self.call(Event::Acquired).await;
+        self.leadership.send_modify(|leadership| leadership.is_ready = leadership.term.is_some());
+    }
+
+    /// Ends the leadership for pulses, and returns whether there was one.
+    fn take_term(&self) -> bool {
+        self.leadership.send_if_modified(|leadership| leadership.term.take().is_some())
+    }
+
+    async fn call(&self, event: Event) {
+        /// Counts the call as returned even where it panicked.
+        struct Returned<'a>(&'a watch::Sender<Leadership>);
+        impl Drop for Returned<'_> {
+            fn drop(&mut self) {
+                self.0.send_modify(|leadership| leadership.calls += 1);
+            }
+        }
+        let _returned = Returned(&self.leadership);
+        let mut barrier = self.barrier.lock().await;
+        barrier(event).await;
+    }
+
+    /// Keeps a refusal for the next pulse. A store that does not answer, or cannot serve, is waited for as in goNELI.
+    fn warned(&self, warning: &Warning) {
+        if let Warning::Store(fault) = warning
+            && fault.kind == FaultKind::Denied
+        {
+            self.refuse(Error::new(ErrorKind::PermissionDenied, fault.detail.clone()));
+        }
+    }
+
+    fn refuse(&self, error: Error) {
+        *lock(&self.refused) = Some(error);
+        // Wakes the pulses that wait.
+        self.leadership.send_modify(|_| {});
+    }
+}
+
+/// What [pulses in the background](Neli::background). Dropping it changes nothing.
+#[derive(Clone, Debug)]
+pub struct Pulser {
+    stop: CancellationToken,
+    ended: watch::Receiver<Option<Result<(), PulseError>>>,
+}
+
+impl Pulser {
+    /// Ends it: a task that runs returns first, and is not called again. The member goes on, and may lead.
+    pub fn close(&self) {
+        self.stop.cancel();
+    }
+
+    /// The error that ended it; `None` while it runs, and where a close ended it.
+    pub fn error(&self) -> Option<PulseError> {
+        self.ended.borrow().as_ref().and_then(|ended| ended.as_ref().err().cloned())
+    }
+
+    /// Returns when it has ended; goNELI's `Await`.
+    ///
+    /// # Errors
+    /// The error that ended it. That the member was closed is none.
+    pub async fn ended(&self) -> Result<(), PulseError> {
+        let mut ended = self.ended.clone();
+        // A runtime that is shut down drops the sender before there is a result.
+        ended.wait_for(Option::is_some).await.map_or(Ok(()), |ended| ended.clone().unwrap_or(Ok(())))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,262 @@
+//! An operator's acts on the elections of a cluster: creating a leader topic, looking at what decides whether elections are
+//! safe, and the permissions of a candidate.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use incumbent_core::Revision;
+use incumbent_core::store::{Fault, FaultKind};
+use rdkafka::admin::{AdminClient, AdminOptions, ConfigResource, ResourceSpecifier};
+use rdkafka::client::DefaultClientContext;
+
+use super::cluster::{self, Cluster};
+use super::settings::KafkaSettings;
+use crate::clock::Clock;
+use crate::store::StoreAdmin;
+use crate::{Error, ErrorKind, Result};
+
+/// The findings and actions of [`init`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InitReport {
+    /// The leader topic.
+    pub topic: String,
+    /// It was not there, and was created.
+    pub created: bool,
+}
+
+/// Creates the leader topic of an election, or finds the one that stands: one partition, three replicas where there are as
+/// many brokers, two of them in sync, records deleted after an hour, no unclean elections.
+///
+/// # Errors
+/// `InvalidName` for an election that no topic can have, `PermissionDenied` without Create on the topic, and every error
+/// of reaching the cluster.
+pub async fn init(settings: &KafkaSettings, election: &str) -> Result<InitReport> {
+    settings.check_key(election)?;
+    let cluster = open(settings).await?;
+    let topic = settings.topic_of(election);
+    let name = topic.clone();
+    let created = cluster.ask(move |cluster| match cluster.describe_topic(&name) {
+        Err(fault) if cluster::is_missing(&fault) => cluster.create(&name),
+        described => described.map(|_| false),
+    });
+    Ok(InitReport { created: created.await.map_err(error)?, topic })
+}
+
+/// What decides whether elections of a cluster are safe, and how fast they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Survey {
+    /// The brokers.
+    pub brokers: usize,
+    /// The version of the protocol between the brokers, where they state it.
+    pub version: Option<String>,
+    /// The protocols of groups that the brokers have, as `group.coordinator.rebalance.protocols` lists them.
+    pub protocols: Vec<String>,
+    /// The bounds of a session in the classic protocol.
+    pub session_bounds: Option<(Duration, Duration)>,
+    /// The session of members in the consumer protocol.
+    pub consumer_session: Option<Duration>,
+    /// The topic of the commits.
+    pub offsets: Option<TopicState>,
+    /// The leader topic; `None` where it does not exist.
+    pub topic: Option<TopicState>,
+    /// Why a part of this is not known.
+    pub unknown: Option<String>,
+}
+
+/// The settings of a topic that bear on elections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicState {
+    /// Its name.
+    pub name: String,
+    /// Its partitions.
+    pub partitions: usize,
+    /// The replicas of partition zero.
+    pub replicas: usize,
+    /// `min.insync.replicas`.
+    pub min_in_sync: Option<usize>,
+    /// `cleanup.policy`.
+    pub cleanup: Option<String>,
+    /// `retention.ms`; `None` where records are kept without a limit, or it is not known.
+    pub retention: Option<Duration>,
+    /// `unclean.leader.election.enable`.
+    pub unclean: Option<bool>,
+}
+
+/// Looks at a cluster, and at the leader topic of an election where one is named.
+///
+/// # Errors
+/// Every error of reaching the cluster.
+pub async fn survey(settings: &KafkaSettings, election: Option<&str>) -> Result<Survey> {
+    let cluster = open(settings).await?;
+    let metadata = cluster.ask(|cluster| cluster.metadata(None)).await.map_err(error)?;
+    let admin: std::result::Result<AdminClient<DefaultClientContext>, _> = settings.producer().create();
+    let admin = admin.map_err(|error| Error::new(ErrorKind::InvalidSetting, error.to_string()))?;
+    let mut unknown = None;
+    let broker = configs(&admin, ResourceSpecifier::Broker(metadata.broker), &mut unknown).await;
+    let get = |name: &str| broker.as_ref().and_then(|broker| value(broker, name));
+    let millis = |name: &str| get(name)?.parse().ok().map(Duration::from_millis);
+    let protocols = get("group.coordinator.rebalance.protocols").unwrap_or_default();
+    let mut survey = Survey {
+        brokers: metadata.brokers,
+        version: get("inter.broker.protocol.version"),
+        protocols: protocols.split(',').filter(|one| !one.is_empty()).map(str::to_owned).collect(),
+        session_bounds: millis("group.min.session.timeout.ms").zip(millis("group.max.session.timeout.ms")),
+        consumer_session: millis("group.consumer.session.timeout.ms"),
+        offsets: None,
+        topic: None,
+        unknown: None,
+    };
+    survey.offsets = topic(&cluster, &admin, "__consumer_offsets", &mut unknown).await;
+    if let Some(election) = election {
+        survey.topic = topic(&cluster, &admin, &settings.topic_of(election), &mut unknown).await;
+    }
+    survey.unknown = unknown;
+    Ok(survey)
+}
+
+async fn topic(
+    cluster: &std::sync::Arc<Cluster>,
+    admin: &AdminClient<DefaultClientContext>,
+    name: &str,
+    unknown: &mut Option<String>,
+) -> Option<TopicState> {
+    let asked = name.to_owned();
+    let described = match cluster.ask(move |cluster| cluster.describe_topic(&asked)).await {
+        Ok(described) => described,
+        Err(fault) => {
+            if !cluster::is_missing(&fault) {
+                unknown.get_or_insert(fault.detail);
+            }
+            return None;
+        }
+    };
+    let settings = configs(admin, ResourceSpecifier::Topic(name), unknown).await;
+    let get = |name: &str| settings.as_ref().and_then(|settings| value(settings, name));
+    Some(TopicState {
+        name: name.to_owned(),
+        partitions: described.partitions,
+        replicas: described.replicas,
+        min_in_sync: get("min.insync.replicas").and_then(|text| text.parse().ok()),
+        cleanup: get("cleanup.policy"),
+        retention: get("retention.ms").and_then(|text| text.parse().ok()).map(Duration::from_millis),
+        unclean: get("unclean.leader.election.enable").and_then(|text| text.parse().ok()),
+    })
+}
+
+async fn configs(
+    admin: &AdminClient<DefaultClientContext>,
+    of: ResourceSpecifier<'_>,
+    unknown: &mut Option<String>,
+) -> Option<ConfigResource> {
+    let options = AdminOptions::new().request_timeout(Some(cluster::LIMIT));
+    match admin.describe_configs([&of], &options).await.map(|mut answers| answers.pop()) {
+        Ok(Some(Ok(resource))) => Some(resource),
+        Ok(Some(Err(code))) => {
+            unknown.get_or_insert(format!("{code}; allow DescribeConfigs on it"));
+            None
+        }
+        Ok(None) => None,
+        Err(error) => {
+            unknown.get_or_insert(error.to_string());
+            None
+        }
+    }
+}
+
+fn value(resource: &ConfigResource, name: &str) -> Option<String> {
+    resource.get(name)?.value.clone()
+}
+
+/// A permission of Kafka's access control lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acl {
+    /// `topic` or `group`.
+    pub resource: &'static str,
+    /// Its name.
+    pub name: String,
+    /// The operations to allow.
+    pub operations: &'static [&'static str],
+}
+
+/// The permissions that a candidate of an election needs, or an observer, who writes nothing and is in no group.
+///
+/// # Errors
+/// `InvalidName` for an election that no topic can have.
+pub fn permissions(settings: &KafkaSettings, election: &str, candidate: bool) -> Result<Vec<Acl>> {
+    settings.check_key(election)?;
+    let (topic, group) = (settings.topic_of(election), settings.group_of(election));
+    Ok(match candidate {
+        true => {
+            let operations: &[_] = match settings.creates_topics() {
+                true => &["Read", "Write", "Describe", "Create"],
+                false => &["Read", "Write", "Describe"],
+            };
+            vec![
+                Acl { resource: "topic", name: topic, operations },
+                Acl { resource: "group", name: group, operations: &["Read", "Describe"] },
+            ]
+        }
+        false => vec![
+            Acl { resource: "topic", name: topic, operations: &["Read", "Describe"] },
+            Acl { resource: "group", name: group, operations: &["Describe"] },
+        ],
+    })
+}
+
+async fn open(settings: &KafkaSettings) -> Result<std::sync::Arc<Cluster>> {
+    Cluster::open(&settings.clone().fail_fast(true), &Clock::system()).await
+}
+
+fn error(fault: Fault) -> Error {
+    let kind = match fault.kind {
+        FaultKind::Denied => ErrorKind::PermissionDenied,
+        FaultKind::Broken => ErrorKind::Broken,
+        FaultKind::Unreachable => ErrorKind::StoreUnavailable,
+    };
+    Error::new(kind, fault.detail)
+}
+
+/// An operator of a cluster. Nothing can be written in a group's stead: the group chooses its owner.
+pub(crate) struct KafkaAdmin;
+
+#[async_trait]
+impl StoreAdmin for KafkaAdmin {
+    async fn put(&self, _: &str, _: &[u8]) -> std::result::Result<Revision, Fault> {
+        Err(refused())
+    }
+
+    async fn delete(&self, _: &str) -> std::result::Result<Revision, Fault> {
+        Err(refused())
+    }
+}
+
+/// Why no operator hands over or evicts.
+pub(crate) fn refused() -> Fault {
+    let detail = "in Kafka the group chooses the owner of its partition: an operator can neither hand over nor evict; close \
+                  or resign the leader, or remove its member with kafka-consumer-groups.sh";
+    Fault { kind: FaultKind::Broken, detail: detail.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_candidate_needs_its_topic_and_its_group() {
+        let settings = KafkaSettings::from_url("kafka://a/app").unwrap();
+        let topic = |operations| Acl { resource: "topic", name: "app.jobs.neli".into(), operations };
+        let group = |operations| Acl { resource: "group", name: "app.jobs".into(), operations };
+        let expected = [topic(&["Read", "Write", "Describe", "Create"]), group(&["Read", "Describe"])];
+        assert_eq!(permissions(&settings, "jobs", true).unwrap(), expected);
+        let observer = [topic(&["Read", "Describe"]), group(&["Describe"])];
+        assert_eq!(permissions(&settings, "jobs", false).unwrap(), observer);
+        let made = permissions(&settings.create_topics(false), "jobs", true).unwrap();
+        assert_eq!(made[0], topic(&["Read", "Write", "Describe"]));
+    }
+
+    #[tokio::test]
+    async fn an_operator_is_refused_with_the_reason() {
+        let fault = KafkaAdmin.delete("jobs").await.unwrap_err();
+        assert!(fault.detail.contains("the group chooses"), "{fault}");
+    }
+}

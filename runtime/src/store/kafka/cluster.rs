@@ -1,0 +1,535 @@
+//! The connection to a cluster: one producer for every candidate, and questions about topics and groups.
+
+use std::ffi::CStr;
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use incumbent_core::induction::{Answer as Reported, Failure, Operation, Publish, Topic, TopicId};
+use incumbent_core::record::Attempt;
+use incumbent_core::store::{Fault, FaultKind, StoreInfo};
+use incumbent_core::{Incarnation, Revision};
+use rdkafka::ClientContext;
+use rdkafka::message::{DeliveryResult, Header, Message, OwnedHeaders};
+use rdkafka::producer::{BaseRecord, Producer, ProducerContext, ThreadedProducer};
+use rdkafka_sys as sys;
+use rdkafka_sys::rd_kafka_resp_err_t as Code;
+
+use super::member::{Answers, Report};
+use super::native::{ClientError, DroppedApart, Log, c_text, text};
+use super::settings::KafkaSettings;
+use crate::clock::Clock;
+use crate::{Error, ErrorKind};
+
+type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The time limit of a question to the brokers.
+pub(super) const LIMIT: Duration = Duration::from_secs(3);
+/// A question is asked again so often within its limit, where the client may report that it was refused.
+const SLICE: Duration = Duration::from_millis(500);
+/// The pause between two attempts to reach a broker.
+const PAUSE: Duration = Duration::from_millis(500);
+/// How often, and how soon again, a topic is looked for that was just created.
+const TRIES: usize = 30;
+const SOON: Duration = Duration::from_millis(100);
+/// Records in a new leader topic are kept for so long; a lease is shorter.
+const RETENTION: &CStr = c"3600000";
+
+/// The connection to a cluster.
+pub(crate) struct Cluster {
+    pub(super) settings: KafkaSettings,
+    pub(super) clock: Clock,
+    /// Another is made where this one is dead.
+    producer: Mutex<Arc<Producing>>,
+}
+
+type Producing = DroppedApart<ThreadedProducer<Reports>>;
+
+/// What the brokers know of a topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TopicDescription {
+    pub(super) id: Option<TopicId>,
+    pub(super) partitions: usize,
+    /// The replicas of partition zero, and those in sync.
+    pub(super) replicas: usize,
+}
+
+/// Hands delivery reports on.
+#[derive(Clone, Default)]
+pub(super) struct Reports {
+    /// Why the connection or the credentials are refused; a question only ever says that there is no answer.
+    refused: Arc<Mutex<Option<ClientError>>>,
+}
+
+/// Where the report of a record goes.
+pub(super) struct Delivery {
+    attempt: Attempt,
+    answers: Answers,
+}
+
+impl ClientContext for Reports {
+    fn log(&self, level: rdkafka::config::RDKafkaLogLevel, facility: &str, line: &str) {
+        Log.log(level, facility, line);
+    }
+
+    fn error(&self, error: rdkafka::error::KafkaError, reason: &str) {
+        let ClientError { name, .. } = ClientError::of_kafka(&error);
+        if matches!(name.as_str(), "_AUTHENTICATION" | "_SSL") {
+            let refused = ClientError { name, text: reason.to_owned() };
+            *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(refused);
+        }
+        Log.error(error, reason);
+    }
+}
+
+impl ProducerContext for Reports {
+    type DeliveryOpaque = Box<Delivery>;
+
+    fn delivery(&self, result: &DeliveryResult<'_>, delivery: Box<Delivery>) {
+        let result = match result {
+            Ok(message) => u64::try_from(message.offset()).map(Revision).map_err(|_| Failure::Unknown),
+            Err((error, _)) => Err(failure(&ClientError::of_kafka(error))),
+        };
+        // A campaign that is over needs no answer.
+        let _ =
+            delivery.answers.send(Report::Answer(Reported::Published { attempt: delivery.attempt, result }));
+    }
+}
+
+fn failure(error: &ClientError) -> Failure {
+    Failure::of(Operation::Publish, &error.name, &error.text)
+}
+
+impl Cluster {
+    /// Connects to a broker that answers.
+    ///
+    /// Where none does it waits for one, and logs the first failure; with [`KafkaSettings::fail_fast`] it returns it.
+    ///
+    /// # Errors
+    /// `InvalidSetting` for properties that do not fit, `Authentication` and `PermissionDenied` where the brokers refuse
+    /// the credentials, `StoreUnavailable` without an answer and with `fail_fast`.
+    pub(crate) async fn open(settings: &KafkaSettings, clock: &Clock) -> Result<Arc<Self>> {
+        settings.check()?;
+        let producer = Mutex::new(Arc::new(producer(settings)?));
+        let cluster = Arc::new(Self { settings: settings.clone(), clock: clock.clone(), producer });
+        let mut failing = false;
+        loop {
+            let error = match cluster.ask(|cluster| cluster.cluster_id()).await {
+                Ok(_) => return Ok(cluster),
+                Err(error) => error,
+            };
+            if settings.fail_fast || error.kind != FaultKind::Unreachable {
+                let kind = match error.kind {
+                    FaultKind::Denied => ErrorKind::Authentication,
+                    FaultKind::Broken => ErrorKind::Broken,
+                    FaultKind::Unreachable => ErrorKind::StoreUnavailable,
+                };
+                return Err(Error::new(kind, error.detail));
+            }
+            // One line for each outage, not for each attempt.
+            if !std::mem::replace(&mut failing, true) {
+                tracing::warn!("Kafka at {} is tried again: {error}", settings.servers_shown());
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Asks a question that blocks, on a thread for such.
+    pub(crate) async fn ask<T: Send + 'static>(
+        self: &Arc<Self>,
+        question: impl FnOnce(&Self) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let cluster = Arc::clone(self);
+        let asked = tokio::task::spawn_blocking(move || question(&cluster)).await;
+        asked.unwrap_or_else(|_| Err(unreachable("the question was dropped")))
+    }
+
+    /// The store, as a session inspects it. Its incarnation never changes: tokens are numbered in each topic's log.
+    pub(crate) async fn inspect(self: &Arc<Self>) -> Result<StoreInfo, Fault> {
+        let asked_at = self.clock.now();
+        self.ask(|cluster| cluster.cluster_id()).await?;
+        Ok(StoreInfo {
+            asked_at,
+            incarnation: Incarnation(0),
+            age: None,
+            never_used: false,
+            max_age: None,
+            newest: None,
+        })
+    }
+
+    pub(crate) fn settings(&self) -> &KafkaSettings {
+        &self.settings
+    }
+
+    // ---- records ----
+
+    /// Hands a record over; its delivery report goes to `answers`.
+    pub(crate) fn publish(&self, topic: &str, publish: &Publish, answers: &Answers) {
+        let value = publish.value(time_of_day());
+        let mut headers = OwnedHeaders::new_with_capacity(publish.headers.len());
+        for (key, value) in &publish.headers {
+            headers = headers.insert(Header { key, value: Some(value) });
+        }
+        let delivery = Delivery { attempt: publish.attempt, answers: answers.clone() };
+        let record = BaseRecord::<(), str, _>::with_opaque_to(topic, Box::new(delivery))
+            .partition(0)
+            .payload(&value)
+            .headers(headers);
+        // What a missing permission ended would end the next producer too, which reports only that it is dead.
+        let refused = self.replace_dead_producer().map(|error| failure(&error));
+        let refused = refused.filter(|failure| matches!(failure, Failure::Denied(_)));
+        let refused = refused.or_else(|| {
+            let (error, _) = self.producer().send(record).err()?;
+            Some(failure(&ClientError::of_kafka(&error)))
+        });
+        if let Some(failure) = refused {
+            let (attempt, result) = (publish.attempt, Err(failure));
+            // A campaign that is over needs no answer.
+            let _ = answers.send(Report::Answer(Reported::Published { attempt, result }));
+        }
+    }
+
+    /// The producer. A dead one still answers questions.
+    fn producer(&self) -> Arc<Producing> {
+        Arc::clone(&self.producer.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Replaces a producer that a fatal error has ended, and returns that error.
+    fn replace_dead_producer(&self) -> Option<ClientError> {
+        let mut present = self.producer.lock().unwrap_or_else(PoisonError::into_inner);
+        let (code, reason) = present.client().fatal_error()?;
+        tracing::warn!("the producer is dead, and another is made: {code}: {reason}");
+        if let Ok(next) = producer(&self.settings) {
+            *present = Arc::new(next);
+        }
+        let code = Code::try_from(code as i32).unwrap_or(Code::RD_KAFKA_RESP_ERR__FATAL);
+        Some(ClientError { text: reason, ..ClientError::of(code) })
+    }
+
+    // ---- topics ----
+
+    /// The topic of an election, which is created where it is missing and may be.
+    pub(crate) fn prepare(&self, topic: &str) -> Result<Topic, Fault> {
+        let inspected = self.inspect_topic(topic);
+        let missing = matches!(&inspected, Err(fault) if is_missing(fault));
+        if !missing {
+            return inspected;
+        }
+        if !self.settings.creates_topics() {
+            let detail = format!(
+                "the topic {topic:?} does not exist; `incumbent init` creates it, or leave out create=false"
+            );
+            return Err(Fault { kind: FaultKind::Broken, detail });
+        }
+        self.create(topic)?;
+        // Not every broker knows of it at once.
+        for _ in 0..TRIES {
+            match self.inspect_topic(topic) {
+                Err(fault) if is_missing(&fault) => std::thread::sleep(SOON),
+                inspected => return inspected,
+            }
+        }
+        self.inspect_topic(topic)
+    }
+
+    /// Creates the leader topic. One that exists already is left as it is; whether it was created is returned.
+    pub(super) fn create(&self, topic: &str) -> Result<bool, Fault> {
+        let brokers = self.metadata(None)?.brokers;
+        let replicas = brokers.clamp(1, 3);
+        let name = c_text(topic);
+        let mut settings = vec![
+            (c"cleanup.policy", c"delete"),
+            (c"retention.ms", RETENTION),
+            (c"unclean.leader.election.enable", c"false"),
+        ];
+        if replicas == 3 {
+            settings.push((c"min.insync.replicas", c"2"));
+        }
+        let op = sys::rd_kafka_admin_op_t::RD_KAFKA_ADMIN_OP_CREATETOPICS;
+        let event = self.answer(op, |client, options, queue| {
+            let replicas = i32::try_from(replicas).unwrap_or(1);
+            // SAFETY: all are live; the client copies the topic, which is destroyed here.
+            unsafe {
+                let new = sys::rd_kafka_NewTopic_new(name.as_ptr(), 1, replicas, ptr::null_mut(), 0);
+                for (name, value) in settings {
+                    sys::rd_kafka_NewTopic_set_config(new, name.as_ptr(), value.as_ptr());
+                }
+                let mut topics = [new];
+                sys::rd_kafka_CreateTopics(client, topics.as_mut_ptr(), topics.len(), options, queue);
+                sys::rd_kafka_NewTopic_destroy(new);
+            }
+        })?;
+        // SAFETY: the event is the result of a creation, and lives until the end of this block.
+        let (code, reason) = unsafe {
+            let result = sys::rd_kafka_event_CreateTopics_result(event.0.as_ptr());
+            let mut count = 0;
+            let topics = sys::rd_kafka_CreateTopics_result_topics(result, &mut count);
+            if count == 0 {
+                return Err(unreachable("the brokers report no new topic"));
+            }
+            (
+                sys::rd_kafka_topic_result_error(*topics),
+                text(sys::rd_kafka_topic_result_error_string(*topics)),
+            )
+        };
+        match code {
+            Code::RD_KAFKA_RESP_ERR_NO_ERROR => {
+                tracing::info!("the topic {topic:?} was created, with {replicas} replicas");
+                Ok(true)
+            }
+            Code::RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS => Ok(false),
+            code => {
+                let error = ClientError::of(code);
+                let kind = match error.name.ends_with("AUTHORIZATION_FAILED") {
+                    true => FaultKind::Denied,
+                    false => FaultKind::Broken,
+                };
+                let detail = format!(
+                    "the topic {topic:?} cannot be created: {}: {reason}; create it with one partition, or allow Create \
+                     on it",
+                    error.name
+                );
+                Err(Fault { kind, detail })
+            }
+        }
+    }
+
+    /// The topic's id, and when it was asked.
+    pub(crate) fn inspect_topic(&self, topic: &str) -> Result<Topic, Fault> {
+        let asked_at = self.clock.now();
+        let described = self.describe_topic(topic)?;
+        Ok(Topic { asked_at, id: described.id, time_of_day: time_of_day() })
+    }
+
+    pub(super) fn describe_topic(&self, topic: &str) -> Result<TopicDescription, Fault> {
+        let name = c_text(topic);
+        let mut names = [name.as_ptr()];
+        let event = self.answer(
+            sys::rd_kafka_admin_op_t::RD_KAFKA_ADMIN_OP_DESCRIBETOPICS,
+            |client, options, queue| {
+                // SAFETY: all are live; the client copies the names.
+                unsafe {
+                    let topics =
+                        sys::rd_kafka_TopicCollection_of_topic_names(names.as_mut_ptr(), names.len());
+                    sys::rd_kafka_DescribeTopics(client, topics, options, queue);
+                    sys::rd_kafka_TopicCollection_destroy(topics);
+                }
+            },
+        )?;
+        // SAFETY: the event is a description of topics, and lives until the end of this block.
+        unsafe {
+            let result = sys::rd_kafka_event_DescribeTopics_result(event.0.as_ptr());
+            let mut count = 0;
+            let topics = sys::rd_kafka_DescribeTopics_result_topics(result, &mut count);
+            if count == 0 {
+                return Err(unreachable("the brokers describe no topic"));
+            }
+            let described = *topics;
+            check(sys::rd_kafka_TopicDescription_error(described)).map_err(|fault| of_topic(fault, topic))?;
+            let id = sys::rd_kafka_TopicDescription_topic_id(described);
+            let id = NonNull::new(id.cast_mut()).map(|id| {
+                let most = sys::rd_kafka_Uuid_most_significant_bits(id.as_ptr()) as u64;
+                let least = sys::rd_kafka_Uuid_least_significant_bits(id.as_ptr()) as u64;
+                (u128::from(most) << 64) | u128::from(least)
+            });
+            let mut partitions = 0;
+            let all = sys::rd_kafka_TopicDescription_partitions(described, &mut partitions);
+            let mut replicas = 0;
+            if partitions > 0 {
+                let _ = sys::rd_kafka_TopicPartitionInfo_replicas(*all, &mut replicas);
+            }
+            // Brokers before 2.8 have none, which is all zeros.
+            Ok(TopicDescription { id: id.filter(|id| *id != 0).map(TopicId), partitions, replicas })
+        }
+    }
+
+    /// The elections that have a leader topic.
+    pub(crate) fn elections(&self) -> Result<Vec<String>, Fault> {
+        let topics = self.metadata(None)?.topics;
+        Ok(topics.iter().filter_map(|topic| self.settings.election_of(topic)).collect())
+    }
+
+    /// The client ids of a group's members; none where the group does not exist.
+    pub(crate) fn members(&self, group: &str) -> Result<Vec<String>, Fault> {
+        let name = c_text(group);
+        let mut names = [name.as_ptr()];
+        let op = sys::rd_kafka_admin_op_t::RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS;
+        let event = self.answer(op, |client, options, queue| {
+            // SAFETY: all are live; the client copies the names.
+            unsafe {
+                sys::rd_kafka_DescribeConsumerGroups(client, names.as_mut_ptr(), names.len(), options, queue);
+            }
+        })?;
+        // SAFETY: the event is a description of groups, and lives until the end of this block.
+        unsafe {
+            let result = sys::rd_kafka_event_DescribeConsumerGroups_result(event.0.as_ptr());
+            let mut count = 0;
+            let groups = sys::rd_kafka_DescribeConsumerGroups_result_groups(result, &mut count);
+            if count == 0 {
+                return Ok(Vec::new());
+            }
+            let group = *groups;
+            match check(sys::rd_kafka_ConsumerGroupDescription_error(group)) {
+                Err(fault) if fault.detail.starts_with("GROUP_ID_NOT_FOUND") => return Ok(Vec::new()),
+                checked => checked?,
+            }
+            let members = sys::rd_kafka_ConsumerGroupDescription_member_count(group);
+            let describe = |place| {
+                let member = sys::rd_kafka_ConsumerGroupDescription_member(group, place);
+                text(sys::rd_kafka_MemberDescription_client_id(member))
+            };
+            Ok((0..members).map(describe).collect())
+        }
+    }
+
+    pub(super) fn metadata(&self, topic: Option<&str>) -> Result<Metadata, Fault> {
+        self.metadata_within(topic, LIMIT)
+    }
+
+    fn metadata_within(&self, topic: Option<&str>, limit: Duration) -> Result<Metadata, Fault> {
+        let producer = self.producer();
+        let metadata = producer.client().fetch_metadata(topic, limit);
+        let metadata = metadata.map_err(|error| of_client(&ClientError::of_kafka(&error)))?;
+        Ok(Metadata {
+            brokers: metadata.brokers().len(),
+            broker: metadata.orig_broker_id(),
+            topics: metadata.topics().iter().map(|topic| topic.name().to_owned()).collect(),
+        })
+    }
+
+    /// The cluster's id; the first thing that is asked of any broker.
+    fn cluster_id(&self) -> Result<Option<String>, Fault> {
+        let until = std::time::Instant::now() + LIMIT;
+        while let Err(fault) = self.metadata_within(Some("__consumer_offsets"), SLICE) {
+            let producer = self.producer();
+            let refused = producer.context().refused.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(error) = refused {
+                return Err(Fault { kind: FaultKind::Denied, detail: refusal(&error) });
+            }
+            if fault.kind != FaultKind::Unreachable || std::time::Instant::now() >= until {
+                return Err(fault);
+            }
+        }
+        Ok(self.producer().client().fetch_cluster_id(LIMIT))
+    }
+
+    /// Asks the brokers, and waits for the answer.
+    fn answer(
+        &self,
+        op: sys::rd_kafka_admin_op_t,
+        ask: impl FnOnce(*mut sys::rd_kafka_t, *const sys::rd_kafka_AdminOptions_t, *mut sys::rd_kafka_queue_t),
+    ) -> Result<Answer, Fault> {
+        let producer = self.producer();
+        let client = producer.client().native_ptr();
+        let millis = i32::try_from(LIMIT.as_millis()).unwrap_or(i32::MAX);
+        // SAFETY: the client lives as long as `producer`; queue and options are destroyed here, and the event by its drop.
+        unsafe {
+            let queue = sys::rd_kafka_queue_new(client);
+            let options = sys::rd_kafka_AdminOptions_new(client, op);
+            sys::rd_kafka_AdminOptions_set_request_timeout(options, millis, ptr::null_mut(), 0);
+            ask(client, options, queue);
+            // The answer comes within the request's limit: a failure, where there is no other.
+            let event = NonNull::new(sys::rd_kafka_queue_poll(queue, millis + 500));
+            sys::rd_kafka_AdminOptions_destroy(options);
+            sys::rd_kafka_queue_destroy(queue);
+            let event = Answer(event.ok_or_else(|| unreachable("the brokers do not answer"))?);
+            let code = sys::rd_kafka_event_error(event.0.as_ptr());
+            if code != Code::RD_KAFKA_RESP_ERR_NO_ERROR {
+                let text = text(sys::rd_kafka_event_error_string(event.0.as_ptr()));
+                return Err(of_client(&ClientError { text, ..ClientError::of(code) }));
+            }
+            Ok(event)
+        }
+    }
+}
+
+/// What a broker knows of its cluster.
+pub(super) struct Metadata {
+    pub(super) brokers: usize,
+    /// The broker that answered.
+    pub(super) broker: i32,
+    pub(super) topics: Vec<String>,
+}
+
+/// The answer to a question.
+struct Answer(NonNull<sys::rd_kafka_event_t>);
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        // SAFETY: owned.
+        unsafe { sys::rd_kafka_event_destroy(self.0.as_ptr()) }
+    }
+}
+
+fn producer(settings: &KafkaSettings) -> Result<Producing> {
+    let made = settings.producer().create_with_context(Reports::default());
+    made.map(DroppedApart::new).map_err(|error| {
+        Error::new(
+            ErrorKind::InvalidSetting,
+            format!("librdkafka refuses the settings of this store: {error}"),
+        )
+    })
+}
+
+pub(crate) fn time_of_day() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// # Safety
+/// `error` is null or live.
+unsafe fn check(error: *const sys::rd_kafka_error_t) -> Result<(), Fault> {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        if error.is_null() || sys::rd_kafka_error_code(error) == Code::RD_KAFKA_RESP_ERR_NO_ERROR {
+            return Ok(());
+        }
+        let name = CStr::from_ptr(sys::rd_kafka_error_name(error)).to_string_lossy().into_owned();
+        Err(of_client(&ClientError { name, text: text(sys::rd_kafka_error_string(error)) }))
+    }
+}
+
+/// A missing permission is one on this topic.
+fn of_topic(mut fault: Fault, topic: &str) -> Fault {
+    if fault.kind == FaultKind::Denied {
+        fault.detail = format!("{} {topic:?}", fault.detail);
+    }
+    fault
+}
+
+/// Whether a topic does not exist.
+pub(super) fn is_missing(fault: &Fault) -> bool {
+    fault.detail.starts_with("UNKNOWN_TOPIC_OR_PART")
+}
+
+/// The fault of a question that failed; its text begins with the error's name.
+pub(super) fn of_client(ClientError { name, text }: &ClientError) -> Fault {
+    let (kind, remedy) = match name.as_str() {
+        "TOPIC_AUTHORIZATION_FAILED" => (FaultKind::Denied, "; allow Read, Write and Describe on the topic"),
+        "GROUP_AUTHORIZATION_FAILED" => (FaultKind::Denied, "; allow Read and Describe on the group"),
+        "CLUSTER_AUTHORIZATION_FAILED" => (FaultKind::Denied, "; allow Describe on the cluster"),
+        "_AUTHENTICATION" | "SASL_AUTHENTICATION_FAILED" | "_SSL" => {
+            (FaultKind::Denied, "; check the credentials")
+        }
+        "UNKNOWN_TOPIC_OR_PART" | "UNKNOWN_TOPIC_ID" => (FaultKind::Broken, "; `incumbent init` creates it"),
+        "UNSUPPORTED_VERSION" | "_UNSUPPORTED_FEATURE" => (FaultKind::Broken, "; the brokers are too old"),
+        _ => (FaultKind::Unreachable, ""),
+    };
+    Fault { kind, detail: format!("{name}: {text}{remedy}") }
+}
+
+/// Why there is no connection to the brokers, with the setting that may help.
+fn refusal(ClientError { name, text }: &ClientError) -> String {
+    let remedy = if name == "_AUTHENTICATION" {
+        "correct the user and the password (user:password@ before the first host), or the mechanism (`sasl`)"
+    } else if text.contains("certificate required") || text.contains("bad certificate") {
+        "the brokers want a certificate of the client: set ssl.certificate.location and ssl.key.location"
+    } else {
+        "set ssl.ca.location to the authority that signed the brokers' certificates"
+    };
+    format!("the brokers cannot be used: {text}; {remedy}")
+}
+
+fn unreachable(detail: &str) -> Fault {
+    Fault { kind: FaultKind::Unreachable, detail: detail.into() }
+}

@@ -1,0 +1,138 @@
+//! The properties of librdkafka's clients: what each sets by itself, and what no user may set.
+
+use std::time::Duration;
+
+use incumbent_core::induction::{ClientSettings, Protocol};
+use rdkafka::ClientConfig;
+
+use super::KafkaSettings;
+
+/// The time for which a record may wait for its acknowledgement. A later one is harmless.
+const DELIVERY: Duration = Duration::from_secs(5);
+
+/// The properties of librdkafka that only the store sets, with the setting that decides instead.
+///
+/// goNELI refuses the first five; each other one would break what this rule needs, and goNELI's does not.
+pub(super) const FORBIDDEN: [(&str, &str); 19] = [
+    ("group.id", "the election's key and the URL's prefix name the group"),
+    ("enable.auto.commit", "a commit is what proves a lease"),
+    ("session.timeout.ms", "`session` sets it"),
+    ("delivery.timeout.ms", "a record is repeated by the campaign"),
+    ("linger.ms", "a heartbeat is sent at once"),
+    ("message.timeout.ms", "a record is repeated by the campaign"),
+    ("acks", "every in-sync replica acknowledges a record"),
+    ("enable.idempotence", "a record is appended once"),
+    ("transactional.id", "an open transaction blinds readers"),
+    ("enable.auto.offset.store", "a commit is what proves a lease"),
+    ("auto.offset.reset", "the whole log is read"),
+    ("max.poll.interval.ms", "the drain limit and `session` set it"),
+    ("heartbeat.interval.ms", "`session` sets it"),
+    ("group.protocol", "`protocol` sets it"),
+    ("group.instance.id", "`instance_id` sets it"),
+    ("partition.assignment.strategy", "`goneli` sets it"),
+    ("group.remote.assignor", "the brokers choose it"),
+    ("isolation.level", "every record is read"),
+    ("client.id", "the candidate's name is the client's id"),
+];
+
+/// Properties of librdkafka that follow from the URL's hosts and from what only this library may enable.
+pub(super) const OWN: [(&str, &str); 4] = [
+    ("bootstrap.servers", "the URL's hosts set it"),
+    ("metadata.broker.list", "the URL's hosts set it"),
+    ("enabled_events", "events are how the client reports to the store"),
+    ("allow.auto.create.topics", "`create` says whether a missing topic is created"),
+];
+
+impl KafkaSettings {
+    /// What every client of the store has.
+    pub(super) fn base(&self, client_id: &str) -> ClientConfig {
+        let mut config = ClientConfig::new();
+        config
+            .set("bootstrap.servers", self.hosts.join(","))
+            .set("client.id", client_id)
+            // By default up to 10 s and 60 s: then a broker that is back is found after the lease.
+            .set("reconnect.backoff.max.ms", "1000")
+            .set("socket.timeout.ms", "5000")
+            .set("socket.connection.setup.timeout.ms", "5000")
+            .set("allow.auto.create.topics", "false");
+        let protocol = match (self.tls, self.user.is_some() || self.properties.contains_key("sasl.mechanism"))
+        {
+            (false, false) => "plaintext",
+            (true, false) => "ssl",
+            (false, true) => "sasl_plaintext",
+            (true, true) => "sasl_ssl",
+        };
+        config.set("security.protocol", protocol);
+        if let Some((name, password)) = &self.user {
+            config.set("sasl.mechanism", "PLAIN");
+            config.set("sasl.username", name).set("sasl.password", password.reveal());
+        }
+        for (name, value) in &self.properties {
+            config.set(name, value);
+        }
+        config.set_log_level(rdkafka::config::RDKafkaLogLevel::Warning);
+        config
+    }
+
+    /// The client that writes for every candidate, and asks about topics and groups.
+    pub(in super::super) fn producer(&self) -> ClientConfig {
+        let mut config = self.base("incumbent");
+        config
+            .set("acks", "all")
+            .set("enable.idempotence", "true")
+            .set("linger.ms", "0")
+            .set("message.timeout.ms", DELIVERY.as_millis().to_string());
+        config
+    }
+
+    /// A client that reads logs, and never joins a group.
+    pub(in super::super) fn reader(&self, name: &str) -> ClientConfig {
+        let mut config = self.base(name);
+        config
+            // Never joined; librdkafka makes no consumer without one.
+            .set("group.id", format!("incumbent-reader-{name}"))
+            .set("enable.auto.commit", "false")
+            .set("enable.auto.offset.store", "false")
+            .set("auto.offset.reset", "error")
+            .set("isolation.level", "read_uncommitted")
+            .set("enable.partition.eof", "true")
+            .set("fetch.error.backoff.ms", "100")
+            // A topic that is missing, or was made again, is found soon.
+            .set("topic.metadata.refresh.interval.ms", "5000");
+        config
+    }
+
+    /// The client that is a member of an election's group, and fetches nothing.
+    pub(in super::super) fn member(
+        &self,
+        election: &str,
+        name: &str,
+        client: ClientSettings,
+    ) -> ClientConfig {
+        // goNELI's members keep librdkafka's own id: `range` orders by it.
+        let mut config = self.base(if self.group.goneli { "rdkafka" } else { name });
+        let millis = |duration: Duration| duration.as_millis().to_string();
+        config
+            .set("group.id", self.group_of(election))
+            .set("enable.auto.commit", "false")
+            .set("enable.auto.offset.store", "false")
+            .set("auto.offset.reset", "latest")
+            .set("max.poll.interval.ms", millis(client.max_poll));
+        if let Some(session) = client.session {
+            config.set("session.timeout.ms", millis(session));
+        }
+        if let Some(heartbeat) = client.heartbeat {
+            config.set("heartbeat.interval.ms", millis(heartbeat));
+        }
+        if let Some(assignors) = client.assignors {
+            config.set("partition.assignment.strategy", assignors);
+        }
+        if self.group.protocol == Protocol::Consumer {
+            config.set("group.protocol", "consumer");
+        }
+        if let Some(id) = &self.instance_id {
+            config.set("group.instance.id", id);
+        }
+        config
+    }
+}

@@ -1,0 +1,19 @@
+//! The public API, on real brokers of Kafka.
+
+#![cfg(all(feature = "kafka", unix))]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests panic as tests do"
+)]
+
+mod beside_goneli;
+mod clusters;
+mod faults;
+mod groups;
+mod neli;
+mod process;
+mod secured;
+mod support;
+mod terms;

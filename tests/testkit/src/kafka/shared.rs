@@ -1,0 +1,54 @@
+//! One broker for the tests of many processes, since each start of Java costs seconds of a processor.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::Kafka;
+use super::admin::Admin;
+use crate::tools::KafkaVersion;
+
+/// The environment variable with the address of a running broker of the newest version: `cargo xtask test` sets it.
+pub const SHARED: &str = "INCUMBENT_TESTS_KAFKA";
+
+/// A broker of the newest version for a test that does not disturb others: it stops no broker, and its groups and topics
+/// have names of their own.
+#[derive(Debug)]
+pub struct Shared {
+    address: String,
+    /// Where no other process started one.
+    _own: Option<Kafka>,
+}
+
+impl Shared {
+    /// The broker that [`SHARED`] names, or one of this process, which ends with its last user.
+    ///
+    /// # Panics
+    /// As [`Kafka::start`].
+    #[track_caller]
+    pub fn broker() -> Arc<Self> {
+        static STARTED: Mutex<Weak<Shared>> = Mutex::new(Weak::new());
+        let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(broker) = started.upgrade() {
+            return broker;
+        }
+        let broker = match std::env::var(SHARED) {
+            Ok(address) => Self { address, _own: None },
+            Err(_) => {
+                let own = Kafka::start(KafkaVersion::default());
+                Self { address: own.address(), _own: Some(own) }
+            }
+        };
+        let broker = Arc::new(broker);
+        *started = Arc::downgrade(&broker);
+        broker
+    }
+
+    /// The address for clients: `127.0.0.1:PORT`.
+    pub fn address(&self) -> String {
+        self.address.clone()
+    }
+
+    /// What an operator does.
+    pub fn admin(&self) -> Admin {
+        Admin::new(self.address())
+    }
+}
