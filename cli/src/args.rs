@@ -15,6 +15,7 @@ use crate::{demo, doctor, exit, init, observe, operate, pages, permissions, run,
 ///   sqlite:elections.db        the processes of this machine
 ///   nats://HOST:4222/BUCKET    a NATS JetStream key-value bucket
 ///   etcd://HOST:2379/PREFIX    keys of an etcd cluster
+///   kafka://HOST:9092/PREFIX   consumer groups of Kafka, where it is built in
 ///   memory:                    one process, for trying things out
 ///
 /// To see it at work, with nothing set up:
@@ -29,7 +30,7 @@ use crate::{demo, doctor, exit, init, observe, operate, pages, permissions, run,
 ///   incumbent status --all                           who leads
 ///   incumbent doctor                                 whether the store is up to it
 #[derive(Debug, Parser)]
-#[command(name = "incumbent", version, verbatim_doc_comment, after_help = exit::HELP, max_term_width = 100)]
+#[command(name = "incumbent", version, long_version = long_version(), verbatim_doc_comment, after_help = exit::HELP, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -47,6 +48,11 @@ pub(crate) struct Cli {
 
 /// The help heading of the options that every command takes.
 const OF_ALL: &str = "Of every command";
+
+/// The version, and the stores that this build has.
+fn long_version() -> String {
+    format!("{}\nstores: {}", env!("CARGO_PKG_VERSION"), incumbent::store::BUILT_IN.join(", "))
+}
 
 impl Cli {
     /// The whole command line: every page of help ends with the exit codes of its command.

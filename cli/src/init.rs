@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use incumbent::Clock;
 use incumbent::store::etcd;
-use incumbent::store::nats::{Difference, InitOptions, InitReport, init};
+use incumbent::store::nats::{Difference, InitOptions, InitReport, init, survey};
 use incumbent::store::{EtcdSettings, NatsSettings, Sqlite, SqliteSettings, StoreSettings};
 use serde_json::json;
 
 use crate::failure::Failure;
 use crate::output::{line, span};
-use crate::store::{StoreArgs, shown};
+use crate::store::{StoreArgs, is_kafka, shown};
 
 /// Prepare a store for elections, or report how an existing bucket differs
 ///
@@ -23,19 +23,26 @@ use crate::store::{StoreArgs, shown};
 /// Under a prefix of etcd the birth record is written, by which candidates notice that the cluster was wiped or replaced;
 /// each election has the lease of its candidates. The first candidate writes it too, where there is none.
 ///
+/// In Kafka the leader topic of one election is created; the first candidate creates it too, where it may.
+///
 /// In a new store no candidate leads before the store is one lease old: it may replace another store, in which a
 /// candidate still leads.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
+    /// The election whose topic is created, in Kafka
+    #[arg(value_name = "KEY")]
+    election: Option<String>,
     #[command(flatten)]
     store: StoreArgs,
-    /// The bucket's TTL, which is the lease duration: how long no other candidate leads after a crash
-    #[arg(long, value_name = "TIME", value_parser = crate::lease::time, default_value = "30s")]
-    lease: Duration,
-    /// On how many servers of a cluster the bucket is kept: 1, 3 or 5
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    replicas: u32,
+    /// The bucket's TTL, which is the lease duration: how long no other candidate leads after a crash; 30s for a new
+    /// bucket, and as it is for one that exists
+    #[arg(long, value_name = "TIME", value_parser = crate::lease::time)]
+    lease: Option<Duration>,
+    /// On how many servers of a cluster the bucket is kept: 1, 3 or 5; 1 for a new bucket, and as it is for one that
+    /// exists
+    #[arg(long, value_name = "N")]
+    replicas: Option<u32>,
     /// Let the server report a lease that is over (2.11 or newer): fail-over without a poll. Not where
     /// candidates of the Go library take part
     #[arg(long)]
@@ -67,19 +74,30 @@ Examples:
 
 /// `incumbent init`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
-    match args.store.settings()? {
+    let settings = args.store.settings()?;
+    if let Some(election) = &args.election
+        && !is_kafka(&settings)
+    {
+        return Err(Failure::usage(format!(
+            "{election:?} is an election, and this store is prepared as a whole; leave the key out"
+        )));
+    }
+    match settings {
         StoreSettings::Nats(settings) => bucket(args, &settings, as_json).await,
         StoreSettings::Sqlite(settings) => file(args, &settings, as_json).await,
         StoreSettings::Etcd(settings) => prefix(args, &settings, as_json).await,
+        #[cfg(feature = "kafka")]
+        StoreSettings::Kafka(settings) => topic(args, &settings, as_json).await,
         _ => Err(Failure::usage(
-            "a store of this kind needs no preparation; `init` is for sqlite:, nats: and etcd:",
+            "a store of this kind needs no preparation; `init` is for sqlite:, nats:, etcd: and kafka:",
         )),
     }
 }
 
 async fn bucket(args: &Args, settings: &NatsSettings, as_json: bool) -> Result<(), Failure> {
-    let options = InitOptions::new(args.lease)
-        .replicas(args.replicas)
+    let (lease, replicas) = asked(args, settings).await;
+    let options = InitOptions::new(lease)
+        .replicas(replicas)
         .markers(args.markers)
         .own_leases(args.own_leases)
         .never_used(args.new)
@@ -89,7 +107,7 @@ async fn bucket(args: &Args, settings: &NatsSettings, as_json: bool) -> Result<(
     if as_json {
         line(json_of(&store, &report))?;
     } else {
-        for text in text_of(settings.bucket(), &report, args) {
+        for text in text_of(settings.bucket(), &report, args.new, lease) {
             line(text)?;
         }
     }
@@ -102,6 +120,21 @@ async fn bucket(args: &Args, settings: &NatsSettings, as_json: bool) -> Result<(
         "NATS does not allow all of these changes: delete the bucket and make it again with `incumbent init`"
     };
     Err(Failure::refused(format!("the bucket {:?} is not as asked for; {remedy}", settings.bucket())))
+}
+
+/// The lease of a new bucket.
+const LEASE: Duration = Duration::from_secs(30);
+
+/// The lease and the replicas: as asked for, else as an existing bucket has them, which nothing asks to change.
+async fn asked(args: &Args, settings: &NatsSettings) -> (Duration, u32) {
+    let existing = match (args.lease, args.replicas) {
+        (Some(_), Some(_)) => None,
+        // A bucket that cannot be examined is not there, or `init` reports why.
+        _ => survey(&settings.clone().fail_fast(true), &Clock::system()).await.ok(),
+    };
+    let lease = args.lease.or_else(|| existing.as_ref()?.max_age).unwrap_or(LEASE);
+    let replicas = args.replicas.or_else(|| existing.as_ref().map(|bucket| bucket.replicas)).unwrap_or(1);
+    (lease, replicas)
 }
 
 async fn file(args: &Args, settings: &SqliteSettings, as_json: bool) -> Result<(), Failure> {
@@ -123,6 +156,35 @@ async fn file(args: &Args, settings: &SqliteSettings, as_json: bool) -> Result<(
         if !info.never_used {
             line("no candidate leads in it before it is as old as a candidate's lease")?;
         }
+    }
+    Ok(())
+}
+
+#[cfg(feature = "kafka")]
+async fn topic(
+    args: &Args,
+    settings: &incumbent::store::KafkaSettings,
+    as_json: bool,
+) -> Result<(), Failure> {
+    use incumbent::store::kafka;
+
+    only_of_buckets(args, "Kafka")?;
+    if args.new {
+        return Err(Failure::usage(
+            "--new is for a store with an age, and a topic of Kafka has none; leave it out",
+        ));
+    }
+    let Some(election) = &args.election else {
+        return Err(Failure::usage("each election of Kafka has a topic of its own; give the election's key"));
+    };
+    let kafka::InitReport { topic, created } = kafka::init(settings, election).await?;
+    let store = args.store.url().as_deref().map(shown).unwrap_or_default();
+    if as_json {
+        line(json!({ "store": store, "topic": topic, "created": created }))?;
+    } else if created {
+        line(format_args!("created the topic {topic}"))?;
+    } else {
+        line(format_args!("the topic {topic} is there; `incumbent doctor` shows its settings"))?;
     }
     Ok(())
 }
@@ -149,8 +211,11 @@ async fn prefix(args: &Args, settings: &EtcdSettings, as_json: bool) -> Result<(
 
 /// Refuses the options that mean something for a bucket alone.
 fn only_of_buckets(args: &Args, this: &str) -> Result<(), Failure> {
-    let of_buckets =
-        [("--markers", args.markers), ("--own-leases", args.own_leases), ("--replicas", args.replicas != 1)];
+    let of_buckets = [
+        ("--markers", args.markers),
+        ("--own-leases", args.own_leases),
+        ("--replicas", args.replicas.is_some()),
+    ];
     match of_buckets.iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),
         Some((option, _)) => {
@@ -176,18 +241,23 @@ fn json_of(store: &str, report: &InitReport) -> serde_json::Value {
     })
 }
 
-fn text_of(bucket: &str, report: &InitReport, args: &Args) -> Vec<String> {
+fn text_of(bucket: &str, report: &InitReport, is_new: bool, lease: Duration) -> Vec<String> {
     let mut lines = Vec::new();
     if report.created {
         lines.push(format!("made the bucket {bucket}"));
-        if !args.new {
-            lines.push(format!("no candidate leads in it before it is a lease old: {}", span(args.lease)));
+        if !is_new {
+            lines.push(format!("no candidate leads in it before it is a lease old: {}", span(lease)));
         }
     } else if report.differences.is_empty() {
         lines.push(format!("the bucket {bucket} is ready for elections"));
     }
     let verb = if report.updated { "was" } else { "is" };
     for Difference { setting, is, should, .. } in &report.differences {
+        let setting = match *setting {
+            "max_age" => "max_age (--lease)",
+            "num_replicas" => "num_replicas (--replicas)",
+            setting => setting,
+        };
         lines.push(if report.updated {
             format!("{setting} {verb} {is}, and is {should} now")
         } else {

@@ -35,11 +35,11 @@ fn main() -> ExitCode {
     let (cli, sources) = match settings::parse(&arguments) {
         Ok(parsed) => parsed,
         Err(failure) => {
-            failure.report(arguments.iter().any(|argument| argument == "--json"));
+            failure.report(settings::wants_json(&arguments));
             return ExitCode::from(failure.exit() as u8);
         }
     };
-    stderr::start_log(cli.verbose);
+    stderr::start_log(cli.verbose, matches!(cli.command, Command::Run(_)));
     let as_json = cli.json;
     let ended = match carry_out(cli).map_err(|failure| sources.blame(failure)) {
         Ok(code) => code,

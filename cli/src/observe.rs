@@ -1,13 +1,13 @@
 //! `incumbent observe`: every change of leadership, as it happens.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use incumbent::Observation;
 use serde_json::json;
 use tokio::time::timeout;
 
 use crate::failure::Failure;
-use crate::output::{line, millis};
+use crate::output::{line, millis, unix_ms};
 use crate::status::leader_json;
 use crate::store::StoreArgs;
 
@@ -15,6 +15,9 @@ use crate::store::StoreArgs;
 ///
 /// Begins with the present leader. It takes no part in the election, and prints a vacancy as soon as the store
 /// shows it.
+///
+/// On Kafka the group names no leader. The one that is printed is the candidate that last wrote a heartbeat in which it
+/// leads, and it counts until its lease is over; of goNELI's members it is the one that writes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -37,7 +40,9 @@ Examples:
   incumbent observe nightly-report --store sqlite:elections.db --json --count 1
       Who leads now, as a line of JSON.
   incumbent observe nightly-report --store etcd://127.0.0.1:2379/app --for 5m
-      Candidates of other software included.";
+      Candidates of other software included.
+  incumbent observe nightly-report --store kafka://127.0.0.1:9092/app
+      By the heartbeats in the leader topic.";
 
 /// `incumbent observe`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
@@ -48,7 +53,15 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
         while args.count.is_none_or(|count| printed < count) {
             let Some(seen) = observer.next().await else { break };
             let age = observer.age(&seen);
-            let text = if as_json { json_of(&seen, age).to_string() } else { text_of(&seen) };
+            let text = match as_json {
+                true => json_of(&seen, age).to_string(),
+                // A space in place of the T, as ISO 8601 and RFC 3339 allow for people.
+                false => format!(
+                    "{} {}",
+                    humantime::format_rfc3339_seconds(SystemTime::now()).to_string().replace('T', " "),
+                    text_of(&seen)
+                ),
+            };
             if !line(text)? {
                 break;
             }
@@ -83,5 +96,6 @@ fn json_of(seen: &Observation, age: Duration) -> serde_json::Value {
         "election": *seen.election,
         "leader": seen.leader.as_ref().map(leader_json),
         "age_ms": millis(age),
+        "unix_ms": unix_ms(),
     })
 }

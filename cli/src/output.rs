@@ -1,7 +1,7 @@
 //! The commands' standard output, and the format of numbers in it.
 
 use std::io::{self, Write};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::failure::Failure;
 
@@ -39,6 +39,12 @@ pub(crate) fn span(span: Duration) -> String {
 /// Milliseconds, with microseconds as decimals, for JSON.
 pub(crate) fn millis(span: Duration) -> f64 {
     (span.as_secs_f64() * 1e6).round() / 1e3
+}
+
+/// The wall clock in milliseconds since 1970, for JSON.
+pub(crate) fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

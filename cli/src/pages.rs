@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use clap::Command;
+use clap::{Arg, Command};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
@@ -53,6 +53,8 @@ pub(crate) fn completions(args: &CompletionsArgs, whole: &Command) -> Result<(),
 pub(crate) fn man(args: &ManArgs, whole: &Command) -> Result<(), Failure> {
     let command = visible(whole);
     if let Some(folder) = &args.out {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| Failure::failed(format!("{} cannot be made: {error}", folder.display())))?;
         let pages = pages(command);
         for (name, page) in &pages {
             let path = folder.join(format!("{name}.1"));
@@ -93,14 +95,71 @@ fn visible(whole: &Command) -> Command {
     }
 }
 
+/// An option with its aliases in its help, which the manual leaves out. The manual has every option's help.
+fn with_aliases(arg: Arg) -> Arg {
+    let arg = arg.hide_short_help(false);
+    let Some(aliases) = arg.get_visible_aliases() else { return arg };
+    let aliases: Vec<String> = aliases.iter().map(|alias| format!("--{alias}")).collect();
+    let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
+    arg.long_help(format!("{help}. Also {}", aliases.join(", ")))
+}
+
+/// What follows the options on a page of help, as sections of a manual. A line without indentation that ends with a colon
+/// is a heading; indented lines stay as they are; other lines are a paragraph.
+fn sections(help: &str) -> String {
+    let mut page = String::new();
+    let mut is_kept = false;
+    for line in help.lines() {
+        let heading = line.strip_suffix(':').filter(|line| line.starts_with(|c: char| c.is_uppercase()));
+        let keeps = heading.is_none() && (line.starts_with("  ") || line.is_empty() && is_kept);
+        if is_kept != keeps {
+            page += if keeps { ".nf\n.in 4n\n" } else { ".in\n.fi\n" };
+            is_kept = keeps;
+        }
+        match heading {
+            Some("Exit codes") => page += ".SH \"EXIT STATUS\"\n",
+            Some("The environment of the command") => page += ".SH ENVIRONMENT\n",
+            Some(heading) => page += &format!(".SH \"{}\"\n", heading.to_uppercase()),
+            None if keeps => page += &format!("{}\n", escaped(line.strip_prefix("  ").unwrap_or(line))),
+            None if line.is_empty() => page += ".PP\n",
+            None => page += &format!("{}\n", escaped(line)),
+        }
+    }
+    if is_kept {
+        page += ".in\n.fi\n";
+    }
+    page
+}
+
+/// A line of text that troff does not take for a request.
+fn escaped(line: &str) -> String {
+    let line = line.replace('\\', "\\e").replace('-', "\\-");
+    if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line }
+}
+
 /// Every page, by name.
 fn pages(command: Command) -> Vec<(String, Vec<u8>)> {
     let mut command = command.disable_help_subcommand(true);
     command.build();
     let of = |command: &Command, name: String| {
+        let after = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
+        let command = command.clone().name(name.clone()).display_name(name.clone()).mut_args(with_aliases);
+        let has_commands = command.has_subcommands();
+        let man = Man::new(command);
         let mut page = Vec::new();
         // Writing to a vector cannot fail.
-        let _ = Man::new(command.clone().name(name.clone()).display_name(name.clone())).render(&mut page);
+        let _ = man.render_title(&mut page);
+        let _ = man.render_name_section(&mut page);
+        let _ = man.render_synopsis_section(&mut page);
+        let _ = man.render_description_section(&mut page);
+        let _ = man.render_options_section(&mut page);
+        if has_commands {
+            let _ = man.render_subcommands_section(&mut page);
+        }
+        page.extend(sections(&after.unwrap_or_default()).into_bytes());
+        if has_commands {
+            let _ = man.render_version_section(&mut page);
+        }
         (name, page)
     };
     let commands: Vec<_> = command.get_subcommands().cloned().collect();

@@ -21,6 +21,9 @@ use crate::store::StoreArgs;
 /// Candidates that may write under a prefix can write to all elections there: give elections that must be kept apart
 /// a prefix each.
 ///
+/// For Kafka: the commands of kafka-acls.sh, or with --json the permissions. An operator needs what an observer does, and
+/// Create on the topics.
+///
 /// Nothing is connected to.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -64,7 +67,9 @@ pub(crate) fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     match args.store.settings()? {
         StoreSettings::Nats(settings) => of_nats(args.role, &keys, &settings, as_json),
         StoreSettings::Etcd(settings) => of_etcd(args.role, &keys, &settings, as_json),
-        _ => Err(Failure::usage("only a nats: or etcd: store has users with permissions")),
+        #[cfg(feature = "kafka")]
+        StoreSettings::Kafka(settings) => of_kafka(args.role, &keys, &settings, as_json),
+        _ => Err(Failure::usage("only a nats:, etcd: or kafka: store has users with permissions")),
     }
 }
 
@@ -96,6 +101,46 @@ fn list(what: &str, subjects: &[String]) -> Result<(), Failure> {
         line(format_args!("    \"{subject}\""))?;
     }
     line("  ] }")?;
+    Ok(())
+}
+
+#[cfg(feature = "kafka")]
+fn of_kafka(
+    role: Role,
+    keys: &[&str],
+    settings: &incumbent::store::KafkaSettings,
+    as_json: bool,
+) -> Result<(), Failure> {
+    use incumbent::store::kafka::{Acl, permissions};
+
+    if keys.is_empty() {
+        return Err(Failure::usage(
+            "permissions of Kafka are on topics and groups by name: give the elections' keys",
+        ));
+    }
+    let mut all = Vec::new();
+    for key in keys {
+        all.extend(permissions(settings, key, role == Role::Candidate)?);
+        if role == Role::Operator {
+            let (topic, operations) = (settings.topic_of(key), &["Create"] as &[_]);
+            all.push(Acl { resource: "topic", name: topic, operations });
+        }
+    }
+    if as_json {
+        let of = |Acl { resource, name, operations }: &Acl| json!({ "resource": resource, "name": name, "operations": operations });
+        line(json!({ "permissions": all.iter().map(of).collect::<Vec<_>>() }))?;
+        return Ok(());
+    }
+    let (servers, user) = (settings.servers_shown().replace(' ', ""), settings.user_name().unwrap_or("USER"));
+    for Acl { resource, name, operations } in &all {
+        let operations: Vec<_> =
+            operations.iter().map(|operation| format!("--operation {operation}")).collect();
+        line(format_args!(
+            "kafka-acls.sh --bootstrap-server {servers} --add --allow-principal {} {} --{resource} {name}",
+            quoted(&format!("User:{user}")),
+            operations.join(" ")
+        ))?;
+    }
     Ok(())
 }
 

@@ -1,9 +1,10 @@
 //! The choice of the store, and opening it.
 
+use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use incumbent::store::nats::ConnectionEvent;
 use incumbent::store::{NatsSettings, StoreSettings};
@@ -89,9 +90,9 @@ impl StoreArgs {
             }
             settings => settings,
         };
-        let is_etcd = matches!(settings, StoreSettings::Etcd(_));
+        let waits = matches!(settings, StoreSettings::Etcd(_)) || is_kafka(&settings);
         let mut opening = pin!(builder.fail_fast(self.fail_fast).open_settings(settings));
-        if !is_etcd || self.fail_fast {
+        if !waits || self.fail_fast {
             return Ok(opening.await?);
         }
         if let Ok(opened) = timeout(REPORT_AFTER, &mut opening).await {
@@ -108,7 +109,7 @@ impl StoreArgs {
 /// The time after which a store that does not answer is reported.
 const REPORT_AFTER: Duration = Duration::from_secs(3);
 
-/// Reports a connection's warnings on the standard error, until stoped.
+/// Reports a connection's warnings on the standard error, until stopped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConnectionReports(Arc<AtomicBool>);
 
@@ -125,20 +126,40 @@ impl ConnectionReports {
     }
 }
 
+/// The time after which a permission that is still missing is reported again (10 min).
+const RARELY: Duration = Duration::from_secs(600);
+/// A connection that is lost sooner after it was reported lost is not reported again (10 s).
+const FLAPPING: Duration = Duration::from_secs(10);
+
 /// Reports when a connection is lost and when it is back on the standard error: a line each.
 fn report_warnings(settings: NatsSettings, reports: ConnectionReports) -> NatsSettings {
     let is_waiting = AtomicBool::new(false);
+    // When each line was written last.
+    let said: Mutex<HashMap<String, Instant>> = Mutex::default();
+    let is_new = move |what: &str, after: Duration| {
+        let now = Instant::now();
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = said.get(what).is_none_or(|at| now.duration_since(*at) >= after);
+        if is_new {
+            said.insert(what.to_owned(), now);
+        }
+        is_new
+    };
     settings.on_event(move |event| match event {
         ConnectionEvent::Connected { .. } if is_waiting.swap(false, Ordering::Relaxed) => {
             reports.write("the store answers");
         }
         ConnectionEvent::Failed { detail } | ConnectionEvent::NotAuthorized { detail }
-            if !is_waiting.swap(true, Ordering::Relaxed) =>
+            if !is_waiting.load(Ordering::Relaxed) && is_new("waiting", FLAPPING) =>
         {
+            is_waiting.store(true, Ordering::Relaxed);
             reports.write(&format!("waiting for the store: {detail}"));
         }
         ConnectionEvent::NotPermitted { action, subject } => {
-            reports.write(&format!("a permission is missing: allow {action:?} on {subject:?}"));
+            let missing = format!("a permission is missing: allow {action:?} on {subject:?}");
+            if is_new(&missing, RARELY) {
+                reports.write(&missing);
+            }
         }
         _ => {}
     })
@@ -147,6 +168,17 @@ fn report_warnings(settings: NatsSettings, reports: ConnectionReports) -> NatsSe
 /// Returns true if the elections of the store are queues, whose places are written once and never renewed.
 pub(crate) fn is_queue(settings: &StoreSettings) -> bool {
     matches!(settings, StoreSettings::Etcd(_))
+}
+
+/// Whether the elections of the store are consumer groups.
+pub(crate) fn is_kafka(settings: &StoreSettings) -> bool {
+    #[cfg(feature = "kafka")]
+    return matches!(settings, StoreSettings::Kafka(_));
+    #[cfg(not(feature = "kafka"))]
+    return {
+        let _ = settings;
+        false
+    };
 }
 
 /// A URL to show: without credentials, and without parameters, because they may hold some.

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use incumbent_rig::candidate::{Recorded, Report, What, print, serve};
+use incumbent_rig::candidate::{Recorded, Report, ReportKind, print, serve};
 use incumbent_rig::fleet::{Member, die_with_parent};
 use incumbent_rig::schedule::Fault;
 use incumbent_rig::trial::Trial;
@@ -31,7 +31,7 @@ pub(crate) struct CandidateArgs {
 pub(crate) async fn candidate(args: &CandidateArgs) -> Result<(), Failure> {
     die_with_parent(args.parent)?;
     if let Err(failed) = serve(|setup| Recorded::create(&setup.record, print)).await {
-        print(Report::now(None, What::Failed(failed)));
+        print(Report::now(None, ReportKind::Failed(failed)));
     }
     Ok(())
 }

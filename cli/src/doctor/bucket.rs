@@ -25,6 +25,9 @@ pub(super) async fn examine(
     let survey = survey(&settings, &Clock::system()).await?;
     let mut report = Report::new(name);
     describe(&mut report, &survey);
+    if survey.replicas == 1 {
+        report.is_on_one_server();
+    }
     report.judge_this_machine();
     for flaw in &survey.flaws {
         report.find(Finding::broken(flaw.what.clone(), flaw.remedy.clone()));

@@ -2,6 +2,8 @@
 
 mod bucket;
 mod cluster;
+#[cfg(feature = "kafka")]
+mod groups;
 mod local;
 mod report;
 
@@ -48,6 +50,8 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<Exit, Failure> {
         StoreSettings::Sqlite(settings) => local::file(name, &args.store, settings, &options).await?,
         StoreSettings::Memory(settings) => local::memory(name, &args.store, settings, &options).await?,
         StoreSettings::Etcd(settings) => cluster::examine(name, &args.store, *settings, &options).await?,
+        #[cfg(feature = "kafka")]
+        StoreSettings::Kafka(settings) => groups::examine(name, &args.store, *settings).await?,
         _ => return Err(Failure::usage("a store of this kind cannot be examined")),
     };
     if as_json {

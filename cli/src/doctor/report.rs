@@ -17,6 +17,8 @@ pub(super) struct Report {
     forecast: Option<Forecast>,
     /// Candidates keep leases alive and read; nothing is written while they do.
     is_queue: bool,
+    /// No other server takes over when the store's fails.
+    on_one_server: bool,
     elections: Option<Elections>,
     findings: Vec<Finding>,
 }
@@ -35,6 +37,7 @@ impl Report {
             settings: Vec::new(),
             forecast: None,
             is_queue: false,
+            on_one_server: false,
             elections: None,
             findings: Vec::new(),
         }
@@ -59,6 +62,11 @@ impl Report {
         self.findings.push(finding);
     }
 
+    /// States that the store is on one server.
+    pub(super) fn is_on_one_server(&mut self) {
+        self.on_one_server = true;
+    }
+
     pub(super) fn has(&mut self, elections: Elections) {
         self.elections = Some(elections);
     }
@@ -80,7 +88,12 @@ impl Report {
                 self.find(Finding::broken(error.message(), "no candidate with these settings is let in"))
             }
             Ok(forecast) => {
-                if !forecast.survives_a_server() {
+                if !forecast.survives_a_server() && self.on_one_server {
+                    self.find(Finding::weak(
+                        format!("a term is lost when the server is away for {}", span(forecast.survives)),
+                        "a longer lease outlasts its restart; with this one, each restart ends the term",
+                    ));
+                } else if !forecast.survives_a_server() {
                     self.find(Finding::weak(
                         format!(
                             "a term is lost when a server of the store fails: that takes {}, and a leader outlasts \
@@ -130,7 +143,7 @@ impl Report {
         }
         if let Some(forecast) = &self.forecast {
             lines.extend([String::new(), "what candidates can count on".into()]);
-            let numbers = numbers(forecast, self.is_queue).into_iter();
+            let numbers = self.numbers(forecast).into_iter();
             lines.extend(numbers.map(|(what, number)| format!("{what:<40}  {number}")));
             if let Some(Elections { led, .. }) = self.elections.filter(|_| !self.is_queue) {
                 let all = forecast.writes_a_day() * led;
@@ -158,51 +171,56 @@ impl Report {
             "elections": self.elections.map(|Elections { total, led, foreign }| {
                 json!({ "total": total, "led": led, "led_by_other_software": foreign })
             }),
-            "forecast": self.forecast.as_ref().map(|forecast| forecast_json(forecast, self.is_queue)),
+            "forecast": self.forecast.as_ref().map(|forecast| self.forecast_json(forecast)),
             "findings": self.findings.iter().map(Finding::json).collect::<Vec<_>>(),
             "safe": self.is_safe(),
         })
     }
 }
 
-fn numbers(forecast: &Forecast, is_queue: bool) -> Vec<(&'static str, String)> {
-    let fail_over = match forecast.store_fail_over {
-        Duration::ZERO => "there is none that could fail".into(),
-        away if forecast.survives_a_server() => format!("{}; a term survives it", span(away)),
-        away => format!("{}; a term does not survive it", span(away)),
-    };
-    vec![
-        ("lease", span(forecast.lease)),
-        ("renewed every", span(forecast.renew_every)),
-        ("deadline before the lease is over by", span(forecast.margin)),
-        ("worst vacancy after a crash", span(forecast.after_a_crash)),
-        ("worst vacancy after an eviction", span(forecast.after_a_deletion)),
-        ("a silent store is outlasted for", span(forecast.survives)),
-        ("failure of one server of the store", fail_over),
-        match is_queue {
-            false => ("writes a day, for each leader", forecast.writes_a_day().to_string()),
-            true => ("keep-alives and reads a day, a candidate", format!("{} each", forecast.writes_a_day())),
-        },
-    ]
-}
-
-fn forecast_json(forecast: &Forecast, is_queue: bool) -> Value {
-    let rounds = forecast.writes_a_day();
-    let mut numbers = json!({
-        "lease_ms": millis(forecast.lease),
-        "renew_every_ms": millis(forecast.renew_every),
-        "margin_ms": millis(forecast.margin),
-        "worst_after_a_crash_ms": millis(forecast.after_a_crash),
-        "worst_after_an_eviction_ms": millis(forecast.after_a_deletion),
-        "outlasts_silence_ms": millis(forecast.survives),
-        "store_fail_over_ms": millis(forecast.store_fail_over),
-        "survives_a_server": forecast.survives_a_server(),
-        "writes_a_day": if is_queue { 0 } else { rounds },
-    });
-    if is_queue {
-        numbers["rounds_a_day"] = rounds.into();
+impl Report {
+    fn numbers(&self, forecast: &Forecast) -> Vec<(&'static str, String)> {
+        let fail_over = match forecast.store_fail_over {
+            Duration::ZERO => "there is none that could fail".into(),
+            _ if self.on_one_server => "it is on one server: no candidate leads until that is back".into(),
+            away if forecast.survives_a_server() => format!("{}; a term survives it", span(away)),
+            away => format!("{}; a term does not survive it", span(away)),
+        };
+        vec![
+            ("lease", span(forecast.lease)),
+            ("renewed every", span(forecast.renew_every)),
+            ("deadline before the lease is over by", span(forecast.margin)),
+            ("worst vacancy after a crash", span(forecast.after_a_crash)),
+            ("worst vacancy after an eviction", span(forecast.after_a_deletion)),
+            ("a silent store is outlasted for", span(forecast.survives)),
+            ("failure of one server of the store", fail_over),
+            match self.is_queue {
+                false => ("writes a day, for each leader", forecast.writes_a_day().to_string()),
+                true => {
+                    ("keep-alives and reads a day, a candidate", format!("{} each", forecast.writes_a_day()))
+                }
+            },
+        ]
     }
-    numbers
+
+    fn forecast_json(&self, forecast: &Forecast) -> Value {
+        let rounds = forecast.writes_a_day();
+        let mut numbers = json!({
+            "lease_ms": millis(forecast.lease),
+            "renew_every_ms": millis(forecast.renew_every),
+            "margin_ms": millis(forecast.margin),
+            "worst_after_a_crash_ms": millis(forecast.after_a_crash),
+            "worst_after_an_eviction_ms": millis(forecast.after_a_deletion),
+            "outlasts_silence_ms": millis(forecast.survives),
+            "store_fail_over_ms": (!self.on_one_server).then(|| millis(forecast.store_fail_over)),
+            "survives_a_server": forecast.survives_a_server() && !self.on_one_server,
+            "writes_a_day": if self.is_queue { 0 } else { rounds },
+        });
+        if self.is_queue {
+            numbers["rounds_a_day"] = rounds.into();
+        }
+        numbers
+    }
 }
 
 /// The severity of a finding.

@@ -1,6 +1,6 @@
 //! The answer at each path.
 
-use incumbent::{Candidate, State};
+use incumbent::{Candidate, State, TermView};
 use serde_json::json;
 
 use super::http::Answer;
@@ -10,9 +10,9 @@ use crate::output::millis;
 /// The paths that exist.
 const PATHS: &str = "there are /leader, /healthz and /metrics\n";
 
-pub(super) fn answer(path: &str, candidate: &Candidate, metrics: &Metrics) -> Answer {
+pub(super) fn answer(path: &str, candidate: &Candidate, metrics: &Metrics, alone: bool) -> Answer {
     match path {
-        "/leader" => leader(candidate),
+        "/leader" => leader(candidate, alone),
         "/healthz" => healthz(candidate),
         "/metrics" => Answer {
             status: 200,
@@ -25,11 +25,12 @@ pub(super) fn answer(path: &str, candidate: &Candidate, metrics: &Metrics) -> An
 }
 
 /// 200 for the leader, with its token, and 503 for every other candidate.
-fn leader(candidate: &Candidate) -> Answer {
+fn leader(candidate: &Candidate, alone: bool) -> Answer {
     let (election, name) = (candidate.election(), candidate.name());
     // Reads the term before it checks that the term is current: an ended lease is never reported as leadership.
     let term = candidate.term().map(|term| term.view());
-    let (status, headers, body) = match term.filter(|_| candidate.is_leader()) {
+    let ends = |term: &TermView| alone && term.drains_until().is_some();
+    let (status, headers, body) = match term.filter(|term| candidate.is_leader() && !ends(term)) {
         Some(term) => {
             let token = term.token();
             let body = json!({

@@ -95,6 +95,8 @@ impl Metrics {
             escaped(candidate.name())
         );
         let mut page = Page { text: String::new(), who };
+        page.head("incumbent_build_info", "gauge", "Always 1; the label is the version.");
+        page.sample("incumbent_build_info", concat!("version=\"", env!("CARGO_PKG_VERSION"), "\""), 1);
         page.head("incumbent_leader", "gauge", "1 while this candidate leads, else 0.");
         page.sample("incumbent_leader", "", u64::from(term.is_some()));
         page.head(

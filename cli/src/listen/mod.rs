@@ -3,7 +3,7 @@
 //! ```text
 //! let mut listener = Listener::of(args.listen, as_json).await?;   // early: an address that cannot be is an error
 //! let store = … listener.meter(Store::builder()) …;      // counts what is written
-//! listener.serve(&candidate);                            // until it is dropped
+//! listener.serve(&candidate, alone);                     // until it is dropped
 //! ```
 
 mod answer;
@@ -67,8 +67,9 @@ impl Listener {
         builder.on_write(move |wrote| metrics.wrote(wrote))
     }
 
-    /// Answers for that candidate, until the listener is dropped.
-    pub(crate) fn serve(&mut self, candidate: &Candidate) {
+    /// Answers for that candidate, until the listener is dropped. A candidate `alone` does not say that it leads while it
+    /// drains: nothing else asks its work to end.
+    pub(crate) fn serve(&mut self, candidate: &Candidate, alone: bool) {
         let Some(socket) = self.socket.take() else { return };
         let metrics = Arc::clone(&self.metrics);
         let (candidate, mut events) = (candidate.clone(), candidate.events());
@@ -98,7 +99,7 @@ impl Listener {
                 };
                 let (candidate, metrics) = (candidate.clone(), Arc::clone(&metrics));
                 served.spawn(async move {
-                    http::serve(stream, |path| answer(path, &candidate, &metrics)).await;
+                    http::serve(stream, |path| answer(path, &candidate, &metrics, alone)).await;
                 });
             }
         });

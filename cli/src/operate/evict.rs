@@ -48,6 +48,7 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
 }
 
 async fn evict(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure> {
+    bench.check_orders()?;
     let key = &args.key;
     let entry = bench.store.entry(key).await?;
     let Some(leader) = entry.live().map(Leader::of) else {

@@ -7,7 +7,7 @@ pub(crate) mod hand_over;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use incumbent::store::{StoreAdmin, StoreSettings};
-use incumbent::{Leader, Store};
+use incumbent::{Error, ErrorKind, Leader, Store};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -18,6 +18,8 @@ pub(crate) struct Bench {
     pub(crate) store: Store,
     /// Its elections are queues, in which other software stands too.
     pub(crate) is_queue: bool,
+    /// Its elections are consumer groups, which choose by themselves.
+    is_group: bool,
     operator: Box<dyn StoreAdmin>,
 }
 
@@ -37,11 +39,24 @@ impl Bench {
         }
         let store = args.open_reporting(Store::builder(), settings.clone(), reports).await?;
         let operator = settings.operate(store.clock()).await?;
-        Ok(Self { store, is_queue: crate::store::is_queue(&settings), operator })
+        let (is_queue, is_group) = (crate::store::is_queue(&settings), crate::store::is_kafka(&settings));
+        Ok(Self { store, is_queue, is_group, operator })
+    }
+
+    /// Refuses what no operator can do in this store, before any question is asked.
+    fn check_orders(&self) -> Result<(), Failure> {
+        if !self.is_group {
+            return Ok(());
+        }
+        let why = "in Kafka the group chooses the owner of its partition: nothing hands an election over to a member that \
+                   is named, and nothing evicts a leader; stop the leader, or remove its member with \
+                   kafka-consumer-groups.sh";
+        Err(Error::new(ErrorKind::Unsupported, why).into())
     }
 
     /// Evicts that leader, where it still leads.
     pub(crate) async fn evict(&self, key: &str, leader: &Leader) -> Result<(), Failure> {
+        self.check_orders()?;
         self.still(key, leader).await?;
         self.operator.delete(key).await?;
         Ok(())

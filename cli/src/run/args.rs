@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use incumbent::CampaignOptions;
+use incumbent::{CampaignOptions, WinDelay};
 use serde::{Deserialize, Serialize};
 
 use super::source::CONSOLE;
@@ -14,7 +14,8 @@ use crate::store::StoreArgs;
 
 /// Run a command only while leading, or handlers when leading begins and ends
 ///
-/// Campaigns in an election until it is asked to end. In the first form the command runs only while this
+/// Campaigns in an election until it is asked to end, and reports on the standard error when it waits for another
+/// leader, leads, and leads no more. In the first form the command runs only while this
 /// candidate leads: the command and its process group are dead before another candidate can lead. When the lease
 /// cannot be renewed they get a SIGTERM in good time and a SIGKILL before the lease is over, even if this process
 /// is stopped; if this process is killed, so are they. When the term is lost to another candidate they are killed
@@ -23,10 +24,16 @@ use crate::store::StoreArgs;
 ///
 /// In the second form one command runs when the term begins and another when it ends. The work between the two is
 /// not a child of this process, and cannot be killed in time: prefer the first form.
+///
+/// In the third form it runs nothing, and other processes ask whether it leads: at /leader, or by a file that is
+/// there only while it does. The file is removed before the lease is over, even if this process is stopped or
+/// killed.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "incumbent run --store <URL> --key <KEY> [OPTIONS] -- <CMD> [ARGS]...\n       \
-                      incumbent run --store <URL> --key <KEY> [OPTIONS] --on-won <CMD> --on-lost <CMD>",
+                      incumbent run --store <URL> --key <KEY> [OPTIONS] --on-won <CMD> --on-lost <CMD>\n       \
+                      incumbent run --store <URL> --key <KEY> [OPTIONS] --file <PATH>\n       \
+                      incumbent run --store <URL> --key <KEY> [OPTIONS] --listen <ADDRESS>",
     after_long_help = EXAMPLES
 )]
 pub(crate) struct Args {
@@ -44,7 +51,8 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Lease", value_name = "TIME", value_parser = crate::lease::time)]
     pub(super) splay: Option<Duration>,
     /// The time that a leader has to leave: the command from SIGTERM to SIGKILL, --on-lost until the lease is
-    /// released. Less where the lease does not allow as much
+    /// released. Less where the lease does not allow as much. A candidate alone keeps the lease for as long after
+    /// its file is gone and /leader says no
     #[arg(long, visible_alias = "grace", value_name = "TIME", value_parser = crate::lease::time, default_value = "10s")]
     pub(super) drain: Duration,
     /// End after one term; with exit code 1 where it was lost
@@ -53,6 +61,16 @@ pub(crate) struct Args {
     /// End with exit code 8 where this candidate does not lead within this time
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time)]
     pub(super) wait: Option<Duration>,
+    /// End with exit code 8 as soon as another candidate is seen to lead. Without one it waits as long as it takes
+    #[arg(long, conflicts_with = "wait")]
+    pub(super) no_wait: bool,
+    /// A value that the leader publishes in its record, such as address=10.0.0.7:8080; for several, give the option
+    /// again
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    pub(super) metadata: Vec<(String, String)>,
+    /// Do not report that this candidate waits, leads, and leads no more; warnings are reported all the same
+    #[arg(short, long)]
+    pub(super) quiet: bool,
     /// A command whose exit code says whether this candidate is healthy. While it fails, or takes longer than its
     /// interval, the candidate does not campaign; a leader drains and resigns
     #[arg(long, value_name = "CMD", help_heading = "Health")]
@@ -63,6 +81,17 @@ pub(crate) struct Args {
     /// Serve /leader, /healthz and /metrics there over HTTP, such as 127.0.0.1:9090
     #[arg(long, value_name = "ADDRESS", help_heading = "Health")]
     pub(super) listen: Option<SocketAddr>,
+    /// A file that exists while this candidate leads, for a candidate alone. Its line is that of
+    /// INCUMBENT_DEADLINE_FILE
+    #[arg(
+        long,
+        value_name = "PATH",
+        help_heading = "Health",
+        conflicts_with_all = ["command", "on_exit", "on_won", "on_lost", "on_error"]
+    )]
+    pub(super) file: Option<String>,
+    #[command(flatten)]
+    pub(super) timing: TimingArgs,
     /// The action when the command exits by itself
     #[arg(long, value_name = "WHAT", help_heading = "The command", value_enum, default_value_t = OnExit::Exit)]
     pub(super) on_exit: OnExit,
@@ -73,6 +102,31 @@ pub(crate) struct Args {
     /// The command and its arguments
     #[arg(last = true, value_name = "CMD", help_heading = "The command")]
     pub(super) command: Vec<OsString>,
+}
+
+/// Settings that few programs need.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Timing")]
+pub(crate) struct TimingArgs {
+    /// The wait of a new holder before it leads: automatic, cautious (a lease where nothing is known of a leader
+    /// before), or a time, which is kept where automatic is shorter
+    #[arg(long, value_name = "RULE", value_parser = win_delay, hide_short_help = true)]
+    win_delay: Option<WinDelay>,
+    /// The wait of a candidate after each failure; by default 100ms, doubled up to 1s
+    #[arg(long, value_name = "TIME", value_parser = crate::lease::interval, hide_short_help = true)]
+    backoff: Option<Duration>,
+    /// The interval between a candidate's reads while the store's watch is silent
+    #[arg(long, value_name = "TIME", value_parser = crate::lease::interval, hide_short_help = true)]
+    interval: Option<Duration>,
+    /// In the margin: the difference between the clocks of the store's servers
+    #[arg(long, value_name = "TIME", value_parser = crate::lease::time, hide_short_help = true)]
+    skew: Option<Duration>,
+    /// In the margin: the gain or loss of each clock, in parts per million; 5000 by default
+    #[arg(long, value_name = "NUMBER", hide_short_help = true)]
+    drift_ppm: Option<u32>,
+    /// In the margin: the time between reading the clock and acting on it
+    #[arg(long, value_name = "TIME", value_parser = crate::lease::time, hide_short_help = true)]
+    slack: Option<Duration>,
 }
 
 /// The second form.
@@ -120,17 +174,66 @@ impl Args {
         self.store.url().as_deref() == Some(CONSOLE)
     }
 
+    /// Returns true if there is no work that this process begins or ends.
+    pub(super) fn is_sidecar(&self) -> bool {
+        self.command.is_empty() && self.handlers.on_won.is_none() && self.handlers.on_lost.is_none()
+    }
+
     /// Options for a candidate that drains for this long when it leaves.
     pub(super) fn options(&self, drain: Duration) -> CampaignOptions {
-        let mut options = self.lease.options().drain(drain);
+        let mut options = self.timing.apply(self.lease.options().drain(drain));
+        for (key, text) in &self.metadata {
+            options = options.metadata(key, text);
+        }
         if let Some(name) = &self.name {
             options = options.name(name);
         }
-        if let Some(splay) = self.splay {
+        // One that asks who leads, and ends, has no reason to wait first.
+        if let Some(splay) = self.splay.or(self.no_wait.then_some(Duration::ZERO)) {
             options = options.splay(splay);
         }
         options
     }
+}
+
+impl TimingArgs {
+    fn apply(&self, options: CampaignOptions) -> CampaignOptions {
+        let mut options = options.win_delay(self.win_delay.unwrap_or_default());
+        if let Some(wait) = self.backoff {
+            options = options.fixed_backoff(wait);
+        }
+        if let Some(interval) = self.interval {
+            options = options.interval(interval);
+        }
+        if let Some(skew) = self.skew {
+            options = options.skew(skew);
+        }
+        if let Some(ppm) = self.drift_ppm {
+            options = options.drift_ppm(ppm);
+        }
+        match self.slack {
+            Some(slack) => options.slack(slack),
+            None => options,
+        }
+    }
+}
+
+/// Parses a rule for the win delay.
+fn win_delay(text: &str) -> Result<WinDelay, String> {
+    match text {
+        "automatic" => Ok(WinDelay::Automatic),
+        "cautious" => Ok(WinDelay::Cautious),
+        text => crate::lease::time(text)
+            .map(WinDelay::Fixed)
+            .map_err(|_| "it is automatic, cautious, or a time such as 10s".to_owned()),
+    }
+}
+
+/// Parses a pair for the leader's record.
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) =
+        text.split_once('=').ok_or("it is a key and a value, such as address=10.0.0.7:8080")?;
+    Ok((key.to_owned(), value.to_owned()))
 }
 
 const EXAMPLES: &str = "\
@@ -154,6 +257,9 @@ Examples:
       --on-won 'ip addr add 10.0.0.7/24 dev eth0' \\
       --on-lost 'ip addr del 10.0.0.7/24 dev eth0'
       An address follows the leader.
+
+  incumbent run --key cron --file /run/leads
+      For a line of cron on each machine: test -f /run/leads && ./nightly.sh
 
   incumbent run --store etcd://10.0.0.1,10.0.0.2,10.0.0.3/app --key relay \\
       -- relay
@@ -249,4 +355,23 @@ pub(super) struct ElectorArgs {
     /// Taken and not kept: a lease is renewed every third of its duration, --ttl
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub(super) refresh_interval: Option<String>,
+}
+
+impl ElectorArgs {
+    /// The first option that is given, and its name here. A command takes none of them: elector had none.
+    pub(super) fn first(&self) -> Option<(&'static str, &'static str)> {
+        let given = [
+            (&self.backend, "--backend", "--store URL"),
+            (&self.etcd_members, "--etcd-members", "--store etcd://HOSTS/PREFIX"),
+            (&self.etcd_keyspace, "--etcd-keyspace", "--key KEY"),
+            (&self.instance_id, "--instance-id", "--name NAME"),
+            (&self.leader_start_command, "--leader-start-command", "the command after --"),
+            (&self.leader_end_command, "--leader-end-command", "the command after --"),
+            (&self.ca_file, "--ca-file", "tls_ca in the URL"),
+            (&self.cert_file, "--cert-file", "tls_cert in the URL"),
+            (&self.key_file, "--key-file", "tls_key in the URL"),
+            (&self.refresh_interval, "--refresh-interval", "--lease TIME"),
+        ];
+        given.into_iter().find_map(|(value, theirs, ours)| value.as_ref().map(|_| (theirs, ours)))
+    }
 }

@@ -95,14 +95,18 @@ impl DeadlineFile {
         if self.said == Some((deadline, token)) {
             return;
         }
-        let left = deadline.since(clock.now());
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + left;
-        let text =
-            format!("{} {}.{:03} {token}\n", deadline.as_nanos(), unix.as_secs(), unix.subsec_millis());
+        let text = line(deadline, token, clock);
         // Without the thread no answer comes, and the waiting caller notices that.
         let _ = self.lines.send(Line { text, written });
         self.said = Some((deadline, token));
     }
+}
+
+/// The line for a deadline.
+pub(super) fn line(deadline: Instant, token: Token, clock: &Clock) -> String {
+    let left = deadline.since(clock.now());
+    let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + left;
+    format!("{} {}.{:03} {token}\n", deadline.as_nanos(), unix.as_secs(), unix.subsec_millis())
 }
 
 /// Writes lines until the sender is gone; of several waiting lines only the last.

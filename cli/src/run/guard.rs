@@ -1,4 +1,4 @@
-//! The guard: a process that ends the command's process group when the lease runs out.
+//! The guard: a process that ends the command's process group, or removes the leader's file, when the lease runs out.
 //!
 //! The supervisor does that too, unless it is stopped or killed. It sends the guard every deadline. The guard
 //! sends a SIGTERM in good time before the last deadline that it received, and a SIGKILL just before it. It sends
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::args::GuardArgs;
 use super::cgroup;
 use super::helper::{self, Helper, Orders};
+use super::leader_file::TermFile;
 use crate::stderr::report;
 
 /// The longest sleep between two looks at the clock: timers stand still while the machine is suspended,
@@ -30,6 +31,8 @@ const PRIORITY: i32 = -10;
 pub(super) enum Order {
     /// Kill all processes in this control group too, from now on.
     Within(PathBuf),
+    /// Remove this file when a group would be killed, from now on.
+    Remove(TermFile),
     /// End this process group in time.
     Watch(Watch),
     /// Send the SIGTERM now, where it has not been sent.
@@ -38,9 +41,10 @@ pub(super) enum Order {
     Rest,
 }
 
-/// The process group to end, and when. Instants are nanoseconds of the machine's clock.
+/// The process group to end, where there is one, and when. Instants are nanoseconds of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Watch {
+    /// Zero for none.
     group: i32,
     terminate_at: u64,
     kill_at: u64,
@@ -57,6 +61,18 @@ impl Watch {
             kill_at: kill_at.as_nanos(),
             deadline: deadline.as_nanos(),
         }
+    }
+
+    /// The same without a command: only the leader's file is removed in time.
+    pub(super) fn of_file(deadline: Instant, longest: Duration) -> Self {
+        let (_, kill_at) = times(deadline, longest, Duration::ZERO);
+        let kill_at = kill_at.as_nanos();
+        Self { group: 0, terminate_at: u64::MAX, kill_at, deadline: deadline.as_nanos() }
+    }
+
+    /// When the group is dead, or the file removed, at the latest.
+    pub(super) fn until(self) -> Instant {
+        Instant::from_nanos(self.kill_at)
     }
 
     /// The same for a command that was asked to end for another reason, and has until then.
@@ -105,7 +121,7 @@ struct Duty {
 impl Duty {
     fn take(&mut self, order: Order) {
         match order {
-            Order::Within(_) => {}
+            Order::Within(_) | Order::Remove(_) => {}
             Order::Rest => *self = Self::default(),
             Order::Terminate => self.is_wanted = true,
             // A later deadline does not take a SIGTERM back.
@@ -151,33 +167,39 @@ pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
     let clock = Clock::system();
     let mut duty = Duty::default();
     let mut within: Option<PathBuf> = None;
+    let mut file: Option<TermFile> = None;
     for line in &args.orders {
         // An order that could not be written as text is empty.
         if let Ok(order) = serde_json::from_str(line) {
-            take(order, &mut within, &mut duty);
+            take(order, &mut within, &mut file, &mut duty);
         }
     }
     loop {
         tokio::select! {
             order = orders.next() => match order {
-                Some(order) => take(order, &mut within, &mut duty),
+                Some(order) => take(order, &mut within, &mut file, &mut duty),
                 None => break,
             },
             () = tokio::time::sleep(duty.next(clock.now())), if duty.watch.is_some() => {}
         }
         if let Some((watch, signal)) = duty.due(clock.now()) {
             watch.signal(signal, within.as_deref());
+            let removed = signal == Signal::KILL && file.as_ref().is_some_and(TermFile::remove);
             let late = clock.now().since(Instant::from_nanos(watch.deadline));
-            if signal == Signal::KILL && !late.is_zero() {
+            if signal == Signal::KILL && !late.is_zero() && (removed || watch.group != 0) {
+                let what = if removed { "the file was removed" } else { "the command was killed" };
                 report(format_args!(
-                    "incumbent: the command was killed {late:?} after its lease was over: this machine was stopped, or \
-                     is too busy for such a lease"
+                    "incumbent: {what} {late:?} after its lease was over: this machine was stopped, or is too busy for \
+                     such a lease"
                 ));
             }
         }
     }
     if let Some(watch) = duty.watch {
         watch.signal(Signal::KILL, within.as_deref());
+    }
+    if let Some(file) = file {
+        file.remove();
     }
     // A supervisor that ended in good order has removed it already.
     if let Some(within) = within.filter(|within| within.exists()) {
@@ -189,9 +211,10 @@ pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
     Ok(())
 }
 
-fn take(order: Order, within: &mut Option<PathBuf>, duty: &mut Duty) {
+fn take(order: Order, within: &mut Option<PathBuf>, file: &mut Option<TermFile>, duty: &mut Duty) {
     match order {
         Order::Within(path) => *within = Some(path),
+        Order::Remove(term) => *file = Some(term),
         order => duty.take(order),
     }
 }

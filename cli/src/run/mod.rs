@@ -1,4 +1,5 @@
-//! `incumbent run`: a command that lives only while we lead, or [handlers](elector) for the beginning and the end.
+//! `incumbent run`: a command that lives only while we lead, [handlers](elector) for the beginning and the end, or a
+//! [candidate alone](sidecar).
 //!
 //! ```text
 //!   supervisor ── campaigns; starts the command, sends the guard every deadline
@@ -6,7 +7,7 @@
 //!     └── command ── a process group, killed by the kernel with the supervisor
 //! ```
 //!
-//! Both forms are driven by one [loop](runner), which opens the store, campaigns and waits. The guard, and the process
+//! All forms are driven by one [loop](runner), which opens the store, campaigns and waits. The guard, and the process
 //! that cleans up after handlers, are [helpers](helper): processes of this program that act when this one is gone.
 //!
 //! The ways in which the command ends:
@@ -28,7 +29,10 @@ mod first;
 mod guard;
 mod health;
 mod helper;
+mod leader_file;
+mod notices;
 mod runner;
+mod sidecar;
 mod signals;
 mod source;
 mod stale;
@@ -48,7 +52,13 @@ pub(crate) async fn run(mut args: Args, as_json: bool) -> Result<u8, Failure> {
         for note in elector::take_defaults(&mut args, |variable| std::env::var(variable).ok())? {
             crate::stderr::warn(as_json, &note);
         }
-        return elector::run(args, as_json).await;
+        return match args.is_sidecar() {
+            true => sidecar::run(args, as_json).await,
+            false => elector::run(args, as_json).await,
+        };
+    }
+    if let Some((theirs, ours)) = args.elector.first() {
+        return Err(Failure::usage(format!("{theirs} goes with handlers; with a command, use {ours}")));
     }
     if args.is_console() {
         return Err(Failure::usage(

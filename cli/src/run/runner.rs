@@ -3,24 +3,28 @@
 //! A [`Form`] decides what happens to the work. The loop reads the clock after every wait, before anything else: this
 //! process may have been stopped, and work whose lease is over must end first.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use incumbent::incumbent_core::reconcile::Message;
-use incumbent::{Candidate, Clock, Event, Store, Token};
-use serde_json::Value;
+use incumbent::{
+    Candidate, Clock, ErrorKind, Event, Instant as CoreInstant, Leader, Reason, Store, Term, Token, Warning,
+};
+use serde_json::{Value, json};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::args::Args;
 use super::command::Environment;
 use super::deadline::DeadlineFile;
 use super::health::Health;
+use super::notices::Notices;
 use super::signals::{Asked, Signals};
 use super::source::{Incoming, Source};
 use super::stale;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::listen::Listener;
-use crate::output::span;
+use crate::output::{span, unix_ms};
 use crate::stderr::{report, warn};
 
 /// One form of `incumbent run`, and what it does with the work of a term.
@@ -57,8 +61,8 @@ pub(super) trait Form {
 
     fn woken(&mut self, wake: Self::Wake) -> Result<(), Failure>;
 
-    /// This candidate was not elected in time, and leaves.
-    fn not_elected(&mut self) -> Result<(), Failure>;
+    /// This candidate was not elected in time, or may not take part, and leaves with this exit code.
+    fn give_up(&mut self, exit: Exit) -> Result<(), Failure>;
 
     /// Follows each of the above.
     async fn settle(&mut self, source: &Source) -> Result<(), Failure>;
@@ -73,16 +77,28 @@ pub(super) async fn drive(form: &mut impl Form, opened: &mut Opened) -> Result<(
     while !form.is_done() {
         let is_ready = !is_over && form.is_ready(source);
         let is_timed = timeout.is_set() && !form.runner().has_led && !form.is_leaving();
+        let (now, due) = (Instant::now(), form.runner().notices.due());
         let next = tokio::select! {
             incoming = source.next(), if is_ready => Next::Incoming(incoming),
             signal = signals.next() => signal.map_or(Next::Look, Next::Signal),
             wake = form.wait() => Next::Wake(wake),
             () = &mut sleep, if is_timed => Next::TimedOut,
+            () = sleep_until(due.unwrap_or(now)), if due.is_some() => Next::Unexplained,
         };
         form.look()?;
         match next {
             Next::Look => {}
-            Next::Incoming(Incoming::Event(event)) => form.take(event).await?,
+            Next::Incoming(Incoming::Event(event)) => {
+                form.take(event).await?;
+                let is_leaving = form.is_leaving();
+                if let Some(leader) = form.runner().beaten_by().filter(|_| !is_leaving) {
+                    form.runner()
+                        .warn(&format!("not elected: {leader} leads, and --no-wait asks for no wait"));
+                    form.give_up(Exit::NotElected)?;
+                } else if form.runner().is_refused() && !is_leaving {
+                    form.give_up(Exit::Denied)?;
+                }
+            }
             Next::Incoming(Incoming::Typed(message)) => form.typed(message)?,
             Next::Incoming(Incoming::Over) => {
                 is_over = true;
@@ -90,11 +106,12 @@ pub(super) async fn drive(form: &mut impl Form, opened: &mut Opened) -> Result<(
             }
             Next::Signal(asked) => form.signalled(asked)?,
             Next::Wake(wake) => form.woken(wake)?,
+            Next::Unexplained => form.runner().notices.unexplained(),
             Next::TimedOut => {
                 let runner = form.runner();
                 let leader = runner.leader().unwrap_or_else(|| "no candidate".into());
                 runner.warn(&timeout.message(&format!("{leader} leads")));
-                form.not_elected()?;
+                form.give_up(Exit::NotElected)?;
             }
         }
         form.runner().apply_health();
@@ -109,6 +126,8 @@ enum Next<W> {
     Signal(Asked),
     Wake(W),
     TimedOut,
+    /// A wait goes on that a person cannot explain.
+    Unexplained,
 }
 
 /// A form's candidate, or the console, before its work begins.
@@ -116,6 +135,8 @@ pub(super) struct Opened {
     pub(super) source: Source,
     signals: Signals,
     timeout: ElectionTimeout,
+    /// How long the store's age alone keeps candidates from leading, which is reported.
+    young: Duration,
     /// Serves until it is dropped.
     _listener: Listener,
 }
@@ -138,10 +159,10 @@ impl Opened {
         // Not beside the leftovers of an earlier supervisor.
         let _ = tokio::task::spawn_blocking(stale::sweep).await;
         let mut listener = Listener::of(args.listen, as_json).await?;
-        let source = match key {
-            None => Source::console(as_json),
+        let (source, young) = match key {
+            None => (Source::console(as_json), Duration::ZERO),
             Some(key) => tokio::select! {
-                source = campaign(args, key, drain, &mut listener) => source?,
+                campaigning = campaign(args, key, drain, &mut listener, as_json) => campaigning?,
                 () = signals.end() => return Ok(Err(Exit::Done)),
                 () = timeout.sleep(), if timeout.is_set() => {
                     warn(as_json, &timeout.message(NO_STORE));
@@ -149,7 +170,7 @@ impl Opened {
                 }
             },
         };
-        Ok(Ok(Self { source, signals, timeout, _listener: listener }))
+        Ok(Ok(Self { source, signals, timeout, young, _listener: listener }))
     }
 
     /// Closes the store, and the candidate with it.
@@ -166,32 +187,35 @@ async fn campaign(
     key: &str,
     drain: Duration,
     listener: &mut Listener,
-) -> Result<Source, Failure> {
+    as_json: bool,
+) -> Result<(Source, Duration), Failure> {
     let builder = match args.lease.lease {
         Some(lease) => Store::builder().expected_lease(lease),
         None => Store::builder(),
     };
     let store = args.store.open(listener.meter(builder), args.store.settings()?).await?;
-    report_a_young_store(&store, args).await;
+    let young = report_a_young_store(&store, args, as_json).await.unwrap_or_default();
     let candidate = store.campaign(key, args.options(drain)).await?;
-    listener.serve(&candidate);
+    listener.serve(&candidate, args.is_sidecar());
     let events = candidate.events();
-    Ok(Source::Store { store, candidate, events })
+    Ok((Source::Store { store, candidate, events }, young))
 }
 
-/// Reports how long there will be no leader in a new store, because nothing else shows it.
-async fn report_a_young_store(store: &Store, args: &Args) {
+/// Reports how long there will be no leader in a new store, because nothing else shows it. Returns that time.
+async fn report_a_young_store(store: &Store, args: &Args, as_json: bool) -> Option<Duration> {
     // A store that does not answer here will not answer the candidate either, and the candidate reports that.
-    let Ok(info) = store.store_info().await else { return };
-    let Ok(forecast) = args.lease.options().forecast(store.capabilities(), &info) else { return };
-    let left = info.age.and_then(|age| forecast.lease.checked_sub(age));
-    if let Some(left) = left.filter(|left| !info.never_used && !left.is_zero()) {
-        report(format_args!(
-            "incumbent: the store was just made, so no candidate leads for {}; `incumbent init --new` lifts that for a \
-             name under which no election was ever held",
+    let info = store.store_info().await.ok()?;
+    let forecast = args.options(args.drain).forecast(store.capabilities(), &info).ok()?;
+    let left = forecast.lease.checked_sub(info.age?).filter(|left| !info.never_used && !left.is_zero())?;
+    if !args.quiet {
+        let waits = format!(
+            "the store was just made, so no candidate leads for {}; `incumbent init --new` lifts that for a name under \
+             which no election was ever held",
             span(left)
-        ));
+        );
+        warn(as_json, &waits);
     }
+    Some(left)
 }
 
 /// The state that every form needs.
@@ -204,16 +228,76 @@ pub(super) struct Runner {
     pub(super) health: Health,
     pub(super) file: DeadlineFile,
     pub(super) has_led: bool,
+    notices: Notices,
+    /// A permission is missing.
+    is_denied: bool,
+    /// When each missing permission was reported last.
+    denials: HashMap<String, Instant>,
 }
 
 impl Runner {
-    pub(super) fn new(args: Args, as_json: bool, source: &Source) -> Result<Self, Failure> {
-        let (clock, candidate) = match source {
+    pub(super) fn new(args: Args, as_json: bool, opened: &Opened) -> Result<Self, Failure> {
+        let (clock, candidate) = match &opened.source {
             Source::Console(_) => (Clock::system(), None),
             Source::Store { store, candidate, .. } => (store.clock().clone(), Some(candidate.clone())),
         };
         let (health, file) = (Health::start(&args), DeadlineFile::new()?);
-        Ok(Self { args, as_json, clock, candidate, health, file, has_led: false })
+        let is_silent = as_json || args.quiet;
+        let notices = Notices::new(candidate.clone().filter(|_| !is_silent), opened.young);
+        Ok(Self {
+            args,
+            as_json,
+            clock,
+            candidate,
+            health,
+            file,
+            has_led: false,
+            notices,
+            is_denied: false,
+            denials: HashMap::new(),
+        })
+    }
+
+    /// Reports that a term has begun.
+    pub(super) fn won(&mut self, term: &Term) {
+        let (token, at) = (term.token().to_string(), term.started().as_nanos());
+        self.emit(json!({ "event": "won", "token": token, "at": at }));
+        self.notices.won();
+        self.has_led = true;
+    }
+
+    /// Reports that a term has ended.
+    pub(super) fn lost(&mut self, term: &Term, reason: Reason, at: CoreInstant) {
+        let (token, at) = (term.token().to_string(), at.as_nanos());
+        self.emit(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": at }));
+        self.notices.lost(reason);
+    }
+
+    /// Reports a warning; a missing permission once, and then rarely, because it is found again at each attempt.
+    pub(super) fn warning(&mut self, warning: &Warning) {
+        self.notices.explained();
+        if warning.code() == ErrorKind::PermissionDenied.code() {
+            self.is_denied = true;
+            let now = Instant::now();
+            if self.denials.get(&warning.to_string()).is_some_and(|at| now < *at + RARELY) {
+                return;
+            }
+            self.denials.insert(warning.to_string(), now);
+        }
+        self.warn(&warning.to_string());
+    }
+
+    /// Returns true if a permission is missing that this candidate does not wait for, with `--fail-fast`.
+    fn is_refused(&self) -> bool {
+        self.is_denied && self.args.store.fail_fast && !self.has_led
+    }
+
+    /// Reports another leader, or none.
+    pub(super) fn leader_changed(&mut self, leader: Option<Leader>) {
+        if self.beaten_by().is_none() {
+            self.notices.leader_changed(leader.as_ref());
+        }
+        tracing::info!(leader = leader.map(|leader| leader.name), "the leader changed");
     }
 
     /// Resigns and stays a candidate. Not awaited: events report what becomes of it.
@@ -233,6 +317,13 @@ impl Runner {
     /// The leader's name, as far as it is known.
     pub(super) fn leader(&self) -> Option<String> {
         Some(self.candidate.as_ref()?.leader()?.name)
+    }
+
+    /// The leader that this candidate does not wait for, with `--no-wait`.
+    fn beaten_by(&self) -> Option<String> {
+        let is_asked = self.args.no_wait && !self.has_led;
+        let name = self.candidate.as_ref().filter(|_| is_asked)?.name();
+        self.leader().filter(|leader| leader != name)
     }
 
     /// Passes a changed result of the health check to the candidate.
@@ -259,8 +350,13 @@ impl Runner {
     }
 
     /// Writes an event to the standard error, because the standard output is the command's. An event's `at` is the
-    /// machine's clock in nanoseconds, shared by all processes.
-    pub(super) fn emit(&self, event: Value) {
+    /// machine's clock in nanoseconds, shared by all processes, and its `unix_ms` the wall clock.
+    pub(super) fn emit(&self, mut event: Value) {
+        if let Some(candidate) = &self.candidate {
+            event["election"] = candidate.election().into();
+            event["candidate"] = candidate.name().into();
+        }
+        event["unix_ms"] = unix_ms().into();
         if self.as_json {
             report(event);
         } else {
@@ -268,6 +364,9 @@ impl Runner {
         }
     }
 }
+
+/// The time after which a permission that is still missing is reported again (10 min).
+const RARELY: Duration = Duration::from_secs(600);
 
 /// A wait without end, in practice (100 years).
 const UNLIMITED: Duration = Duration::from_secs(100 * 365 * 24 * 3600);

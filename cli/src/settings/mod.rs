@@ -45,12 +45,26 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<(Cli, Sources), Failure> {
                 let said = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
                 Failure::usage(format!("{place}: {said}"))
             }
+            // Help and the version are no errors.
+            _ if error.use_stderr() && wants_json(arguments) => Failure::usage(one_line(&error)),
             _ => error.exit(),
         }
     })?;
     let sources = Sources::of(&matches, config.as_ref());
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     Ok((cli, sources))
+}
+
+/// Returns true if the command line asks for JSON.
+pub(crate) fn wants_json(arguments: &[OsString]) -> bool {
+    arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json")
+}
+
+/// An error of the command line as one line, without the usage.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let what = text.split("\n\nUsage:").next().unwrap_or_default().trim_start_matches("error: ");
+    what.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The arguments with `--key KEY` as `KEY`, of a command that takes its key by position: `run` takes an option, since

@@ -19,18 +19,19 @@ pub(crate) struct Args {
     /// The first seed
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub(super) seed: u64,
-    /// The store that is simulated: nats, a key of a bucket, or etcd, a queue of keys
+    /// The store that is simulated: nats, a key of a bucket; etcd, a queue of keys; or kafka, a consumer group
     #[arg(long, value_name = "STORE", default_value = "nats")]
     pub(super) store: Simulated,
     /// The kinds of faults that seeds choose from, separated by commas; `none`; `help` lists them. From all where
     /// this is left out
-    #[arg(long, value_name = "KIND,…")]
+    #[arg(long, value_name = "KIND,...")]
     pub(super) faults: Option<Faults>,
     /// The number of candidates
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) candidates: u16,
     /// The number of further candidates of the Go library nats-kv-leader-elect, or of Go's concurrency.Election
-    /// in etcd; faults against which the former does not defend itself, such as deletions, are left out then
+    /// in etcd, or of goNELI in kafka; faults against which the first does not defend itself, such as deletions,
+    /// are left out then
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(super) go_peers: u8,
     /// Every candidate has the default settings; otherwise seeds also decide about win delays, back-offs,
@@ -38,7 +39,7 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(super) plain: bool,
     /// Of the seed's script only the faults at these places, separated by commas; `none`
-    #[arg(long, value_name = "PLACE,…")]
+    #[arg(long, value_name = "PLACE,...")]
     pub(super) keep: Option<Keep>,
     /// Print everything that happens in the run of one seed
     #[arg(long, help_heading = "One run closely")]

@@ -55,7 +55,7 @@ impl FromStr for Simulated {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let store = Store::ALL.into_iter().find(|store| store.name() == text);
-        let unknown = || format!("{text:?} is not simulated: the stores are nats and etcd");
+        let unknown = || format!("{text:?} is not simulated: the stores are nats, etcd and kafka");
         store.map(Self).ok_or_else(unknown)
     }
 }
@@ -100,8 +100,9 @@ mod tests {
     #[test]
     fn a_store_is_one_of_those_that_are_simulated() {
         assert_eq!("etcd".parse(), Ok(Simulated(Store::Etcd)));
+        assert_eq!("kafka".parse(), Ok(Simulated(Store::Kafka)));
         let refused = "sqlite".parse::<Simulated>().err().unwrap_or_default();
-        assert_eq!(refused, "\"sqlite\" is not simulated: the stores are nats and etcd");
+        assert_eq!(refused, "\"sqlite\" is not simulated: the stores are nats, etcd and kafka");
     }
 
     #[test]

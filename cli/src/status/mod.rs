@@ -11,7 +11,7 @@ use incumbent::store::CandidateInfo;
 
 use crate::failure::Failure;
 use crate::output::line;
-use crate::store::{StoreArgs, is_queue};
+use crate::store::{StoreArgs, is_kafka, is_queue};
 use output::{HEADINGS, aligned, json_of, row, text_of};
 pub(crate) use output::{leader_json, state};
 use seen::Seen;
@@ -21,7 +21,8 @@ pub(crate) use seen::is_of;
 ///
 /// Reads what the store holds, from the server that leads it, and changes nothing. A leader that crashed is shown
 /// until its lease is over. On etcd the leader is the first candidate of the queue, of whatever software, and the
-/// other candidates follow in its order.
+/// other candidates follow in its order. On Kafka the leader is the one that last wrote a heartbeat, and the candidates
+/// are the members of the group.
 ///
 /// For the holder of the lease it shows how long it has led, its fencing token, when it last renewed the lease and
 /// what is left of it; the leader itself stops a little earlier, by the margin. Token and age are what the holder
@@ -61,19 +62,20 @@ const AT_ONCE: usize = 16;
 
 /// `incumbent status`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
-    let is_queue = is_queue(&args.store.settings()?);
+    let settings = args.store.settings()?;
+    let (is_queue, is_group) = (is_queue(&settings), is_kafka(&settings));
     let store = args.store.open_to_look().await?;
     let result = match &args.which.key {
-        Some(key) => one(&store, key, is_queue, as_json).await,
-        None => all(&store, is_queue, as_json).await,
+        Some(key) => one(&store, key, is_queue, is_group, as_json).await,
+        None => all(&store, is_queue, is_group, as_json).await,
     };
     store.close().await?;
     result
 }
 
-async fn one(store: &Store, key: &str, is_queue: bool, as_json: bool) -> Result<(), Failure> {
+async fn one(store: &Store, key: &str, is_queue: bool, is_group: bool, as_json: bool) -> Result<(), Failure> {
     let candidates = store.candidates(key).await?;
-    let seen = Seen { candidates, ..Seen::now(store, key, None, is_queue).await? };
+    let seen = Seen { candidates, is_group, ..Seen::now(store, key, None, is_queue).await? };
     if as_json {
         line(json_of(&seen))?;
         return Ok(());
@@ -86,7 +88,7 @@ async fn one(store: &Store, key: &str, is_queue: bool, as_json: bool) -> Result<
     Ok(())
 }
 
-async fn all(store: &Store, is_queue: bool, as_json: bool) -> Result<(), Failure> {
+async fn all(store: &Store, is_queue: bool, is_group: bool, as_json: bool) -> Result<(), Failure> {
     let candidates = store.all_candidates().await?;
     let entries = store.entries().await?;
     let standing_in = |key: &str| {
@@ -95,7 +97,7 @@ async fn all(store: &Store, is_queue: bool, as_json: bool) -> Result<(), Failure
     };
     let asked = entries.into_iter().map(|watched| async move {
         let seen = Seen::now(store, &watched.key, Some(watched.entry), is_queue).await;
-        seen.map(|seen| Seen { candidates: standing_in(&seen.key), ..seen })
+        seen.map(|seen| Seen { candidates: standing_in(&seen.key), is_group, ..seen })
     });
     let elections: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
     let elections = elections.into_iter().collect::<Result<Vec<_>, Failure>>()?;

@@ -80,7 +80,8 @@ fn candidates(seen: &Seen) -> Vec<String> {
     let Some(all) = &seen.candidates else { return Vec::new() };
     let say = |what: &str, value: String| format!("{what:<10}  {value}");
     if all.is_empty() {
-        return vec![say("candidates", "none answered".into())];
+        let none = if seen.is_group { "the group has no members" } else { "none answered" };
+        return vec![say("candidates", none.into())];
     }
     let width = all.iter().take(NAMED).map(|one| one.name.chars().count()).max().unwrap_or(0);
     let mut lines = Vec::new();
@@ -89,6 +90,7 @@ fn candidates(seen: &Seen) -> Vec<String> {
         let does = if seen.holds(one) { "holds the lease" } else { "waits" };
         let here = match one.nonce {
             Some(_) => format!("here for {}", span(one.standing_for)),
+            None if seen.is_group => "a member of the group".into(),
             None => "of other software".into(),
         };
         lines.push(say(what, format!("{:<width$}  {does}, {here}", one.name)));

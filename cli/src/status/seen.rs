@@ -21,6 +21,8 @@ pub(super) struct Seen {
     pub(super) entry: Entry,
     /// It is a queue: nothing is written when a candidate wins, or keeps its lease alive.
     pub(super) is_queue: bool,
+    /// It is a consumer group, which knows its members by name only.
+    pub(super) is_group: bool,
     /// The age of a live record, where the store reports it.
     pub(super) ago: Option<Duration>,
     /// The candidates that answered, longest-standing first; none where the store has no way to ask.
@@ -61,7 +63,7 @@ impl Seen {
             }
             entry = store.entry(key).await?;
         }
-        Ok(Self { key: key.to_owned(), entry, is_queue, ago, candidates: None })
+        Ok(Self { key: key.to_owned(), entry, is_queue, is_group: false, ago, candidates: None })
     }
 
     /// The fencing token of the term, as its holder reports it.
@@ -98,7 +100,8 @@ impl Seen {
 
     /// Returns true if this candidate holds the key.
     pub(super) fn holds(&self, candidate: &CandidateInfo) -> bool {
-        self.entry.live().is_some_and(|record| is_of(record, candidate))
+        let by_name = |record: &Record| self.is_group && record.candidate == candidate.name;
+        self.entry.live().is_some_and(|record| by_name(record) || is_of(record, candidate))
     }
 }
 

@@ -22,7 +22,7 @@ fn candidate(name: &str, nonce: u128, seconds: u64) -> CandidateInfo {
 }
 
 fn seen(key: &str, entry: Entry) -> Seen {
-    Seen { key: key.into(), entry, is_queue: false, ago: None, candidates: None }
+    Seen { key: key.into(), entry, is_queue: false, is_group: false, ago: None, candidates: None }
 }
 
 fn held(led_for: Option<Duration>) -> Record {
@@ -191,4 +191,22 @@ fn a_queue_shows_its_candidates_in_order_and_no_age_of_a_win() {
     assert_eq!(json_of(&seen)["candidates"][1]["standing_ms"], json!(null));
     let vacant = Seen { candidates: Some(vec![foreign]), entry: Entry::Vacant, ..seen };
     assert_eq!(text_of(&vacant)[1], "leader      (vacant: there is no candidate)");
+}
+
+#[test]
+fn a_group_knows_its_members_by_name_only() {
+    let member = |name| CandidateInfo { nonce: None, ..candidate(name, 0, 0) };
+    let seen = Seen {
+        is_group: true,
+        candidates: Some(vec![member("worker-7"), member("worker-8")]),
+        ..seen("jobs", Entry::Live(held(Some(SECOND))))
+    };
+    let expected = [
+        "candidates  worker-7  holds the lease, a member of the group",
+        "            worker-8  waits, a member of the group",
+    ];
+    assert_eq!(text_of(&seen)[8..], expected);
+    assert_eq!(json_of(&seen)["candidates"][0]["holds"], json!(true));
+    let empty = Seen { candidates: Some(Vec::new()), ..seen };
+    assert_eq!(text_of(&empty).last().unwrap(), "candidates  the group has no members");
 }

@@ -213,3 +213,24 @@ fn help_says_what_the_exit_codes_mean_and_every_command_has_examples() {
         assert!(help.stdout.contains("\nExamples:\n  "), "{}", help.stdout);
     }
 }
+
+#[test]
+fn an_error_of_the_command_line_is_json_where_that_is_asked_for() {
+    for (words, part) in [
+        (&["run", "--json", "--bogus"][..], "'--bogus'"),
+        (&["--json", "status"], "required arguments"),
+        (&["nothing", "--json"], "'nothing'"),
+        (&["run", "--json", "--lease", "soon"], "a time is a number with a unit"),
+    ] {
+        let refused = ended(words);
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""), "{refused:?}");
+        let error = &json(&refused.stderr)["error"];
+        assert_eq!((&error["code"], &error["exit"]), (&"USAGE".into(), &2.into()), "{refused:?}");
+        assert!(error["message"].as_str().unwrap().contains(part), "{refused:?}");
+    }
+    // It is the command's own option there.
+    let plain = ended(&["run", "--bogus", "--", "x", "--json"]);
+    assert!(plain.stderr.starts_with("error: unexpected argument"), "{plain:?}");
+    let help = ended(&["status", "--json", "--help"]);
+    assert_eq!(help.code, Some(0), "{help:?}");
+}

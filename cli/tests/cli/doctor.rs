@@ -53,8 +53,9 @@ fn examines(version: NatsVersion, release: &str, granularity: u64) {
         "worst_after_a_crash_ms": 15000.0 + granularity as f64 + 100.0 + 1250.0,
         "worst_after_an_eviction_ms": 15000.0 + 1250.0,
         "outlasts_silence_ms": 8850.0,
-        "store_fail_over_ms": 5000.0,
-        "survives_a_server": true,
+        // It is on one server.
+        "store_fail_over_ms": null,
+        "survives_a_server": false,
         "writes_a_day": 17280,
     });
     assert_eq!(report["forecast"], expected);
@@ -100,10 +101,9 @@ fn a_lease_that_does_not_outlast_a_server_is_weak_and_one_that_cannot_be_is_brok
     assert_eq!(ended(&["init", "--store", &store, "--lease", "2s", "--new"]).code, Some(0));
     let report = examined(&store, &["--preset", "fast"], 0);
     assert_eq!(report["forecast"]["survives_a_server"], false);
-    assert!(
-        found(&report, "weak")[0]
-            .starts_with("a term is lost when a server of the store fails: that takes 5.00 s")
-    );
+    assert!(found(&report, "weak")[0].starts_with("a term is lost when the server is away for "), "{report}");
+    let text = ended(&["doctor", "--preset", "fast", "--store", &store]).stdout;
+    assert!(text.contains("  it is on one server: no candidate leads until that is back\n"), "{text}");
     let report = examined(&store, &[], 4);
     assert!(found(&report, "broken")[0].starts_with("lease is 2s, and must be at least 5s"), "{report}");
 }
@@ -120,6 +120,21 @@ fn a_bucket_that_cannot_hold_a_record_is_broken() {
     let report = examined(&store, &[], 4);
     let broken = found(&report, "broken");
     assert!(broken.contains(&"it cannot hold a leader's record (max_bytes is 300 bytes)".into()), "{report}");
+}
+
+/// As a client makes it that has TTLs for single records.
+#[test]
+fn a_candidate_beside_the_go_library_takes_its_lease_from_a_bucket_that_has_leases_of_their_own() {
+    let server = NatsServer::start(Options::new());
+    let store = format!("{}/ELECTIONS", server.url());
+    let made = ended(&["init", "--store", &store, "--lease", "31s", "--own-leases", "--new"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let report = examined(&store, &["--preset", "go-compatible"], 0);
+    assert_eq!(report["forecast"]["lease_ms"], 31000.0, "{report}");
+    let run =
+        ["run", "--store", &store, "--key", "jobs", "--preset", "go-compatible", "--no-wait", "--", "true"];
+    let run = ended(&run);
+    assert_eq!(run.code, Some(0), "{run:?}");
 }
 
 #[test]

@@ -360,3 +360,17 @@ fn a_cleanup_process_that_is_killed_is_replaced_and_a_withdrawn_instruction_is_n
     assert_eq!(ends(run).code, Some(0));
     assert_eq!(fs::read_to_string(&count).unwrap(), "x\n");
 }
+
+#[test]
+fn an_option_of_elector_beside_a_command_is_refused_with_its_name_here() {
+    let scratch = Scratch::made();
+    for (theirs, ours) in
+        [("--instance-id", "--name NAME"), ("--leader-start-command", "the command after --")]
+    {
+        let refused =
+            ended(&["run", "--store", &scratch.url, "--key", "jobs", theirs, "ada", "--", "echo", "never"]);
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""), "{refused:?}");
+        let said = format!("incumbent: {theirs} goes with handlers; with a command, use {ours}\n");
+        assert_eq!(refused.stderr, said);
+    }
+}

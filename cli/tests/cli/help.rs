@@ -128,16 +128,29 @@ fn bash_reads_its_completions() {
 #[test]
 fn the_manual_has_a_page_for_every_command() {
     let folder = tempfile::tempdir().unwrap();
-    let written = ended(&["man", "--out", folder.path().to_str().unwrap()]);
+    let made = folder.path().join("share/man1");
+    let written = ended(&["man", "--out", made.to_str().unwrap()]);
     assert_eq!(written.code, Some(0), "{written:?}");
     for command in COMMANDS.iter().filter(|command| **command != "help") {
-        let page = std::fs::read_to_string(folder.path().join(format!("incumbent-{command}.1"))).unwrap();
-        assert!(page.contains(".SH NAME") && page.contains("Examples"), "{page}");
+        let page = std::fs::read_to_string(made.join(format!("incumbent-{command}.1"))).unwrap();
+        for heading in ["NAME", "SYNOPSIS", "\"EXAMPLES\"", "\"EXIT STATUS\""] {
+            assert!(page.contains(&format!("\n.SH {heading}\n")), "{heading}: {page}");
+        }
+        assert!(page.is_ascii() && !page.contains("EXTRA"), "{page}");
         assert_eq!(ended(&["man", command]).stdout, page);
     }
-    let first = std::fs::read_to_string(folder.path().join("incumbent.1")).unwrap();
-    assert!(first.contains("Exit codes"), "{first}");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), COMMANDS.len());
+    let first = std::fs::read_to_string(made.join("incumbent.1")).unwrap();
+    assert!(first.contains(".SH \"EXIT STATUS\""), "{first}");
+    let run = std::fs::read_to_string(made.join("incumbent-run.1")).unwrap();
+    for part in [
+        ".SH ENVIRONMENT\n",
+        "Also \\-\\-ttl",
+        "\nAs \\-\\-on\\-won\n",
+        "\nINCUMBENT_KEY            the election\n",
+    ] {
+        assert!(run.contains(part), "{part:?} in {run}");
+    }
+    assert_eq!(std::fs::read_dir(&made).unwrap().count(), COMMANDS.len());
     let unknown = ended(&["man", "nothing"]);
     assert_eq!(unknown.code, Some(2), "{unknown:?}");
 }

@@ -24,11 +24,25 @@ fn a_bucket_that_differs_is_reported_and_changed_only_when_asked_to() {
     assert_eq!(ended(&["init", "--store", &store, "--lease", "5s"]).code, Some(0));
     let differs = ended(&["init", "--store", &store, "--lease", "10s"]);
     assert_eq!(differs.code, Some(4), "{differs:?}");
-    assert_eq!(differs.stdout, "max_age is 5s, and should be 10s\n");
+    assert_eq!(differs.stdout, "max_age (--lease) is 5s, and should be 10s\n");
     assert!(differs.stderr.contains("`incumbent init --update` with the same options"), "{differs:?}");
     let updated = ended(&["init", "--store", &store, "--lease", "10s", "--update"]);
     assert_eq!(updated.code, Some(0), "{updated:?}");
-    assert_eq!(updated.stdout, "max_age was 5s, and is 10s now\n");
+    assert_eq!(updated.stdout, "max_age (--lease) was 5s, and is 10s now\n");
+}
+
+#[test]
+fn what_is_not_asked_for_stays_as_it_is_in_a_bucket_that_exists() {
+    let server = NatsServer::start(Options::new());
+    let store = format!("{}/ELECTIONS", server.url());
+    assert_eq!(ended(&["init", "--store", &store, "--lease", "15s"]).code, Some(0));
+    for update in [&[][..], &["--update"]] {
+        let again = ended(&[&["init", "--store", &store], update].concat());
+        let ready = "the bucket ELECTIONS is ready for elections\n";
+        assert_eq!((again.code, again.stdout.as_str()), (Some(0), ready), "{again:?}");
+    }
+    let doctor = ended(&["doctor", "--store", &store, "--json"]);
+    assert_eq!(json(&doctor.stdout)["settings"]["ttl"]["ms"], 15000.0, "{doctor:?}");
 }
 
 #[test]

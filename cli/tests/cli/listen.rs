@@ -33,13 +33,13 @@ fn asked(address: &str, request: &str) -> (String, String) {
     (head.to_owned(), body.to_owned())
 }
 
-fn got(address: &str, path: &str) -> (String, String) {
+pub(crate) fn got(address: &str, path: &str) -> (String, String) {
     let (head, body) = asked(address, &format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"));
     (head.lines().next().unwrap().to_owned(), body)
 }
 
-const OK: &str = "HTTP/1.1 200 OK";
-const UNAVAILABLE: &str = "HTTP/1.1 503 Service Unavailable";
+pub(crate) const OK: &str = "HTTP/1.1 200 OK";
+pub(crate) const UNAVAILABLE: &str = "HTTP/1.1 503 Service Unavailable";
 
 #[test]
 fn a_leader_answers_with_its_token_and_other_candidates_with_who_leads() {
@@ -102,6 +102,8 @@ fn metrics_count_terms_their_ends_and_writes() {
     assert_eq!(metric(&now, "incumbent_write_duration_seconds_count", "action=\"acquire\""), 1.0);
     let left = metric(&now, "incumbent_lease_remaining_seconds", "");
     assert!((0.0..=10.0).contains(&left), "{left}");
+    let version = format!("version=\"{}\"", env!("CARGO_PKG_VERSION"));
+    assert_eq!(metric(&now, "incumbent_build_info", &version), 1.0);
     assert!(now.ends_with("# EOF\n"), "{now}");
     assert_eq!(ended(&["evict", "jobs", "--yes", "--store", &scratch.url]).code, Some(0));
     sequence(&mut ada);

@@ -11,6 +11,9 @@ mod etcd;
 mod examples;
 mod help;
 mod init;
+mod json;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod listen;
 mod looking;
 mod operate;
@@ -22,9 +25,11 @@ mod run;
 mod run_children;
 #[cfg(target_os = "linux")]
 mod run_held_up;
+mod run_notices;
 mod run_options;
 mod screens;
 mod settings;
+mod sidecar;
 mod sim;
 mod snapshot;
 mod support;

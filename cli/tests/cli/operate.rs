@@ -10,7 +10,8 @@ use incumbent_testkit::nats::{NatsServer, Options};
 use serde_json::json;
 
 use crate::support::{
-    Running, Scratch, ended, hand_over, incumbent, json, leading, sequence, settled, takes_part,
+    Running, Scratch, campaigning_for_long, ended, hand_over, incumbent, json, leading, sequence, settled,
+    takes_part,
 };
 use crate::terminal::terminal;
 
@@ -131,11 +132,55 @@ fn a_candidate_that_stays_out_after_a_reset_leads_once_the_operator_accepts() {
 fn a_successor_that_is_no_candidate_is_a_failure_that_says_so() {
     let scratch = Scratch::made();
     let _ada = settled(&scratch.url, "jobs", "ada");
-    let arguments = ["hand-over", "jobs", "--to", "nobody", "--yes", "--timeout", "60s"];
-    let failed = ended(&[&arguments[..], &["--store", &scratch.url]].concat());
+    let arguments = ["hand-over", "jobs", "--to", "zoe", "--yes", "--timeout", "60s"];
+    let refused = ended(&[&arguments[..], &["--store", &scratch.url]].concat());
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    let reported = "incumbent: zoe does not answer as a candidate of jobs, so ada was not asked; no other candidate \
+                    does. With --force it is asked all the same\n";
+    assert_eq!(refused.stderr, reported);
+    let failed = ended(&[&arguments[..], &["--store", &scratch.url, "--force"]].concat());
     assert_eq!(failed.code, Some(1), "{failed:?}");
-    let reported = "incumbent: ada gave jobs up, and took it again when no other candidate did: is nobody a candidate?\n";
+    let reported =
+        "incumbent: ada gave jobs up, and took it again when no other candidate did: is zoe a candidate?\n";
     assert_eq!(failed.stderr, reported);
+}
+
+#[track_caller]
+fn hands_over_to_any_in(store: &str) {
+    let asked = || ended(&["hand-over", "jobs", "--yes", "--timeout", "60s", "--store", store]);
+    let mut ada = settled(store, "jobs", "ada");
+    let alone = asked();
+    assert_eq!(alone.code, Some(1), "{alone:?}");
+    let reported = "incumbent: no other candidate of jobs answers, so ada was not asked: no candidate would lead after it\n";
+    assert_eq!(alone.stderr, reported);
+    let waits = |name| {
+        let mut run = campaigning_for_long(store, "jobs", name);
+        run.until_reported("that it waits", |line| line == "incumbent: waiting for jobs: ada leads");
+        run
+    };
+    let mut ben = waits("ben");
+    let _cleo = waits("cleo");
+    let unknown = ended(&["hand-over", "jobs", "--to", "dan", "--yes", "--store", store]);
+    assert_eq!(unknown.code, Some(1), "{unknown:?}");
+    assert!(unknown.stderr.contains("so ada was not asked; "), "{unknown:?}");
+    assert!(unknown.stderr.contains("ben") && unknown.stderr.contains("cleo would"), "{unknown:?}");
+    let handed = asked();
+    assert_eq!(handed.code, Some(0), "{handed:?}");
+    assert!(handed.stdout.starts_with("jobs: ada handed over to ben, in "), "{handed:?}");
+    sequence(&mut ben);
+    let lost = ada.until_reported("the end", |line| line.contains("no longer leads"));
+    assert_eq!(lost, "incumbent: ada no longer leads jobs: handed over");
+}
+
+#[test]
+fn a_leader_in_a_file_hands_over_to_the_candidate_that_has_waited_longest() {
+    hands_over_to_any_in(&Scratch::made().url);
+}
+
+#[test]
+fn a_leader_on_a_server_hands_over_to_the_candidate_that_has_waited_longest() {
+    let (_server, store) = server("30s");
+    hands_over_to_any_in(&store);
 }
 
 #[test]
@@ -170,7 +215,7 @@ fn a_leader_of_other_software_cannot_be_asked_and_that_is_said() {
 fn without_a_terminal_nothing_is_done_that_was_not_confirmed() {
     let scratch = Scratch::made();
     let _ada = settled(&scratch.url, "jobs", "ada");
-    for arguments in [&["evict", "jobs"][..], &["hand-over", "jobs", "--to", "ben"]] {
+    for arguments in [&["evict", "jobs"][..], &["hand-over", "jobs", "--to", "ben", "--force"]] {
         let asked = ended(&[arguments, &["--store", &scratch.url]].concat());
         assert_eq!(asked.code, Some(2), "{asked:?}");
         assert!(asked.stderr.contains("confirm with --yes"), "{asked:?}");

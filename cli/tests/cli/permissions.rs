@@ -53,9 +53,9 @@ fn every_role_can_do_what_it_must(version: NatsVersion) {
     let server = server(version, "10s");
     let [operator, observer, jobber] = ["operator", "observer", "jobber"].map(|user| store(&server, user));
     let mut observe = Running::start(incumbent(&["observe", "jobs", "--store", &observer]));
-    observe.until("the vacancy", |line| (line == "jobs: vacant").then_some(()));
+    observe.until("the vacancy", |line| (line.ends_with(" jobs: vacant")).then_some(()));
     let mut ada = leading(&jobber, "jobs", "ada");
-    observe.until("the leader", |line| line.starts_with("jobs: ada leads").then_some(()));
+    observe.until("the leader", |line| line.contains(" jobs: ada leads").then_some(()));
     let status = ended(&["status", "--all", "--json", "--store", &observer]);
     assert_eq!(json(&status.stdout)["leader"]["name"], "ada", "{status:?}");
     let doctor = ended(&["doctor", "--preset", "fast", "--json", "--store", &observer]);
@@ -66,7 +66,7 @@ fn every_role_can_do_what_it_must(version: NatsVersion) {
     let first = sequence(&mut ben);
     assert_eq!(ended(&["evict", "jobs", "--yes", "--store", &operator]).code, Some(0));
     // It waits the lease out; a release afterwards is permitted, too.
-    observe.until("the vacancy", |line| (line == "jobs: vacant").then_some(()));
+    observe.until("the vacancy", |line| (line.ends_with(" jobs: vacant")).then_some(()));
     ada.signal(rustix::process::Signal::TERM);
     assert_eq!(ada.wait().code, Some(0));
     assert!(sequence(&mut ben) > first);
@@ -100,6 +100,25 @@ fn a_candidate_of_one_election_cannot_touch_another() {
     eve.kill();
     let evicted = ended(&["evict", "reports", "--yes", "--fail-fast", "--store", &store(&server, "jobber")]);
     assert_eq!(evicted.code, Some(6), "{evicted:?}");
+}
+
+#[test]
+fn a_missing_permission_is_said_once_and_ends_a_candidate_that_shall_not_wait() {
+    let server = server(NatsVersion::default(), "30s");
+    let store = store(&server, "jobber");
+    let words = ["run", "--store", &store, "--key", "notes", "--name", "eve"];
+    let waited = ended(&[&words[..], &["--wait", "8s", "--", "true"]].concat());
+    assert_eq!(waited.code, Some(8), "{waited:?}");
+    let missing =
+        |line: &&str| line.contains("a permission is missing") && line.contains("$KV.ELECTIONS.notes");
+    assert_eq!(waited.stderr.lines().filter(missing).count(), 1, "{waited:?}");
+    // The connection reports it, and so does the candidate.
+    assert!(
+        waited.stderr.lines().filter(|line| line.contains("$KV.ELECTIONS.notes")).count() <= 2,
+        "{waited:?}"
+    );
+    let refused = ended(&[&words[..], &["--fail-fast", "--", "true"]].concat());
+    assert_eq!(refused.code, Some(6), "{refused:?}");
 }
 
 /// Every write that would end another candidate's term, tried as that user by a plain client.

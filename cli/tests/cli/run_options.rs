@@ -9,7 +9,7 @@ use incumbent_testkit::wait;
 use rustix::process::Signal;
 
 use crate::run::{delete, pid, state};
-use crate::support::{LIMIT, Running, Scratch, ended, incumbent};
+use crate::support::{LIMIT, Running, Scratch, ended, incumbent, json};
 
 /// The arguments of a candidate whose lease does not end just because the machine is busy.
 fn arguments<'a>(scratch: &'a Scratch, name: &'a str) -> Vec<&'a str> {
@@ -177,4 +177,56 @@ fn what_cannot_go_together_is_refused() {
     let no_key = ended(&["run", "--store", &scratch.url, "--", "true"]);
     assert_eq!(no_key.code, Some(2));
     assert!(no_key.stderr.contains("give --key KEY"), "{no_key:?}");
+}
+
+#[test]
+fn a_candidate_that_does_not_wait_ends_only_where_another_leads() {
+    let scratch = Scratch::made();
+    let alone = ended(&command(&scratch, "ben", &["--no-wait"], "exit 7"));
+    assert_eq!(alone.code, Some(7), "{alone:?}");
+    let mut ada = started(&scratch, "ada", &[], "echo $$; exec sleep 1000");
+    pid(&mut ada);
+    let beaten = ended(&command(&scratch, "ben", &["--no-wait"], "echo never"));
+    assert_eq!((beaten.code, beaten.stdout.as_str()), (Some(8), ""), "{beaten:?}");
+    assert_eq!(beaten.stderr, "incumbent: not elected: ada leads, and --no-wait asks for no wait\n");
+    // In a new store no candidate leads at first, and that is worth the wait.
+    let fresh = Scratch::new();
+    let words =
+        ["run", "--store", &fresh.url, "--key", "jobs", "--preset", "fast", "--lease", "2s", "--no-wait"];
+    let waited = ended(&[&words[..], &["--", "sh", "-c", "exit 7"]].concat());
+    assert_eq!(waited.code, Some(7), "{waited:?}");
+}
+
+#[test]
+fn a_leader_publishes_its_metadata() {
+    let scratch = Scratch::made();
+    let options = ["--metadata", "address=10.0.0.7:8080", "--metadata", "note=a=b"];
+    let mut ada = started(&scratch, "ada", &options, "echo $$; exec sleep 1000");
+    pid(&mut ada);
+    let status = ended(&["status", "jobs", "--store", &scratch.url, "--json"]);
+    let metadata = &json(&status.stdout)["leader"]["metadata"];
+    assert_eq!(*metadata, serde_json::json!({ "address": "10.0.0.7:8080", "note": "a=b" }), "{status:?}");
+    let refused = ended(&command(&scratch, "ben", &["--metadata", "address"], "true"));
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("a key and a value, such as address=10.0.0.7:8080"), "{refused:?}");
+}
+
+#[test]
+fn the_margin_and_the_waits_are_settings() {
+    let scratch = Scratch::made();
+    let words =
+        ["--backoff", "50ms", "--interval", "1s", "--skew", "10ms", "--drift-ppm", "100", "--slack", "10ms"];
+    assert_eq!(ended(&command(&scratch, "ada", &words, "exit 7")).code, Some(7));
+    for (option, setting) in [("--skew", "skew"), ("--slack", "slack")] {
+        let refused = ended(&command(&scratch, "ada", &[option, "29s"], "true"));
+        assert_eq!(refused.code, Some(4), "{refused:?}");
+        assert!(refused.stderr.contains(setting), "{refused:?}");
+    }
+    let asked = std::time::Instant::now();
+    assert_eq!(ended(&command(&scratch, "ada", &["--win-delay", "2s"], "exit 7")).code, Some(7));
+    assert!(asked.elapsed() >= std::time::Duration::from_secs(2));
+    assert_eq!(ended(&command(&scratch, "ada", &["--win-delay", "cautious"], "exit 7")).code, Some(7));
+    let refused = ended(&command(&scratch, "ada", &["--win-delay", "soon"], "true"));
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("it is automatic, cautious, or a time such as 10s"), "{refused:?}");
 }

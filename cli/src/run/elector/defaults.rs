@@ -23,9 +23,16 @@ pub(crate) fn take_defaults(
     let end = or(elector.leader_end_command, "ELECTOR_STOP_COMMAND");
     handlers.on_won = handlers.on_won.take().or(start);
     handlers.on_lost = handlers.on_lost.take().or(end);
-    if handlers.on_won.is_none() && handlers.on_lost.is_none() {
+    let has_handlers = handlers.on_won.is_some() || handlers.on_lost.is_some();
+    if !has_handlers && args.listen.is_none() && args.file.is_none() {
         return Err(Failure::usage(
-            "nothing to run: give a command as `-- CMD ARGS`, or handlers with --on-won CMD and --on-lost CMD",
+            "nothing to run: give a command as `-- CMD ARGS`, or handlers with --on-won CMD and --on-lost CMD, or --listen \
+             ADDRESS or --file PATH for a candidate alone",
+        ));
+    }
+    if has_handlers && args.file.is_some() {
+        return Err(Failure::usage(
+            "--file is for a candidate alone, and ELECTOR_START_COMMAND or ELECTOR_STOP_COMMAND gives a handler",
         ));
     }
     if handlers.error_timeout.is_none()

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use incumbent::incumbent_core::reconcile::{Input, Message};
 use incumbent::{Event, Instant, Reason, Term};
-use serde_json::json;
 
 use super::{Elector, Exit, Failure};
 
@@ -21,11 +20,11 @@ impl Elector {
             }
             Event::Lost { term, reason } => self.lost(&term, reason),
             Event::Warning(warning) => {
-                self.runner.warn(&warning.to_string());
+                self.runner.warning(&warning);
                 Ok(())
             }
             Event::LeaderChanged(leader) => {
-                tracing::info!(leader = leader.map(|leader| leader.name), "the leader changed");
+                self.runner.leader_changed(leader);
                 Ok(())
             }
             Event::StateChanged(_) => Ok(()),
@@ -34,9 +33,7 @@ impl Elector {
 
     async fn won(&mut self, term: Term) -> Result<(), Failure> {
         let token = term.token();
-        self.runner
-            .emit(json!({ "event": "won", "token": token.to_string(), "at": term.started().as_nanos() }));
-        self.runner.has_led = true;
+        self.runner.won(&term);
         (self.token, self.reason, self.hurried) = (Some(token), None, false);
         (self.deadline, self.longest) = (Instant::ZERO, Duration::ZERO);
         let deadline = term.deadline();
@@ -54,9 +51,8 @@ impl Elector {
     }
 
     fn lost(&mut self, term: &Term, reason: Reason) -> Result<(), Failure> {
-        let (token, now) = (term.token().to_string(), self.runner.clock.now());
-        self.runner
-            .emit(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": now.as_nanos() }));
+        let now = self.runner.clock.now();
+        self.runner.lost(term, reason, now);
         if !self.runner.health.stays_out {
             self.reason = Some(reason);
         }

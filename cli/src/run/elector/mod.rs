@@ -56,7 +56,7 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
         retries: args.handlers.retries,
         cool_down: args.handlers.error_timeout.unwrap_or_else(|| Settings::default().cool_down),
     };
-    let runner = Runner::new(args, as_json, &opened.source)?;
+    let runner = Runner::new(args, as_json, &opened)?;
     let mut elector = Elector {
         reconciler: Reconciler::new(settings, runner.clock.now()),
         scripts,
@@ -218,8 +218,8 @@ impl Form for Elector {
         }
     }
 
-    fn not_elected(&mut self) -> Result<(), Failure> {
-        self.result = Some(Exit::NotElected);
+    fn give_up(&mut self, exit: Exit) -> Result<(), Failure> {
+        self.result = Some(exit);
         self.close()
     }
 

@@ -7,7 +7,6 @@ use std::time::Duration;
 use incumbent::incumbent_core::reconcile::Message;
 use incumbent::{Event, Instant, Reason, Term};
 use rustix::process::Signal;
-use serde_json::json;
 
 use self::work::Work;
 use super::args::Args;
@@ -32,7 +31,7 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
         Ok(opened) => opened,
         Err(exit) => return Ok(exit as u8),
     };
-    let runner = Runner::new(args, as_json, &opened.source)?;
+    let runner = Runner::new(args, as_json, &opened)?;
     let cgroup = Cgroup::new()
         .inspect_err(
             |error| tracing::info!(%error, "what leaves the command's process group is not followed"),
@@ -124,20 +123,17 @@ impl Form for Supervisor {
                 self.end_work(self.asked.unwrap_or(Signal::TERM));
             }
             Event::Lost { term, reason } => {
-                let (token, at) = (term.token().to_string(), self.runner.clock.now().as_nanos());
+                let at = self.runner.clock.now();
                 self.rest = None;
                 // Before any output: it may take long until that is read.
                 self.kill_work().await?;
-                self.runner
-                    .emit(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": at }));
+                self.runner.lost(&term, reason, at);
                 if self.runner.args.once && self.result.is_none() {
                     self.lost(reason);
                 }
             }
-            Event::Warning(warning) => self.runner.warn(&warning.to_string()),
-            Event::LeaderChanged(leader) => {
-                tracing::info!(leader = leader.map(|leader| leader.name), "the leader changed");
-            }
+            Event::Warning(warning) => self.runner.warning(&warning),
+            Event::LeaderChanged(leader) => self.runner.leader_changed(leader),
             Event::StateChanged(_) => {}
         }
         Ok(())
@@ -171,8 +167,8 @@ impl Form for Supervisor {
         }
     }
 
-    fn not_elected(&mut self) -> Result<(), Failure> {
-        self.result = Some(Exit::NotElected as u8);
+    fn give_up(&mut self, exit: Exit) -> Result<(), Failure> {
+        self.result = Some(exit as u8);
         self.runner.leave();
         Ok(())
     }
@@ -185,9 +181,7 @@ impl Form for Supervisor {
 
 impl Supervisor {
     async fn start(&mut self, term: Term) -> Result<(), Failure> {
-        let (token, at) = (term.token().to_string(), term.started().as_nanos());
-        self.runner.emit(json!({ "event": "won", "token": token, "at": at }));
-        self.runner.has_led = true;
+        self.runner.won(&term);
         if self.is_leaving() {
             return Ok(());
         }

@@ -54,7 +54,7 @@ fn with_an_authority_and_a_client_certificate_a_command_leads_and_an_operator_lo
     takes_part(&mut ben, "ada");
     assert_eq!(status(&store)["leader"]["name"], "ada");
     let observed = ended(&["observe", "jobs", "--count", "1", "--store", &store]);
-    assert!(observed.stdout.starts_with("jobs: ada leads"), "{observed:?}");
+    assert!(observed.stdout.contains(" jobs: ada leads"), "{observed:?}");
     assert_eq!(examined(&store, 0)["settings"]["permitted"], json!({ "read": true, "write": true }));
     let evicted = ended(&["evict", "jobs", "--yes", "--store", &store]);
     assert_eq!(evicted.code, Some(0), "{evicted:?}");

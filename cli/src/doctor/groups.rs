@@ -1,0 +1,151 @@
+//! The consumer groups of a Kafka cluster.
+
+use std::time::Duration;
+
+use incumbent::Store;
+use incumbent::store::kafka::{Protocol, Survey, TopicState, survey};
+use incumbent::store::{KafkaSettings, StoreSettings};
+use serde_json::{Value, json};
+
+use super::Elections;
+use super::report::{Finding, Report};
+use crate::failure::Failure;
+use crate::output::{millis, span};
+use crate::store::StoreArgs;
+
+/// The lease where nothing says otherwise, and the shortest of the standard preset.
+const LEASE: Duration = Duration::from_secs(5);
+
+pub(super) async fn examine(
+    name: String,
+    args: &StoreArgs,
+    settings: KafkaSettings,
+) -> Result<Report, Failure> {
+    let surveyed = survey(&settings, None).await?;
+    let mut report = Report::new(name);
+    describe(&mut report, &surveyed, &settings);
+    report.judge_this_machine();
+    judge_brokers(&mut report, &surveyed, &settings);
+    let store = args.open(Store::builder(), StoreSettings::Kafka(Box::new(settings.clone()))).await?;
+    let (elections, listed) = (Elections::of(&store).await?, store.list().await?);
+    store.close().await?;
+    report.has(elections);
+    for election in listed {
+        if let Some(topic) = survey(&settings, Some(&election.election)).await?.topic {
+            say_topic(&mut report, &topic);
+            judge_topic(&mut report, &topic, &surveyed);
+        }
+    }
+    Ok(report)
+}
+
+fn describe(report: &mut Report, survey: &Survey, settings: &KafkaSettings) {
+    report.set("brokers", survey.brokers.to_string(), json!(survey.brokers));
+    let version = survey.version.as_deref();
+    report.set(
+        "protocol_version",
+        version.unwrap_or("not stated (4.0 or newer, or not permitted)"),
+        json!(version),
+    );
+    let ours = match settings.group().protocol {
+        Protocol::Classic => "classic",
+        Protocol::Consumer => "consumer",
+    };
+    let theirs = survey.protocols.join(", ");
+    let text = if theirs.is_empty() { ours.to_owned() } else { format!("{ours}; the brokers have {theirs}") };
+    report.set("group_protocol", text, json!({ "used": ours, "brokers": survey.protocols }));
+    let bounds = survey.session_bounds;
+    let text =
+        bounds.map_or("not known".into(), |(least, most)| format!("{} to {}", span(least), span(most)));
+    let value = bounds.map_or(
+        Value::Null,
+        |(least, most)| json!({ "least": { "ms": millis(least) }, "most": { "ms": millis(most) } }),
+    );
+    report.set("session_limits", text, value);
+    if settings.group().protocol == Protocol::Consumer {
+        let session = survey.consumer_session;
+        let text =
+            session.map_or("not known".into(), |session| format!("{}, the brokers' own", span(session)));
+        report.set("session", text, json!(session.map(millis)));
+    }
+    if let Some(offsets) = &survey.offsets {
+        say_topic(report, offsets);
+    }
+}
+
+fn say_topic(report: &mut Report, topic: &TopicState) {
+    let TopicState { name, partitions, replicas, .. } = topic;
+    let in_sync = topic.min_in_sync.map_or(String::new(), |least| format!(", {least} in sync at least"));
+    let kept = topic.retention.map_or(String::new(), |kept| format!(", records kept for {}", span(kept)));
+    report.say("topic", format!("{name}: {partitions} partitions, {replicas} replicas{in_sync}{kept}"));
+}
+
+fn judge_brokers(report: &mut Report, survey: &Survey, settings: &KafkaSettings) {
+    if let Some(why) = &survey.unknown {
+        report.find(Finding::note(format!("not everything is known: {why}"), "ask again as a user that may"));
+    }
+    if settings.group().protocol == Protocol::Consumer {
+        if !survey.protocols.is_empty() && !survey.protocols.iter().any(|one| one == "consumer") {
+            report.find(Finding::broken(
+                "the brokers do not have the consumer protocol, so no candidate becomes a member",
+                "leave protocol=consumer out, or upgrade the brokers",
+            ));
+        }
+        report.find(Finding::note(
+            "with the consumer protocol the session is the brokers', and a crash is noticed after it",
+            "group.consumer.session.timeout.ms of the brokers sets it",
+        ));
+    } else if let (Some((least, most)), Some(session)) = (survey.session_bounds, settings.group().session)
+        && !(least..=most).contains(&session)
+    {
+        report.find(Finding::broken(
+            format!("the session of {} is outside of the brokers' limits, so no candidate is let in", span(session)),
+            "change `session`, or group.min.session.timeout.ms and group.max.session.timeout.ms of the brokers",
+        ));
+    }
+    if let Some(offsets) = &survey.offsets {
+        judge_copies(report, offsets, survey.brokers, "a commit is what proves a lease");
+    }
+}
+
+fn judge_copies(report: &mut Report, topic: &TopicState, brokers: usize, why: &str) {
+    let name = &topic.name;
+    if topic.replicas < 3 {
+        let what =
+            format!("{name} has {} of three replicas: {why}, and may be lost with a broker", topic.replicas);
+        let remedy =
+            if brokers < 3 { "use three brokers" } else { "reassign its partitions to three brokers" };
+        report.find(Finding::weak(what, remedy));
+    } else if topic.min_in_sync.is_some_and(|least| least < 2) {
+        report.find(Finding::weak(
+            format!("{name} acknowledges what a single broker has: {why}, and may be lost with it"),
+            "set min.insync.replicas=2",
+        ));
+    }
+}
+
+fn judge_topic(report: &mut Report, topic: &TopicState, survey: &Survey) {
+    let name = &topic.name;
+    judge_copies(report, topic, survey.brokers, "a successor reads its wait there");
+    if topic.cleanup.as_deref().is_some_and(|policy| policy != "delete") {
+        report.find(Finding::broken(
+            format!("{name} is compacted, and takes no records without a key: no candidate wins"),
+            "set cleanup.policy=delete",
+        ));
+    }
+    if topic.unclean == Some(true) {
+        report.find(Finding::broken(
+            format!("{name} may lose acknowledged records: its unclean elections are on"),
+            "set unclean.leader.election.enable=false",
+        ));
+    }
+    if topic.retention.is_some_and(|kept| kept <= LEASE) {
+        report.find(Finding::broken(
+            format!(
+                "{name} forgets a leader's heartbeats within the shortest lease of the standard preset, {}",
+                span(LEASE)
+            ),
+            "set retention.ms to an hour",
+        ));
+    }
+}

@@ -1,0 +1,92 @@
+//! What a person cannot see, in a line each: the wait for a leader, leading, and its end.
+//!
+//! A program reads the events of `--json` instead, so nothing is written here beside them.
+
+use std::time::Duration;
+
+use incumbent::{Candidate, Leader, Reason, State};
+use tokio::time::Instant;
+
+use crate::stderr::report;
+
+/// A wait that no other line explains is reported after this time: an acquire and the random wait before it take less.
+const UNEXPLAINED: Duration = Duration::from_secs(3);
+
+/// The lines of one candidate.
+pub(super) struct Notices {
+    candidate: Option<Candidate>,
+    /// The leader of the last line.
+    leader: Option<String>,
+    /// The time to report a wait that no line has explained by then.
+    due: Option<Instant>,
+}
+
+impl Notices {
+    /// Notices of a candidate, or of none where they are not wanted. A young store, which is reported already, explains a
+    /// wait for `young`.
+    pub(super) fn new(candidate: Option<Candidate>, young: Duration) -> Self {
+        let due = candidate.is_some().then(|| Instant::now() + young + UNEXPLAINED);
+        Self { candidate, leader: None, due }
+    }
+
+    /// Reports who leads, where this candidate waits for that one.
+    pub(super) fn leader_changed(&mut self, leader: Option<&Leader>) {
+        let Some(candidate) = &self.candidate else { return };
+        let other = leader.map(|leader| &leader.name).filter(|name| *name != candidate.name());
+        if let Some(name) = other.filter(|name| self.leader.as_ref() != Some(*name)) {
+            report(format_args!("incumbent: waiting for {}: {name} leads", candidate.election()));
+        }
+        self.leader = other.cloned();
+        let waits = other.is_none() && !candidate.is_leader();
+        self.due = waits.then(|| Instant::now() + UNEXPLAINED);
+    }
+
+    /// Reports that a term has begun.
+    pub(super) fn won(&mut self) {
+        let Some(candidate) = &self.candidate else { return };
+        (self.leader, self.due) = (None, None);
+        report(format_args!("incumbent: {} leads {}", candidate.name(), candidate.election()));
+    }
+
+    /// Reports that a term has ended.
+    pub(super) fn lost(&mut self, reason: Reason) {
+        let Some(candidate) = &self.candidate else { return };
+        let (name, election) = (candidate.name(), candidate.election());
+        report(format_args!("incumbent: {name} no longer leads {election}: {reason}"));
+        self.due = (candidate.state() != State::Closed).then(|| Instant::now() + UNEXPLAINED);
+    }
+
+    /// Another line has just explained the wait.
+    pub(super) fn explained(&mut self) {
+        self.due = None;
+    }
+
+    /// The time to report a wait that no line has explained by then.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Reports a wait that no other line explains.
+    pub(super) fn unexplained(&mut self) {
+        self.due = None;
+        let Some(candidate) = &self.candidate else { return };
+        let election = candidate.election();
+        match candidate.state() {
+            State::Holding => report(format_args!(
+                "incumbent: waiting for {election}: {} has the lease, and leads as soon as the one before is certainly over",
+                candidate.name()
+            )),
+            State::Waiting | State::Acquiring => report(format_args!(
+                "incumbent: waiting for {election}: no candidate leads, until the lease before is certainly over and the \
+                 store answers"
+            )),
+            // It stays out, which the health check reports, or has just begun, or leaves.
+            State::Idle
+            | State::Splaying
+            | State::Leading
+            | State::Draining
+            | State::Releasing
+            | State::Closed => {}
+        }
+    }
+}
