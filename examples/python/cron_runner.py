@@ -7,7 +7,6 @@ other continues when the lease is over.
 """
 
 import asyncio
-import signal
 import sys
 
 import incumbent
@@ -26,22 +25,7 @@ async def run_jobs(term: incumbent.Term) -> None:
     print("the last job is done", flush=True)
 
 
-async def main(url: str) -> None:
-    async with await incumbent.connect(url) as store:
-        async with store.campaign("cron") as candidate:
-            # Closing drains: the term lasts until `run_jobs` has returned, and only then may another candidate lead.
-            # The list keeps the task alive, because an event loop holds its tasks weakly.
-            closing: list[asyncio.Task[None]] = []
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, lambda: closing.append(loop.create_task(candidate.close())))
-            async for term in candidate.terms():
-                try:
-                    async with term:
-                        await run_jobs(term)
-                except incumbent.TermEnded as ended:
-                    print("no longer the leader:", ended.reason.description, flush=True)
-
-
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "memory:"))
+    url = sys.argv[1] if len(sys.argv) > 1 else "memory:"
+    # A job that has begun is finished when the process is stopped, and only then may another candidate lead.
+    asyncio.run(incumbent.run(url, "cron", run_jobs, cancel_on_stop=False))

@@ -1,6 +1,6 @@
 //! A stream of items, in order.
 
-use incumbent_ffi::{Event, Taken};
+use incumbent_ffi::{Event, NextItem};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -38,9 +38,9 @@ impl Feed {
     /// Takes the next item, in a tuple; an empty tuple at the end of the feed; None while there is nothing.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         match self.feed.take().or_raise(py)? {
-            Taken::Item(item) => PyTuple::new(py, [item]).map(Some),
-            Taken::Nothing => Ok(None),
-            Taken::Over => Ok(Some(PyTuple::empty(py))),
+            NextItem::Ready(item) => PyTuple::new(py, [item]).map(Some),
+            NextItem::Pending => Ok(None),
+            NextItem::End => Ok(Some(PyTuple::empty(py))),
         }
     }
 

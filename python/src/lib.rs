@@ -56,6 +56,7 @@ mod _incumbent {
         let reasons = Reason::ALL.map(|reason| (reason.code(), reason.may_drain(), reason.to_string()));
         module.add("REASONS", reasons.to_vec())?;
         module.add("STATES", State::ALL.map(State::code).to_vec())?;
+        module.add("STORES", pyo3::types::PyTuple::new(module.py(), incumbent_ffi::BUILT_IN)?)?;
         module.add("CAMPAIGN_SETTINGS", incumbent_ffi::settings::CAMPAIGN.to_vec())
     }
 

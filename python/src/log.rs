@@ -1,6 +1,6 @@
 //! Hands log records to Python's `logging`.
 
-use incumbent_ffi::log::{Loudness, Record, keep, set_threshold, take};
+use incumbent_ffi::log::{LogLevel, Record, keep, set_threshold, take};
 use pyo3::prelude::*;
 
 use crate::value::OrRaise;
@@ -20,8 +20,8 @@ pub fn keep_logs(py: Python<'_>) -> PyResult<bool> {
 pub fn take_logs(py: Python<'_>) -> Vec<RecordTuple> {
     let records = py.detach(take);
     let tuple = |record| {
-        let Record { loudness, target, message, fields } = record;
-        (level(loudness), target, message, fields)
+        let Record { level, target, message, fields } = record;
+        (python_level(level), target, message, fields)
     };
     records.into_iter().map(tuple).collect()
 }
@@ -30,22 +30,22 @@ pub fn take_logs(py: Python<'_>) -> Vec<RecordTuple> {
 #[pyfunction]
 pub fn set_log_threshold(least: u8) {
     set_threshold(Some(match least {
-        0..=5 => Loudness::Trace,
-        6..=10 => Loudness::Debug,
-        11..=20 => Loudness::Info,
-        21..=30 => Loudness::Warning,
-        _ => Loudness::Error,
+        0..=5 => LogLevel::Trace,
+        6..=10 => LogLevel::Debug,
+        11..=20 => LogLevel::Info,
+        21..=30 => LogLevel::Warning,
+        _ => LogLevel::Error,
     }));
 }
 
 /// Converts a level. Python has none for a trace; 5 is common practice.
-fn level(loudness: Loudness) -> u8 {
-    match loudness {
-        Loudness::Trace => 5,
-        Loudness::Debug => 10,
-        Loudness::Info => 20,
-        Loudness::Warning => 30,
-        Loudness::Error => 40,
+fn python_level(level: LogLevel) -> u8 {
+    match level {
+        LogLevel::Trace => 5,
+        LogLevel::Debug => 10,
+        LogLevel::Info => 20,
+        LogLevel::Warning => 30,
+        LogLevel::Error => 40,
     }
 }
 

@@ -75,7 +75,7 @@ def described(thing: type, member: str) -> bool:
 
 def test_help_shows_how_it_is_used():
     text = inspect.getdoc(incumbent)
-    assert "async with term" in text and "incumbent.sync" in text
+    assert "incumbent.run(" in text and "incumbent.sync" in text
 
 
 def test_the_package_says_that_it_is_typed_and_which_version_it_is():

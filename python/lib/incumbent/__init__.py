@@ -5,20 +5,21 @@ and one becomes the *leader* for a *term*. When it resigns, crashes, hangs or is
 two never overlap. The election lives in a store that you have anyway: a NATS JetStream key-value bucket, or a SQLite
 file for the processes of one machine::
 
-    import incumbent
+    import asyncio, incumbent
 
-    async with await incumbent.connect("nats://localhost:4222/ELECTIONS") as store:
-        async with store.campaign("billing-cron", name="worker-7") as candidate:
-            async for term in candidate.terms():
-                async with term:                  # cancelled the moment the term ends
-                    await work(term.token)        # a fencing token, larger for every later term
+    async def work(term):                 # cancelled the moment the term ends
+        await send_invoices(term.token)   # a fencing token, larger for every later term
 
+    asyncio.run(incumbent.run("nats://localhost:4222/ELECTIONS", "billing-cron", work))
+
+- :func:`run` is that program in one call. It leaves gracefully on SIGTERM and Ctrl-C.
 - :func:`connect` opens a :class:`Store`, and ``store.campaign`` makes a :class:`Candidate`.
 - ``candidate.is_leader`` compares a proven deadline with the clock at every call. It is right even after the event
   loop was blocked, or the process stopped, for longer than the lease; and it is never true in a forked child.
 - An event loop that hangs for a lease makes its candidates resign, and another process leads (``watch_loop``). A thread
   that hangs keeps leading, unless ``health`` reports otherwise.
 - :mod:`incumbent.sync` has the same API for threads.
+- :data:`STORES` has the stores that this build can open, each by the scheme of its URLs; Kafka is built in on request.
 - :mod:`incumbent.errors` has the errors, all under :class:`IncumbentError`.
 - :mod:`incumbent.testing` has a scripted election and a store with faults, for your own tests.
 
@@ -28,8 +29,8 @@ Handles inherited across a fork do not lead: open a store in the child.
 """
 
 from incumbent import _exit as _exit
-from incumbent._aio import Candidate, DrainHandler, Event, Observer, Store, Stream, Term, Terms, connect
-from incumbent._incumbent import __version__
+from incumbent._aio import Candidate, DrainHandler, Event, Observer, Store, Stream, Term, Terms, connect, run
+from incumbent._incumbent import STORES, __version__
 from incumbent._types import (
     StateChanged,
     Draining,
@@ -93,6 +94,7 @@ __all__ = [
     "Observation",
     "Observer",
     "Reason",
+    "STORES",
     "State",
     "Store",
     "Stream",
@@ -108,4 +110,5 @@ __all__ = [
     "Won",
     "__version__",
     "connect",
+    "run",
 ]

@@ -10,6 +10,7 @@ __all__ = [
     "CODES",
     "REASONS",
     "STATES",
+    "STORES",
     "Candidate",
     "Faults",
     "Feed",
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 __version__: str
+STORES: tuple[str, ...]
 CODES: list[tuple[str, bool]]
 REASONS: list[tuple[str, bool, str]]
 STATES: list[str]

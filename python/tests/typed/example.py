@@ -45,7 +45,17 @@ async def aio() -> incumbent.Reason | None:
     return None
 
 
+async def whole() -> None:
+    async def work(term: incumbent.Term) -> int:
+        return len(str(term.token))
+
+    done: int | None = await incumbent.run("memory:", "jobs", work, name="a", keep_leading=False, drain=5)
+    print(done)
+
+
 def threads() -> None:
+    length: int | None = incumbent.sync.run("memory:", "jobs", lambda term: len(str(term.token)), lease="10s")
+    print(length)
     with incumbent.sync.connect("sqlite:e.db", poll=0.01) as store:
         with store.campaign("jobs", preset="fast", backoff=[0.1, 1]) as candidate:
 
