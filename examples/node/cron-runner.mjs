@@ -6,22 +6,15 @@
 // the other continues when the lease is over.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from 'incumbent';
+import { runAsLeader } from 'incumbent';
 
-const store = await connect(process.argv[2] ?? 'memory:');
-const candidate = await store.campaign('cron');
-// Closing drains: the term lasts until the turn of the loop below is over, and only then may another candidate lead.
-for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.once(signal, () => candidate.close());
-}
-
-for await (const term of candidate.terms()) {
+// SIGTERM and Ctrl-C drain: the term lasts until this function returns, and only then may another candidate lead.
+await runAsLeader(process.argv[2] ?? 'memory:', 'cron', async (term) => {
   console.log('leading with token', term.token);
-  // Not null while the term drains; aborted when it ended.
-  while (!term.signal.aborted && term.drainRemainingMs === null) {
+  while (!term.drainSignal.aborted) {
     console.log('the job runs');
-    await Promise.race([term.draining(), sleep(1000)]);
+    // Woken early when it is time to leave.
+    await sleep(1000, null, { signal: term.drainSignal }).catch(() => undefined);
   }
   console.log('the last job is done');
-}
-await store.close();
+});

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent_ffi::{Event, Observation, Taken};
+use incumbent_ffi::{Event, NextItem, Observation};
 use napi_derive::napi;
 
 use crate::notifier::Notifier;
@@ -56,9 +56,9 @@ impl Feed {
     #[napi]
     pub fn take(&self) -> Option<Item> {
         match self.feed.take() {
-            Ok(Taken::Item(item)) => Some(item),
-            Ok(Taken::Nothing) => None,
-            Ok(Taken::Over) => Some(Item::default()),
+            Ok(NextItem::Ready(item)) => Some(item),
+            Ok(NextItem::Pending) => None,
+            Ok(NextItem::End) => Some(Item::default()),
             Err(error) => Some(Item { failure: Some(error.into()), ..Item::default() }),
         }
     }

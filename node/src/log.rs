@@ -4,7 +4,7 @@
 
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-use incumbent_ffi::log::{Loudness, Record, forward, set_threshold};
+use incumbent_ffi::log::{LogLevel, Record, forward, set_threshold};
 use napi::bindgen_prelude::Function;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Error, Result, Status};
@@ -29,7 +29,7 @@ type Sink = ThreadsafeFunction<LogRow, (), LogRow, Status, false, true, BACKLOG>
 /// An event loop that requested records.
 struct Open {
     id: u32,
-    least: Loudness,
+    least: LogLevel,
     sink: Sink,
     missed: u32,
 }
@@ -52,7 +52,7 @@ pub struct LogTap {
 impl LogTap {
     #[napi(constructor)]
     pub fn new(sink: Function<'_, LogRow, ()>, least: String) -> Result<Self> {
-        let least = loudness(&least)?;
+        let least = parsed_level(&least)?;
         let builder = sink.build_threadsafe_function::<LogRow>();
         let sink = builder.weak::<true>().max_queue_size::<BACKLOG>().build()?;
         let mut taps = taps();
@@ -98,10 +98,10 @@ fn taps() -> MutexGuard<'static, Taps> {
 
 /// Called on the thread for logs.
 fn tell(record: Record) {
-    for tap in taps().open.iter_mut().filter(|tap| record.loudness >= tap.least) {
+    for tap in taps().open.iter_mut().filter(|tap| record.level >= tap.least) {
         let fields = record.fields.iter().map(|(name, value)| vec![(*name).to_owned(), value.clone()]);
         let row = LogRow {
-            level: level(record.loudness),
+            level: level(record.level),
             target: record.target.clone(),
             message: record.message.clone(),
             fields: fields.collect(),
@@ -115,18 +115,18 @@ fn tell(record: Record) {
     }
 }
 
-fn level(loudness: Loudness) -> &'static str {
-    match loudness {
-        Loudness::Trace => "trace",
-        Loudness::Debug => "debug",
-        Loudness::Info => "info",
-        Loudness::Warning => "warn",
-        Loudness::Error => "error",
+fn level(level: LogLevel) -> &'static str {
+    match level {
+        LogLevel::Trace => "trace",
+        LogLevel::Debug => "debug",
+        LogLevel::Info => "info",
+        LogLevel::Warning => "warn",
+        LogLevel::Error => "error",
     }
 }
 
-fn loudness(name: &str) -> Result<Loudness> {
-    let all = [Loudness::Trace, Loudness::Debug, Loudness::Info, Loudness::Warning, Loudness::Error];
+fn parsed_level(name: &str) -> Result<LogLevel> {
+    let all = [LogLevel::Trace, LogLevel::Debug, LogLevel::Info, LogLevel::Warning, LogLevel::Error];
     let found = all.into_iter().find(|one| level(*one) == name);
     found.ok_or_else(|| Error::new(Status::InvalidArg, format!("{name:?} is no level of a log")))
 }

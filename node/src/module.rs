@@ -32,6 +32,12 @@ pub fn codes() -> Vec<CodeRow> {
     Code::all().map(|code| CodeRow { code: code.text(), is_temporary: code.is_temporary() }).collect()
 }
 
+/// The stores that this build has.
+#[napi]
+pub fn stores() -> Vec<&'static str> {
+    incumbent_ffi::BUILT_IN.to_vec()
+}
+
 /// All reasons.
 #[napi]
 pub fn reasons() -> Vec<ReasonRow> {

@@ -2,7 +2,8 @@
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { inspect } from 'node:util';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 
 import { ClosedError, NotLeaderError, connect, type Store, type Term } from '../dist/index.js';
 import { until } from '../dist/testing.js';
@@ -219,4 +220,105 @@ test('what is used with await using is closed at the end', async () => {
     await won(candidate);
   }
   expect(kept.state).toBe('CLOSED');
+});
+
+test('a wait for a store that is not there ends with its signal or at its time limit, and leaves no wait behind', async () => {
+  const noServer = 'nats://127.0.0.1:1/JOBS';
+  const reason = new Error('enough');
+  const stop = new AbortController();
+  const waiting = connect(noServer, { signal: stop.signal });
+  stop.abort(reason);
+  await expect(waiting).rejects.toBe(reason);
+  await expect(connect(noServer, { signal: stop.signal })).rejects.toBe(reason);
+  await expect(connect(noServer, { timeout: 20 })).rejects.toThrow('opening the store took longer than 20 ms');
+  await expect(connect(noServer, { signal: 7 as never })).rejects.toThrow('signal is 7, and must be an AbortSignal');
+  await expect(connect(noServer, { timeout: -1 })).rejects.toThrow('timeout is -1, and must be a number of milliseconds');
+  await expect(store.campaign('jobs', { ...FAST, signal: stop.signal })).rejects.toBe(reason);
+  expect(await store.candidates('jobs')).toEqual([]);
+});
+
+test('a signal ends the wait for a term, and the campaign goes on', async () => {
+  const leader = await store.campaign('jobs', FAST);
+  await won(leader);
+  const candidate = await store.campaign('jobs', FAST);
+  const stop = new AbortController();
+  const { signal } = stop;
+  const waiting = [candidate.terms({ signal }).next(), candidate.lead(() => undefined, { signal })];
+  stop.abort(new Error('enough'));
+  for (const one of waiting) {
+    await expect(one).rejects.toThrow('enough');
+  }
+  await expect(candidate.terms({ signal }).next()).rejects.toThrow('enough');
+  await leader.close();
+  const term = await won(candidate);
+  const resigned = performance.now();
+  await candidate.resign();
+  expect([term.reason, performance.now() - resigned < 5000]).toEqual(['RESIGNED', true]);
+  expect(() => candidate.terms({ signal: 7 as never })).toThrow('signal is 7, and must be an AbortSignal');
+});
+
+test('a drain aborts one signal, and the end of the term the other', async () => {
+  const candidate = await store.campaign('jobs', FAST);
+  const term = await won(candidate);
+  const hold = term.hold();
+  expect([term.drainSignal, term.ended(), term.draining()]).toEqual([term.drainSignal, term.ended(), term.draining()]);
+  expect(term.drainSignal.aborted).toBe(false);
+  const resigned = candidate.resign();
+  await term.draining();
+  expect([term.drainSignal.aborted, term.signal.aborted, term.drainSignal.reason.name]).toEqual([true, false, 'AbortError']);
+  hold.release();
+  await resigned;
+  expect(term.signal.reason).toMatchObject({ code: 'TERM_ENDED', reason: 'RESIGNED' });
+});
+
+test('a term that ends without a drain aborts both signals with its reason', async () => {
+  const candidate = await store.campaign('jobs', FAST);
+  const term = await won(candidate);
+  const { drainSignal } = term;
+  term.fail();
+  await term.ended();
+  expect(() => drainSignal.throwIfAborted()).toThrow('the term ended');
+  expect(drainSignal.reason).toMatchObject({ code: 'TERM_ENDED', reason: 'HANDLER_FAILED' });
+});
+
+test('all that is returned can be written as JSON, and printed', async () => {
+  const candidate = await store.campaign('jobs', { ...FAST, name: 'a', metadata: { rack: '7' } });
+  const term = await won(candidate);
+  await until('it sees itself', () => candidate.leader !== null);
+  const json = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+  const { token, sequence, incarnation } = term;
+  const { revision, nonce } = candidate.leader!;
+  const leader = { name: 'a', revision: String(revision), nonce, metadata: { rack: '7' } };
+  expect(json(candidate.leader)).toEqual(leader);
+  expect(json(await store.list())).toEqual([{ election: 'jobs', leader }]);
+  expect(json(term)).toEqual({
+    election: 'jobs',
+    token,
+    sequence: String(sequence),
+    incarnation: String(incarnation),
+    isCurrent: true,
+    remainingMs: expect.any(Number) as number,
+    drainRemainingMs: null,
+    reason: null,
+  });
+  expect(json(candidate)).toMatchObject({ election: 'jobs', name: 'a', state: 'LEADING', isLeader: true, leader, term: { token } });
+  expect(json(await store.candidates('jobs'))).toMatchObject([{ name: 'a' }]);
+  expect(inspect(candidate)).toMatch(/^Candidate \{\n +election: 'jobs',\n +name: 'a'/);
+  expect(inspect(term)).toContain(`token: '${token}'`);
+});
+
+test('a signal whose engine reads aborted while it aborts is aborted once', async () => {
+  const candidate = await store.campaign('jobs', FAST);
+  const { signal, ended } = { signal: (await won(candidate)).signal, ended: candidate.term!.ended() };
+  let read: boolean | undefined;
+  const abort = vi.spyOn(AbortController.prototype, 'abort').mockImplementation(function (this: AbortController, reason) {
+    // As Deno's does.
+    read = this.signal.aborted;
+    abort.mockRestore();
+    this.abort(reason);
+  });
+  candidate.term!.fail();
+  await ended;
+  expect([signal.aborted, read]).toEqual([true, true]);
+  abort.mockRestore();
 });

@@ -11,6 +11,7 @@ import { platform } from '../dist/addon.js';
 const PACKAGE = resolve(__dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'incumbent-package-'));
 const project = join(folder, 'project');
+const older = join(folder, 'older');
 
 function run(program: string, args: string[], cwd = project): string {
   return execFileSync(program, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
@@ -20,12 +21,18 @@ beforeAll(() => {
   run(process.execPath, ['scripts/platforms.mjs'], PACKAGE);
   const packages = ['main', platform()].map((name) => join(PACKAGE, 'npm', name));
   run('npm', ['pack', ...packages, '--silent', '--pack-destination', folder], PACKAGE);
-  mkdirSync(project);
-  writeFileSync(join(project, 'package.json'), '{ "name": "project", "version": "1.0.0", "private": true }\n');
   const tarballs = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
   expect(tarballs).toHaveLength(2);
-  const install = ['install', '--no-audit', '--no-fund', '--prefer-offline', '--omit=optional'];
-  run('npm', [...install, ...tarballs.map((name) => join(folder, name))]);
+  const packed = tarballs.map((name) => join(folder, name));
+  const install = (home: string, others: string[]): void => {
+    mkdirSync(home);
+    writeFileSync(join(home, 'package.json'), '{ "name": "project", "version": "1.0.0", "private": true }\n');
+    const options = ['--no-audit', '--no-fund', '--prefer-offline', '--omit=optional'];
+    run('npm', ['install', ...options, ...packed, ...others], home);
+  };
+  install(project, []);
+  // The oldest TypeScript that is supported, and types of Node that it reads.
+  install(older, ['typescript@5.4', '@types/node@20.12']);
 }, 600_000);
 
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -36,8 +43,10 @@ const main = async () => {
 };
 const using_ = async (store) => {
   const candidate = await store.campaign('jobs', { splay: 0 });
-  const { value } = await candidate.terms().next();
+  const terms = candidate.terms();
+  const { value } = await terms.next();
   console.log(candidate.isLeader, value.token.length, typeof value.sequence, value.signal.aborted);
+  await terms.return();
   await store.close();
   const election = new ScriptedElection();
   console.log(typeof election.acquire(), election.candidate.isLeader);
@@ -66,11 +75,13 @@ console.log(Object.keys(theirs).every((name) => mine[name] === theirs[name]), Ob
 });
 
 const TYPED = `import { once } from 'node:events';
-import { connect, IncumbentError, logTo, type DrainHandler, type Event, type LogRecord, type Reason, type Term } from 'incumbent';
+import { connect, IncumbentError, logTo, runAsLeader, type DrainHandler, type Event, type LogRecord, type Reason, type Term } from 'incumbent';
 import { ScriptedElection, faultyStore } from 'incumbent/testing';
 
 export async function main(): Promise<void> {
-  const store = await connect('memory:', { failFast: true });
+  const store = await connect('memory:', { failFast: true, timeout: 5000, signal: AbortSignal.timeout(5000) });
+  const done: number | undefined = await runAsLeader(store, 'once', async (term) => term.token.length, { keepLeading: false });
+  console.log(done);
   const candidate = await store.campaign('jobs', { name: 'a', lease: '10s', winDelay: 'cautious' });
   candidate.on('lost', (term: Term, reason: Reason) => term.token + reason);
   candidate.once('draining', async (term) => term.drainRemainingMs).off('won', () => 0).setMaxListeners(0);
@@ -85,7 +96,9 @@ export async function main(): Promise<void> {
   logTo((record: LogRecord) => record.fields['election']);
   // @ts-expect-error There is no such setting.
   await store.campaign('jobs', { leese: 1 });
-  for await (const term of candidate.terms()) {
+  const { leader }: { leader: { name: string } | null } = candidate.status();
+  for await (const term of candidate.terms({ signal: new AbortController().signal })) {
+    await candidate.handOver(leader?.name ?? (term.drainSignal.aborted ? 'a' : 'b'));
     const sequence: bigint = term.sequence;
     await fetch('http://localhost', { signal: term.signal, headers: { token: term.token, sequence: String(sequence) } });
   }
@@ -110,14 +123,18 @@ export async function main(): Promise<void> {
 }
 `;
 
-test.each(['typed.mts', 'typed.cts'])('the types are strict, and need no skipLibCheck: %s', (name) => {
-  writeFileSync(join(project, name), TYPED);
+// Version 6 loads the types of no package by itself, so that the package has to refer to those of Node.
+test.each([
+  ['typed.mts', 'TypeScript 6', project, PACKAGE],
+  ['typed.cts', 'TypeScript 6', project, PACKAGE],
+  ['typed.mts', 'TypeScript 5.4', older, older],
+])('the types are strict, and need no skipLibCheck: %s with %s', (name, version, cwd, home) => {
+  writeFileSync(join(cwd, name), TYPED);
   const options = ['--strict', '--noEmit', '--skipLibCheck', 'false', '--exactOptionalPropertyTypes'];
-  const system = ['--module', 'node16', '--target', 'es2022', '--lib', 'es2022,esnext.disposable', '--types', 'node'];
-  const tsc = spawnSync(join(PACKAGE, 'node_modules/.bin/tsc'), [...options, ...system, name], {
-    cwd: project,
-    encoding: 'utf8',
-  });
+  const system = ['--module', 'node16', '--target', 'es2022', '--lib', 'es2022,esnext.disposable'];
+  const compiler = join(home, 'node_modules/.bin/tsc');
+  expect(run(compiler, ['--version'])).toContain(version.replace('TypeScript', 'Version'));
+  const tsc = spawnSync(compiler, [...options, ...system, name], { cwd, encoding: 'utf8' });
   expect([tsc.stdout, tsc.status]).toEqual(['', 0]);
 });
 

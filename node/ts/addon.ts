@@ -1,5 +1,6 @@
 /** The compiled part, and the error where it is missing. */
 
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
 import type * as Native from './native.js';
@@ -28,10 +29,15 @@ export function platform(): string {
 }
 
 function isMusl(): boolean {
-  const report = process.report.getReport() as {
+  const reporting = process.report as NodeJS.ProcessReport & { excludeNetwork?: boolean };
+  const { excludeNetwork } = reporting;
+  // The names of this process's peers take time to find.
+  reporting.excludeNetwork = true;
+  const report = reporting.getReport() as {
     header?: { glibcVersionRuntime?: string };
     sharedObjects?: string[];
   };
+  reporting.excludeNetwork = excludeNetwork ?? false;
   if (report.header?.glibcVersionRuntime !== undefined) {
     return false;
   }
@@ -63,26 +69,45 @@ function explain(name: string, cause: unknown): Error {
 }
 
 function isNotFound(cause: unknown, name: string): boolean {
-  const error = cause as { code?: unknown; message?: unknown };
+  const error = (cause ?? {}) as { code?: unknown; message?: unknown };
   return error.code === 'MODULE_NOT_FOUND' && String(error.message).includes(name);
 }
 
 function load(): Addon {
   const name = platform();
-  // A local build comes first; a published package has none.
+  // A local build comes first; a published package has none, and bundlers need not follow it.
   const built = join(__dirname, '..', `incumbent.${name}.node`);
   try {
-    return require(built) as Addon;
+    return createRequire(__filename)(built) as Addon;
   } catch (cause) {
     if (!isNotFound(cause, built)) {
       throw explain(name, cause);
     }
   }
   try {
-    return require(`incumbent-${name}`) as Addon;
+    // Each name in full: bundlers and tracers of files follow nothing else.
+    switch (name) {
+      case 'darwin-arm64':
+        return require('incumbent-darwin-arm64') as Addon;
+      case 'darwin-x64':
+        return require('incumbent-darwin-x64') as Addon;
+      case 'linux-arm64-gnu':
+        return require('incumbent-linux-arm64-gnu') as Addon;
+      case 'linux-arm64-musl':
+        return require('incumbent-linux-arm64-musl') as Addon;
+      case 'linux-x64-gnu':
+        return require('incumbent-linux-x64-gnu') as Addon;
+      case 'linux-x64-musl':
+        return require('incumbent-linux-x64-musl') as Addon;
+      case 'win32-arm64-msvc':
+        return require('incumbent-win32-arm64-msvc') as Addon;
+      case 'win32-x64-msvc':
+        return require('incumbent-win32-x64-msvc') as Addon;
+    }
   } catch (cause) {
     throw explain(name, cause);
   }
+  throw explain(name, undefined);
 }
 
 export const addon: Addon = load();

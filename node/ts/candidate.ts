@@ -1,6 +1,7 @@
 /** A participant of an election. */
 
 import { EventEmitter } from 'node:events';
+import { inspect } from 'node:util';
 
 import { answer, answerUnref, keepAlive, whenDone } from './notifier.js';
 import { answerOf, check } from './errors.js';
@@ -9,10 +10,32 @@ import { Handlers, type Held } from './handlers.js';
 import { Work, isInside } from './inside.js';
 import { lead } from './lead.js';
 import type { Candidate as NativeCandidate, Feed, Hold as NativeHold, Item, Term as NativeTerm } from './native.js';
-import { callable, text, type HandlerSettings } from './settings.js';
+import { callable, options as optionsOf, signalIn, text, type HandlerSettings } from './settings.js';
 import { Stream } from './stream.js';
-import { Term } from './term.js';
+import { Term, type TermStatus } from './term.js';
 import { leaderOf, type Event, type Leader, type Reason, type State, type Warning } from './types.js';
+
+/** The end of a wait for terms. */
+export interface TermsOptions {
+  /** Ends the wait for terms when it is aborted, with its reason as the error. The campaign goes on. */
+  signal?: AbortSignal | undefined;
+}
+
+/** A candidate at one moment, for a health route or a log. */
+export interface CandidateStatus {
+  /** The key of the election. */
+  readonly election: string;
+  /** The candidate's name. */
+  readonly name: string;
+  /** The state of the campaign. */
+  readonly state: State;
+  /** Whether this candidate leads. */
+  readonly isLeader: boolean;
+  /** The leader, as far as this candidate has seen; null where there is none. */
+  readonly leader: Leader | null;
+  /** The current term; null while this candidate does not lead. */
+  readonly term: TermStatus | null;
+}
 
 /** The candidates that campaign: each is kept until it is closed, even when the program drops it. */
 const campaigning = new Set<Candidate>();
@@ -113,11 +136,15 @@ export class Candidate extends Emitter implements AsyncDisposable {
    *   await work(term.token, term.signal);
    * }
    * ```
+   *
+   * A signal that is aborted ends a wait for the next term: the loop throws its reason.
    */
-  terms(): Terms {
+  terms(options: TermsOptions = {}): Terms {
+    const signal = signalIn(optionsOf(options, 'terms', ['signal']));
     return Terms.of(
       (after) => this.#next(after),
       (term) => this.#termOf(term),
+      signal,
     );
   }
 
@@ -128,15 +155,18 @@ export class Candidate extends Emitter implements AsyncDisposable {
    *
    * When it returns before the term ends, the term goes on: call {@link resign} as the last step to leave instead. When
    * it throws, the error is reported like that of a listener, and the term ends with `HANDLER_FAILED`. An error that it
-   * throws because its term is over is ignored.
+   * throws because its term drains or is over, such as the `AbortError` of one of its signals, is ignored.
+   *
+   * A signal that is aborted ends the wait for the next term: the promise rejects with its reason, and the campaign goes on.
    */
-  async lead(work: (term: Term) => unknown): Promise<void> {
+  async lead(work: (term: Term) => unknown, options: TermsOptions = {}): Promise<void> {
     callable(work, 'work');
+    const signal = signalIn(optionsOf(options, 'lead', ['signal']));
     const next = async (after?: Term): Promise<{ hold: NativeHold; term: Term } | null> => {
       const hold = await this.#next(after && Term.nativeOf(after));
       return hold && { hold, term: this.#termOf(hold.term) };
     };
-    await lead(next, work, (error) => this.#handlers.report(error));
+    await lead(next, work, (error) => this.#handlers.report(error), signal);
   }
 
   /**
@@ -186,6 +216,22 @@ export class Candidate extends Emitter implements AsyncDisposable {
   /** Accepts that tokens may start again after the store was reset. */
   acceptReset(): void {
     check(this.#native.acceptReset());
+  }
+
+  /** Returns what a health route shows: whether this candidate leads, who does, and the state of the campaign. */
+  status(): CandidateStatus {
+    const { election, name, state, isLeader, leader, term } = this;
+    return { election, name, state, isLeader, leader, term: term?.toJSON() ?? null };
+  }
+
+  /** The same, for `JSON.stringify`. */
+  toJSON(): CandidateStatus {
+    return this.status();
+  }
+
+  /** @internal */
+  [inspect.custom](_depth: number, options: object): string {
+    return `Candidate ${inspect(this.status(), options)}`;
   }
 
   #next(after?: NativeTerm): Promise<NativeHold | null> {
@@ -247,7 +293,7 @@ interface Waiter {
 }
 
 /** The terms of a candidate; see {@link Candidate.terms}. */
-export class Terms implements AsyncIterableIterator<Term, undefined>, AsyncDisposable {
+export class Terms implements AsyncIterableIterator<Term>, AsyncDisposable {
   readonly #next: (after?: NativeTerm) => Promise<NativeHold | null>;
   readonly #termOf: (term: NativeTerm) => Term;
   /** The waiters, each for a term of its own. */
@@ -257,21 +303,26 @@ export class Terms implements AsyncIterableIterator<Term, undefined>, AsyncDispo
   #last: NativeTerm | undefined;
   #isAsking = false;
   #isClosed = false;
+  readonly #signal: AbortSignal | undefined;
+  readonly #abort = (): void => this.#close(this.#signal);
 
   private constructor(
     next: (after?: NativeTerm) => Promise<NativeHold | null>,
     termOf: (term: NativeTerm) => Term,
+    signal: AbortSignal | undefined,
   ) {
     this.#next = next;
     this.#termOf = termOf;
+    this.#signal = signal;
   }
 
   /** @internal */
   static of(
     next: (after?: NativeTerm) => Promise<NativeHold | null>,
     termOf: (term: NativeTerm) => Term,
+    signal: AbortSignal | undefined,
   ): Terms {
-    return new Terms(next, termOf);
+    return new Terms(next, termOf, signal);
   }
 
   /**
@@ -283,11 +334,18 @@ export class Terms implements AsyncIterableIterator<Term, undefined>, AsyncDispo
     if (this.#isClosed) {
       return Promise.resolve({ done: true, value: undefined });
     }
+    if (this.#signal?.aborted === true) {
+      this.#close();
+      return Promise.reject(this.#signal.reason as Error);
+    }
     const work = new Work();
     // Before the first `await`: the loop's body runs in the context of the caller of `next`, inside of the work.
     work.enter();
     return new Promise((resolve, reject) => {
-      this.#waiters.push({ work, resolve, reject });
+      // Listens only while there is something to end: the signal may outlast many iterations.
+      if (this.#waiters.push({ work, resolve, reject }) === 1) {
+        this.#signal?.addEventListener('abort', this.#abort);
+      }
       this.#ask();
     });
   }
@@ -320,10 +378,7 @@ export class Terms implements AsyncIterableIterator<Term, undefined>, AsyncDispo
       },
       (error: unknown) => {
         this.#isAsking = false;
-        for (const { work, reject } of this.#waiters.splice(0)) {
-          work.finish();
-          reject(error);
-        }
+        this.#fail(error);
       },
     );
   }
@@ -339,6 +394,9 @@ export class Terms implements AsyncIterableIterator<Term, undefined>, AsyncDispo
       hold.release();
       return;
     }
+    if (this.#waiters.length === 0) {
+      this.#signal?.removeEventListener('abort', this.#abort);
+    }
     const term = this.#termOf(hold.term);
     // The work of a term that is over, where the next was requested in advance.
     this.#work?.finish();
@@ -348,12 +406,24 @@ export class Terms implements AsyncIterableIterator<Term, undefined>, AsyncDispo
     waiter.resolve({ done: false, value: term });
   }
 
-  #close(): void {
+  /** Ends the iteration; the waiters get the reason of the signal that ended it, where one did. */
+  #close(signal?: AbortSignal): void {
     this.#isClosed = true;
+    this.#signal?.removeEventListener('abort', this.#abort);
     this.#work?.finish();
+    if (signal !== undefined) {
+      this.#fail(signal.reason);
+    }
     for (const { work, resolve } of this.#waiters.splice(0)) {
       work.finish();
       resolve({ done: true, value: undefined });
+    }
+  }
+
+  #fail(error: unknown): void {
+    for (const { work, reject } of this.#waiters.splice(0)) {
+      work.finish();
+      reject(error);
     }
   }
 }

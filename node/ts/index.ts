@@ -1,10 +1,12 @@
+/// <reference types="node" preserve="true" />
+
 /**
  * Leader election: one of many processes leads, and can check at any time that it does.
  *
  * @module incumbent
  */
 
-export { Candidate, Terms } from './candidate.js';
+export { Candidate, Terms, type CandidateStatus, type TermsOptions } from './candidate.js';
 export {
   BrokenError,
   ClosedError,
@@ -26,9 +28,11 @@ export {
   type Code,
 } from './errors.js';
 export type { CandidateEmitter, CandidateEvents } from './emitter.js';
+export type { WaitLimits } from './notifier.js';
 export { logTo, type LogLevel, type LogRecord, type Logger } from './log.js';
 export type { CampaignSettings, DrainHandler, Length, StoreSettings } from './settings.js';
-export { Store, connect } from './store.js';
+export { STORES, Store, connect } from './store.js';
+export { runAsLeader, type RunSettings } from './run.js';
 export { Stream } from './stream.js';
-export { Hold, Term } from './term.js';
+export { Hold, Term, type TermStatus } from './term.js';
 export type { CandidateInfo, Event, Leader, ElectionInfo, Observation, Reason, State, Warning } from './types.js';

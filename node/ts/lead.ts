@@ -2,19 +2,24 @@
 
 import { Work } from './inside.js';
 import type { Hold } from './native.js';
-import { Term } from './term.js';
+import { unlessAborted } from './notifier.js';
+import type { Term } from './term.js';
 
-type Next = (after?: Term) => Promise<{ hold: Hold; term: Term } | null>;
+interface Turn {
+  hold: Hold;
+  term: Term;
+}
 
-/** Runs `work` in every term, until there are no more. */
+/** Runs `work` in every term, until there are no more, or the signal is aborted. */
 export async function lead(
-  next: Next,
+  next: (after?: Term) => Promise<Turn | null>,
   work: (term: Term) => unknown,
   report: (error: unknown) => void,
+  signal: AbortSignal | undefined,
 ): Promise<void> {
   let last: Term | undefined;
   for (;;) {
-    const turn = await next(last);
+    const turn = await unlessAborted(next(last), signal, (late) => late?.hold.release());
     if (turn === null) {
       return;
     }
@@ -22,20 +27,28 @@ export async function lead(
     last = term;
     const inside = new Work();
     inside.begin(hold, term.token);
-    // Created at the start, so that it is aborted with the term and not at its first use.
-    const { signal } = term;
     try {
-      await inside.run(() => work(term));
+      await inside.run(() => run(term, work));
     } catch (error) {
-      if (!signal.aborted) {
-        term.fail();
-        report(error);
-      } else if (!isOf(signal, error)) {
-        report(error);
-      }
+      term.fail();
+      report(error);
     } finally {
       inside.finish();
     }
+  }
+}
+
+/** Runs the work of a term. An error that it throws because one of the term's signals was aborted is its end, and no failure. */
+export async function run<T>(term: Term, work: (term: Term) => T): Promise<Awaited<T> | undefined> {
+  // Created at the start, so that each is aborted in time and not at its first use.
+  const signals = [term.signal, term.drainSignal];
+  try {
+    return await work(term);
+  } catch (error) {
+    if (signals.some((signal) => signal.aborted && isOf(signal, error))) {
+      return undefined;
+    }
+    throw error;
   }
 }
 

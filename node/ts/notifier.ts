@@ -2,7 +2,7 @@
 
 import { addon } from './addon.js';
 import type { LoopProbe, Notifier, Operation } from './native.js';
-import { errorOf } from './errors.js';
+import { TimedOutError, errorOf } from './errors.js';
 
 /** An object that notifies when there is something to take. */
 interface Source {
@@ -28,19 +28,21 @@ const notifier = new addon.Notifier((id) => {
 });
 
 /**
- * Calls `callback` when there is something to take. Returns false where there is already, and then does not call it.
+ * Calls `callback` when there is something to take, and returns a function that forgets it. Returns null where there is
+ * something already, and then does not call it.
  */
-export function whenReady(source: Source, callback: () => void): boolean {
+export function whenReady(source: Source, callback: () => void): (() => void) | null {
   do {
     last = (last + 1) >>> 0;
   } while (last === PROBE || waiting.has(last));
   const id = last;
   waiting.set(id, callback);
+  const forget = (): void => void waiting.delete(id);
   if (source.notify(notifier, id)) {
-    return true;
+    return forget;
   }
-  waiting.delete(id);
-  return false;
+  forget();
+  return null;
 }
 
 /**
@@ -71,21 +73,27 @@ export function keepAlive(): () => void {
   };
 }
 
-/** Calls back with the answer of an operation, at once where it is there. Keeps nothing running. */
-export function whenDone(operation: Operation, done: (error: Error | null, value: unknown) => void): void {
-  const look = (): void => {
-    for (;;) {
+/**
+ * Calls back with the answer of an operation, at once where it is there. Keeps nothing running. Returns a function that
+ * cancels the operation: then there is no answer.
+ */
+export function whenDone(operation: Operation, done: (error: Error | null, value: unknown) => void): () => void {
+  let forget: (() => void) | null = null;
+  const take = (): void => {
+    do {
       const answer = operation.take();
       if (answer !== null) {
         done(answer.failure === undefined ? null : errorOf(answer.failure), answer.value ?? null);
         return;
       }
-      if (whenReady(operation, look)) {
-        return;
-      }
-    }
+      forget = whenReady(operation, take);
+    } while (forget === null);
   };
-  look();
+  take();
+  return () => {
+    operation.cancel();
+    forget?.();
+  };
 }
 
 /** Waits for the answer of an operation, and keeps the event loop running until it is there. */
@@ -104,5 +112,79 @@ export function answerUnref<T>(operation: Operation): Promise<T> {
         reject(error);
       }
     });
+  });
+}
+
+/** What ends a wait before its answer. */
+export interface WaitLimits {
+  /** Cancels the call when it is aborted; the promise rejects with the signal's reason. */
+  signal?: AbortSignal | undefined;
+  /** The longest wait, in milliseconds; the promise rejects with a {@link TimedOutError} then. Without end by default. */
+  timeout?: number | undefined;
+}
+
+/**
+ * Like {@link answer}, up to a limit: an operation that has no answer by then is cancelled. The signal is not aborted yet:
+ * `limitsIn` has thrown its reason otherwise.
+ */
+export function answerWithin<T>(what: string, operation: Operation, { signal, timeout }: WaitLimits): Promise<T> {
+  const letGo = keepAlive();
+  let end = letGo;
+  const answered = new Promise<T>((resolve, reject) => {
+    const cancel = whenDone(operation, (error, value) => {
+      if (error === null) {
+        resolve(value as T);
+      } else {
+        reject(error);
+      }
+    });
+    const abort = (): void => {
+      cancel();
+      reject(signal?.reason as Error);
+    };
+    const late = (): void => {
+      cancel();
+      reject(new TimedOutError('TIMED_OUT', `${what} took longer than ${timeout} ms, its timeout`));
+    };
+    const timer = timeout === undefined ? undefined : setTimeout(late, timeout);
+    signal?.addEventListener('abort', abort);
+    end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+      letGo();
+    };
+  });
+  return answered.finally(() => end());
+}
+
+/**
+ * The result of a promise, unless the signal is aborted first: then it rejects with the signal's reason, and `discard`
+ * gets the result when it comes.
+ */
+export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined, discard: (late: T) => void): Promise<T> {
+  if (signal === undefined) {
+    return promise;
+  }
+  return new Promise((resolve, reject) => {
+    const abort = (): void => {
+      promise.then(discard, () => undefined);
+      reject(signal.reason as Error);
+    };
+    if (signal.aborted) {
+      abort();
+      return;
+    }
+    signal.addEventListener('abort', abort, { once: true });
+    const end = (): void => signal.removeEventListener('abort', abort);
+    promise.then(
+      (value) => {
+        end();
+        resolve(value);
+      },
+      (error: unknown) => {
+        end();
+        reject(error as Error);
+      },
+    );
   });
 }

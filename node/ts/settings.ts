@@ -1,13 +1,14 @@
 /** Settings, under their JavaScript names. */
 
 import { InvalidSettingError, IncumbentError } from './errors.js';
+import type { WaitLimits } from './notifier.js';
 import type { Term } from './term.js';
 
 /** A length of time: a number of milliseconds, or a text such as `"10s"` or `"500ms"`. */
 export type Length = number | string;
 
 /** The settings of a store: the parameters of its URL, and those that every store has. */
-export interface StoreSettings {
+export interface StoreSettings extends WaitLimits {
   /** Whether a store that does not answer is an error; by default it is waited for. */
   failFast?: boolean | undefined;
   /** The lease that candidates are going to have, so that an unfit store is refused when it is opened. */
@@ -53,7 +54,7 @@ export interface StoreSettings {
 export type DrainHandler = (term: Term, deadline: number) => unknown;
 
 /** The settings of a candidate, all of them optional. */
-export interface CampaignSettings {
+export interface CampaignSettings extends WaitLimits {
   /** The candidate's name, visible to other candidates; host and process by default. */
   name?: string | undefined;
   /** `fast` allows leases of 1 s and more; `go_compatible` follows the rules of the Go library. */
@@ -128,6 +129,28 @@ export function options<T extends object>(value: T, what: string, names: readonl
   return value;
 }
 
+/** Returns the signal among options, checked. */
+export function signalIn({ signal }: { signal?: AbortSignal | undefined }): AbortSignal | undefined {
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw refused(signal, 'signal', 'an AbortSignal');
+  }
+  return signal;
+}
+
+/** Takes the limits of a call's wait out of its settings; throws the reason of a signal that is aborted already. */
+export function limitsIn(given: Record<string, unknown>): WaitLimits {
+  const { signal, timeout } = given as WaitLimits;
+  delete given['signal'];
+  delete given['timeout'];
+  const limits = {
+    signal: signalIn({ signal }),
+    timeout: timeout === undefined ? undefined : number(timeout, 'timeout', 'milliseconds'),
+  };
+  // Nothing is begun that would have to be undone.
+  limits.signal?.throwIfAborted();
+  return limits;
+}
+
 /** Checks a required text. */
 export function text(value: unknown, name: string): string {
   if (typeof value !== 'string') {
@@ -191,7 +214,7 @@ export function handlersOf(given: Record<string, unknown>): HandlerSettings {
 /** Adds the settings that stay in JavaScript to an error about a campaign's settings. */
 export function knowing(error: unknown, isDrainTime: boolean): unknown {
   if (error instanceof IncumbentError && error.code === 'INVALID_SETTING') {
-    error.message = error.message.replace(/(: |\? )known are .*$/, '$&, drainTime, errorEndsTerm, watchLoop');
+    error.message = error.message.replace(/(: |\? )known are .*$/, '$&, drainTime, errorEndsTerm, watchLoop, signal, timeout');
     if (isDrainTime) {
       error.message = error.message.replaceAll(/\bdrain\b/g, 'drainTime');
     }

@@ -3,17 +3,20 @@
 import { isMainThread } from 'node:worker_threads';
 
 import { addon } from './addon.js';
-import { answer, loopProbe } from './notifier.js';
+import { answer, answerWithin, loopProbe, type WaitLimits } from './notifier.js';
 import { Candidate } from './candidate.js';
 import { answerOf } from './errors.js';
 import { isInside } from './inside.js';
 import type { Candidate as NativeCandidate, Feed, CandidateRow, LeaderRow, ElectionRow, Operation, Store as NativeStore } from './native.js';
-import { handlersOf, knowing, naming, plain, renamed, text, type CampaignSettings, type StoreSettings } from './settings.js';
+import { handlersOf, knowing, limitsIn, naming, plain, renamed, text, type CampaignSettings, type StoreSettings } from './settings.js';
 import { Stream } from './stream.js';
 import { leaderOf, type CandidateInfo, type ElectionInfo, type Leader, type Observation } from './types.js';
 
 /** The time limit for the release of all keys when the process exits, in milliseconds. */
 const LIMIT_MS = 3000;
+
+/** The stores that this build can open, each by the scheme of its URLs. Kafka is built in on request. */
+export const STORES: readonly string[] = Object.freeze(addon.stores());
 
 const CAMPAIGN_SETTINGS = addon.campaignSettings();
 const COMMON_SETTINGS = ['fail_fast', 'expected_lease'];
@@ -37,7 +40,8 @@ export class Store implements AsyncDisposable {
 
   /**
    * Campaigns in the election of that key. Where the store does not answer yet, the candidate is created all the same,
-   * and campaigns as soon as the store answers.
+   * and campaigns as soon as the store answers. The settings `signal` and `timeout` limit the wait for the candidate, not
+   * its campaign.
    *
    * Rejects with {@link InvalidSettingError}, {@link InvalidNameError}, {@link PermissionDeniedError}, {@link BrokenError},
    * {@link ClosedError}, and with `failFast` {@link StoreUnavailableError}.
@@ -45,11 +49,12 @@ export class Store implements AsyncDisposable {
   async campaign(election: string, settings?: CampaignSettings): Promise<Candidate> {
     const key = text(election, 'election');
     const given = plain(settings, 'a campaign');
+    const limits = limitsIn(given);
     const isDrainTime = given['drain_time'] !== undefined;
     const handlers = handlersOf(given);
     try {
       const operation = answerOf<Operation>(this.#native.campaign(key, given, loopProbe()));
-      return Candidate.of(await answer<NativeCandidate>(operation), true, handlers);
+      return Candidate.of(await answerWithin<NativeCandidate>('the start of the campaign', operation, limits), true, handlers);
     } catch (error) {
       throw knowing(renamed(error, CAMPAIGN_SETTINGS, given), isDrainTime);
     }
@@ -111,24 +116,26 @@ export class Store implements AsyncDisposable {
  * - `sqlite:elections.db`: a file, for the processes of one machine
  * - `memory:` and `memory:NAME`: for one process, and for tests
  *
- * A parameter of the URL can also be a setting. Rejects with {@link InvalidUrlError}, {@link InvalidSettingError},
+ * A parameter of the URL can also be a setting. A store that does not answer is waited for: `timeout` and `signal` limit
+ * that wait. Rejects with {@link InvalidUrlError}, {@link InvalidSettingError},
  * {@link AuthenticationError}, {@link NotFoundError}, {@link UnsafeStoreError}, {@link UnsupportedError},
- * {@link PermissionDeniedError}, {@link BrokenError}, {@link StoreUnavailableError}.
+ * {@link PermissionDeniedError}, {@link BrokenError}, {@link StoreUnavailableError}, {@link TimedOutError}.
  */
 export async function connect(url: string, settings?: StoreSettings): Promise<Store> {
-  const { address, given, names } = opening(url, settings);
+  const { address, given, names, limits } = opening(url, settings);
   const operation = naming(names, given, () => answerOf<Operation>(addon.openStore(address, given)));
-  return Store.of(await answer<NativeStore>(operation));
+  return Store.of(await answerWithin<NativeStore>('opening the store', operation, limits));
 }
 
 /** Checks the settings of a store as far as JavaScript can. */
 export function opening(
   url: string,
   settings: StoreSettings | undefined,
-): { address: string; given: Record<string, unknown>; names: string[] } {
+): { address: string; given: Record<string, unknown>; names: string[]; limits: WaitLimits } {
   const address = text(url, 'url');
   const given = plain(settings, 'a store');
-  return { address, given, names: [...addon.storeSettings(address), ...COMMON_SETTINGS] };
+  const limits = limitsIn(given);
+  return { address, given, limits, names: [...addon.storeSettings(address), ...COMMON_SETTINGS] };
 }
 
 let isLeaving = false;

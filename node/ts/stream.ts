@@ -13,7 +13,7 @@ interface Waiter<T> {
  * A stream of items, in order, as an async iterator. Slow readers delay nothing: one that falls 1024 items behind loses
  * the least important ones, and `missed` counts them.
  */
-export class Stream<T> implements AsyncIterableIterator<T, undefined>, AsyncDisposable {
+export class Stream<T> implements AsyncIterableIterator<T>, AsyncDisposable {
   readonly #open: () => Feed | Promise<Feed>;
   readonly #convert: (item: Item) => T;
   readonly #keepsAlive: boolean;
@@ -85,10 +85,11 @@ export class Stream<T> implements AsyncIterableIterator<T, undefined>, AsyncDisp
         if (this.#isNotified) {
           return;
         }
-        this.#isNotified = whenReady(this.#feed, () => {
+        const serve = (): void => {
           this.#isNotified = false;
           this.#serve();
-        });
+        };
+        this.#isNotified = whenReady(this.#feed, serve) !== null;
         continue;
       }
       if (item.failure !== undefined) {

@@ -1,11 +1,12 @@
 /** A term, and a hold on it. */
 
 import { setMaxListeners } from 'node:events';
+import { inspect } from 'node:util';
 
 import { addon } from './addon.js';
 import { whenDone, type answerUnref } from './notifier.js';
 import { TermEndedError } from './errors.js';
-import type { Hold as NativeHold, Term as NativeTerm } from './native.js';
+import type { Hold as NativeHold, Operation, Term as NativeTerm } from './native.js';
 import type { Reason } from './types.js';
 
 const TEXTS = new Map(addon.reasons().map(({ code, text }) => [code, text]));
@@ -18,6 +19,10 @@ export class Term {
   readonly #native: NativeTerm;
   readonly #wait: typeof answerUnref;
   #signal: AbortSignal | undefined;
+  #drainSignal: AbortSignal | undefined;
+  // One of each for the term: a loop may ask for them in each of its turns.
+  #ended: Promise<Reason> | undefined;
+  #draining: Promise<void> | undefined;
 
   /**
    * The fencing token, as text of 33 characters that sorts: constant for the term, larger for every later one of the
@@ -83,18 +88,41 @@ export class Term {
    * event loop was blocked for longer than the lease, `aborted` is true at the first read.
    */
   get signal(): AbortSignal {
-    this.#signal ??= signalOf(this.#native);
+    const native = this.#native;
+    this.#signal ??= signalOf(native.ended(), (isOver) => (isOver || !native.isCurrent() ? over(native) : undefined));
     return this.#signal;
+  }
+
+  /**
+   * Aborted as soon as the leader begins to leave of its own accord, or the term is over: the work should finish. Its
+   * reason is then an `AbortError`, or the {@link TermEndedError} of {@link signal}. Reads check the clock, too.
+   */
+  get drainSignal(): AbortSignal {
+    const native = this.#native;
+    this.#drainSignal ??= signalOf(native.draining(), (isDraining) => {
+      if (!native.isCurrent()) {
+        return over(native);
+      }
+      return isDraining || native.drainRemainingMs !== null
+        ? new DOMException('the leader leaves: finish the work', 'AbortError')
+        : undefined;
+    });
+    return this.#drainSignal;
   }
 
   /** Waits until the term is over, and returns the reason. Does not hold the term. */
   ended(): Promise<Reason> {
-    return this.#wait(this.#native.ended());
+    this.#ended ??= this.#wait<Reason>(this.#native.ended());
+    return this.#ended;
   }
 
-  /** Waits until the leader begins to leave of its own accord, or the term is over. Does not hold the term. */
+  /**
+   * Waits until the leader begins to leave of its own accord, or the term is over. Does not hold the term. In a loop, use
+   * {@link drainSignal}: each `Promise.race` with a promise that lasts keeps memory until that promise is settled.
+   */
   draining(): Promise<void> {
-    return this.#wait(this.#native.draining()).then(() => undefined);
+    this.#draining ??= this.#wait(this.#native.draining()).then(() => undefined);
+    return this.#draining;
   }
 
   /** Holds the term: while it drains, it goes on until every hold is released, or the drain time is over. */
@@ -111,6 +139,38 @@ export class Term {
   fail(): void {
     this.#native.fail();
   }
+
+  /** The term as it is now, for `JSON.stringify`; whole numbers of 64 bits are texts. */
+  toJSON(): TermStatus {
+    const { election, token, sequence, incarnation, reason, remainingMs, drainRemainingMs } = this;
+    const numbers = { sequence: String(sequence), incarnation: String(incarnation) };
+    return { election, token, ...numbers, isCurrent: this.isCurrent(), remainingMs, drainRemainingMs, reason };
+  }
+
+  /** @internal */
+  [inspect.custom](_depth: number, options: object): string {
+    return `Term ${inspect(this.toJSON(), options)}`;
+  }
+}
+
+/** A term at one moment, as `JSON.stringify` writes it. */
+export interface TermStatus {
+  /** The key of the election. */
+  readonly election: string;
+  /** The fencing token. */
+  readonly token: string;
+  /** The token's number, in decimal digits. */
+  readonly sequence: string;
+  /** The incarnation of the store, in decimal digits. */
+  readonly incarnation: string;
+  /** Whether the term lasts. */
+  readonly isCurrent: boolean;
+  /** The milliseconds for which the lease is proven. */
+  readonly remainingMs: number;
+  /** The milliseconds that a draining leader still has; null while it is not draining. */
+  readonly drainRemainingMs: number | null;
+  /** The reason for which the term ended; null while it lasts. */
+  readonly reason: Reason | null;
 }
 
 /** A hold on a term, for work that a drain waits for. */
@@ -146,34 +206,40 @@ export function ended(reason: Reason): TermEndedError {
   return new TermEndedError(reason, `the term ended: ${TEXTS.get(reason) ?? reason}`);
 }
 
-function signalOf(term: NativeTerm): AbortSignal {
+/** Makes the error of a term that is over. */
+function over(term: NativeTerm): TermEndedError {
+  return ended((term.reason ?? 'EXPIRED') as Reason);
+}
+
+/**
+ * Makes a signal that is aborted when the operation is answered. Reads ask `reason` first: it returns the error to abort
+ * with, or nothing where the signal is not to be aborted yet; it gets true once the operation is answered.
+ */
+function signalOf(operation: Operation, reason: (isAnswered: boolean) => Error | undefined): AbortSignal {
   const controller = new AbortController();
   const { signal } = controller;
   // No limit on listeners: any number of requests may use the signal.
   setMaxListeners(0, signal);
-  const plain = Object.getOwnPropertyDescriptor(AbortSignal.prototype, 'aborted')?.get;
-  const isAborted = (): boolean => plain?.call(signal) === true;
-  const abort = (): void => {
-    if (!isAborted()) {
-      controller.abort(ended((term.reason ?? 'EXPIRED') as Reason));
+  // Not read from the signal: `abort` of Deno reads `aborted`.
+  let isAborted = false;
+  const check = (isAnswered: boolean): boolean => {
+    const error = isAborted ? undefined : reason(isAnswered);
+    if (error !== undefined) {
+      isAborted = true;
+      controller.abort(error);
     }
-  };
-  const look = (): boolean => {
-    if (!isAborted() && !term.isCurrent()) {
-      abort();
-    }
-    return isAborted();
+    return isAborted;
   };
   // The event may be behind other callbacks in the loop's queue; the clock is not.
-  Object.defineProperty(signal, 'aborted', { configurable: true, enumerable: true, get: look });
+  Object.defineProperty(signal, 'aborted', { configurable: true, enumerable: true, get: () => check(false) });
   Object.defineProperty(signal, 'throwIfAborted', {
     configurable: true,
     value: () => {
-      if (look()) {
+      if (check(false)) {
         throw signal.reason;
       }
     },
   });
-  whenDone(term.ended(), abort);
+  whenDone(operation, () => check(true));
   return signal;
 }

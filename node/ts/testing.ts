@@ -5,7 +5,7 @@
  */
 
 import { addon } from './addon.js';
-import { answer } from './notifier.js';
+import { answerWithin } from './notifier.js';
 import { Candidate } from './candidate.js';
 import { answerOf, check } from './errors.js';
 import type {
@@ -179,11 +179,11 @@ export async function faultyStore(
   options: StoreSettings & { clock?: ManualClock } = {},
 ): Promise<FaultyStore> {
   const { clock, ...settings } = options;
-  const { address, given, names } = opening(url, settings);
+  const { address, given, names, limits } = opening(url, settings);
   const operation = naming(names, given, () =>
     answerOf<Operation>(addon.openFaulty(address, given, ManualClock.nativeOf(clock))),
   );
-  return FaultyStore.of(await answer<NativeFaulty>(operation));
+  return FaultyStore.of(await answerWithin<NativeFaulty>('opening the store', operation, limits));
 }
 
 /** Waits until a condition is true: checks it repeatedly, and fails with the name of the condition. */

@@ -32,7 +32,7 @@ export type State =
 export interface Leader {
   /** The name of the candidate. */
   readonly name: string;
-  /** The revision of its newest record when it was first seen as the leader. */
+  /** The revision of its newest record when it was first seen as the leader; `JSON.stringify` writes it as a text. */
   readonly revision: bigint;
   /** The nonce of its campaign; null for other software. */
   readonly nonce: string | null;
@@ -95,6 +95,9 @@ export function leaderOf(row: LeaderRow | null | undefined): Leader | null {
   if (row === null || row === undefined) {
     return null;
   }
+  const { name, revision } = row;
   const metadata = Object.fromEntries(row.metadata as [string, string][]);
-  return { name: row.name, revision: row.revision, nonce: row.nonce ?? null, metadata };
+  const leader = { name, revision, nonce: row.nonce ?? null, metadata };
+  // JSON has no integers of 64 bits. Not enumerable: copies and comparisons see a plain object.
+  return Object.defineProperty(leader, 'toJSON', { value: () => ({ ...leader, revision: String(revision) }) });
 }

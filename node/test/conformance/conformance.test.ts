@@ -32,8 +32,9 @@ async function on(store: string, file: Scenario, context?: TestContext): Promise
   }
 }
 
-/** The stores to play on; all by default. */
-const STORES = (process.env['INCUMBENT_STORES'] || 'memory,sqlite,nats,etcd').split(',');
+/** The stores to play on; by default all, and Kafka where `INCUMBENT_KAFKA` has the address of a broker. */
+const ALL = `memory,sqlite,nats,etcd${process.env['INCUMBENT_KAFKA'] ? ',kafka' : ''}`;
+const STORES = (process.env['INCUMBENT_STORES'] || ALL).split(',');
 
 describe.each(STORES)('%s', { timeout: 240_000, concurrent: true }, (store) => {
   for (const scenario of scenarios.filter(({ not_on = {} }) => !(store in not_on))) {

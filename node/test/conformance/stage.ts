@@ -6,6 +6,22 @@ import { createInterface } from 'node:readline';
 
 import { STAGE, tool } from '../tools.js';
 
+/** Longer than any expectation and any answer of the stage takes. */
+const LIMIT_MS = 70_000;
+
+/** The result of a promise; an error that names what did not come where it takes too long. */
+export async function inTime<T>(what: string, promise: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} took longer than ${LIMIT_MS} ms`)), LIMIT_MS);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** The place where a scenario is played. */
 export interface Scene {
   readonly url: string;
@@ -51,15 +67,16 @@ export class Stage {
 
   /** Ends the program by closing its input. */
   async end(): Promise<void> {
-    const ended = this.#child.exitCode === null ? once(this.#child, 'exit') : undefined;
+    const { exitCode, signalCode } = this.#child;
+    const ended = exitCode === null && signalCode === null ? once(this.#child, 'exit') : undefined;
     this.#child.stdin!.end();
-    await ended;
+    await (ended && inTime('the end of the stage', ended));
   }
 
   async #read(): Promise<unknown> {
-    const { done, value } = await this.#lines.next();
+    const { done, value } = await inTime('an answer of the stage', this.#lines.next());
     if (done === true) {
-      throw new Error('the stage has ended');
+      throw new Error(`the stage has ended: ${this.#child.signalCode ?? this.#child.exitCode}`);
     }
     return JSON.parse(value);
   }

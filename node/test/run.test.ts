@@ -1,0 +1,128 @@
+/** `runAsLeader`, in this process and as a program that supervisors stop. */
+
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import { TimedOutError, connect, runAsLeader, type Candidate, type Store, type Term } from '../dist/index.js';
+import { until } from '../dist/testing.js';
+import { FAST, bucket, program } from './support.js';
+
+let store: Store;
+
+beforeEach(async () => {
+  store = await connect('memory:');
+});
+
+afterEach(() => store.close());
+
+test('leadership is given back when the function returns, and its result is that of the run', async () => {
+  let led: Candidate | undefined;
+  const result = await runAsLeader(store, 'jobs', async (term, candidate) => {
+    led = candidate;
+    return [term.isCurrent(), candidate.isLeader];
+  }, FAST);
+  expect(result).toEqual([true, true]);
+  expect([led!.state, await store.leader('jobs')]).toEqual(['CLOSED', null]);
+});
+
+test('leadership is kept where that is wanted, until the run is stopped', async () => {
+  const stop = new AbortController();
+  let led: Candidate | undefined;
+  const running = runAsLeader(store, 'jobs', (_, candidate) => ((led = candidate), 7), {
+    ...FAST,
+    keepLeading: true,
+    signal: stop.signal,
+  });
+  await until('the work is done', () => led !== undefined);
+  await led!.resign();
+  await until('it leads again', () => led!.isLeader);
+  stop.abort();
+  expect([await running, led!.state]).toEqual([7, 'CLOSED']);
+});
+
+test('a function that throws ends the term and the run with its error', async () => {
+  let term: Term | undefined;
+  const error = new Error('no disk');
+  const running = runAsLeader(store, 'jobs', (mine) => {
+    term = mine;
+    throw error;
+  }, FAST);
+  await expect(running).rejects.toBe(error);
+  expect([term!.reason, await store.leader('jobs')]).toEqual(['HANDLER_FAILED', null]);
+});
+
+test('a term that ends before the work does is followed by another', async () => {
+  const tokens: string[] = [];
+  const result = await runAsLeader(store, 'jobs', async (term) => {
+    tokens.push(term.token);
+    if (tokens.length < 3) {
+      term.fail();
+      await term.ended();
+      term.signal.throwIfAborted();
+    }
+    return tokens.length;
+  }, FAST);
+  expect(result).toBe(3);
+  expect(tokens).toEqual([...new Set(tokens)].sort());
+});
+
+test('a run that is stopped drains: the work finishes before the lease is released', async () => {
+  const stop = new AbortController();
+  const seen: unknown[] = [];
+  const running = runAsLeader(store, 'jobs', async (term) => {
+    stop.abort();
+    await term.draining();
+    seen.push(term.isCurrent(), term.drainSignal.aborted, term.signal.aborted);
+    return 'finished';
+  }, { ...FAST, signal: stop.signal });
+  expect(await running).toBe('finished');
+  expect(seen).toEqual([true, true, false]);
+});
+
+test('a run that is stopped while it waits for its term ends without a result', async () => {
+  const leader = await store.campaign('jobs', FAST);
+  await until('the other leads', () => leader.isLeader);
+  const stop = new AbortController();
+  const running = runAsLeader(store, 'jobs', () => 7, { ...FAST, signal: stop.signal });
+  await until('it is a candidate', async () => (await store.candidates('jobs'))?.length === 2);
+  stop.abort();
+  expect(await running).toBeUndefined();
+  expect(await runAsLeader(store, 'jobs', () => 7, { ...FAST, signal: stop.signal })).toBeUndefined();
+});
+
+test('a run that opens its store closes it, and waits for it no longer than it may', async () => {
+  const waiting = runAsLeader('nats://127.0.0.1:1/JOBS', 'jobs', () => 7, { timeout: 50 });
+  await expect(waiting).rejects.toBeInstanceOf(TimedOutError);
+  expect(await runAsLeader('memory:', 'jobs', () => 7, { ...FAST, store: { failFast: true } })).toBe(7);
+});
+
+test('settings that do not exist are refused, and listeners are left nowhere', async () => {
+  const before = process.listenerCount('SIGTERM');
+  const refused = (settings: object): Promise<unknown> => runAsLeader(store, 'jobs', () => 7, settings);
+  await expect(refused({ leese: 1 })).rejects.toThrow('leese');
+  await expect(refused({ keepLeading: 1 })).rejects.toThrow('keepLeading is 1, and must be true or false');
+  await expect(refused({ stopOn: ['SIGWHAT'] })).rejects.toThrow('stopOn is a list, and must be a list of signals');
+  await expect(refused({ signal: 7 })).rejects.toThrow('signal is 7, and must be an AbortSignal');
+  expect(process.listenerCount('SIGTERM')).toBe(before);
+});
+
+test.each(['SIGTERM', 'SIGINT'] as const)('%s lets the work finish, gives the lease back and ends the process', async (signal) => {
+  const url = bucket();
+  const leader = program('run.mjs', url, 'finish');
+  await leader.expect('leading');
+  leader.child.kill(signal);
+  await leader.expect('finishing');
+  leader.child.kill(signal);
+  expect([await leader.ended, leader.errors]).toEqual([0, '']);
+  await using other = await connect(url);
+  expect(await other.leader('jobs')).toBeNull();
+});
+
+test('a second signal of a person who cannot wait ends the process at once', async () => {
+  const leader = program('run.mjs', bucket(), 'hang');
+  await leader.expect('leading');
+  leader.child.kill('SIGINT');
+  await leader.expect('finishing');
+  await leader.expect('a second later');
+  leader.child.kill('SIGINT');
+  expect(await leader.ended).toBe(130);
+});

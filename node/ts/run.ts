@@ -1,0 +1,135 @@
+/** One call for a program that has work for the leader: it connects, campaigns, works, and leaves when it is stopped. */
+
+import { constants } from 'node:os';
+
+import type { Candidate } from './candidate.js';
+import { run } from './lead.js';
+import { callable, plain, refused, signalIn, type CampaignSettings, type StoreSettings } from './settings.js';
+import { Store, connect } from './store.js';
+import type { Term } from './term.js';
+
+/** The settings of {@link runAsLeader}: those of the campaign, and of the run. */
+export interface RunSettings extends CampaignSettings {
+  /** The settings of the store that the run opens. */
+  store?: StoreSettings | undefined;
+  /** Ends the run gracefully when it is aborted, like a signal of the process. */
+  signal?: AbortSignal | undefined;
+  /** The longest wait for the store when the run opens it, in milliseconds; without end by default. */
+  timeout?: number | undefined;
+  /** Whether to keep leading after the function has returned, until the run is stopped; false by default. */
+  keepLeading?: boolean | undefined;
+  /** The signals of the process that end the run gracefully; `SIGTERM` and `SIGINT` by default. */
+  stopOn?: readonly NodeJS.Signals[] | undefined;
+}
+
+/** The same signal within this time is the same request to stop: GNU's `timeout` sends two. Another one ends the process. */
+const SAME_REQUEST_MS = 1000;
+
+/**
+ * Campaigns in the election of that key, and calls `work` when this process leads. The store is a URL, or one that is
+ * open; a store that the run opened is closed at its end.
+ *
+ * - When `work` returns, leadership is given back, and the promise resolves with its result. With `keepLeading` the
+ *   process leads on until it is stopped.
+ * - When the term drains or ends before that, `work` should finish: `term.drainSignal` and `term.signal` are aborted.
+ *   The run then campaigns again, and calls `work` in its next term.
+ * - When `work` throws, the term ends with `HANDLER_FAILED`, and the promise rejects with the error. An error that it
+ *   throws because one of the term's signals is aborted is no failure.
+ * - `SIGTERM`, `SIGINT` or an abort of `signal` ends the run: the work drains, the lease is released, and the promise
+ *   resolves with the last result. The same signal a second later, or another one, exits at once.
+ *
+ * Rejects like {@link connect} and {@link Store.campaign}.
+ */
+export async function runAsLeader<T>(
+  store: string | Store,
+  election: string,
+  work: (term: Term, candidate: Candidate) => T,
+  settings: RunSettings = {},
+): Promise<Awaited<T> | undefined> {
+  callable(work, 'work');
+  plain(settings, 'a run');
+  const { store: storeSettings, signal, timeout, keepLeading = false, stopOn, ...campaign } = settings;
+  if (typeof keepLeading !== 'boolean') {
+    throw refused(keepLeading, 'keepLeading', 'true or false');
+  }
+  const stop = stopping(stopOn, signalIn({ signal }));
+  const waits = { signal: stop.signal };
+  let own: Store | undefined;
+  try {
+    own = store instanceof Store ? undefined : await connect(store, { ...storeSettings, ...waits, timeout });
+    const candidate = await (own ?? (store as Store)).campaign(election, { ...campaign, ...waits });
+    return await leadUntilDone(candidate, work, keepLeading, stop.signal);
+  } catch (error) {
+    if (stop.signal.aborted && error === stop.signal.reason) {
+      return undefined;
+    }
+    throw error;
+  } finally {
+    await own?.close();
+    stop.end();
+  }
+}
+
+async function leadUntilDone<T>(
+  candidate: Candidate,
+  work: (term: Term, candidate: Candidate) => T,
+  keepLeading: boolean,
+  stop: AbortSignal,
+): Promise<Awaited<T> | undefined> {
+  // Its error is that of the close below.
+  const close = (): void => void candidate.close().catch(() => undefined);
+  stop.addEventListener('abort', close);
+  let result: Awaited<T> | undefined;
+  try {
+    if (stop.aborted) {
+      return undefined;
+    }
+    for await (const term of candidate.terms()) {
+      try {
+        result = await run(term, (mine) => work(mine, candidate));
+      } catch (error) {
+        term.fail();
+        throw error;
+      }
+      if (!keepLeading && !term.drainSignal.aborted) {
+        return result;
+      }
+    }
+    return result;
+  } finally {
+    stop.removeEventListener('abort', close);
+    await candidate.close();
+  }
+}
+
+/** Returns a signal that is aborted when the run is to end, and a function that stops listening for that. */
+function stopping(
+  stopOn: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT'],
+  outer: AbortSignal | undefined,
+): { signal: AbortSignal; end: () => void } {
+  const known = Array.isArray(stopOn) && stopOn.every((name) => Object.hasOwn(constants.signals, name));
+  if (!known) {
+    throw refused(stopOn, 'stopOn', 'a list of signals such as "SIGTERM"');
+  }
+  const controller = new AbortController();
+  const abort = (): void => controller.abort();
+  let first: { name: NodeJS.Signals; at: number } | undefined;
+  const received = (name: NodeJS.Signals): void => {
+    const at = performance.now();
+    first ??= { name, at };
+    if (name !== first.name || at - first.at >= SAME_REQUEST_MS) {
+      process.exit(128 + constants.signals[name]);
+    }
+    abort();
+  };
+  stopOn.forEach((name) => process.on(name, received));
+  outer?.addEventListener('abort', abort);
+  if (outer?.aborted === true) {
+    abort();
+  }
+  const end = (): void => {
+    stopOn.forEach((name) => process.off(name, received));
+    outer?.removeEventListener('abort', abort);
+  };
+  return { signal: controller.signal, end };
+}
