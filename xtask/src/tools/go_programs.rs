@@ -1,4 +1,4 @@
-//! The programs of `tests/interop/go` and `tests/interop/etcd`, which the Rust side's tests run.
+//! The programs of `tests/interop/go`, `tests/interop/etcd` and `tests/interop/kafka`, which the Rust side's tests run.
 
 use std::path::PathBuf;
 
@@ -7,32 +7,42 @@ use incumbent_testkit::tools;
 
 use crate::shell;
 
+/// A call of `go build`: the program's name, empty where each has that of its folder, and the arguments.
+type Build = (&'static str, &'static [&'static str]);
+
 /// The programs on the client of NATS.
 pub(super) fn nats() -> Result<(PathBuf, String)> {
-    provide("tests/interop/go", &["./cmd/..."], tools::go_programs())
+    provide("tests/interop/go", &[("", &["./cmd/..."])], tools::go_programs())
 }
 
 /// The programs on the client of etcd. The server in the same module is a [tool](super::etcd) of its own.
 pub(super) fn etcd() -> Result<(PathBuf, String)> {
-    provide("tests/interop/etcd", &["./cmd/candidate", "./cmd/handover"], tools::go_etcd_programs())
+    provide("tests/interop/etcd", &[("", &["./cmd/candidate", "./cmd/handover"])], tools::go_etcd_programs())
+}
+
+/// The programs on Kafka's clients: the candidate on two versions of one client, by two lists of modules.
+pub(super) fn kafka() -> Result<(PathBuf, String)> {
+    let builds: [Build; 3] = [
+        ("admin", &["./cmd/admin"]),
+        ("candidate-1.8", &["./cmd/candidate"]),
+        ("candidate-1.4", &["-modfile=confluent-1.4.mod", "./cmd/candidate"]),
+    ];
+    provide("tests/interop/kafka", &builds, tools::go_kafka_programs())
 }
 
 /// Builds them each time: Go knows what has changed, and is quick where nothing has.
-fn provide(source: &str, packages: &[&str], folder: PathBuf) -> Result<(PathBuf, String)> {
+fn provide(source: &str, builds: &[Build], folder: PathBuf) -> Result<(PathBuf, String)> {
     let go = shell::on_path("go").with_context(|| {
         format!(
             "the programs of {source}: install Go 1.26 or newer (https://go.dev/dl), or say `--without go`"
         )
     })?;
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    shell::run(
-        shell::command(&go)
-            .arg("build")
-            .arg("-o")
-            .arg(&folder)
-            .args(packages)
-            .current_dir(shell::root().join(source)),
-    )?;
+    for (name, arguments) in builds {
+        let mut build = shell::command(&go);
+        build.arg("build").arg("-o").arg(folder.join(name)).args(*arguments);
+        shell::run(build.current_dir(shell::root().join(source)))?;
+    }
     let version = shell::output(shell::command(go).args(["env", "GOVERSION"]))?;
     Ok((folder, version.trim().replacen("go", "go ", 1)))
 }

@@ -4,20 +4,26 @@
 
 mod cargo_tools;
 pub(crate) mod chromium;
+mod debian;
 mod etcd;
 mod go_programs;
+mod kafka;
+mod kotlin;
 mod nats_server;
 
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use incumbent_testkit::tools::{EtcdVersion, NatsVersion};
+use incumbent_testkit::tools::{EtcdVersion, KafkaVersion, NatsVersion};
 
 pub(crate) use cargo_tools::{DENY, NEXTEST, WASM};
 
 /// `cargo xtask tools`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// What to provide; all tools where nothing is named
+    #[arg(value_enum)]
+    tools: Vec<Name>,
     /// Do without: whatever only Go can install
     #[arg(long, value_name = "TOOL")]
     without: Vec<Without>,
@@ -32,6 +38,23 @@ pub(crate) enum Without {
     Python,
     /// Node: no tests of the npm package
     Node,
+    /// A JDK and Maven: no tests of the Kotlin library
+    Java,
+}
+
+/// A name for tools on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Name {
+    /// nats-server in three versions, and candidates on the client for Go
+    Nats,
+    /// etcd in two versions, its command line, and candidates on the client for Go
+    Etcd,
+    /// Kafka in two versions, candidates on clients for Go, and an administrator
+    Kafka,
+    /// What cargo runs, and a standard library for WebAssembly
+    Cargo,
+    /// A JDK, Maven, and what they need for the Kotlin library
+    Kotlin,
 }
 
 /// A tool of the tests.
@@ -41,6 +64,8 @@ pub(crate) enum Tool {
     NatsServer(NatsVersion),
     /// A version of etcd, and its command line.
     Etcd(EtcdVersion),
+    /// A version of Kafka.
+    Kafka(KafkaVersion),
     /// The test runner.
     Nextest,
     /// The checker of licences and sources.
@@ -51,20 +76,28 @@ pub(crate) enum Tool {
     GoPrograms,
     /// The programs of `tests/interop/etcd`.
     GoEtcdPrograms,
+    /// The programs of `tests/interop/kafka`.
+    GoKafkaPrograms,
+    /// A JDK, Maven, and what it needs for the Kotlin library.
+    Kotlin,
 }
 
 impl Tool {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::NatsServer(NatsVersion::Newest),
         Self::NatsServer(NatsVersion::V2_12),
         Self::NatsServer(NatsVersion::V2_10),
         Self::Etcd(EtcdVersion::Newest),
         Self::Etcd(EtcdVersion::V3_4),
+        Self::Kafka(KafkaVersion::Newest),
+        Self::Kafka(KafkaVersion::V3_9),
         Self::Nextest,
         Self::Deny,
         Self::Wasm,
         Self::GoPrograms,
         Self::GoEtcdPrograms,
+        Self::GoKafkaPrograms,
+        Self::Kotlin,
     ];
 
     /// Returns its path and version, after installing it where it is missing.
@@ -72,11 +105,24 @@ impl Tool {
         match self {
             Self::NatsServer(version) => nats_server::provide(version),
             Self::Etcd(version) => etcd::provide(version),
+            Self::Kafka(version) => kafka::provide(version),
             Self::Nextest => NEXTEST.provide(),
             Self::Deny => DENY.provide(),
             Self::Wasm => cargo_tools::provide_wasm(),
             Self::GoPrograms => go_programs::nats(),
             Self::GoEtcdPrograms => go_programs::etcd(),
+            Self::GoKafkaPrograms => go_programs::kafka(),
+            Self::Kotlin => kotlin::provide(),
+        }
+    }
+
+    fn name(self) -> Name {
+        match self {
+            Self::NatsServer(_) | Self::GoPrograms => Name::Nats,
+            Self::Etcd(_) | Self::GoEtcdPrograms => Name::Etcd,
+            Self::Kafka(_) | Self::GoKafkaPrograms => Name::Kafka,
+            Self::Nextest | Self::Deny | Self::Wasm => Name::Cargo,
+            Self::Kotlin => Name::Kotlin,
         }
     }
 
@@ -88,12 +134,15 @@ impl Tool {
                 | Self::Etcd(EtcdVersion::Newest)
                 | Self::GoPrograms
                 | Self::GoEtcdPrograms
+                | Self::GoKafkaPrograms
         )
     }
 }
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    all(&Tool::ALL, &args.without)?;
+    let named = |tool: &&Tool| args.tools.is_empty() || args.tools.contains(&tool.name());
+    let tools: Vec<Tool> = Tool::ALL.iter().filter(named).copied().collect();
+    all(&tools, &args.without)?;
     Ok(true)
 }
 
@@ -118,6 +167,9 @@ pub(crate) fn provide(tools: &[Tool], without: &[Without]) -> Vec<(Tool, String)
             Ok((path, version)) => println!("{version:<28} {}", path.display()),
             Err(error) if tool.needs_go() && without.contains(&Without::Go) => {
                 println!("not tested, as Go is left out: {error:#}");
+            }
+            Err(error) if *tool == Tool::Kotlin && without.contains(&Without::Java) => {
+                println!("not tested, as Java is left out: {error:#}");
             }
             Err(error) => missing.push((*tool, format!("{error:#}"))),
         }

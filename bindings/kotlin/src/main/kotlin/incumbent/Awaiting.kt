@@ -1,0 +1,55 @@
+/**
+ * Waiting for calls of the compiled part.
+ *
+ * A call runs from the creation of its object. A coroutine that is cancelled while it waits frees only its place in the
+ * queue of waiters; the call itself is cancelled through the object.
+ */
+package incumbent
+
+import incumbent.raw.Disposable
+import incumbent.raw.PendingCandidate
+import incumbent.raw.PendingElections
+import incumbent.raw.PendingEnd
+import incumbent.raw.PendingFaultyStore
+import incumbent.raw.PendingLeader
+import incumbent.raw.PendingObservations
+import incumbent.raw.PendingParticipants
+import incumbent.raw.PendingReason
+import incumbent.raw.PendingStore
+import incumbent.raw.PendingTerm
+import kotlin.coroutines.cancellation.CancellationException
+
+internal suspend fun PendingStore.await() = awaiting(this, { ready() }, { take() }) { cancel() }
+
+internal suspend fun PendingFaultyStore.await() = awaiting(this, { ready() }, { take() }) { cancel() }
+
+internal suspend fun PendingCandidate.await() = awaiting(this, { ready() }, { take() }) { cancel() }
+
+internal suspend fun PendingObservations.await() = awaiting(this, { ready() }, { take() }) { cancel() }
+
+internal suspend fun PendingTerm.await() = awaiting(this, { ready() }, { take() }) { cancel() }
+
+internal suspend fun PendingEnd.await() = awaiting(this, { ready() }, { take() }) { cancel() }
+
+internal suspend fun PendingReason.await() = awaiting(this, { ready() }, { take() }) { cancel() }
+
+internal suspend fun PendingLeader.await() = awaiting(this, { ready() }, { take() }) { cancel() }
+
+internal suspend fun PendingElections.await() = awaiting(this, { ready() }, { take() }) { cancel() }
+
+internal suspend fun PendingParticipants.await() = awaiting(this, { ready() }, { take() }) { cancel() }
+
+// An answer is taken where nothing suspends any more: one that holds a term is never lost to a cancellation. The generated
+// code loses the answer of a future that is abandoned as it is answered.
+private inline fun <T> awaiting(pending: Disposable, ready: () -> Unit, take: () -> T, cancel: () -> Unit): T =
+    try {
+        translating {
+            ready()
+            take()
+        }
+    } catch (gone: CancellationException) {
+        cancel()
+        throw gone
+    } finally {
+        pending.destroy()
+    }

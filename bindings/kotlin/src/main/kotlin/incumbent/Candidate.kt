@@ -1,0 +1,237 @@
+/** A participant of an election. */
+package incumbent
+
+import incumbent.raw.ExecutorProbe
+import incumbent.raw.Questions
+import java.util.Collections
+import java.util.concurrent.ConcurrentHashMap
+import kotlin.coroutines.cancellation.CancellationException
+import kotlinx.coroutines.CoroutineDispatcher
+import kotlinx.coroutines.CoroutineExceptionHandler
+import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.NonCancellable
+import kotlinx.coroutines.SupervisorJob
+import kotlinx.coroutines.currentCoroutineContext
+import kotlinx.coroutines.flow.Flow
+import kotlinx.coroutines.flow.flow
+import kotlinx.coroutines.isActive
+import kotlinx.coroutines.launch
+import kotlinx.coroutines.withContext
+import incumbent.raw.Candidate as RawCandidate
+import incumbent.raw.Term as RawTerm
+
+/**
+ * A participant of an election, made by [Store.campaign]. It campaigns until it is closed, even when the program drops
+ * it: after a lost term it campaigns for the next. It works from any thread.
+ */
+public class Candidate internal constructor(internal val raw: RawCandidate) {
+    /** Whether this candidate leads now, by the clock. */
+    public val isLeader: Boolean get() = raw.isLeader()
+
+    /** The key of the election. */
+    public val election: String = raw.election()
+
+    /** The candidate's name. */
+    public val name: String = raw.name()
+
+    /** The state of the campaign. */
+    public val state: State get() = raw.state().toState()
+
+    /** The leader, as far as this candidate has seen; null where there is none. */
+    public val leader: Leader? get() = raw.leader()?.toLeader()
+
+    /** The current term; null while this candidate does not lead. */
+    public val term: Term? get() = raw.term()?.let { Term(it) }
+
+    /**
+     * Waits for the current or the next term, or for the one after `after`, and holds it; null once the campaign is over.
+     * Close the hold when the work is done: a drain waits for it.
+     */
+    public suspend fun nextTerm(after: Term? = null): Hold? = next(after?.raw)
+
+    /**
+     * Every term of this candidate, until the campaign is over. The collector's block is work of the term: a drain waits
+     * for it. When it returns before the term ends, the term goes on, and the flow continues with the next term.
+     *
+     * ```kotlin
+     * candidate.terms().collect { term ->
+     *     term.run { work(term.token) }
+     * }
+     * ```
+     *
+     * Each collector gets every term. Behind a buffer, such as that of `flowOn`, a drain does not wait for the block.
+     */
+    public fun terms(): Flow<Term> = flow {
+        var last: RawTerm? = null
+        while (true) {
+            val hold = next(last) ?: break
+            last = hold.term.raw
+            hold.use { Inside.during(it.term.token) { emit(it.term) } }
+        }
+    }
+
+    /**
+     * Runs `work` in every term of this candidate, until the campaign is over. A drain waits for it. `term.draining()`
+     * returns when it is time to finish, and the scope of `work` is cancelled when the term ends. The work of one term
+     * never begins before that of the previous one has returned.
+     *
+     * When it returns before the term ends, the term goes on: call [resign] as the last step to leave instead. When it
+     * throws, the term ends with [Reason.HANDLER_FAILED], the coroutine's exception handler or else the thread's gets the
+     * error, and the candidate campaigns again after a delay. An error that it throws because its term is over is ignored.
+     * Cancelling this call cancels the work and resigns.
+     */
+    public suspend fun lead(work: suspend CoroutineScope.(Term) -> Unit) {
+        var last: RawTerm? = null
+        while (true) {
+            val hold = next(last) ?: return
+            last = hold.term.raw
+            hold.use { lead(it.term, work) }
+        }
+    }
+
+    private suspend fun lead(term: Term, work: suspend CoroutineScope.(Term) -> Unit) {
+        try {
+            term.run(work)
+        } catch (ended: TermEndedException) {
+            // Thrown for this term, or for another one that the work used.
+            if (term.isCurrent) {
+                term.fail()
+            }
+        } catch (error: Exception) {
+            val context = currentCoroutineContext()
+            if (!context.isActive) {
+                if (term.isCurrent) {
+                    // Sent at once; the cancelled caller does not wait for it.
+                    raw.resign(true).close()
+                }
+                throw error
+            }
+            term.fail()
+            val handler = context[CoroutineExceptionHandler]
+            if (handler != null) {
+                handler.handleException(context, error)
+            } else {
+                val thread = Thread.currentThread()
+                thread.uncaughtExceptionHandler.uncaughtException(thread, error)
+            }
+        }
+    }
+
+    /**
+     * The events from now on, beginning with the current state. Each collector gets every event. Reading an event does not
+     * hold its term. Slow collectors delay nothing: one that falls 1024 events behind loses the oldest events other than
+     * [Event.Won] and [Event.Lost].
+     */
+    public fun events(): Flow<Event> = flow {
+        val events = translating { raw.events() }
+        try {
+            while (true) {
+                emit((translating { events.next() } ?: break).toEvent())
+            }
+        } finally {
+            events.stop()
+            events.destroy()
+        }
+    }
+
+    /**
+     * Gives up leadership, if this candidate leads, and campaigns on behind the other candidates. Returns once the work
+     * has drained and the key is released; inside of that work, as soon as the term is draining. In a block of [terms], code
+     * under `withContext(NonCancellable)` is not recognised as part of that work, and waits for the whole drain.
+     */
+    public suspend fun resign(): Unit = raw.resign(isInside()).await()
+
+    /**
+     * Hands leadership over to the candidate of that name; otherwise like [resign]. Other candidates hold back for a
+     * moment.
+     *
+     * @throws NotLeaderException where this candidate does not lead.
+     */
+    public suspend fun handOver(to: String): Unit = raw.handOver(to, isInside()).await()
+
+    /** Gives up leadership and ends the campaign; otherwise like [resign]. Closing twice is no error. */
+    public suspend fun close(): Unit = raw.close(isInside()).await()
+
+    /** Waits until the campaign is over, for any cause. */
+    public suspend fun closed(): Unit = raw.closed().await()
+
+    /** Runs `block`, and closes the candidate after it in any case. */
+    public suspend inline fun <T> use(block: (Candidate) -> T): T =
+        try {
+            block(this)
+        } finally {
+            withContext(NonCancellable) { close() }
+        }
+
+    /** Sets whether this candidate is healthy; it is at first. An unhealthy one leaves, and does not campaign. */
+    public fun setHealthy(healthy: Boolean): Unit = translating { raw.setHealthy(healthy) }
+
+    /** Accepts that tokens may start again after the store was reset. */
+    public fun acceptReset(): Unit = translating { raw.acceptReset() }
+
+    override fun toString(): String = "Candidate(election=$election, name=$name)"
+
+    internal suspend fun next(after: RawTerm?): Hold? =
+        raw.nextTerm(after).await()?.let { Hold(it, Term(it.term())) }
+
+    /** Whether the caller is part of work that a drain of this candidate waits for. */
+    internal suspend fun isInside(): Boolean = Inside.holds(term?.token)
+
+    internal companion object {
+        /** The candidates that campaign: each is kept until it is closed. */
+        internal val campaigning: MutableSet<Candidate> = Collections.newSetFromMap(ConcurrentHashMap())
+
+        private val background = CoroutineScope(SupervisorJob() + Dispatchers.Default)
+
+        /** Creates a candidate that is kept, asked and watched until its campaign is over. */
+        internal fun campaigning(
+            raw: RawCandidate,
+            probe: ExecutorProbe?,
+            health: HealthCheck?,
+            dispatcher: CoroutineDispatcher,
+        ): Candidate {
+            val candidate = Candidate(raw)
+            campaigning.add(candidate)
+            val asked = background.launch(dispatcher) {
+                if (health != null) {
+                    raw.questions()?.let { questions -> launch { answer(questions, health) } }
+                }
+                try {
+                    while (probe != null) {
+                        probe.asked()
+                        probe.answered()
+                    }
+                } finally {
+                    // Here, and not where it is cancelled: it may be in use until now.
+                    probe?.destroy()
+                }
+            }
+            background.launch {
+                try {
+                    candidate.closed()
+                } finally {
+                    asked.cancel()
+                    campaigning.remove(candidate)
+                }
+            }
+            return candidate
+        }
+
+        private suspend fun answer(questions: Questions, health: HealthCheck) {
+            questions.use {
+                while (true) {
+                    val question = it.next() ?: return
+                    val isHealthy = try {
+                        health.isHealthy()
+                    } catch (gone: CancellationException) {
+                        throw gone
+                    } catch (error: Exception) {
+                        false
+                    }
+                    question.use { one -> one.answer(isHealthy) }
+                }
+            }
+        }
+    }
+}

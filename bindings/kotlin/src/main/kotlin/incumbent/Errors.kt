@@ -1,0 +1,160 @@
+/** The errors: one base, one class for each kind, and the same codes in every language. */
+package incumbent
+
+import incumbent.raw.Failure
+import incumbent.raw.errorCodes
+import kotlin.coroutines.cancellation.CancellationException
+
+/** A stable name of a kind of error, the same in every language. */
+public enum class Code {
+    INVALID_URL,
+    INVALID_SETTING,
+    INVALID_NAME,
+    AUTHENTICATION,
+    STORE_UNAVAILABLE,
+    PERMISSION_DENIED,
+    NOT_FOUND,
+    UNSAFE_STORE,
+    UNSUPPORTED,
+    CLOSED,
+    FORKED,
+    NOT_LEADER,
+    BROKEN,
+    TERM_ENDED,
+    TIMED_OUT,
+    INTERNAL;
+
+    /** Whether the same call can succeed later without a change by the caller or an operator. */
+    public val isTemporary: Boolean get() = TEMPORARY[name] ?: false
+
+    private companion object {
+        val TEMPORARY: Map<String, Boolean> by lazy { errorCodes() }
+    }
+}
+
+/**
+ * The base of every error of this library. Programs act on the class or on [code]; the message is for people, and
+ * contains the remedy.
+ */
+public sealed class IncumbentException(
+    /** A stable name of the kind. */
+    public val code: Code,
+    message: String,
+    cause: Throwable?,
+) : RuntimeException(message, cause) {
+    /** Whether the same call can succeed later without a change by the caller or an operator. */
+    public val isTemporary: Boolean get() = code.isTemporary
+}
+
+/** A store's URL cannot be parsed, or names a parameter that does not exist. */
+public class InvalidUrlException internal constructor(message: String, cause: Throwable?) :
+    IncumbentException(Code.INVALID_URL, message, cause)
+
+/** A setting is refused; the message names it, its value, what is accepted and the remedy. */
+public class InvalidSettingException internal constructor(message: String, cause: Throwable?) :
+    IncumbentException(Code.INVALID_SETTING, message, cause)
+
+/** The store cannot hold this key or candidate name. */
+public class InvalidNameException internal constructor(message: String, cause: Throwable?) :
+    IncumbentException(Code.INVALID_NAME, message, cause)
+
+/** Credentials cannot be read, or are malformed. */
+public class AuthenticationException internal constructor(message: String, cause: Throwable?) :
+    IncumbentException(Code.AUTHENTICATION, message, cause)
+
+/** The store does not answer. */
+public class StoreUnavailableException internal constructor(message: String, cause: Throwable?) :
+    IncumbentException(Code.STORE_UNAVAILABLE, message, cause)
+
+/** The store refuses the credentials, or they lack a permission. */
+public class PermissionDeniedException internal constructor(message: String, cause: Throwable?) :
+    IncumbentException(Code.PERMISSION_DENIED, message, cause)
+
+/** The bucket, file or topic does not exist; `incumbent init` creates it. */
+public class NotFoundException internal constructor(message: String, cause: Throwable?) :
+    IncumbentException(Code.NOT_FOUND, message, cause)
+
+/** An election on a store with these settings would be unsafe. */
+public class UnsafeStoreException internal constructor(message: String, cause: Throwable?) :
+    IncumbentException(Code.UNSAFE_STORE, message, cause)
+
+/** This build, store or server version cannot do what is asked. */
+public class UnsupportedException internal constructor(message: String, cause: Throwable?) :
+    IncumbentException(Code.UNSUPPORTED, message, cause)
+
+/** The candidate or the store is closed. */
+public class ClosedException internal constructor(message: String, cause: Throwable?) :
+    IncumbentException(Code.CLOSED, message, cause)
+
+/** The handle was created before the process forked; the child is never the leader. */
+public class ForkedException internal constructor(message: String, cause: Throwable?) :
+    IncumbentException(Code.FORKED, message, cause)
+
+/** Only the leader may do this. */
+public class NotLeaderException internal constructor(message: String, cause: Throwable?) :
+    IncumbentException(Code.NOT_LEADER, message, cause)
+
+/** The store answers and cannot serve: it is full, locked or damaged. */
+public class BrokenException internal constructor(message: String, cause: Throwable?) :
+    IncumbentException(Code.BROKEN, message, cause)
+
+/** The term ended before the work that ran in it. */
+public class TermEndedException internal constructor(
+    /** The reason for which the term ended. */
+    public val reason: Reason,
+    message: String,
+    cause: Throwable? = null,
+) : IncumbentException(Code.TERM_ENDED, message, cause)
+
+/** The wait ended at its time limit. */
+public class TimedOutException internal constructor(message: String, cause: Throwable?) :
+    IncumbentException(Code.TIMED_OUT, message, cause)
+
+/** A bug in incumbent; please report it. */
+public class InternalException internal constructor(message: String, cause: Throwable?) :
+    IncumbentException(Code.INTERNAL, message, cause)
+
+/** An error of the layers below, with nothing known but its text. */
+private class Cause(message: String, cause: Throwable?) : Exception(message, cause) {
+    // Its stack would be that of the translation.
+    override fun fillInStackTrace(): Throwable = this
+}
+
+/** Translates a failure of the compiled part. */
+internal fun Failure.toException(): Exception =
+    when (this) {
+        is Failure.Cancelled -> CancellationException("the call was cancelled")
+        is Failure.Failed -> {
+            val cause = causes.asReversed().fold(null as Throwable?) { inner, text -> Cause(text, inner) }
+            exceptionOf(Code.entries.find { it.name == code } ?: Code.INTERNAL, text, cause, reason?.toReason())
+        }
+    }
+
+// No code without a class: the compiler refuses an incomplete `when`.
+private fun exceptionOf(code: Code, text: String, cause: Throwable?, reason: Reason?): IncumbentException =
+    when (code) {
+        Code.INVALID_URL -> InvalidUrlException(text, cause)
+        Code.INVALID_SETTING -> InvalidSettingException(text, cause)
+        Code.INVALID_NAME -> InvalidNameException(text, cause)
+        Code.AUTHENTICATION -> AuthenticationException(text, cause)
+        Code.STORE_UNAVAILABLE -> StoreUnavailableException(text, cause)
+        Code.PERMISSION_DENIED -> PermissionDeniedException(text, cause)
+        Code.NOT_FOUND -> NotFoundException(text, cause)
+        Code.UNSAFE_STORE -> UnsafeStoreException(text, cause)
+        Code.UNSUPPORTED -> UnsupportedException(text, cause)
+        Code.CLOSED -> ClosedException(text, cause)
+        Code.FORKED -> ForkedException(text, cause)
+        Code.NOT_LEADER -> NotLeaderException(text, cause)
+        Code.BROKEN -> BrokenException(text, cause)
+        Code.TERM_ENDED -> TermEndedException(reason ?: Reason.EXPIRED, text, cause)
+        Code.TIMED_OUT -> TimedOutException(text, cause)
+        Code.INTERNAL -> InternalException(text, cause)
+    }
+
+/** Calls the compiled part, and translates its failure. */
+internal inline fun <T> translating(call: () -> T): T =
+    try {
+        call()
+    } catch (failure: Failure) {
+        throw failure.toException()
+    }

@@ -1,0 +1,73 @@
+/** Log records, handed to the program's own logging. */
+package incumbent
+
+import incumbent.raw.keepLogs
+import incumbent.raw.takeLogs
+import java.util.concurrent.atomic.AtomicReference
+import kotlin.concurrent.thread
+import incumbent.raw.LogLevel as RawLogLevel
+
+/** A log record. */
+public data class LogRecord(
+    /** The level. */
+    val level: System.Logger.Level,
+    /** The module that logs it. */
+    val target: String,
+    /** The text. */
+    val message: String,
+    /** The fields of the record: `election`, `candidate`, `term`. */
+    val fields: Map<String, String>,
+)
+
+/** Receives log records, on a thread of their own. */
+public fun interface LogSink {
+    /** Takes a record. An error of the sink is dropped. */
+    public fun take(record: LogRecord)
+}
+
+private val SINK = AtomicReference<LogSink?>()
+
+/**
+ * Hands the log records of at least that level to `sink`; by default to the platform's logger `incumbent`. `INFO` is the
+ * begin and end of terms, and what a person should look at; `DEBUG` adds decisions, `TRACE` messages to and from the store.
+ * `OFF` stops it. Nothing is logged before the first call.
+ */
+@JvmOverloads
+public fun logTo(level: System.Logger.Level = System.Logger.Level.INFO, sink: LogSink = systemLogger()) {
+    val least = when (level) {
+        System.Logger.Level.OFF -> null
+        System.Logger.Level.ALL, System.Logger.Level.TRACE -> RawLogLevel.TRACE
+        System.Logger.Level.DEBUG -> RawLogLevel.DEBUG
+        System.Logger.Level.INFO -> RawLogLevel.INFO
+        System.Logger.Level.WARNING -> RawLogLevel.WARNING
+        System.Logger.Level.ERROR -> RawLogLevel.ERROR
+    }
+    SINK.set(sink.takeIf { least != null })
+    if (translating { keepLogs(least) }) {
+        thread(isDaemon = true, name = "incumbent-log") {
+            while (true) {
+                val records = takeLogs().ifEmpty { break }
+                records.forEach { record -> runCatching { SINK.get()?.take(record.toRecord()) } }
+            }
+        }
+    }
+}
+
+private fun systemLogger(): LogSink {
+    val logger = System.getLogger("incumbent")
+    return LogSink { record ->
+        val fields = record.fields.entries.joinToString("") { (name, value) -> " $name=$value" }
+        logger.log(record.level, record.message + fields)
+    }
+}
+
+private fun incumbent.raw.LogRecord.toRecord(): LogRecord {
+    val level = when (level) {
+        RawLogLevel.TRACE -> System.Logger.Level.TRACE
+        RawLogLevel.DEBUG -> System.Logger.Level.DEBUG
+        RawLogLevel.INFO -> System.Logger.Level.INFO
+        RawLogLevel.WARNING -> System.Logger.Level.WARNING
+        RawLogLevel.ERROR -> System.Logger.Level.ERROR
+    }
+    return LogRecord(level, target, text, fields)
+}

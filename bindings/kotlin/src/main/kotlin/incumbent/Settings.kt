@@ -1,0 +1,250 @@
+/** The settings of stores and candidates. */
+package incumbent
+
+import incumbent.raw.Setting
+import java.util.concurrent.Executor
+import kotlin.time.Duration
+import kotlin.time.Duration.Companion.seconds
+import kotlin.time.toJavaDuration
+import kotlin.time.toKotlinDuration
+import kotlinx.coroutines.CoroutineDispatcher
+import kotlinx.coroutines.asCoroutineDispatcher
+import java.time.Duration as JavaDuration
+
+/**
+ * The settings of a store: those that every store has, and the parameters of its URL by name. What is null is left to the
+ * library.
+ *
+ * ```kotlin
+ * connect("nats://localhost:4222/ELECTIONS") { parameter("creds", "app.creds") }
+ * ```
+ */
+public class StoreSettings {
+    /** Whether a store that does not answer is an error; by default it is waited for. */
+    public var failFast: Boolean? = null
+
+    /** The lease that candidates are going to have, so that an unfit store is refused when it is opened. */
+    public var expectedLease: Duration? = null
+
+    private val parameters = mutableMapOf<String, Setting>()
+
+    /** Sets a parameter of the URL: `creds`, `tls_ca`, `domain`, … A length of time is text such as `10s`. */
+    public fun parameter(name: String, value: String): StoreSettings = apply { parameters[name] = Setting.Text(value) }
+
+    /** Sets a parameter of the URL that is true or false: `create`, `tls_first`, `markers`. */
+    public fun parameter(name: String, value: Boolean): StoreSettings = apply { parameters[name] = Setting.Flag(value) }
+
+    /** [failFast], for Java. */
+    public fun failFast(value: Boolean): StoreSettings = apply { failFast = value }
+
+    /** [expectedLease], for Java. */
+    public fun expectedLease(value: JavaDuration): StoreSettings = apply { expectedLease = value.toKotlinDuration() }
+
+    internal fun plain(): Map<String, Setting> = buildMap {
+        putAll(parameters)
+        failFast?.let { put("fail_fast", Setting.Flag(it)) }
+        expectedLease?.let { put("expected_lease", time("expected_lease", it)) }
+    }
+}
+
+/** Rules that fit together. */
+public enum class Preset {
+    /** Leases of 5 s and more. */
+    STANDARD,
+
+    /** Leases of 1 s and more. */
+    FAST,
+
+    /** The rules of the Go library. */
+    GO_COMPATIBLE,
+}
+
+/** The wait of a new leader where a former one may still believe that it leads. */
+public sealed interface WinDelay {
+    /** As long as the record of the former leader requires. */
+    public object Automatic : WinDelay
+
+    /** Also where nothing is known about a former leader. */
+    public object Cautious : WinDelay
+
+    /** At least so long. */
+    public class Fixed(public val wait: Duration) : WinDelay
+}
+
+/** A function that reports whether its program is healthy. */
+public fun interface HealthCheck {
+    /** Whether the program is healthy. An error is a no. */
+    public suspend fun isHealthy(): Boolean
+}
+
+/**
+ * The settings of a candidate. What is null is left to the library.
+ *
+ * ```kotlin
+ * store.campaign("billing-cron") { name = "worker-7"; lease = 10.seconds }
+ * ```
+ */
+public class CampaignSettings {
+    /** The name that other candidates observe; host and process by default. */
+    public var name: String? = null
+
+    /** Rules that fit together. */
+    public var preset: Preset? = null
+
+    /** The time for which no other candidate leads after a leader crashed; the store's by default. */
+    public var lease: Duration? = null
+
+    /** The time that a leader has to finish its work when it leaves of its own accord; 10 s by default. */
+    public var drain: Duration? = null
+
+    /** The longest wait before the first campaign. */
+    public var splay: Duration? = null
+
+    /** The wait of a new leader where a former one may still believe that it leads. */
+    public var winDelay: WinDelay? = null
+
+    /** The largest difference between clocks. */
+    public var skew: Duration? = null
+
+    /** The largest gain or loss of each clock, in parts per million; 5,000 (0.5 %) by default. */
+    public var driftPpm: Int? = null
+
+    /** The margin by which a leader stops before it must. */
+    public var slack: Duration? = null
+
+    /** The interval at which a candidate polls without an event from the watch. */
+    public var interval: Duration? = null
+
+    /** The waits after failures in a row; the last one counts for all further ones. */
+    public var backoff: List<Duration>? = null
+
+    /** Texts that the leader publishes about itself. */
+    public var metadata: Map<String, String>? = null
+
+    /** Asked at each [healthInterval] whether the program is healthy. A candidate that is not leaves, and waits. */
+    public var health: HealthCheck? = null
+
+    /** The interval of [health]. */
+    public var healthInterval: Duration = 5.seconds
+
+    /** The dispatcher that is watched, and on which [health] is asked; by default the one that `campaign` is called on. */
+    public var dispatcher: CoroutineDispatcher? = null
+
+    /** Whether a dispatcher that hangs makes the candidate unhealthy. */
+    public var watch: Boolean = true
+
+    /**
+     * The time that the dispatcher may hang while the candidate leads: the lease by default, or at least 100 ms. A
+     * dispatcher that runs nothing for this time, or up to a quarter more, makes the candidate unhealthy until it does.
+     */
+    public var watchLimit: Duration? = null
+
+    /** [name], for Java. */
+    public fun name(value: String): CampaignSettings = apply { name = value }
+
+    /** [preset], for Java. */
+    public fun preset(value: Preset): CampaignSettings = apply { preset = value }
+
+    /** [lease], for Java. */
+    public fun lease(value: JavaDuration): CampaignSettings = apply { lease = value.toKotlinDuration() }
+
+    /** [drain], for Java. */
+    public fun drain(value: JavaDuration): CampaignSettings = apply { drain = value.toKotlinDuration() }
+
+    /** [splay], for Java. */
+    public fun splay(value: JavaDuration): CampaignSettings = apply { splay = value.toKotlinDuration() }
+
+    /** [winDelay] of at least so long, for Java. */
+    public fun winDelay(value: JavaDuration): CampaignSettings =
+        apply { winDelay = WinDelay.Fixed(value.toKotlinDuration()) }
+
+    /** [winDelay], for Java. */
+    public fun winDelay(value: WinDelay): CampaignSettings = apply { winDelay = value }
+
+    /** [skew], for Java. */
+    public fun skew(value: JavaDuration): CampaignSettings = apply { skew = value.toKotlinDuration() }
+
+    /** [driftPpm], for Java. */
+    public fun driftPpm(value: Int): CampaignSettings = apply { driftPpm = value }
+
+    /** [slack], for Java. */
+    public fun slack(value: JavaDuration): CampaignSettings = apply { slack = value.toKotlinDuration() }
+
+    /** [interval], for Java. */
+    public fun interval(value: JavaDuration): CampaignSettings = apply { interval = value.toKotlinDuration() }
+
+    /** [backoff], for Java. */
+    public fun backoff(vararg values: JavaDuration): CampaignSettings =
+        apply { backoff = values.map { it.toKotlinDuration() } }
+
+    /** [metadata], for Java. */
+    public fun metadata(value: Map<String, String>): CampaignSettings = apply { metadata = value }
+
+    /** [health], asked at each interval on a thread of the [executor], for Java. */
+    public fun health(interval: JavaDuration, check: java.util.function.BooleanSupplier): CampaignSettings = apply {
+        healthInterval = interval.toKotlinDuration()
+        health = HealthCheck { check.asBoolean }
+    }
+
+    /** The executor that is watched, for Java; without one, none is. */
+    public fun executor(value: Executor): CampaignSettings = apply { dispatcher = value.asCoroutineDispatcher() }
+
+    /** [watchLimit], for Java. */
+    public fun watchLimit(value: JavaDuration): CampaignSettings = apply { watchLimit = value.toKotlinDuration() }
+
+    internal fun plain(): Map<String, Setting> = buildMap {
+        name?.let { put("name", Setting.Text(it)) }
+        preset?.let { put("preset", Setting.Text(it.name.lowercase())) }
+        val times = mapOf(
+            "lease" to lease,
+            "drain" to drain,
+            "splay" to splay,
+            "skew" to skew,
+            "slack" to slack,
+            "interval" to interval,
+            "watch_loop" to watchLimit,
+        )
+        for ((name, length) in times) {
+            length?.let { put(name, time(name, it)) }
+        }
+        when (val delay = winDelay) {
+            null -> Unit
+            WinDelay.Automatic -> put("win_delay", Setting.Text("automatic"))
+            WinDelay.Cautious -> put("win_delay", Setting.Text("cautious"))
+            is WinDelay.Fixed -> put("win_delay", time("win_delay", delay.wait))
+        }
+        driftPpm?.let { put("drift_ppm", Setting.Number(it.toDouble())) }
+        backoff?.let { waits -> put("backoff", Setting.Times(waits.map { positive("backoff", it) })) }
+        metadata?.let { put("metadata", Setting.Texts(it)) }
+        if (!watch) {
+            put("watch_loop", Setting.Flag(false))
+        }
+    }
+}
+
+private fun time(name: String, length: Duration): Setting = Setting.Time(positive(name, length))
+
+/** Refuses what the compiled part has no representation for. */
+internal fun positive(name: String, length: Duration): JavaDuration {
+    if (length.isNegative() || length.isInfinite()) {
+        throw InvalidSettingException("$name is $length, and must be a length of time, not negative and not infinite", null)
+    }
+    return length.toJavaDuration()
+}
+
+/** Runs `act`, and converts the names of settings in its error to those of this library. */
+internal inline fun <T> naming(act: () -> T): T =
+    try {
+        translating(act)
+    } catch (refused: InvalidSettingException) {
+        throw InvalidSettingException(renamed(refused.message.orEmpty()), refused.cause)
+    }
+
+private val RENAMED = Regex("\\b(fail_fast|expected_lease|drift_ppm|win_delay|watch_loop|health_interval)\\b")
+
+internal fun renamed(text: String): String = RENAMED.replace(text) { found ->
+    when (val name = found.value) {
+        "watch_loop" -> "watchLimit"
+        else -> name.split('_').let { (first, second) -> first + second.replaceFirstChar(Char::uppercase) }
+    }
+}

@@ -1,0 +1,141 @@
+/** A store that is open for elections. */
+package incumbent
+
+import incumbent.raw.ExecutorProbe
+import incumbent.raw.openStore
+import incumbent.raw.stores
+import kotlin.coroutines.ContinuationInterceptor
+import kotlinx.coroutines.CoroutineDispatcher
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.NonCancellable
+import kotlinx.coroutines.currentCoroutineContext
+import kotlinx.coroutines.flow.Flow
+import kotlinx.coroutines.flow.flow
+import kotlinx.coroutines.withContext
+import incumbent.raw.Store as RawStore
+
+/**
+ * A store that is open for elections, made by [connect]. It has one connection and one watch for all its elections. It
+ * works from any thread.
+ */
+public class Store internal constructor(internal val raw: RawStore) {
+    /**
+     * Campaigns in the election of that key. Where the store does not answer yet, the candidate is created all the same,
+     * and campaigns as soon as the store answers.
+     *
+     * The dispatcher that this is called on is watched: if it runs nothing for a lease while the candidate leads, because
+     * something blocks it, the candidate is unhealthy. It drains, leaves, and campaigns again when the dispatcher runs; see
+     * [CampaignSettings.dispatcher].
+     *
+     * @throws InvalidSettingException for a setting that does not fit.
+     * @throws InvalidNameException for a key or a name that the store cannot hold.
+     * @throws PermissionDeniedException where the store refuses.
+     * @throws ClosedException once the store is closed.
+     * @throws StoreUnavailableException with [StoreSettings.failFast], where the store does not answer.
+     */
+    public suspend fun campaign(election: String, settings: CampaignSettings = CampaignSettings()): Candidate {
+        val present = currentCoroutineContext()[ContinuationInterceptor] as? CoroutineDispatcher
+        // Unconfined code runs on the thread of whatever it waits for: there is nothing to watch.
+        val dispatcher = (settings.dispatcher ?: present).takeIf { it != Dispatchers.Unconfined }
+        return campaign(election, settings, dispatcher)
+    }
+
+    /** Campaigns in the election of that key, with settings that are written in place. */
+    public suspend inline fun campaign(election: String, settings: CampaignSettings.() -> Unit): Candidate =
+        campaign(election, CampaignSettings().apply(settings))
+
+    internal suspend fun campaign(
+        election: String,
+        settings: CampaignSettings,
+        dispatcher: CoroutineDispatcher?,
+    ): Candidate {
+        val health = settings.health
+        val interval = health?.let { positive("healthInterval", settings.healthInterval) }
+        val probe = dispatcher?.takeIf { settings.watch }?.let { ExecutorProbe() }
+        try {
+            val raw = naming { raw.campaign(election, settings.plain(), interval, probe).await() }
+            return Candidate.campaigning(raw, probe, health, dispatcher ?: Dispatchers.Default)
+        } catch (error: Throwable) {
+            probe?.destroy()
+            throw error
+        }
+    }
+
+    /**
+     * Watches the election of that key without taking part, beginning with the current leader. It ends when the store is
+     * closed.
+     */
+    public fun observe(election: String): Flow<Observation> = flow {
+        val observations = raw.observe(election).await()
+        try {
+            while (true) {
+                emit((translating { observations.next() } ?: break).toObservation())
+            }
+        } finally {
+            observations.stop()
+            observations.destroy()
+        }
+    }
+
+    /** Returns the leader of that election now, read from the leader of the store; null where there is none. */
+    public suspend fun leader(election: String): Leader? = raw.leader(election).await()?.toLeader()
+
+    /** Returns all elections of the store, by key. */
+    public suspend fun list(): List<ElectionInfo> = raw.list().await().map { it.toInfo() }
+
+    /**
+     * Returns the candidates of that election on all connections to the store: the leader and those that wait, the
+     * longest-standing first; null where the store cannot find out, or does not permit the query.
+     *
+     * Waiting candidates write nothing to the store, so this asks the other connections: on NATS that takes a quarter of a
+     * second. Candidates of other software are not found.
+     */
+    public suspend fun candidates(election: String): List<CandidateInfo>? =
+        raw.candidates(election).await()?.map { it.toInfo() }
+
+    /** Closes every candidate cleanly, and then the store. Closing twice is no error. */
+    public suspend fun close(): Unit = raw.close(Inside.holds(null)).await()
+
+    /** Runs `block`, and closes the store after it in any case. */
+    public suspend inline fun <T> use(block: (Store) -> T): T =
+        try {
+            block(this)
+        } finally {
+            withContext(NonCancellable) { close() }
+        }
+
+    public companion object {
+        /** The schemes of the URLs that this build opens. */
+        @JvmField
+        public val STORES: List<String> = stores()
+    }
+}
+
+/**
+ * Opens the store at `url`:
+ *
+ * - `nats://host:4222/BUCKET`: a NATS JetStream key-value bucket; also `tls://`, `ws://`, several hosts
+ * - `etcd://host:2379/PREFIX`: an etcd cluster
+ * - `kafka://host:9092/PREFIX`: consumer groups of a Kafka cluster, where [Store.STORES] lists them
+ * - `sqlite:elections.db`: a file, for the processes of one machine
+ * - `memory:` and `memory:NAME`: for one process, and for tests
+ *
+ * A parameter of the URL can also be a setting.
+ *
+ * @throws InvalidUrlException for a URL that cannot be parsed.
+ * @throws InvalidSettingException for a setting that does not fit.
+ * @throws AuthenticationException where credentials cannot be read.
+ * @throws NotFoundException where the bucket or file does not exist.
+ * @throws UnsafeStoreException where an election there would be unsafe.
+ * @throws PermissionDeniedException where the store refuses.
+ * @throws StoreUnavailableException with [StoreSettings.failFast], where the store does not answer.
+ */
+public suspend fun connect(url: String, settings: StoreSettings = StoreSettings()): Store {
+    Wakes.prepare()
+    Exit.watch()
+    return Store(naming { openStore(url, settings.plain()).await() })
+}
+
+/** Opens the store at `url`, with settings that are written in place. */
+public suspend inline fun connect(url: String, settings: StoreSettings.() -> Unit): Store =
+    connect(url, StoreSettings().apply(settings))

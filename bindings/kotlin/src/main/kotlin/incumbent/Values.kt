@@ -1,0 +1,171 @@
+/** The values of the library. */
+package incumbent
+
+import incumbent.raw.Happening
+import incumbent.raw.mayDrain
+import incumbent.raw.reasonDescription
+import kotlin.time.Duration
+import kotlin.time.toKotlinDuration
+import incumbent.raw.Election as RawElection
+import incumbent.raw.Leader as RawLeader
+import incumbent.raw.Participant as RawParticipant
+import incumbent.raw.Reason as RawReason
+import incumbent.raw.Seen as RawSeen
+import incumbent.raw.State as RawState
+
+/** The reason for which a term ended. */
+public enum class Reason {
+    /** The leader resigned. */
+    RESIGNED,
+
+    /** The leader handed over to a named successor. */
+    HANDED_OVER,
+
+    /** Another candidate, or other software, wrote the key. */
+    USURPED,
+
+    /** An operator deleted the key. */
+    DELETED,
+
+    /** The deadline passed without a proven renewal. */
+    EXPIRED,
+
+    /** A consumer group took the leadership away. */
+    REVOKED,
+
+    /** The candidate's health check failed, or its executor hung. */
+    UNHEALTHY,
+
+    /** The work of the term failed. */
+    HANDLER_FAILED,
+
+    /** The store was replaced or restored, or lost acknowledged writes. */
+    STORE_RESET,
+
+    /** The campaign was closed. */
+    CLOSED;
+
+    /** Whether the work of a term that ends for this reason may be finished while the lease is still held. */
+    public val mayDrain: Boolean get() = mayDrain(toRaw())
+
+    /** The reason in words. */
+    public val description: String get() = reasonDescription(toRaw())
+
+    internal fun toRaw(): RawReason = RawReason.valueOf(name)
+}
+
+internal fun RawReason.toReason(): Reason = Reason.valueOf(name)
+
+/** The state of a campaign. */
+public enum class State {
+    /** Not in the race: unhealthy, or not yet asked to campaign. */
+    IDLE,
+
+    /** Waiting a random while before its first campaign. */
+    SPLAYING,
+
+    /** In the race; another candidate holds the lease, or the key was not read yet. */
+    WAITING,
+
+    /** An acquire is on its way. */
+    ACQUIRING,
+
+    /** Holds the lease; a previous leader might still believe that it leads. */
+    HOLDING,
+
+    /** Leads. */
+    LEADING,
+
+    /** Leads, and is finishing its work. */
+    DRAINING,
+
+    /** Leads no more, and releases the lease, or waits for the end of the term's work before it does. */
+    RELEASING,
+
+    /** Over. */
+    CLOSED,
+}
+
+internal fun RawState.toState(): State = State.valueOf(name)
+
+/** The leader of an election. */
+public data class Leader(
+    /** The name of the candidate. */
+    val name: String,
+    /** The revision of its newest record when it was first seen as the leader, without a sign. */
+    val revision: Long,
+    /** The nonce of its campaign; null for other software. */
+    val nonce: String?,
+    /** The metadata that it publishes. */
+    val metadata: Map<String, String>,
+)
+
+internal fun RawLeader.toLeader(): Leader = Leader(name, revision.toLong(), nonce, metadata)
+
+/** An election of a store, and its leader. */
+public data class ElectionInfo(
+    /** The election's key. */
+    val election: String,
+    /** The leader; null while the key is free. */
+    val leader: Leader?,
+)
+
+internal fun RawElection.toInfo(): ElectionInfo = ElectionInfo(election, leader?.toLeader())
+
+/** A candidate in an election: it waits, acquires or holds the lease, leads or leaves. */
+public data class CandidateInfo(
+    /** The election's key. */
+    val election: String,
+    /** The name of the candidate. */
+    val name: String,
+    /** The nonce of its campaign, which distinguishes candidates of one name; null where it is not reported. */
+    val nonce: String?,
+    /** The time for which it has been a candidate without a break. */
+    val standingFor: Duration,
+)
+
+internal fun RawParticipant.toInfo(): CandidateInfo =
+    CandidateInfo(election, name, nonce, standingFor.toKotlinDuration())
+
+/** The leader of an election, as the store shows it. */
+public data class Observation(
+    /** The election's key. */
+    val election: String,
+    /** The leader; null while the key is free. */
+    val leader: Leader?,
+    /** The time for which this state had lasted when it was read. */
+    val age: Duration,
+)
+
+internal fun RawSeen.toObservation(): Observation = Observation(election, leader?.toLeader(), age.toKotlinDuration())
+
+/** An event of a candidate. */
+public sealed interface Event {
+    /** This candidate leads, from now until [Lost]. */
+    public data class Won(val term: Term) : Event
+
+    /** This leader leaves of its own accord; [Term.drainRemaining] is the time that it still has. */
+    public data class Draining(val term: Term, val reason: Reason) : Event
+
+    /** This candidate leads no more. Emitted exactly once for every [Won]. */
+    public data class Lost(val term: Term, val reason: Reason) : Event
+
+    /** Another candidate than before holds the key, or, where the leader is null, none does. */
+    public data class LeaderChanged(val leader: Leader?) : Event
+
+    /** The campaign entered another state. */
+    public data class StateChanged(val state: State) : Event
+
+    /** A problem that a person should look at: a stable name, and the problem with the remedy. */
+    public data class Warning(val code: String, val message: String) : Event
+}
+
+internal fun Happening.toEvent(): Event =
+    when (this) {
+        is Happening.Won -> Event.Won(Term(term))
+        is Happening.Draining -> Event.Draining(Term(term), reason.toReason())
+        is Happening.Lost -> Event.Lost(Term(term), reason.toReason())
+        is Happening.LeaderChanged -> Event.LeaderChanged(leader?.toLeader())
+        is Happening.StateChanged -> Event.StateChanged(state.toState())
+        is Happening.Warning -> Event.Warning(code, text)
+    }

@@ -1,0 +1,122 @@
+package incumbent;
+
+import static incumbent.Async.*;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import incumbent.testing.ScriptedElection;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** The library as Java sees it. */
+class JavaTest {
+    private static final long LIMIT = 120;
+
+    private final ExecutorService executor = Executors.newCachedThreadPool();
+
+    @AfterEach
+    void stop() {
+        executor.shutdownNow();
+    }
+
+    private static <T> T of(CompletableFuture<T> future) throws Exception {
+        return future.get(LIMIT, TimeUnit.SECONDS);
+    }
+
+    private static CampaignSettings quick(String name) {
+        return new CampaignSettings().name(name).preset(Preset.FAST).lease(Duration.ofSeconds(60)).splay(Duration.ZERO);
+    }
+
+    @Test
+    void aStoreElectsAndShowsItsLeader() throws Exception {
+        Store store = of(connect("memory:", new StoreSettings().failFast(true)));
+        Candidate candidate = of(campaign(store, "jobs", quick("a").executor(executor)));
+        try (Hold hold = of(nextTerm(candidate)).orElseThrow()) {
+            assertTrue(candidate.isLeader() && remaining(hold.getTerm()).toSeconds() > 0);
+            assertEquals("a", of(leader(store, "jobs")).orElseThrow().getName());
+            assertEquals(List.of("a"), of(candidates(store, "jobs")).orElseThrow().stream().map(CandidateInfo::getName).collect(java.util.stream.Collectors.toList()));
+        }
+        of(close(store));
+        assertEquals(State.CLOSED, candidate.getState());
+    }
+
+    @Test
+    void aFailureIsTheCauseOfTheFuture() {
+        var failed = assertThrows(CompletionException.class, () -> connect("carrier-pigeon:").join());
+        var error = assertInstanceOf(InvalidUrlException.class, failed.getCause());
+        assertEquals(Code.INVALID_URL, error.getCode());
+    }
+
+    @Test
+    void workIsInterruptedWhenItsTermEnds() throws Exception {
+        var election = new ScriptedElection();
+        var candidate = election.getCandidate();
+        var begun = new CompletableFuture<Token>();
+        var interrupted = new CompletableFuture<Boolean>();
+        var leading = lead(candidate, executor, term -> {
+            begun.complete(term.getToken());
+            try {
+                new CountDownLatch(1).await();
+            } catch (InterruptedException gone) {
+                interrupted.complete(term.isCurrent());
+            }
+        });
+        assertEquals(election.acquire(), of(begun));
+        election.revoke(Reason.EXPIRED);
+        assertFalse(of(interrupted));
+        of(close(candidate));
+        of(leading);
+    }
+
+    @Test
+    void workThatResignsDoesNotWaitForItself() throws Exception {
+        Store store = of(connect("memory:"));
+        Candidate candidate = of(campaign(store, "jobs", quick("a").drain(Duration.ofHours(1))));
+        var reason = new CompletableFuture<Reason>();
+        lead(candidate, executor, term -> {
+            ended(term).thenAccept(reason::complete);
+            resign(candidate).join();
+            assertTrue(term.isDraining());
+        });
+        assertEquals(Reason.RESIGNED, of(reason));
+        of(close(store));
+    }
+
+    @Test
+    void listenersAreCalledUntilTheyAreClosed() throws Exception {
+        var election = new ScriptedElection();
+        var events = new LinkedBlockingQueue<Event>();
+        var listening = listen(election.getCandidate(), executor, events::add);
+        var token = election.acquire();
+        Event event;
+        do {
+            event = events.poll(LIMIT, TimeUnit.SECONDS);
+        } while (!(event instanceof Event.Won));
+        assertEquals(token, ((Event.Won) event).getTerm().getToken());
+        listening.close();
+        of(close(election.getCandidate()));
+    }
+
+    @Test
+    void aFutureThatIsCancelledCancelsItsCall() throws Exception {
+        var election = new ScriptedElection();
+        var waiting = nextTerm(election.getCandidate());
+        waiting.cancel(true);
+        election.acquire();
+        var term = election.getCandidate().getTerm();
+        election.drain(Reason.RESIGNED);
+        assertEquals(Reason.RESIGNED, of(ended(term)));
+    }
+}

@@ -1,0 +1,23 @@
+/** The README's programs are those of the tests. */
+package incumbent
+
+import java.io.File
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Test
+
+class ReadmeTest {
+    @Test
+    fun `every program of the README is compiled and run by a test`() {
+        val blocks = Regex("```(?:kotlin|java)\n(.*?)\n```", RegexOption.DOT_MATCHES_ALL)
+            .findAll(File("README.md").readText()).map { it.groupValues[1] }.toList()
+        val files = listOf("kotlin/readme/Worker.kt", "java/readme/JavaWorker.java", "kotlin/readme/InTests.kt")
+        // Without the line with the package.
+        val programs = files.map { File("src/test/$it").readText().substringAfter("\n\n").trimEnd() }
+        assertEquals(programs, blocks)
+    }
+
+    @Test
+    fun `the README's test passes`() {
+        readme.inTests()
+    }
+}

@@ -1,0 +1,19 @@
+//! The raw bindings that the Kotlin library wraps, by [uniffi](https://mozilla.github.io/uniffi-rs).
+//!
+//! Nothing is decided here: each object is one of `incumbent-ffi`, and each value is written down once for every
+//! language that uniffi knows. The library under `bindings/kotlin` gives them the form that its users expect.
+//!
+//! - Whatever takes time is an object of [`pending`], with an answer to await and a cancel: a language's cancellation does
+//!   not reach a future of Rust's by itself.
+//! - Events, observations and health questions are pulled, one at a time: a callback into the language would run on the
+//!   thread that renews leases.
+
+pub mod candidate;
+pub mod log;
+pub mod pending;
+pub mod store;
+pub mod term;
+pub mod testing;
+pub mod value;
+
+uniffi::setup_scaffolding!("incumbent");

@@ -1,0 +1,293 @@
+//! The Kotlin library: its compiled part, the code that uniffi generates, and Maven.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::{notices, shell};
+
+/// The crate of the compiled part.
+const CRATE: &str = "incumbent-uniffi";
+
+/// The program of that crate which generates the code between Kotlin and Rust.
+pub(crate) const BINDGEN: &str = "incumbent-bindgen";
+
+/// The oldest JDK that Kotlin's compiler and the tests' libraries run on.
+pub(crate) const OLDEST: u32 = 17;
+
+/// The way in which the compiled part is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Profile {
+    /// With the Rust tests' programs, which are built before.
+    Dev,
+    /// As it is released, without further stores or with Kafka.
+    Release { kafka: bool },
+}
+
+impl Profile {
+    /// Cargo's options for the features of the compiled part.
+    fn features(self) -> &'static [&'static str] {
+        match self {
+            Self::Dev => &["--all-features"],
+            Self::Release { kafka: true } => &["--features", "kafka"],
+            Self::Release { kafka: false } => &[],
+        }
+    }
+}
+
+/// A JDK of this machine.
+pub(crate) struct Jdk {
+    pub(crate) home: PathBuf,
+    pub(crate) version: String,
+}
+
+/// Finds a JDK: that of `JAVA_HOME`, of the path, or one of Debian's. A `java` on the path may be without a compiler.
+pub(crate) fn jdk() -> Result<Jdk> {
+    let mut homes: Vec<PathBuf> = std::env::var_os("JAVA_HOME").map(PathBuf::from).into_iter().collect();
+    if let Some(javac) = shell::on_path("javac") {
+        // The path has a link to it.
+        let javac = fs::canonicalize(&javac).with_context(|| format!("cannot follow {}", javac.display()))?;
+        homes.extend(javac.parent().and_then(Path::parent).map(Path::to_owned));
+    }
+    if let Ok(installed) = fs::read_dir("/usr/lib/jvm") {
+        homes.extend(installed.flatten().map(|folder| folder.path()));
+    }
+    let found = homes.into_iter().find_map(|home| {
+        // On the standard output: `javac 17.0.15`. Java 8 writes it elsewhere.
+        let reported = shell::output(shell::command(home.join("bin/javac")).arg("-version")).ok()?;
+        let version = reported.trim().strip_prefix("javac ")?.to_owned();
+        let release: u32 = version.split(['.', '-', '+']).next()?.parse().ok()?;
+        (release >= OLDEST).then_some(Jdk { home, version })
+    });
+    found.with_context(|| format!("no JDK {OLDEST} or newer"))
+}
+
+/// The folder of the Maven project.
+pub(crate) fn folder() -> PathBuf {
+    shell::root().join("bindings/kotlin")
+}
+
+/// The folder of everything that is built for Kotlin.
+pub(crate) fn target() -> PathBuf {
+    shell::target().join("kotlin")
+}
+
+/// Fetches what Maven needs for this project, unless that was done for the same project file.
+pub(crate) fn fetch() -> Result<()> {
+    let pom = folder().join("pom.xml");
+    let wanted = fs::read(&pom).with_context(|| format!("cannot read {}", pom.display()))?;
+    let marker = repository().join("fetched-for.xml");
+    if fs::read(&marker).is_ok_and(|fetched| fetched == wanted) {
+        return Ok(());
+    }
+    shell::progress("fetch Kotlin's compiler and libraries");
+    // Running the goals is the only way to fetch all that they load, the test runner's parts among it. An empty project
+    // is enough for that.
+    let scratch = tempfile::tempdir().context("no temporary folder")?;
+    fs::write(scratch.path().join("pom.xml"), &wanted).context("cannot write a pom.xml")?;
+    for (name, text) in [
+        ("src/main/kotlin/Empty.kt", "/** Nothing. */\nclass Empty\n"),
+        (
+            "src/test/kotlin/EmptyTest.kt",
+            "class EmptyTest { @org.junit.jupiter.params.ParameterizedTest\n\
+             @org.junit.jupiter.params.provider.ValueSource(ints = [1]) fun test(one: Int) { check(one == 1) } }\n",
+        ),
+        ("src/test/java/Nothing.java", "class Nothing {}\n"),
+    ] {
+        let path = scratch.path().join(name);
+        fs::create_dir_all(path.parent().unwrap_or(scratch.path()))?;
+        fs::write(path, text)?;
+    }
+    let mut maven = maven_with(scratch.path());
+    maven.current_dir(scratch.path()).args(["--activate-profiles", "release", "verify"]);
+    shell::run(&mut maven)?;
+    fs::write(&marker, wanted).with_context(|| format!("cannot write {}", marker.display()))
+}
+
+/// Puts the compiled part for this machine, and the licences, into the folder of the jar's resources, and generates the
+/// code between Kotlin and Rust.
+pub(crate) fn build(profile: Profile) -> Result<()> {
+    if profile != Profile::Dev {
+        shell::progress("build the compiled part of the Kotlin library");
+        let mut build = shell::cargo();
+        build.args(["build", "--quiet", "--release", "--package", CRATE]);
+        // The library calls nothing of the generator, so it contains nothing of it.
+        shell::run(build.args(["--features", "bindgen"]).args(profile.features()))?;
+    }
+    let library = library(profile);
+    let native = fresh(&target().join("native"))?;
+    let here = fresh(&native.join(platform()?))?;
+    fs::copy(&library, here.join(file_name(&library)?))
+        .with_context(|| format!("cannot copy {}", library.display()))?;
+    notices::write(CRATE, profile.features(), &native.join("META-INF"))?;
+    shell::progress("generate the code between Kotlin and Rust");
+    let mut bindgen = shell::command(match profile {
+        Profile::Dev => shell::built(BINDGEN),
+        Profile::Release { .. } => shell::target().join("release").join(BINDGEN),
+    });
+    bindgen.args(["generate", "--language", "kotlin", "--no-format"]);
+    bindgen.arg("--out-dir").arg(fresh(&target().join("generated"))?).arg(&library);
+    shell::run(&mut bindgen)
+}
+
+/// Maven on the project, without the network.
+pub(crate) fn maven() -> Command {
+    let mut command = maven_with(&target());
+    command.arg("--offline");
+    command
+}
+
+/// Maven with a repository of its own, and everything that is built in that folder.
+fn maven_with(built: &Path) -> Command {
+    let mut command = shell::command("mvn");
+    if let Ok(jdk) = jdk() {
+        command.env("JAVA_HOME", jdk.home);
+    }
+    // A build ends before the second compiler of the virtual machine has paid for itself: it doubles the processor time.
+    command.env("MAVEN_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m");
+    command.current_dir(folder()).args(["--batch-mode", "--quiet", "--no-transfer-progress"]);
+    command.arg(format!("-Dmaven.repo.local={}", repository().display()));
+    command.arg(format!("-Dincumbent.build={}", built.join("maven").display()));
+    command.arg(format!("-Dincumbent.native={}", built.join("native").display()));
+    command.arg(format!("-Dincumbent.generated={}", built.join("generated").display()));
+    command
+}
+
+fn repository() -> PathBuf {
+    incumbent_testkit::tools::folder().join("maven")
+}
+
+/// The path of the compiled part.
+fn library(profile: Profile) -> PathBuf {
+    let name = format!("{}incumbent_uniffi{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    shell::target().join(match profile {
+        // Where cargo leaves the library of a program.
+        Profile::Dev => Path::new("debug/deps").join(name),
+        Profile::Release { .. } => Path::new("release").join(name),
+    })
+}
+
+fn file_name(path: &Path) -> Result<&std::ffi::OsStr> {
+    path.file_name().with_context(|| format!("{} has no name", path.display()))
+}
+
+/// The name of this platform in a jar, as JNA searches it.
+fn platform() -> Result<String> {
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "x86-64",
+        "aarch64" => "aarch64",
+        other => bail!("the Kotlin library is not built for {other}"),
+    };
+    let system = match std::env::consts::OS {
+        "linux" => "linux",
+        "macos" => "darwin",
+        "windows" => "win32",
+        other => bail!("the Kotlin library is not built for {other}"),
+    };
+    Ok(format!("{system}-{architecture}"))
+}
+
+/// Makes an empty folder, and returns its path.
+fn fresh(folder: &Path) -> Result<PathBuf> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder.to_owned())
+}
+
+/// Builds the artefacts of a release into `target/kotlin/release`, a Maven repository: the jar with the compiled part of
+/// every platform that is built, the jars of sources and documentation, and the POM. A project that has nothing else then
+/// tries them.
+///
+/// The compiled parts of other platforms are taken from `target/kotlin/platforms`, a folder for each as in the jar, where
+/// each platform's own build has left them.
+pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
+    build(Profile::Release { kafka })?;
+    let platforms = target().join("platforms");
+    if platforms.is_dir() {
+        let here = platform()?;
+        for folder in fs::read_dir(&platforms)? {
+            let folder = folder?;
+            if folder.file_name().to_string_lossy() != here {
+                copy(&folder.path(), &target().join("native").join(folder.file_name()))?;
+            }
+        }
+    }
+    shell::progress("mvn verify");
+    // Not with the classes and resources of an earlier build.
+    fresh(&target().join("maven"))?;
+    shell::run(maven().args(["--activate-profiles", "release", "-Dmaven.test.skip", "verify"]))?;
+    let release = target().join("release");
+    publish(&release)?;
+    anyhow::ensure!(shell::succeeds(&mut trial(&release)?)?, "a project cannot use the packaged jar");
+    Ok(release)
+}
+
+/// Publishes the jars that Maven has built, and the POM, in a new Maven repository.
+pub(crate) fn publish(repository: &Path) -> Result<()> {
+    let version = env!("CARGO_PKG_VERSION");
+    let folder = fresh(repository)?.join(GROUP.replace('.', "/")).join("incumbent").join(version);
+    let folder = fresh(&folder)?;
+    for file in fs::read_dir(target().join("maven"))? {
+        let path = file?.path();
+        if path.extension().is_some_and(|end| end == "jar") {
+            fs::copy(&path, folder.join(file_name(&path)?))
+                .with_context(|| format!("cannot copy {}", path.display()))?;
+        }
+    }
+    let pom = self::folder().join("pom.xml");
+    fs::copy(&pom, folder.join(format!("incumbent-{version}.pom")))
+        .with_context(|| format!("cannot copy {}", pom.display()))?;
+    Ok(())
+}
+
+/// The group of the artefacts.
+const GROUP: &str = "io.github.incumbent-rs";
+
+/// Makes a project outside of this one that depends on the artefacts in a Maven repository, and returns the command that
+/// builds it and runs its test, without the network.
+pub(crate) fn trial(published: &Path) -> Result<Command> {
+    let project = target().join("trial");
+    copy(&folder().join("trial"), &fresh(&project)?)?;
+    // Maven would prefer the artefacts of an earlier trial.
+    let known = repository().join(GROUP.replace('.', "/"));
+    if known.exists() {
+        fs::remove_dir_all(&known).with_context(|| format!("cannot remove {}", known.display()))?;
+    }
+    let mut maven = maven();
+    maven.current_dir(&project).args(["-Daether.offline.protocols=file", "test"]);
+    maven.arg(format!("-Dincumbent.version={}", env!("CARGO_PKG_VERSION")));
+    maven.arg(format!("-Dincumbent.published=file://{}", published.display()));
+    Ok(maven)
+}
+
+/// Copies a folder.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for file in fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
+        let file = file?;
+        let (from, to) = (file.path(), to.join(file.file_name()));
+        if file.file_type()?.is_dir() {
+            copy(&from, &to)?;
+        } else {
+            fs::copy(&from, &to).with_context(|| format!("cannot copy {}", from.display()))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_maven_project_has_the_version_of_the_workspace() {
+        let pom = fs::read_to_string(folder().join("pom.xml")).unwrap();
+        let document = roxmltree::Document::parse(&pom).unwrap();
+        let version = document.root_element().children().find(|child| child.has_tag_name("version")).unwrap();
+        assert_eq!(version.text(), Some(env!("CARGO_PKG_VERSION")));
+    }
+}

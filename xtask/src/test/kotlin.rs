@@ -1,0 +1,89 @@
+//! The Kotlin library: the jar is built and tried by a project outside, and Maven runs the tests of Kotlin and Java.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use incumbent_testkit::kafka::Kafka;
+use incumbent_testkit::tools::{KafkaVersion, NATS_SERVER, NatsVersion, nats_server};
+
+use super::python::{BROKER, Case, Python, STORES, cases, stores};
+use super::schedule::Lane::{Compute, Wait};
+use super::schedule::Step;
+use super::tally::{Report, Tally};
+use super::{ADDON, PROGRAMS, Part, WHEEL, node};
+use crate::kotlin::{self, Profile};
+use crate::shell;
+
+/// The steps of [`Part::Kotlin`]; candidates in Python and Node take part in an election where their packages are built.
+pub(super) fn steps<'a>(python: Option<&'a Python>, with_node: bool) -> Vec<Step<'a>> {
+    const JAR: &str = "build the jar";
+    let build = |_: &mut Report| {
+        kotlin::build(Profile::Dev)?;
+        shell::progress("mvn package");
+        shell::run(kotlin::maven().args(["-DskipTests", "package"]))?;
+        kotlin::publish(&kotlin::target().join("published"))
+    };
+    let run = move |report: &mut Report| {
+        let python = python.map(|python| python.environment("with-kotlin")).transpose()?;
+        junit(python.unwrap_or_default(), with_node, report)
+    };
+    let trial = |report: &mut Report| {
+        shell::progress("the jar in a project outside");
+        let works = shell::succeeds(&mut kotlin::trial(&kotlin::target().join("published"))?)?;
+        report.check(Part::Kotlin, "the jar in a project outside", works);
+        Ok(())
+    };
+    vec![
+        Step::new(Part::Kotlin, JAR, Compute, build).building().after(PROGRAMS),
+        Step::new(Part::Kotlin, "JUnit", Wait, run).after(JAR).after(WHEEL).after(ADDON),
+        Step::new(Part::Kotlin, "the jar alone", Wait, trial).after(JAR),
+    ]
+}
+
+/// Runs all tests, and counts them.
+fn junit(python: OsString, with_node: bool, report: &mut Report) -> Result<()> {
+    shell::progress("mvn surefire:test");
+    let results = kotlin::target().join("maven/surefire-reports");
+    if results.exists() {
+        fs::remove_dir_all(&results).with_context(|| format!("cannot remove {}", results.display()))?;
+    }
+    let mut maven = kotlin::maven();
+    maven.arg("surefire:test");
+    maven.env("INCUMBENT_CLI", shell::built("incumbent"));
+    maven.env("INCUMBENT_STAGE", shell::built("incumbent-stage"));
+    maven.env("INCUMBENT_PYTHON", python);
+    maven.env("INCUMBENT_NODE", if with_node { node::folder().into() } else { OsString::new() });
+    maven.envs(stores().map(|stores| (STORES, stores)));
+    let broker = Kafka::start(KafkaVersion::Newest);
+    maven.env(BROKER, broker.address());
+    if let Ok(server) = nats_server(NatsVersion::Newest) {
+        maven.env(NATS_SERVER, server);
+    }
+    let succeeded = shell::succeeds(&mut maven)?;
+    let mut total = Tally::default();
+    for Case { name, passed, took } in all(&results)? {
+        total += Tally::one(passed);
+        report.test(Part::Kotlin, &name, passed, Some(took));
+    }
+    // A runner that crashes, or finds no tests, counts nothing.
+    if total.passed == 0 || (!succeeded && total.failed == 0) {
+        report.check(Part::Kotlin, "Maven failed, no test did", false);
+    }
+    Ok(())
+}
+
+/// The tests in the JUnit files of a folder, one file for each class.
+fn all(results: &Path) -> Result<Vec<Case>> {
+    let mut found = Vec::new();
+    if results.is_dir() {
+        for file in fs::read_dir(results)? {
+            let path = file?.path();
+            if path.extension().is_some_and(|end| end == "xml") {
+                found.extend(cases(&fs::read_to_string(path)?)?);
+            }
+        }
+    }
+    Ok(found)
+}

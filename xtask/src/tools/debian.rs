@@ -1,0 +1,25 @@
+//! Debian's packages, for what the tests need and the machine lacks.
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell;
+
+/// Installs a package where the system has apt; fails elsewhere.
+pub(super) fn install(package: &str) -> Result<()> {
+    if shell::on_path("apt-get").is_none() {
+        bail!("this is no Debian");
+    }
+    shell::progress(format!("apt-get install {package}"));
+    let apt = |words: &[&str]| {
+        let mut command = shell::command("apt-get");
+        shell::output(command.env("DEBIAN_FRONTEND", "noninteractive").args(words))
+    };
+    let install = || apt(&["install", "--yes", "--no-install-recommends", package]);
+    // Package lists of today need not be fetched again.
+    if install().is_err() {
+        apt(&["update"])
+            .and_then(|_| install())
+            .with_context(|| format!("apt-get cannot install {package}"))?;
+    }
+    Ok(())
+}
