@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use incumbent_testkit::tools::{EtcdVersion, NatsVersion};
+use incumbent_testkit::tools::{EtcdVersion, KafkaVersion, NatsVersion};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -36,6 +36,8 @@ enum Bench {
     Handover,
     /// The time of a hand-over on etcd, beside etcd's own Go client; the cost of leading
     Etcd,
+    /// The time of a hand-over and of a fail-over on Kafka, beside bare consumers; the cost of leading
+    Kafka,
     /// The cost of a campaign in a component for a Wasmtime host
     Component,
     /// The cost of the Python package: `is_leader`, an event, the import, a thousand campaigns
@@ -49,6 +51,7 @@ impl Bench {
         match self {
             Self::Handover => "handover",
             Self::Etcd => "etcd",
+            Self::Kafka => "kafka",
             Self::Component => "component",
             Self::Python => "python",
             Self::Node => "node",
@@ -60,6 +63,7 @@ impl Bench {
         match self {
             Self::Handover => Ok(cargo("incumbent", "handover")),
             Self::Etcd => Ok(cargo("incumbent", "etcd")),
+            Self::Kafka => Ok(cargo("incumbent", "kafka")),
             Self::Component => {
                 package::components(None)?;
                 Ok(cargo("incumbent-wasmtime", "component"))
@@ -91,6 +95,7 @@ impl Bench {
             Self::Etcd => {
                 &[Tool::Etcd(EtcdVersion::Newest), Tool::Etcd(EtcdVersion::V3_4), Tool::GoEtcdPrograms]
             }
+            Self::Kafka => &[Tool::Kafka(KafkaVersion::Newest), Tool::GoKafkaPrograms],
             Self::Component => &[Tool::Wasm],
             Self::Python | Self::Node => &[],
         }

@@ -3,6 +3,8 @@
 //! Each does its own set-up, so a machine with Rust, and Go for the interop tests, is enough.
 
 mod bench;
+mod kotlin;
+mod notices;
 mod package;
 mod playground;
 mod python;

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::kotlin;
 use crate::playground;
-use crate::shell;
+use crate::shell::{self, say};
 use crate::tools::{self, Tool, WASM};
 
 /// `cargo xtask package`
@@ -15,12 +16,17 @@ pub(crate) struct Args {
     /// The package to build
     #[arg(value_enum)]
     name: Package,
+    /// Build Kafka into the Kotlin library, for machines with this one's OpenSSL
+    #[arg(long)]
+    kafka: bool,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Package {
     /// The WebAssembly components, into target/components
     Component,
+    /// The Kotlin library for this platform, its sources, its documentation and its POM, into target/kotlin/release
+    Kotlin,
     /// The election playground, a page of static files, into target/playground
     Playground,
 }
@@ -30,6 +36,11 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         Package::Component => {
             tools::all(&[Tool::Wasm], &[])?;
             components(None)?;
+        }
+        Package::Kotlin => {
+            tools::all(&[Tool::Kotlin], &[])?;
+            let release = kotlin::package(args.kafka)?;
+            say!("{}", release.display());
         }
         Package::Playground => {
             tools::all(&[Tool::Wasm], &[])?;

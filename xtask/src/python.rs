@@ -144,14 +144,49 @@ pub(crate) fn wheel(interpreter: &Interpreter, profile: Profile) -> Result<PathB
     let mut build = shell::command(tools.program("maturin"));
     build.args(["build", "--quiet", "--manifest-path", "python/Cargo.toml", "--out"]).arg(&wheels);
     build.arg("--interpreter").arg(&interpreter.program).env_remove("VIRTUAL_ENV");
-    if profile == Profile::Release {
-        build.arg("--release");
+    match profile {
+        // It stays on this machine, and uses its OpenSSL.
+        Profile::Dev => {
+            build.arg("--target").arg(host()?).args(with_kafka()?).args(["--auditwheel", "skip"]);
+        }
+        Profile::Release => drop(build.arg("--release")),
     }
     shell::run(&mut build)?;
     let files = fs::read_dir(&wheels).with_context(|| format!("no wheel in {}", wheels.display()))?;
     let mut files = files.flatten().map(|file| file.path());
     let wheel = files.find(|path| path.extension().is_some_and(|end| end == "whl"));
     wheel.with_context(|| format!("no wheel in {}", wheels.display()))
+}
+
+/// Cargo's options for a package of the tests: with Kafka, and with the library in C that the Rust tests' build has compiled.
+/// A package alone is built with other features of third-party crates, and would compile it once more.
+pub(crate) fn with_kafka() -> Result<Vec<String>> {
+    let mut options = vec!["--features".to_owned(), "kafka".into()];
+    let builds = fs::read_dir(shell::target().join("debug/build")).context("nothing is built yet")?;
+    let compiled = builds.flatten().map(|build| build.path()).filter(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("rdkafka-sys-") && path.join("out/src/librdkafka.a").is_file()
+    });
+    let when = |path: &PathBuf| fs::metadata(path).and_then(|folder| folder.modified()).ok();
+    if let Some(newest) = compiled.max_by_key(when) {
+        let host = host()?;
+        let folder = newest.join("out/src");
+        for (key, value) in
+            [("lib", "static=rdkafka".into()), ("search", format!("native={}", text(&folder)?))]
+        {
+            options
+                .extend(["--config".into(), format!("target.{host}.rdkafka.rustc-link-{key}=['{value}']")]);
+        }
+    }
+    Ok(options)
+}
+
+/// This machine as a target of cargo. npm's addon is always built for a named target: a wheel for the same one shares the
+/// build of all that is below them.
+pub(crate) fn host() -> Result<String> {
+    let version = shell::output(shell::command("rustc").arg("-vV"))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).context("rustc -vV says no host")
 }
 
 /// The pinned requirement of that name.

@@ -104,6 +104,14 @@ pub(crate) fn temporary_files_in_memory() -> Option<TempDir> {
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root()).stdin(Stdio::null());
+    // What `cargo run` sets for this program: build scripts that read it would run again after every cargo without it, and
+    // all that depends on them would be compiled again.
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&*name);
+        }
+    }
     if let Some(folder) = TEMPORARY.get() {
         command.env("TMPDIR", folder);
     }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use incumbent_sim::Kind;
 
-/// The number of faults.
-const ROWS: usize = 117;
+/// The faults of the stores there are, and those of Kafka; the numbers between them are of stores that do not exist yet.
+const ROWS: [std::ops::RangeInclusive<usize>; 2] = [1..=117, 132..=145];
 /// The beginning of the last cell of a row that no test shows.
 const NOT_YET: &str = "not yet: ";
 
@@ -109,7 +109,7 @@ fn every_row_of_the_fault_table_names_tests_that_exist() {
     let page = fs::read_to_string(root().join("docs/internals/faults.md")).expect("docs/internals/faults.md");
     let rows = rows(&page).unwrap_or_else(|error| panic!("{error}"));
     let numbers: Vec<_> = rows.iter().map(|row| row.number).collect();
-    assert_eq!(numbers, (1..=ROWS).collect::<Vec<_>>(), "every fault once, in order");
+    assert_eq!(numbers, ROWS.into_iter().flatten().collect::<Vec<_>>(), "every fault once, in order");
     let wrong: Vec<_> = rows
         .iter()
         .filter_map(|row| check(&row.shown_by).err().map(|error| format!("{}: {error}", row.number)))

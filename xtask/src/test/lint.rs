@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::schedule::{Lane, Step};
 use super::tally::Report;
-use super::{Part, words};
+use super::{Part, TESTS, words};
 use crate::shell;
 use crate::tools::{DENY, WASM};
 
@@ -15,13 +15,15 @@ type Make = fn() -> Result<Command>;
 
 /// The checks, the quickest first.
 pub(super) fn steps<'env>() -> Vec<Step<'env>> {
-    let checks: [(&'static str, Make); 6] = [
+    let checks: [(&'static str, Make); 2] = [
         ("format", || Ok(format())),
         ("licences, bans and sources", || {
             let mut deny = DENY.command()?;
             deny.args(["check", "--hide-inclusion-graph", "licenses", "bans", "sources"]);
             Ok(deny)
         }),
+    ];
+    let builds: [(&'static str, Make); 4] = [
         ("clippy", || Ok(cargo("clippy --workspace --all-targets --all-features -- -Dwarnings"))),
         ("documentation", || {
             let mut docs = cargo("doc --workspace --no-deps --all-features");
@@ -37,7 +39,9 @@ pub(super) fn steps<'env>() -> Vec<Step<'env>> {
         Step::new(Part::Lint, what, Lane::Compute, move |report| check(what, &mut command()?, report))
     };
     let words = Step::new(Part::Lint, "words", Lane::Compute, words::run);
-    std::iter::once(words).chain(checks.into_iter().map(check)).collect()
+    // Cargo compiles for one command at a time in a folder, and most of the rest waits for the tests.
+    let builds = builds.into_iter().map(check).map(|step| step.after(TESTS));
+    std::iter::once(words).chain(checks.into_iter().map(check)).chain(builds).collect()
 }
 
 /// Runs one check, and counts it.

@@ -4,6 +4,7 @@ mod cargo_test;
 mod chaos;
 mod component;
 mod go;
+mod kotlin;
 mod lint;
 mod model;
 mod mutants;
@@ -21,8 +22,9 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use incumbent_testkit::tools::{EtcdVersion, NatsVersion};
+use incumbent_testkit::tools::{EtcdVersion, KafkaVersion, NatsVersion};
 
+use crate::kotlin::BINDGEN;
 use crate::package;
 use crate::shell::{self, say};
 use crate::tools::{self, Tool, Without};
@@ -71,6 +73,8 @@ pub(crate) enum Part {
     Nats,
     /// All tests that run real etcd servers, alone and beside other clients
     Etcd,
+    /// All tests that run real Kafka brokers, alone and beside other clients
+    Kafka,
     /// The command line
     Cli,
     /// The WebAssembly components, and their host
@@ -83,6 +87,8 @@ pub(crate) enum Part {
     Python,
     /// The npm package, on Node 20, 22 and 24
     Node,
+    /// The Kotlin library, for Kotlin and Java
+    Kotlin,
     /// Format, words, clippy, docs, licences, features, the core without an operating system
     Lint,
     /// A selection that shows within minutes what a change broke: see below. The full run has all of it
@@ -99,12 +105,14 @@ impl Part {
             Self::Runtime => "runtime",
             Self::Nats => "nats",
             Self::Etcd => "etcd",
+            Self::Kafka => "kafka",
             Self::Cli => "cli",
             Self::Component => "component",
             Self::Interop => "interop",
             Self::Chaos => "chaos",
             Self::Python => "python",
             Self::Node => "node",
+            Self::Kotlin => "kotlin",
             Self::Lint => "lint",
             Self::Quick => "quick",
         }
@@ -118,10 +126,12 @@ impl Part {
             // The test kit's own tests run on every server.
             Self::Runtime | Self::Nats | Self::Cli => SERVERS,
             Self::Etcd => ETCD,
+            Self::Kafka => KAFKA,
             Self::Component => &[Tool::Nextest, Tool::Wasm, Tool::NatsServer(NatsVersion::Newest)],
             Self::Interop => INTEROP,
             Self::Chaos => CHAOS,
             Self::Python | Self::Node => SCENARIOS,
+            Self::Kotlin => KOTLIN,
             Self::Lint => &[Tool::Deny, Tool::Wasm],
         }
     }
@@ -150,8 +160,27 @@ const CHAOS: &[Tool] = &[
 ];
 
 /// The servers of the conformance scenarios, and the command line of an operator.
-const SCENARIOS: &[Tool] =
-    &[Tool::NatsServer(NatsVersion::Newest), Tool::Etcd(EtcdVersion::Newest), Tool::Etcd(EtcdVersion::V3_4)];
+const SCENARIOS: &[Tool] = &[
+    Tool::NatsServer(NatsVersion::Newest),
+    Tool::Etcd(EtcdVersion::Newest),
+    Tool::Etcd(EtcdVersion::V3_4),
+    Tool::Kafka(KafkaVersion::Newest),
+];
+
+const KOTLIN: &[Tool] = &[
+    Tool::NatsServer(NatsVersion::Newest),
+    Tool::Etcd(EtcdVersion::Newest),
+    Tool::Etcd(EtcdVersion::V3_4),
+    Tool::Kafka(KafkaVersion::Newest),
+    Tool::Kotlin,
+];
+
+const KAFKA: &[Tool] = &[
+    Tool::Nextest,
+    Tool::Kafka(KafkaVersion::Newest),
+    Tool::Kafka(KafkaVersion::V3_9),
+    Tool::GoKafkaPrograms,
+];
 
 const INTEROP: &[Tool] = &[
     Tool::Nextest,
@@ -177,9 +206,11 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     parts.dedup();
     let left_out = [
         (Without::Go, Part::Etcd),
+        (Without::Go, Part::Kafka),
         (Without::Go, Part::Interop),
         (Without::Python, Part::Python),
         (Without::Node, Part::Node),
+        (Without::Java, Part::Kotlin),
     ];
     for (tool, part) in left_out {
         if args.without.contains(&tool) && parts.contains(&part) {
@@ -229,6 +260,7 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
     let first = |users: &[Part]| users.iter().copied().find(|part| has(*part)).unwrap_or(Part::Component);
     let of_python = first(&[Part::Python, Part::Node, Part::Component]);
     let of_node = first(&[Part::Node, Part::Component]);
+    let of_programs = first(&[Part::Python, Part::Node, Part::Kotlin]);
     let rust = nextest::Tests::of(parts, without(Without::Go));
     let python = python::Python::default();
     let (rust, python) = (&rust, &python);
@@ -247,9 +279,12 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
         let build = |_: &mut Report| package::components(Some(&shell::built("incumbent-componentise")));
         steps.push(Step::new(Part::Component, COMPONENTS, Compute, build).building().after(TESTS));
     }
-    if has(Part::Python) || has(Part::Node) {
-        let build = |_: &mut Report| nextest::programs();
-        steps.push(Step::new(of_python, PROGRAMS, Compute, build).building().after(TESTS));
+    if has(Part::Python) || has(Part::Node) || has(Part::Kotlin) {
+        // The command line, and the stage of the conformance scenarios, for the tests of other languages.
+        let mut programs = vec!["incumbent", "incumbent-stage"];
+        programs.extend(has(Part::Kotlin).then_some(BINDGEN));
+        let build = move |_: &mut Report| nextest::programs(&programs);
+        steps.push(Step::new(of_programs, PROGRAMS, Compute, build).building().after(TESTS));
     }
     if with_python {
         steps.push(Step::new(of_python, WHEEL, Compute, |_| python.build()).building().after(PROGRAMS));
@@ -274,6 +309,9 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
     }
     if has(Part::Node) {
         steps.extend(node::steps(with_python.then_some(python)));
+    }
+    if has(Part::Kotlin) {
+        steps.extend(kotlin::steps(with_python.then_some(python), with_node));
     }
     if has(Part::Chaos) {
         let (minutes, seed) = (args.minutes, args.seed);
@@ -301,19 +339,14 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
         steps.push(step.after(COMPONENTS).after(WHEEL).after(ADDON).after(NEXTEST));
     }
     if has(Part::Mutants) {
-        steps.push(compute(Part::Mutants, "mutants", mutants::run));
+        steps.push(compute(Part::Mutants, "mutants", mutants::run).after(TESTS));
     }
     if has(Part::Model) {
         steps.push(compute(Part::Model, "small worlds", model::run).after(TESTS));
     }
-    for part in [Part::Core, Part::Runtime, Part::Component] {
-        if has(part) {
-            let name = format!("doc tests of {}", part.name());
-            steps.push(
-                Step::new(part, name, Compute, move |report| cargo_test::documentation(part, report))
-                    .after(TESTS),
-            );
-        }
+    if let Some(first) = cargo_test::DOCUMENTED.into_iter().find(|part| has(*part)) {
+        let run = |report: &mut Report| cargo_test::documentation(parts, report);
+        steps.push(Step::new(first, "doc tests", Compute, run).after(TESTS));
     }
     if has(Part::Sim) {
         steps.push(compute(Part::Sim, "sim in a release build", cargo_test::release));

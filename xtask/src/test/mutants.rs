@@ -7,12 +7,15 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use super::Part;
 use super::tally::Report;
-use crate::shell;
+use super::{Part, nextest};
+use crate::shell::{self, say};
 
 /// The page that lists the mutants.
 const PAGE: &str = "docs/internals/mutants.md";
+
+/// The program that hunts.
+const HUNT: &str = "incumbent-mutants";
 
 /// The output of `incumbent-mutants --json` for each.
 #[derive(Debug, Deserialize)]
@@ -33,6 +36,7 @@ impl Finding {
 }
 
 pub(super) fn run(report: &mut Report) -> Result<()> {
+    nextest::programs(&[HUNT])?;
     let listed = shell::succeeds(hunt().args(["--check-page", PAGE]))?;
     report.check(Part::Mutants, &format!("{PAGE} lists the mutants"), listed);
 
@@ -46,7 +50,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
                     let well = finding.is_well();
                     let mark = if well { "" } else { "NOT AS IT SHOULD BE: " };
                     let simulated = if at.is_empty() { by.clone() } else { format!("{by}, {at}") };
-                    println!("{name:<32} {runs:>6} runs  {mark}{simulated:<40}  {model}");
+                    say!("{name:<32} {runs:>6} runs  {mark}{simulated:<40}  {model}");
                     report.check(Part::Mutants, &format!("{name}: {by}; {model}"), well);
                 }
                 Err(error) => unread = Some((line.to_owned(), error)),
@@ -63,7 +67,5 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
 
 /// The command of the hunt; it builds the broken copy.
 fn hunt() -> Command {
-    let mut hunt = shell::cargo();
-    hunt.args(["run", "--quiet", "--package", "incumbent-mutants", "--"]);
-    hunt
+    shell::command(shell::built(HUNT))
 }

@@ -9,7 +9,9 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use incumbent_testkit::tools::WITHOUT_GO;
+use incumbent_testkit::kafka::Kafka;
+use incumbent_testkit::kafka::shared::SHARED;
+use incumbent_testkit::tools::{KafkaVersion, WITHOUT_GO};
 use serde::Deserialize;
 
 use super::tally::{Report, Tally};
@@ -24,16 +26,25 @@ pub(super) const PROFILE: [&str; 2] = ["--profile", "xtask"];
 /// The JUnit report of nextest; the name is set in `.config/nextest.toml`.
 const JUNIT: &str = "nextest/xtask/junit.xml";
 
-/// The filter of nextest for the tests on etcd servers in binaries of another part: those with a module `etcd` in their
-/// path.
-pub(super) const ON_ETCD: &str = "test(/(^|::)etcd::/)";
+/// The parts whose tests may stand in binaries of other parts: those with a module of that name in their path.
+const BY_MODULE: [(Part, &str); 2] = [(Part::Etcd, "etcd"), (Part::Kafka, "kafka")];
+
+/// The filter of nextest for the tests with a module of that name in their path.
+fn with_module(name: &str) -> String {
+    format!("test(/(^|::){name}::/)")
+}
+
+/// The filter of nextest for the tests that [stand in binaries of other parts](BY_MODULE).
+pub(super) fn elsewhere() -> String {
+    BY_MODULE.map(|(_, name)| with_module(name)).join(" + ")
+}
 
 impl Part {
     /// The part that a test belongs to, by its binary and its path in there.
     pub(super) fn of_test(id: &str, test: &str) -> Option<Self> {
         let modules = test.rsplit_once("::").map_or("", |(modules, _)| modules);
-        let on_etcd = modules.split("::").any(|module| module == "etcd");
-        if on_etcd { Some(Self::Etcd) } else { Self::of_binary(id) }
+        let named = |(_, name): &&(Self, &str)| modules.split("::").any(|module| module == *name);
+        BY_MODULE.iter().find(named).map_or_else(|| Self::of_binary(id), |(part, _)| Some(*part))
     }
 
     /// The part that the tests of a binary belong to; `incumbent::nats_store` is an integration test of the package
@@ -41,10 +52,11 @@ impl Part {
     fn of_binary(id: &str) -> Option<Self> {
         let (package, binary) = id.split_once("::").unwrap_or((id, ""));
         Some(match package {
+            "incumbent-sim" | "incumbent-mutants" => Self::Sim,
             _ if binary == "etcd" || binary.starts_with("etcd_") => Self::Etcd,
+            _ if binary == "kafka" || binary.starts_with("kafka_") => Self::Kafka,
             _ if binary.starts_with("interop_") => Self::Interop,
             "incumbent-core" => Self::Core,
-            "incumbent-sim" | "incumbent-mutants" => Self::Sim,
             "incumbent-model" => Self::Model,
             "incumbent-chaos" | "incumbent-rig" => Self::Chaos,
             "incumbent" | "incumbent-conformance" if binary.starts_with("nats_") => Self::Nats,
@@ -54,6 +66,7 @@ impl Part {
             | "incumbent-ffi"
             | "incumbent-fuzz"
             | "incumbent-testkit"
+            | "incumbent-uniffi"
             | "xtask" => Self::Runtime,
             "incumbent-cli" => Self::Cli,
             _ if COMPONENT.contains(&package) => Self::Component,
@@ -91,16 +104,25 @@ impl Tests {
         for id in binaries(&packages(&self.parts))?.rust_binaries.into_keys() {
             let part =
                 Part::of_binary(&id).with_context(|| format!("the test binary {id} belongs to no part"))?;
-            match (self.parts.contains(&part), self.parts.contains(&Part::Etcd)) {
-                (true, true) => chosen.push(format!("binary_id(={id})")),
-                (true, false) => chosen.push(format!("(binary_id(={id}) - {ON_ETCD})")),
-                (false, true) => chosen.push(format!("(binary_id(={id}) & {ON_ETCD})")),
-                (false, false) => {}
-            }
+            chosen.extend(self.of_binary(&id, part));
         }
         anyhow::ensure!(!chosen.is_empty(), "{} have no test binaries", names(&self.parts));
         let _ = self.chosen.set(chosen.join(" + "));
         Ok(())
+    }
+
+    /// The tests of a binary that belong to the chosen parts, as a filter of nextest.
+    fn of_binary(&self, id: &str, part: Part) -> Option<String> {
+        let own = self.parts.contains(&part);
+        // Those that belong to another part than the rest of their binary, and so are added or left out.
+        let differ = BY_MODULE.iter().filter(|(other, _)| self.parts.contains(other) != own);
+        let differ: Vec<_> = differ.map(|(_, name)| with_module(name)).collect();
+        match (own, differ.join(" + ")) {
+            (true, none) if none.is_empty() => Some(format!("binary_id(={id})")),
+            (true, others) => Some(format!("(binary_id(={id}) - ({others}))")),
+            (false, none) if none.is_empty() => None,
+            (false, others) => Some(format!("(binary_id(={id}) & ({others}))")),
+        }
     }
 
     /// Runs the built tests.
@@ -111,6 +133,11 @@ impl Tests {
         command.arg("run").args(PROFILE).args(["--no-tests", "pass", "--filterset", chosen]).args(as_built());
         if self.without_go {
             command.env(WITHOUT_GO, "1");
+        }
+        // Ended when the tests have.
+        let broker = self.parts.contains(&Part::Kafka).then(|| Kafka::start(KafkaVersion::default()));
+        if let Some(broker) = &broker {
+            command.env(SHARED, broker.address());
         }
         perform(&mut command, self.parts.first().copied().unwrap_or(Part::Runtime), report)
     }
@@ -134,28 +161,28 @@ pub(super) fn perform(command: &mut Command, first: Part, report: &mut Report) -
     Ok(())
 }
 
-/// Builds the programs that the tests of other languages run, as the Rust tests' build does: after that build, nothing is
-/// compiled again.
-pub(super) fn programs() -> Result<()> {
-    shell::progress("build the command line, and the stage of the conformance scenarios");
+/// Builds some programs as the Rust tests' build does: after that build, little is compiled again.
+pub(super) fn programs(names: &[&str]) -> Result<()> {
+    shell::progress(format!("build {}", names.join(", ")));
     let mut command = shell::cargo();
     command.args(["build", "--quiet", "--workspace", "--all-features"]);
-    command.args(["--bin", "incumbent", "--bin", "incumbent-stage"]);
+    command.args(names.iter().flat_map(|name| ["--bin", *name]));
     // A test, so that cargo chooses the same features as for tests; this one is small.
     shell::run(command.args(["--test", "wall_clock"]))
 }
 
 /// The parts among these that have Rust tests.
 fn with_tests(parts: &[Part]) -> Vec<Part> {
-    let has_tests =
-        |part: &Part| !matches!(part, Part::Mutants | Part::Python | Part::Node | Part::Lint | Part::Quick);
+    let has_tests = |part: &Part| {
+        !matches!(part, Part::Mutants | Part::Python | Part::Node | Part::Kotlin | Part::Lint | Part::Quick)
+    };
     parts.iter().copied().filter(has_tests).collect()
 }
 
 /// The packages whose tests are built for some parts: the core and the simulator alone build in seconds; for all else one
 /// set of packages, so that one choice of features is built, whatever the parts.
-fn packages(parts: &[Part]) -> Vec<&'static str> {
-    match parts {
+pub(super) fn packages(parts: &[Part]) -> Vec<&'static str> {
+    match &with_tests(parts)[..] {
         [Part::Core] => vec!["--package", "incumbent-core"],
         [Part::Sim] => vec!["--package", "incumbent-sim"],
         [Part::Model] => vec!["--package", "incumbent-model"],
@@ -274,6 +301,7 @@ mod tests {
             ("incumbent-core::campaign", Some(Part::Core)),
             ("incumbent-sim::seeds", Some(Part::Sim)),
             ("incumbent-sim", Some(Part::Sim)),
+            ("incumbent-sim::kafka", Some(Part::Sim)),
             ("incumbent-chaos::bin/incumbent-chaos", Some(Part::Chaos)),
             ("incumbent-model::sabotage", Some(Part::Model)),
             ("incumbent-mutants::bin/incumbent-mutants", Some(Part::Sim)),
@@ -283,6 +311,8 @@ mod tests {
             ("incumbent::etcd", Some(Part::Etcd)),
             ("incumbent::etcd_scenarios", Some(Part::Etcd)),
             ("incumbent-testkit::etcd_servers", Some(Part::Etcd)),
+            ("incumbent::kafka", Some(Part::Kafka)),
+            ("incumbent-testkit::kafka_brokers", Some(Part::Kafka)),
             ("incumbent-ffi::fork", Some(Part::Runtime)),
             ("incumbent-testkit::nats_server", Some(Part::Runtime)),
             ("incumbent-conformance::scenarios", Some(Part::Runtime)),
@@ -303,12 +333,26 @@ mod tests {
     }
 
     #[test]
-    fn a_test_with_a_module_for_etcd_in_its_path_belongs_to_etcd_whatever_its_binary() {
+    fn a_test_with_a_module_for_a_store_in_its_path_belongs_to_that_part_whatever_its_binary() {
         let part = |test| Part::of_test("incumbent", test);
         assert_eq!(part("store::etcd::leases::tests::a_lease_ends"), Some(Part::Etcd));
         assert_eq!(part("etcd::two_take_turns"), Some(Part::Etcd));
         assert_eq!(part("store::nats::tests::etcd"), Some(Part::Runtime));
         assert_eq!(part("store::etcdlike::tests::a"), Some(Part::Runtime));
+        assert_eq!(part("store::kafka::member::tests::a"), Some(Part::Kafka));
+    }
+
+    #[test]
+    fn the_tests_of_a_binary_are_chosen_with_those_of_other_parts_or_without_them() {
+        let chosen = |parts: &[Part]| Tests::of(parts, false).of_binary("incumbent", Part::Runtime);
+        let filter = |text: &str| {
+            Some(text.replace("ETCD", &with_module("etcd")).replace("KAFKA", &with_module("kafka")))
+        };
+        assert_eq!(chosen(&[Part::Runtime]), filter("(binary_id(=incumbent) - (ETCD + KAFKA))"));
+        assert_eq!(chosen(&[Part::Runtime, Part::Kafka]), filter("(binary_id(=incumbent) - (ETCD))"));
+        assert_eq!(chosen(&[Part::Runtime, Part::Etcd, Part::Kafka]), filter("binary_id(=incumbent)"));
+        assert_eq!(chosen(&[Part::Kafka]), filter("(binary_id(=incumbent) & (KAFKA))"));
+        assert_eq!(chosen(&[Part::Nats]), None);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use incumbent_testkit::tools::{EtcdVersion, NATS_SERVER, NatsVersion, etcd, nats_server};
+use incumbent_testkit::kafka::Kafka;
+use incumbent_testkit::tools::{EtcdVersion, KafkaVersion, NATS_SERVER, NatsVersion, etcd, nats_server};
 
 use super::schedule::Lane::{Compute, Wait};
 use super::schedule::{Step, Work};
@@ -23,10 +24,13 @@ const STAGE: &str = "INCUMBENT_STAGE";
 /// The variable with the stores that those are played on.
 pub(super) const STORES: &str = "INCUMBENT_STORES";
 
+/// The variable with the address of the Kafka broker that they share: one takes longer to start than most scenarios take.
+pub(super) const BROKER: &str = "INCUMBENT_KAFKA";
+
 /// The stores of the scenarios where some must be left out: none of etcd on a machine that lacks Go on purpose, because
 /// only Go can build that server.
 pub(super) fn stores() -> Option<&'static str> {
-    etcd(EtcdVersion::Newest).is_err().then_some("memory,sqlite,nats")
+    etcd(EtcdVersion::Newest).is_err().then_some("memory,sqlite,nats,kafka")
 }
 
 /// The tests on every other interpreter: all that need nothing but the wheel and pytest.
@@ -39,8 +43,11 @@ const SMOKE: [&str; 6] = [
     "tests/test_fork.py::test_children_that_are_forked_while_the_engine_logs_do_not_hang",
 ];
 
+/// The tests that play the scenarios.
+const SCENARIOS: &str = "tests/conformance";
+
 /// The longest tests: each of these runs in a process of its own, and all other files in one more.
-const LONG: [&str; 3] = ["tests/conformance", "tests/test_types.py", "tests/test_hanging.py"];
+const LONG: [&str; 3] = [SCENARIOS, "tests/test_types.py", "tests/test_hanging.py"];
 
 /// The package, shared by the steps of a run.
 #[derive(Default)]
@@ -138,6 +145,8 @@ impl Python {
             pytest.env(NATS_SERVER, server);
         }
         pytest.envs(stores().map(|stores| (STORES, stores)));
+        let broker = (file == Some(SCENARIOS)).then(|| Kafka::start(KafkaVersion::Newest));
+        pytest.envs(broker.as_ref().map(|broker| (BROKER, broker.address())));
         let results = file.unwrap_or("rest").replace(['/', '.'], "-");
         count(&mut pytest, &name, &results, report)
     }
@@ -192,7 +201,10 @@ fn from_source(interpreter: &Interpreter) -> Result<bool> {
     let mut pip = environment.python();
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
     pip.arg(shell::root().join("python")).current_dir(elsewhere.path());
-    pip.env("CARGO_TARGET_DIR", shell::target()).env("MATURIN_PEP517_ARGS", "--profile dev");
+    let options = python::with_kafka()?.into_iter().map(|option| format!("\"{option}\""));
+    let options = options.collect::<Vec<_>>().join(" ");
+    pip.env("CARGO_TARGET_DIR", shell::target());
+    pip.env("MATURIN_PEP517_ARGS", format!("--profile dev --target {} {options}", python::host()?));
     if !shell::succeeds(&mut pip)? {
         return Ok(false);
     }

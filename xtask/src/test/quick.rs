@@ -72,7 +72,7 @@ fn steps<'env>() -> Vec<Step<'env>> {
         Step::new(Part::Core, "tests", Wait, |report| {
             let mut command = NEXTEST.command()?;
             command.arg("run").args(nextest::PROFILE).args(["--no-tests", "fail"]).args(selection());
-            command.arg("--filterset").arg(format!("({CHOSEN}) - {}", nextest::ON_ETCD));
+            command.arg("--filterset").arg(format!("({CHOSEN}) - ({})", nextest::elsewhere()));
             nextest::perform(&mut command, Part::Core, report)
         })
         .shared(),

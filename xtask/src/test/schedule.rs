@@ -1,6 +1,6 @@
 //! Runs steps at the same time.
 //!
-//! Steps that compute take the processors one after another, at a low priority; steps that mostly wait for leases and
+//! Steps that compute take the processors one after another, or two at a time where none waits, at a low priority; steps that mostly wait for leases and
 //! servers run beside them. So the processors are busy while tests sleep, and a test that measures time still gets a
 //! processor when it asks for one. The output of one step at a time is printed as it comes; the output of other steps
 //! is kept until then, so that a step's lines stay together.
@@ -28,7 +28,7 @@ const NICE: i32 = 10;
 /// The reason why a step takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// It keeps all processors busy; one such step runs at a time.
+    /// It keeps all processors busy; one such step runs at a time, and two where no step waits.
     Compute,
     /// It mostly waits; a few such steps run at a time.
     Wait,
@@ -77,7 +77,8 @@ impl<'env> Step<'env> {
     }
 }
 
-/// Runs steps, the first ones first: at most one that computes, and `waiting` that wait, at a time.
+/// Runs steps, the first ones first: at most one that computes, or two where none waits, and `waiting` that wait, at a
+/// time.
 ///
 /// A step that fails with an error fails its part; the steps that need it do not run, and fail theirs.
 pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
@@ -90,12 +91,20 @@ pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
     let (sender, ends) = mpsc::channel();
     thread::scope(|scope| {
         loop {
-            let mut index = 0;
-            while let Some(step) = pending.get(index) {
+            let (mut index, mut computing) = (0, 1);
+            loop {
+                let Some(step) = pending.get(index) else {
+                    // Where no step waits, a second one computes: none of them keeps all processors busy to its end.
+                    if computing == 1 && !running.values().any(|lane| *lane == Lane::Wait) {
+                        (index, computing) = (0, 2);
+                        continue;
+                    }
+                    break;
+                };
                 let ready = |need: &String| !names.contains(need) || ended.contains_key(need);
                 let taken = running.values().filter(|lane| **lane == step.lane).count();
                 let room = match step.lane {
-                    Lane::Compute => taken == 0,
+                    Lane::Compute => taken < computing,
                     Lane::Wait => taken < waiting.max(1),
                 };
                 if !step.needs.iter().all(ready) || !room {
@@ -315,6 +324,20 @@ mod tests {
         ];
         performed(steps, 2);
         assert_eq!((all.most(), computing.most()), (3, 1));
+    }
+
+    #[test]
+    fn two_steps_compute_at_a_time_where_none_waits() {
+        let computing = Crowd::default();
+        let step = |name: &str| {
+            let computing = &computing;
+            Step::new(Part::Core, name, Lane::Compute, move |_| {
+                computing.join(2);
+                Ok(())
+            })
+        };
+        performed(vec![step("a"), step("b"), step("c"), step("d")], 2);
+        assert_eq!(computing.most(), 2);
     }
 
     #[test]
