@@ -25,7 +25,7 @@ pub(super) fn documentation(parts: &[Part], report: &mut Report) -> Result<()> {
         ran = true;
         failed |= !passed;
         if parts.contains(&part) {
-            report.test(part, name, passed, None);
+            report.test(part, name, (!passed).then_some("see its output above"), None);
         }
     })?;
     if !ran || (!succeeded && !failed) {

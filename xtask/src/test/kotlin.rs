@@ -63,9 +63,9 @@ fn junit(python: OsString, with_node: bool, report: &mut Report) -> Result<()> {
     }
     let succeeded = shell::succeeds(&mut maven)?;
     let mut total = Tally::default();
-    for Case { name, passed, took } in all(&results)? {
-        total += Tally::one(passed);
-        report.test(Part::Kotlin, &name, passed, Some(took));
+    for Case { name, failure, took } in all(&results)? {
+        total += Tally::one(failure.is_none());
+        report.test(Part::Kotlin, &name, failure.as_deref(), Some(took));
     }
     // A runner that crashes, or finds no tests, counts nothing.
     if total.passed == 0 || (!succeeded && total.failed == 0) {

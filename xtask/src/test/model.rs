@@ -46,7 +46,12 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
             unique += found.unique;
             failed |= found.violation.is_some();
             let took = Duration::from_secs_f64(found.secs.max(0.0));
-            report.test(Part::Model, &found.says(), found.violation.is_none(), Some(took));
+            report.test(
+                Part::Model,
+                &found.says(),
+                found.violation.as_ref().map(|_| "see its trace above"),
+                Some(took),
+            );
         }
         Err(error) => unread = Some(error),
     })?;

@@ -14,7 +14,7 @@ use incumbent_testkit::kafka::shared::SHARED;
 use incumbent_testkit::tools::{KafkaVersion, WITHOUT_GO};
 use serde::Deserialize;
 
-use super::tally::{Report, Tally};
+use super::tally::{Report, Tally, failure};
 use super::times::Phase;
 use super::{COMPONENT, Part};
 use crate::shell;
@@ -256,12 +256,11 @@ fn count(junit: &str, report: &mut Report) -> Result<Tally> {
             let test = case.attribute("name").unwrap_or_default();
             let part = Part::of_test(id, test)
                 .with_context(|| format!("the test binary {id} belongs to no part"))?;
-            let failed =
-                case.children().any(|node| node.has_tag_name("failure") || node.has_tag_name("error"));
-            total += Tally::one(!failed);
+            let failure = failure(case);
+            total += Tally::one(failure.is_none());
             let name = format!("{id} {test}");
             let took = case.attribute("time").and_then(seconds);
-            report.test(part, &name, !failed, took);
+            report.test(part, &name, failure.as_deref(), took);
             let at = case.attribute("timestamp").and_then(time_of_day);
             if let (Some(begin), Some(at), Some(took)) = (begin, at, took) {
                 // A run may go on past midnight.

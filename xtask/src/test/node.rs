@@ -107,9 +107,9 @@ fn vitest(other: Option<(u32, &Path)>, files: &[&str], python: &OsStr, report: &
     let succeeded = shell::succeeds(&mut vitest)?;
     let mut total = Tally::default();
     if let Ok(junit) = fs::read_to_string(&results) {
-        for Case { name: case, passed, took } in cases(&junit)? {
-            total += Tally::one(passed);
-            report.test(Part::Node, &format!("{name}{case}"), passed, Some(took));
+        for Case { name: case, failure, took } in cases(&junit)? {
+            total += Tally::one(failure.is_none());
+            report.test(Part::Node, &format!("{name}{case}"), failure.as_deref(), Some(took));
         }
     }
     // A runner that crashes, or finds no tests, counts nothing.

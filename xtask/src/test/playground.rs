@@ -36,9 +36,9 @@ fn tests(report: &mut Report) -> Result<()> {
     let succeeded = shell::succeeds(&mut node)?;
     let mut total = Tally::default();
     let junit = fs::read_to_string(&results).context("node wrote no results")?;
-    for Case { name, passed, took } in cases(&junit)? {
-        total += Tally::one(passed);
-        report.test(Part::Component, &format!("the playground: {name}"), passed, Some(took));
+    for Case { name, failure, took } in cases(&junit)? {
+        total += Tally::one(failure.is_none());
+        report.test(Part::Component, &format!("the playground: {name}"), failure.as_deref(), Some(took));
     }
     // A runner that crashes, or finds no tests, counts nothing.
     if total.passed == 0 || (!succeeded && total.failed == 0) {

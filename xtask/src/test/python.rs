@@ -12,7 +12,7 @@ use incumbent_testkit::tools::{EtcdVersion, KafkaVersion, NATS_SERVER, NatsVersi
 
 use super::schedule::Lane::{Compute, Wait};
 use super::schedule::{Step, Work};
-use super::tally::{Report, Tally};
+use super::tally::{Report, Tally, failure};
 use super::{PROGRAMS, Part, WHEEL};
 use crate::python::{self, Interpreter, Profile};
 use crate::shell;
@@ -226,9 +226,9 @@ fn count(pytest: &mut std::process::Command, name: &str, file: &str, report: &mu
     let succeeded = shell::succeeds(pytest)?;
     let mut total = Tally::default();
     if let Ok(junit) = fs::read_to_string(&results) {
-        for Case { name: case, passed, took } in cases(&junit)? {
-            total += Tally::one(passed);
-            report.test(Part::Python, &format!("{name}: {case}"), passed, Some(took));
+        for Case { name: case, failure, took } in cases(&junit)? {
+            total += Tally::one(failure.is_none());
+            report.test(Part::Python, &format!("{name}: {case}"), failure.as_deref(), Some(took));
         }
     }
     // A runner that crashes, or finds no tests, counts nothing.
@@ -242,7 +242,8 @@ fn count(pytest: &mut std::process::Command, name: &str, file: &str, report: &mu
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Case {
     pub(super) name: String,
-    pub(super) passed: bool,
+    /// The message, where it failed.
+    pub(super) failure: Option<String>,
     pub(super) took: Duration,
 }
 
@@ -252,10 +253,9 @@ pub(super) fn cases(junit: &str) -> Result<Vec<Case>> {
     let cases = document.descendants().filter(|node| node.has_tag_name("testcase"));
     let ran = cases.filter(|case| !case.children().any(|node| node.has_tag_name("skipped")));
     let outcome = |case: roxmltree::Node<'_, '_>| {
-        let failed = case.children().any(|node| node.has_tag_name("failure") || node.has_tag_name("error"));
         let name = |attribute| case.attribute(attribute).unwrap_or_default();
         let took = Duration::try_from_secs_f64(name("time").parse().unwrap_or(0.0)).unwrap_or_default();
-        Case { name: format!("{} {}", name("classname"), name("name")), passed: !failed, took }
+        Case { name: format!("{} {}", name("classname"), name("name")), failure: failure(case), took }
     };
     Ok(ran.map(outcome).collect())
 }
@@ -269,14 +269,20 @@ mod tests {
         let junit = r#"<testsuites><testsuite name="pytest" tests="4">
             <testcase classname="tests.a" name="one" time="1.500"/>
             <testcase classname="tests.a" name="two"><failure message="no"/></testcase>
-            <testcase classname="tests.b" name="three"><error message="no"/></testcase>
+            <testcase classname="tests.b" name="three"><error message="no">
+                never
+            </error></testcase>
             <testcase classname="tests.b" name="four"><skipped message="not here"/></testcase>
         </testsuite></testsuites>"#;
         let cases = cases(junit).unwrap();
-        let expected = [("tests.a one", true, 1500), ("tests.a two", false, 0), ("tests.b three", false, 0)];
-        let expected = expected.map(|(name, passed, took)| {
+        let expected = [
+            ("tests.a one", None, 1500),
+            ("tests.a two", Some("no"), 0),
+            ("tests.b three", Some("never"), 0),
+        ];
+        let expected = expected.map(|(name, failure, took)| {
             let took = Duration::from_millis(took);
-            Case { name: name.to_owned(), passed, took }
+            Case { name: name.to_owned(), failure: failure.map(str::to_owned), took }
         });
         assert_eq!(cases, expected);
     }

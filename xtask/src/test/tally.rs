@@ -32,6 +32,24 @@ impl AddAssign for Tally {
     }
 }
 
+/// The first words of a failure's message, in one line: a log of which only the end was kept still gives the reason.
+fn summary(message: &str) -> String {
+    const LENGTH: usize = 500;
+    let said = message.split("stack backtrace:").next().unwrap_or(message);
+    let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{} …", &line[..end]),
+        None => line,
+    }
+}
+
+/// The message of a failed test in a JUnit file; none where it passed.
+pub(super) fn failure(case: roxmltree::Node<'_, '_>) -> Option<String> {
+    let node = case.children().find(|node| node.has_tag_name("failure") || node.has_tag_name("error"))?;
+    let text = node.text().map(str::trim).filter(|text| !text.is_empty());
+    Some(text.or_else(|| node.attribute("message")).unwrap_or("no message").to_owned())
+}
+
 /// The tallies of a run, one a part.
 #[derive(Debug)]
 pub(crate) struct Report {
@@ -68,9 +86,12 @@ impl Report {
         self.parts.get(&part).is_none_or(|tally| tally.failed == 0)
     }
 
-    /// Counts one test, and names it if it failed; with its duration, where that is known.
-    pub(crate) fn test(&mut self, part: Part, name: &str, passed: bool, took: Option<Duration>) {
-        self.check(part, name, passed);
+    /// Counts one test, and names it with its message if it failed; with its duration, where that is known.
+    pub(crate) fn test(&mut self, part: Part, name: &str, failure: Option<&str>, took: Option<Duration>) {
+        self.add(part, Tally::one(failure.is_none()));
+        if let Some(message) = failure {
+            self.name_failure(part, format!("{name}: {}", summary(message)));
+        }
         if let Some(took) = took {
             self.times.test(part, name, took);
         }
@@ -123,6 +144,15 @@ mod tests {
         report.add(Part::Core, Tally { passed: 3, failed: 0 });
         report.check(Part::Lint, "fmt", true);
         assert!(report.close(Duration::ZERO));
+    }
+
+    #[test]
+    fn a_failure_is_named_with_its_message_in_one_line() {
+        let mut report = Report::new(&[Part::Core]);
+        report.test(Part::Core, "a", Some("panicked at b.rs:1:\n  left\nstack backtrace:\n 0: main"), None);
+        report.test(Part::Core, "c", Some(&"é".repeat(600)), None);
+        assert_eq!(report.failures[0], "core: a: panicked at b.rs:1: left");
+        assert_eq!(report.failures[1], format!("core: c: {} …", "é".repeat(500)));
     }
 
     #[test]

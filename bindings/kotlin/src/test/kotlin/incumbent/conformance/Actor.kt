@@ -98,7 +98,8 @@ class Actor(
 
     val leads: Boolean get() = candidate?.isLeader ?: (System.nanoTime() < leadsUntil)
 
-    val unread: List<Reported> get() = log.subList(read.coerceAtMost(log.size), log.size)
+    /** A copy: a view of this list throws when an event arrives between two looks at it. */
+    val unread: List<Reported> get() = log.toList().drop(read)
 
     fun begin(candidate: Candidate) {
         this.candidate = candidate
