@@ -1,6 +1,7 @@
 //! Starts the program and reads its output.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -157,7 +158,9 @@ impl Running {
         let whole = |lines: Vec<String>| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
         let mut read = std::mem::take(&mut self.read);
         read.extend(self.lines.iter());
-        Ended { code: status.code(), stdout: whole(read), stderr: whole(self.stderr.iter().collect()) }
+        // As a shell reports a signal.
+        let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+        Ended { code, stdout: whole(read), stderr: whole(self.stderr.iter().collect()) }
     }
 }
 

@@ -46,6 +46,9 @@ pub(super) const OWN: [(&str, &str); 4] = [
 impl KafkaSettings {
     /// What every client of the store has.
     pub(super) fn base(&self, client_id: &str) -> ClientConfig {
+        // OpenSSL would free what it shares when the process exits, while the threads of a client still use it: that
+        // crashed. Its first initialisation decides.
+        openssl_sys::init();
         let mut config = ClientConfig::new();
         config
             .set("bootstrap.servers", self.hosts.join(","))
