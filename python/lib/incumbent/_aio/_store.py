@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -33,19 +34,28 @@ T = TypeVar("T")
 class Opening(Generic[T]):
     """A resource that opens when it is awaited or entered with ``async with``; the latter closes it at the end."""
 
-    __slots__ = ("_open", "_opened")
+    __slots__ = ("_is_used", "_open", "_opened", "_what")
 
-    def __init__(self, opens: Callable[[], Awaitable[T]]) -> None:
+    def __init__(self, opens: Callable[[], Awaitable[T]], what: str) -> None:
         self._open = opens
         self._opened: Any = None
+        self._what = what
+        self._is_used = False
 
     def __await__(self) -> Generator[Any, Any, T]:
+        self._is_used = True
         return self._open().__await__()
 
     async def __aenter__(self) -> T:
+        self._is_used = True
         opened: T = await self._open()
         self._opened = opened
         return opened
+
+    def __del__(self) -> None:
+        # As a coroutine does: the call had no effect.
+        if not self._is_used:
+            warnings.warn(f"{self._what} was never awaited", RuntimeWarning, stacklevel=2)
 
     async def __aexit__(self, *_: object) -> None:
         await self._opened.close()
@@ -131,7 +141,7 @@ class Store:
                 _health.start(native, health)
             return Candidate(native)
 
-        return Opening(campaign)
+        return Opening(campaign, "Store.campaign")
 
     def observe(self, election: str) -> Observer:
         """Watches the election of that key without taking part. Returns an asynchronous iterator of
@@ -215,7 +225,7 @@ def connect(url: str, *, timeout: float | None = None, **settings: Unpack[StoreS
         _log.start()
         return Store(await answer(_incumbent.open_store(url, given), timeout))
 
-    return Opening(opened)
+    return Opening(opened, "connect")
 
 
 async def init(url: str, *, timeout: float | None = None, **settings: Unpack[InitSettings]) -> InitReport:
