@@ -75,6 +75,13 @@ console.log(Object.keys(theirs).every((name) => mine[name] === theirs[name]), Ob
   expect(run(process.execPath, ['same.mjs'])).toBe('true true\n');
 });
 
+test('each package has the texts of both licences', () => {
+  for (const name of ['incumbent', `incumbent-${platform()}`]) {
+    const files = readdirSync(join(project, 'node_modules', name));
+    expect(files.filter((file) => file.startsWith('LICENSE')).sort()).toEqual(['LICENSE-APACHE', 'LICENSE-MIT']);
+  }
+});
+
 test('npx runs the command line on PATH with its exit code, and says how to install it where there is none', () => {
   const started = (path: string): { status: number | null; stdout: string; stderr: string } => {
     const env = { ...process.env, PATH: `${join(project, 'node_modules', '.bin')}${delimiter}${path}` };
