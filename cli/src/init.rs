@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use incumbent::Clock;
-use incumbent::store::etcd;
-use incumbent::store::nats::{Difference, InitOptions, InitReport, init, survey};
-use incumbent::store::{EtcdSettings, NatsSettings, Sqlite, SqliteSettings, StoreSettings};
+use incumbent::store::{Difference, InitOptions, InitReport, StoreSettings};
+use incumbent::{Error, ErrorKind};
 use serde_json::json;
 
 use crate::failure::Failure;
 use crate::output::{line, span};
-use crate::store::{StoreArgs, is_kafka, shown};
+use crate::store::{StoreArgs, shown};
 
 /// Prepare a store for elections, or report how an existing bucket differs
 ///
@@ -75,156 +73,75 @@ Examples:
 /// `incumbent init`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let settings = args.store.settings()?;
-    if let Some(election) = &args.election
-        && !is_kafka(&settings)
-    {
-        return Err(Failure::usage(format!(
-            "{election:?} is an election, and this store is prepared as a whole; leave the key out"
-        )));
-    }
-    match settings {
-        StoreSettings::Nats(settings) => bucket(args, &settings, as_json).await,
-        StoreSettings::Sqlite(settings) => file(args, &settings, as_json).await,
-        StoreSettings::Etcd(settings) => prefix(args, &settings, as_json).await,
-        #[cfg(feature = "kafka")]
-        StoreSettings::Kafka(settings) => topic(args, &settings, as_json).await,
-        _ => Err(Failure::usage(
-            "a store of this kind needs no preparation; `init` is for sqlite:, nats:, etcd: and kafka:",
-        )),
-    }
-}
-
-async fn bucket(args: &Args, settings: &NatsSettings, as_json: bool) -> Result<(), Failure> {
-    let (lease, replicas) = asked(args, settings).await;
-    let options = InitOptions::new(lease)
-        .replicas(replicas)
-        .markers(args.markers)
-        .own_leases(args.own_leases)
-        .never_used(args.new)
-        .update(args.update);
-    let report = init(settings, &options).await?;
-    let store = args.store.url().as_deref().map(shown).unwrap_or_default();
+    let report = settings.init(&args.options(&settings)).await.map_err(in_options)?;
+    let (store, shown_as) = named(args, &settings);
     if as_json {
-        line(json_of(&store, &report))?;
+        line(json_of(&store, &settings, &report))?;
     } else {
-        for text in text_of(settings.bucket(), &report, args.new, lease) {
+        for text in text_of(&shown_as, &settings, &report) {
             line(text)?;
         }
     }
-    if report.updated || report.differences.is_empty() {
+    if report.is_ready() {
         return Ok(());
     }
-    let remedy = if report.differences.iter().all(|difference| difference.changeable) {
+    let remedy = if report.is_correctable() {
         "`incumbent init --update` with the same options sets it right"
     } else {
         "NATS does not allow all of these changes: delete the bucket and make it again with `incumbent init`"
     };
-    Err(Failure::refused(format!("the bucket {:?} is not as asked for; {remedy}", settings.bucket())))
+    Err(Failure::refused(format!("the bucket {shown_as:?} is not as asked for; {remedy}")))
 }
 
-/// The lease of a new bucket.
-const LEASE: Duration = Duration::from_secs(30);
-
-/// The lease and the replicas: as asked for, else as an existing bucket has them, which nothing asks to change.
-async fn asked(args: &Args, settings: &NatsSettings) -> (Duration, u32) {
-    let existing = match (args.lease, args.replicas) {
-        (Some(_), Some(_)) => None,
-        // A bucket that cannot be examined is not there, or `init` reports why.
-        _ => survey(&settings.clone().fail_fast(true), &Clock::system()).await.ok(),
-    };
-    let lease = args.lease.or_else(|| existing.as_ref()?.max_age).unwrap_or(LEASE);
-    let replicas = args.replicas.or_else(|| existing.as_ref().map(|bucket| bucket.replicas)).unwrap_or(1);
-    (lease, replicas)
-}
-
-async fn file(args: &Args, settings: &SqliteSettings, as_json: bool) -> Result<(), Failure> {
-    only_of_buckets(args, "a file")?;
-    let existed = settings.path.exists();
-    let info = Sqlite::init(settings, &Clock::system(), args.new).await?;
-    let path = settings.path.display();
-    if as_json {
-        let created = json!({
-            "store": format!("sqlite:{path}"),
-            "created": !existed,
-            "never_used": info.never_used,
-        });
-        line(created)?;
-    } else if existed {
-        line(format_args!("{path} is ready for elections"))?;
-    } else {
-        line(format_args!("made {path}"))?;
-        if !info.never_used {
-            line("no candidate leads in it before it is as old as a candidate's lease")?;
+impl Args {
+    fn options(&self, settings: &StoreSettings) -> InitOptions {
+        let mut options = InitOptions::new()
+            .markers(self.markers)
+            .own_leases(self.own_leases)
+            .never_used(self.new)
+            .update(self.update);
+        // The environment may give a lease that is meant for candidates.
+        if let (Some(lease), StoreSettings::Nats(_)) = (self.lease, settings) {
+            options = options.lease(lease);
         }
-    }
-    Ok(())
-}
-
-#[cfg(feature = "kafka")]
-async fn topic(
-    args: &Args,
-    settings: &incumbent::store::KafkaSettings,
-    as_json: bool,
-) -> Result<(), Failure> {
-    use incumbent::store::kafka;
-
-    only_of_buckets(args, "Kafka")?;
-    if args.new {
-        return Err(Failure::usage(
-            "--new is for a store with an age, and a topic of Kafka has none; leave it out",
-        ));
-    }
-    let Some(election) = &args.election else {
-        return Err(Failure::usage("each election of Kafka has a topic of its own; give the election's key"));
-    };
-    let kafka::InitReport { topic, created } = kafka::init(settings, election).await?;
-    let store = args.store.url().as_deref().map(shown).unwrap_or_default();
-    if as_json {
-        line(json!({ "store": store, "topic": topic, "created": created }))?;
-    } else if created {
-        line(format_args!("created the topic {topic}"))?;
-    } else {
-        line(format_args!("the topic {topic} is there; `incumbent doctor` shows its settings"))?;
-    }
-    Ok(())
-}
-
-async fn prefix(args: &Args, settings: &EtcdSettings, as_json: bool) -> Result<(), Failure> {
-    only_of_buckets(args, "etcd")?;
-    let etcd::InitReport { created, incarnation, never_used, .. } = etcd::init(settings, args.new).await?;
-    let store = args.store.url().as_deref().map(shown).unwrap_or_default();
-    if as_json {
-        let incarnation = incarnation.0.to_string();
-        line(
-            json!({ "store": store, "created": created, "never_used": never_used, "incarnation": incarnation }),
-        )?;
-    } else if created {
-        line(format_args!("wrote the birth record of {store}"))?;
-        if !never_used {
-            line("no candidate leads there before it is as old as a candidate's lease")?;
+        if let Some(replicas) = self.replicas {
+            options = options.replicas(replicas);
         }
-    } else {
-        line(format_args!("{store} is ready for elections"))?;
-    }
-    Ok(())
-}
-
-/// Refuses the options that mean something for a bucket alone.
-fn only_of_buckets(args: &Args, this: &str) -> Result<(), Failure> {
-    let of_buckets = [
-        ("--markers", args.markers),
-        ("--own-leases", args.own_leases),
-        ("--replicas", args.replicas.is_some()),
-    ];
-    match of_buckets.iter().find(|(_, is_given)| *is_given) {
-        None => Ok(()),
-        Some((option, _)) => {
-            Err(Failure::usage(format!("{option} is for a bucket of NATS, and this is {this}: leave it out")))
+        match &self.election {
+            Some(election) => options.election(election),
+            None => options,
         }
     }
 }
 
-fn json_of(store: &str, report: &InitReport) -> serde_json::Value {
+/// The failure for an error, with the command line's own names for settings.
+fn in_options(error: Error) -> Failure {
+    let is_setting = error.kind() == ErrorKind::InvalidSetting;
+    let failure = Failure::from(error);
+    if !is_setting {
+        return failure;
+    }
+    let settings = ["markers", "own_leases", "replicas", "new"];
+    let message = settings.iter().fold(failure.to_string(), |message, setting| {
+        message.replace(&format!("`{setting}`"), &format!("--{}", setting.replace('_', "-")))
+    });
+    Failure::usage(message)
+}
+
+/// The store, as JSON and as text show it.
+fn named(args: &Args, settings: &StoreSettings) -> (String, String) {
+    let url = args.store.url().as_deref().map(shown).unwrap_or_default();
+    match settings {
+        StoreSettings::Nats(settings) => (url, settings.bucket().to_owned()),
+        StoreSettings::Sqlite(settings) => {
+            let path = settings.path.display();
+            (format!("sqlite:{path}"), path.to_string())
+        }
+        _ => (url.clone(), url),
+    }
+}
+
+fn json_of(store: &str, settings: &StoreSettings, report: &InitReport) -> serde_json::Value {
     let difference = |difference: &Difference| {
         json!({
             "setting": difference.setting,
@@ -233,30 +150,60 @@ fn json_of(store: &str, report: &InitReport) -> serde_json::Value {
             "changeable": difference.changeable,
         })
     };
-    json!({
-        "store": store,
-        "created": report.created,
-        "updated": report.updated,
-        "differences": report.differences.iter().map(difference).collect::<Vec<_>>(),
-    })
+    let InitReport { created, updated, never_used, differences, topic, incarnation, .. } = report;
+    if let StoreSettings::Nats(_) = settings {
+        let differences: Vec<_> = differences.iter().map(difference).collect();
+        json!({ "store": store, "created": created, "updated": updated, "differences": differences })
+    } else if let Some(topic) = topic {
+        json!({ "store": store, "topic": topic, "created": created })
+    } else if let Some(incarnation) = incarnation {
+        let incarnation = incarnation.0.to_string();
+        json!({ "store": store, "created": created, "never_used": never_used, "incarnation": incarnation })
+    } else {
+        json!({ "store": store, "created": created, "never_used": never_used })
+    }
 }
 
-fn text_of(bucket: &str, report: &InitReport, is_new: bool, lease: Duration) -> Vec<String> {
-    let mut lines = Vec::new();
-    if report.created {
-        lines.push(format!("made the bucket {bucket}"));
-        if !is_new {
-            lines.push(format!("no candidate leads in it before it is a lease old: {}", span(lease)));
+fn text_of(store: &str, settings: &StoreSettings, report: &InitReport) -> Vec<String> {
+    let InitReport { created, never_used, lease, topic, .. } = report;
+    let (what, waits) = match settings {
+        StoreSettings::Nats(_) => {
+            let lease = lease.map(span).unwrap_or_default();
+            (
+                format!("the bucket {store}"),
+                format!("no candidate leads in it before it is a lease old: {lease}"),
+            )
         }
-    } else if report.differences.is_empty() {
-        lines.push(format!("the bucket {bucket} is ready for elections"));
+        StoreSettings::Etcd(_) => {
+            (store.to_owned(), "no candidate leads there before it is as old as a candidate's lease".into())
+        }
+        _ => (store.to_owned(), "no candidate leads in it before it is as old as a candidate's lease".into()),
+    };
+    let mut lines = Vec::new();
+    match (topic, created) {
+        (Some(topic), true) => lines.push(format!("created the topic {topic}")),
+        (Some(topic), false) => {
+            lines.push(format!("the topic {topic} is there; `incumbent doctor` shows its settings"));
+        }
+        (None, true) => {
+            let verb =
+                if matches!(settings, StoreSettings::Etcd(_)) { "wrote the birth record of" } else { "made" };
+            lines.push(format!("{verb} {what}"));
+            if !never_used {
+                lines.push(waits);
+            }
+        }
+        (None, false) if report.differences.is_empty() => {
+            lines.push(format!("{what} is ready for elections"))
+        }
+        (None, false) => {}
     }
     let verb = if report.updated { "was" } else { "is" };
-    for Difference { setting, is, should, .. } in &report.differences {
-        let setting = match *setting {
-            "max_age" => "max_age (--lease)",
-            "num_replicas" => "num_replicas (--replicas)",
-            setting => setting,
+    for difference in &report.differences {
+        let Difference { is, should, .. } = difference;
+        let setting = match difference.option() {
+            Some(option) => format!("{} (--{option})", difference.setting),
+            None => difference.setting.to_owned(),
         };
         lines.push(if report.updated {
             format!("{setting} {verb} {is}, and is {should} now")

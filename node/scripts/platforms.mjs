@@ -27,8 +27,15 @@ function write(folder, manifest) {
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
+/** Adds the texts of both licences, which ask for it. */
+function license(folder) {
+  for (const name of ['LICENSE-APACHE', 'LICENSE-MIT']) {
+    copyFileSync(join(here, '..', name), join(folder, name));
+  }
+}
+
 rmSync(out, { recursive: true, force: true });
-const { version, license, repository, engines, description } = main;
+const { version, license: licenses, repository, engines, description } = main;
 for (const { name, os, cpu, libc } of platforms) {
   const addon = `incumbent.${name}.node`;
   if (existsSync(join(here, addon))) {
@@ -36,22 +43,26 @@ for (const { name, os, cpu, libc } of platforms) {
       name: `${main.name}-${name}`,
       version,
       description: `${description}: the compiled part for ${name}`,
-      license,
+      license: licenses,
       repository,
       engines,
       os: [os],
       cpu: [cpu],
       ...(libc && { libc: [libc] }),
       main: addon,
-      files: [addon],
+      files: ['LICENSE-*', addon],
     };
     write(join(out, name), manifest);
     copyFileSync(join(here, addon), join(out, name, addon));
+    license(join(out, name));
   }
 }
 
 const { devDependencies: _dev, scripts: _scripts, napi: _napi, ...published } = main;
 const optionalDependencies = Object.fromEntries(platforms.map(({ name }) => [`${main.name}-${name}`, version]));
 write(join(out, 'main'), { ...published, optionalDependencies });
-cpSync(join(here, 'dist'), join(out, 'main/dist'), { recursive: true });
+for (const folder of ['bin', 'dist']) {
+  cpSync(join(here, folder), join(out, 'main', folder), { recursive: true });
+}
+license(join(out, 'main'));
 copyFileSync(join(here, 'README.md'), join(out, 'main/README.md'));

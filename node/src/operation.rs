@@ -1,18 +1,18 @@
 //! A call that takes time and has one answer.
 
-use napi::bindgen_prelude::Either9;
+use napi::bindgen_prelude::Either10;
 use napi_derive::napi;
 
 use crate::candidate::Candidate;
 use crate::feed::Feed;
 use crate::notifier::Notifier;
-use crate::store::Store;
+use crate::store::{InitRow, Store};
 use crate::term::Hold;
 use crate::testing::FaultyStore;
 use crate::value::{CandidateRow, ElectionRow, Failure, LeaderRow};
 
 /// A value with which an operation can answer.
-pub(crate) type Value = Either9<
+pub(crate) type Value = Either10<
     Store,
     Candidate,
     Hold,
@@ -22,6 +22,7 @@ pub(crate) type Value = Either9<
     Vec<ElectionRow>,
     String,
     Vec<CandidateRow>,
+    InitRow,
 >;
 
 /// An answer: a value, nothing, or an error.

@@ -1,5 +1,6 @@
 //! A store that is open for elections.
 
+use incumbent_ffi::InitReport;
 use incumbent_ffi::settings::{self, Value as Setting};
 use napi::Result;
 use napi::bindgen_prelude::{Either, Object};
@@ -32,6 +33,57 @@ pub fn open_store(url: String, settings: Object<'_>) -> Result<Outcome<Operation
         Operation::new(incumbent_ffi::Store::open(opening), |store| Some(Value::A(Store::from(store))))
     };
     Ok(outcome(opening.map(open)))
+}
+
+/// The findings and actions of a preparation.
+#[napi(object, object_from_js = false, js_name = "InitRow")]
+pub struct InitRow {
+    pub created: bool,
+    pub updated: bool,
+    pub never_used: bool,
+    pub lease_ms: Option<f64>,
+    pub topic: Option<String>,
+    pub differences: Vec<DifferenceRow>,
+}
+
+/// A setting of a bucket that differed.
+#[napi(object, object_from_js = false, js_name = "DifferenceRow")]
+pub struct DifferenceRow {
+    pub setting: &'static str,
+    pub was: String,
+    pub is: String,
+}
+
+impl From<InitReport> for InitRow {
+    fn from(report: InitReport) -> Self {
+        let differences = report.differences.into_iter();
+        Self {
+            created: report.created,
+            updated: report.updated,
+            never_used: report.never_used,
+            lease_ms: report.lease.map(|lease| lease.as_secs_f64() * 1000.0),
+            topic: report.topic,
+            differences: differences
+                .map(|one| DifferenceRow { setting: one.setting, was: one.is, is: one.should })
+                .collect(),
+        }
+    }
+}
+
+/// Prepares the store at `url`. Checks the settings at once, as far as possible without the store.
+#[napi]
+pub fn init_store(url: String, settings: Object<'_>) -> Result<Outcome<Operation>> {
+    let init = settings::init(&url, value::settings(settings)?, DIALECT)
+        .and_then(|init| init.check().map(|()| init));
+    let prepare =
+        |init| Operation::new(incumbent_ffi::init(init), |report| Some(Value::J(InitRow::from(report))));
+    Ok(outcome(init.map(prepare)))
+}
+
+/// Returns the names of the settings of a preparation, besides those of the store.
+#[napi]
+pub fn init_settings() -> Vec<&'static str> {
+    settings::INIT.to_vec()
 }
 
 /// Returns the names of the settings for a store at `url`, besides those of every store.

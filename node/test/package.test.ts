@@ -3,10 +3,11 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { platform } from '../dist/addon.js';
+import { CLI, tool } from './tools.js';
 
 const PACKAGE = resolve(__dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'incumbent-package-'));
@@ -72,6 +73,26 @@ const theirs = createRequire(import.meta.url)('incumbent');
 console.log(Object.keys(theirs).every((name) => mine[name] === theirs[name]), Object.keys(theirs).length > 20);`;
   writeFileSync(join(project, 'same.mjs'), code);
   expect(run(process.execPath, ['same.mjs'])).toBe('true true\n');
+});
+
+test('each package has the texts of both licences', () => {
+  for (const name of ['incumbent', `incumbent-${platform()}`]) {
+    const files = readdirSync(join(project, 'node_modules', name));
+    expect(files.filter((file) => file.startsWith('LICENSE')).sort()).toEqual(['LICENSE-APACHE', 'LICENSE-MIT']);
+  }
+});
+
+test('npx runs the command line on PATH with its exit code, and says how to install it where there is none', () => {
+  const started = (path: string): { status: number | null; stdout: string; stderr: string } => {
+    const env = { ...process.env, PATH: `${join(project, 'node_modules', '.bin')}${delimiter}${path}` };
+    const command = join(project, 'node_modules', '.bin', 'incumbent');
+    return spawnSync(process.execPath, [command, 'init', '--store', 'memory:'], { env, encoding: 'utf8' });
+  };
+  const ran = started(dirname(tool(CLI)));
+  expect([ran.status, ran.stderr.includes('needs no preparation')]).toEqual([2, true]);
+  const missing = started(folder);
+  expect([missing.status, missing.stdout]).toEqual([127, '']);
+  expect(missing.stderr).toContain('cargo install incumbent-cli');
 });
 
 const TYPED = `import { once } from 'node:events';

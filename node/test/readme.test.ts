@@ -37,7 +37,7 @@ test.each(snippets)('$title', async ({ code }) => {
   const file = written(code.replace('?? 3000', `?? ${port}`));
 
   const program = new Process(process.execPath, file);
-  await program.expect('leading with token');
+  await program.expect(code.includes('init(') ? 'there already' : 'leading with token');
   if (code.includes(`app.get('/leader'`)) {
     const url = `http://127.0.0.1:${port}/leader`;
     const asked = async (): Promise<unknown> => fetch(url).then((reply) => reply.json(), () => undefined);

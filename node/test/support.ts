@@ -34,7 +34,7 @@ export class Process {
   /** The exit code, or the signal. */
   readonly ended: Promise<number | NodeJS.Signals>;
   readonly lines: string[] = [];
-  errors = '';
+  #errors = '';
   #isOver = false;
   #wake: () => void = () => undefined;
 
@@ -45,7 +45,7 @@ export class Process {
       this.#wake();
       return (code ?? signal) as number | NodeJS.Signals;
     });
-    this.child.stderr?.on('data', (data: Buffer) => (this.errors += data.toString()));
+    this.child.stderr?.on('data', (data: Buffer) => (this.#errors += data.toString()));
     this.child.stdin?.on('error', () => undefined);
     createInterface({ input: this.child.stdout! }).on('line', (line) => {
       this.lines.push(line);
@@ -55,6 +55,12 @@ export class Process {
       this.child.kill('SIGKILL');
       await this.ended;
     });
+  }
+
+  /** The standard error, without the warning that the leases of the tests' buckets are short, which they are on purpose. */
+  get errors(): string {
+    const warning = /^\(node:\d+\) IncumbentWarning: a leader loses its term when .*\n(\(Use `node --trace-warnings .*\n)?/m;
+    return this.#errors.replace(warning, '');
   }
 
   get pid(): number {

@@ -30,9 +30,9 @@ export {
 export type { CandidateEmitter, CandidateEvents } from './emitter.js';
 export type { WaitLimits } from './notifier.js';
 export { logTo, type LogLevel, type LogRecord, type Logger } from './log.js';
-export type { CampaignSettings, DrainHandler, Length, StoreSettings } from './settings.js';
-export { STORES, Store, connect } from './store.js';
+export type { CampaignSettings, DrainHandler, InitSettings, Length, StoreSettings, UrlSettings } from './settings.js';
+export { STORES, Store, connect, init } from './store.js';
 export { runAsLeader, type RunSettings } from './run.js';
 export { Stream } from './stream.js';
 export { Hold, Term, type TermStatus } from './term.js';
-export type { CandidateInfo, Event, Leader, ElectionInfo, Observation, Reason, State, Warning } from './types.js';
+export type { CandidateInfo, Event, InitReport, Leader, ElectionInfo, Observation, Reason, State, Warning } from './types.js';

@@ -1,5 +1,7 @@
 /** Log records, for the programs that request them. */
 
+import { isMainThread } from 'node:worker_threads';
+
 import { addon } from './addon.js';
 import { oneOf, options as optionsOf, refused } from './settings.js';
 import type { LogRow, LogTap } from './native.js';
@@ -29,17 +31,20 @@ export interface Logger {
 const LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error'];
 
 let tap: LogTap | undefined;
+/** Whether the program has chosen where records go. */
+let isChosen = false;
 
 /**
  * Hands the log records of this process from now on to a logger (such as `console`), or to a function; to neither where
- * `sink` is null, which is the default. Omits records below `level`, `info` by default. A later call replaces an
- * earlier one; each worker thread calls it for itself.
+ * `sink` is null. Omits records below `level`, `info` by default. A later call replaces an earlier one; each worker thread
+ * calls it for itself. Without a call, the records that a person should look at are warnings of the process.
  *
  * Records delay nothing: where an event loop falls 1024 records behind, further ones are dropped, and a warning gives
  * their number. A logger that throws or rejects causes a warning of the process.
  */
 export function logTo(sink: Logger | ((record: LogRecord) => unknown) | null, options: { level?: LogLevel } = {}): void {
   const write = writer(sink);
+  isChosen = true;
   const { level = 'info' } = optionsOf(options, 'logTo', ['level']);
   oneOf(level, 'level', LEVELS);
   tap?.close();
@@ -71,6 +76,28 @@ export function logTo(sink: Logger | ((record: LogRecord) => unknown) | null, op
   tap = mine;
 }
 
+/**
+ * Makes records of the levels `warn` and `error` warnings of the process, of the type `IncumbentWarning`, unless the
+ * program has called {@link logTo}. One thread of a process does so.
+ */
+export function warnByDefault(): void {
+  if (isChosen || tap !== undefined || !isMainThread) {
+    return;
+  }
+  const mine = new addon.LogTap((row) => {
+    if (tap === mine) {
+      process.emitWarning(shown(recordOf(row)), { type: 'IncumbentWarning' });
+    }
+  }, 'warn');
+  tap = mine;
+}
+
+/** A record in a line. */
+function shown({ message, fields }: LogRecord): string {
+  const about = Object.entries(fields).map(([name, value]) => `${name}=${value}`);
+  return `${message}${about.length === 0 ? '' : ` (${about.join(' ')})`}`;
+}
+
 function writer(sink: unknown): ((record: LogRecord) => unknown) | null {
   if (sink === null || typeof sink === 'function') {
     return sink as ((record: LogRecord) => unknown) | null;
@@ -79,9 +106,9 @@ function writer(sink: unknown): ((record: LogRecord) => unknown) | null {
   if (!LEVELS.slice(1).every((level) => typeof logger?.[level] === 'function')) {
     throw refused(sink, 'sink', 'null, a function, or a logger with the methods debug, info, warn and error');
   }
-  return ({ level, target, message, fields }) => {
-    const about = Object.entries(fields).map(([name, value]) => `${name}=${value}`);
-    const text = `${target}: ${message}${about.length === 0 ? '' : ` (${about.join(' ')})`}`;
+  return (record) => {
+    const { level } = record;
+    const text = `${record.target}: ${shown(record)}`;
     // The console's own `trace` prints the caller.
     const method = level === 'trace' && (sink === console || logger.trace === undefined) ? 'debug' : level;
     return logger[method]?.(text);

@@ -7,12 +7,8 @@ import type { Term } from './term.js';
 /** A length of time: a number of milliseconds, or a text such as `"10s"` or `"500ms"`. */
 export type Length = number | string;
 
-/** The settings of a store: the parameters of its URL, and those that every store has. */
-export interface StoreSettings extends WaitLimits {
-  /** Whether a store that does not answer is an error; by default it is waited for. */
-  failFast?: boolean | undefined;
-  /** The lease that candidates are going to have, so that an unfit store is refused when it is opened. */
-  expectedLease?: Length | undefined;
+/** The parameters of a store's URL, as settings. */
+export interface UrlSettings {
   /** NATS: the name of a context, as the `nats` tool stores them. */
   context?: string | undefined;
   /** NATS: a file with credentials. */
@@ -43,8 +39,38 @@ export interface StoreSettings extends WaitLimits {
   poll?: Length | undefined;
   /** SQLite: whether a missing file is created. */
   create?: boolean | undefined;
+}
+
+/** The settings of a store: the parameters of its URL, and those that every store has. */
+export interface StoreSettings extends UrlSettings, WaitLimits {
+  /** Whether a store that does not answer is an error; by default it is waited for. */
+  failFast?: boolean | undefined;
+  /** The lease that candidates are going to have, so that an unfit store is refused when it is opened. */
+  expectedLease?: Length | undefined;
   /** Memory: whether watches report expiry. */
   markers?: boolean | undefined;
+}
+
+/** The settings with which a store is prepared for elections. */
+export interface InitSettings extends UrlSettings, WaitLimits {
+  /** NATS: the lease of the bucket's elections; 30 s for a new one, and as it is for one that exists. */
+  lease?: Length | undefined;
+  /** NATS: on how many servers of a cluster the bucket is kept: 1, 3 or 5; 1 for a new one, and as it is for one that exists. */
+  replicas?: number | undefined;
+  /** NATS: whether watches report expiry (2.11 or newer). */
+  markers?: boolean | undefined;
+  /** NATS: whether each election can have its own lease (2.11 or newer). */
+  ownLeases?: boolean | undefined;
+  /**
+   * States that no election was ever held there. Otherwise no candidate leads before the store is one lease old, because
+   * it may replace another in which a candidate still leads. Only by hand, or in a test: where a program makes a store
+   * again under a leader, there can be two. Refused for a store that has been written to.
+   */
+  new?: boolean | undefined;
+  /** NATS: whether to change a bucket that exists and differs; otherwise that is an {@link UnsafeStoreError}. */
+  update?: boolean | undefined;
+  /** Kafka: the election whose topic is created. */
+  election?: string | undefined;
 }
 
 /**

@@ -7,10 +7,31 @@ import { answer, answerWithin, loopProbe, type WaitLimits } from './notifier.js'
 import { Candidate } from './candidate.js';
 import { answerOf } from './errors.js';
 import { isInside } from './inside.js';
-import type { Candidate as NativeCandidate, Feed, CandidateRow, LeaderRow, ElectionRow, Operation, Store as NativeStore } from './native.js';
-import { handlersOf, knowing, limitsIn, naming, plain, renamed, text, type CampaignSettings, type StoreSettings } from './settings.js';
+import type {
+  Candidate as NativeCandidate,
+  CandidateRow,
+  ElectionRow,
+  Feed,
+  InitRow,
+  LeaderRow,
+  Operation,
+  Store as NativeStore,
+} from './native.js';
+import { warnByDefault } from './log.js';
+import {
+  handlersOf,
+  knowing,
+  limitsIn,
+  naming,
+  plain,
+  renamed,
+  text,
+  type CampaignSettings,
+  type InitSettings,
+  type StoreSettings,
+} from './settings.js';
 import { Stream } from './stream.js';
-import { leaderOf, type CandidateInfo, type ElectionInfo, type Leader, type Observation } from './types.js';
+import { leaderOf, type CandidateInfo, type ElectionInfo, type InitReport, type Leader, type Observation } from './types.js';
 
 /** The time limit for the release of all keys when the process exits, in milliseconds. */
 const LIMIT_MS = 3000;
@@ -123,8 +144,35 @@ export class Store implements AsyncDisposable {
  */
 export async function connect(url: string, settings?: StoreSettings): Promise<Store> {
   const { address, given, names, limits } = opening(url, settings);
+  warnByDefault();
   const operation = naming(names, given, () => answerOf<Operation>(addon.openStore(address, given)));
   return Store.of(await answerWithin<NativeStore>('opening the store', operation, limits));
+}
+
+/**
+ * Prepares the store at `url` for elections, as `incumbent init` does on the command line: creates the bucket, file,
+ * prefix or topic, or checks the one that exists. A second call changes nothing.
+ *
+ * In a new store no candidate leads before the store is one lease old, unless the setting `new` states that no election
+ * was ever held there. A store that does not answer is an error.
+ *
+ * Rejects with {@link InvalidUrlError}, {@link InvalidSettingError}, {@link UnsafeStoreError} (a bucket that exists and is
+ * not as asked for, without `update`), {@link UnsupportedError}, {@link NotFoundError} (a folder),
+ * {@link AuthenticationError}, {@link PermissionDeniedError}, {@link BrokenError}, {@link StoreUnavailableError},
+ * {@link TimedOutError}.
+ */
+export async function init(url: string, settings?: InitSettings): Promise<InitReport> {
+  const address = text(url, 'url');
+  const given = plain(settings, 'the preparation of a store');
+  const limits = limitsIn(given);
+  const names = [...addon.initSettings(), ...addon.storeSettings(address)];
+  try {
+    const operation = answerOf<Operation>(addon.initStore(address, given));
+    const row = await answerWithin<InitRow>('preparing the store', operation, limits);
+    return { ...row, leaseMs: row.leaseMs ?? null, topic: row.topic ?? null };
+  } catch (error) {
+    throw renamed(error, names, given);
+  }
 }
 
 /** Checks the settings of a store as far as JavaScript can. */

@@ -60,6 +60,22 @@ export interface CandidateInfo {
   readonly standingForMs: number;
 }
 
+/** The findings and actions of `init`. */
+export interface InitReport {
+  /** Whether the store did not exist, and was created. */
+  readonly created: boolean;
+  /** Whether a bucket existed, and was changed. */
+  readonly updated: boolean;
+  /** Whether the store states that no election was ever held in it: then its first leader does not wait for a lease. */
+  readonly neverUsed: boolean;
+  /** The lease of the elections in a NATS bucket, in milliseconds; null elsewhere, where each candidate has its own. */
+  readonly leaseMs: number | null;
+  /** The topic of the election, in Kafka; null elsewhere. */
+  readonly topic: string | null;
+  /** The settings of a bucket that were changed. */
+  readonly differences: readonly { readonly setting: string; readonly was: string; readonly is: string }[];
+}
+
 /** The leader of an election, as the store shows it. */
 export interface Observation extends ElectionInfo {
   /** The milliseconds for which this state had lasted when it was read. */

@@ -42,7 +42,7 @@ mod _incumbent {
     #[pymodule_export]
     use super::operation::Operation;
     #[pymodule_export]
-    use super::store::{Store, check_campaign, check_opening, open_store};
+    use super::store::{Store, check_campaign, check_opening, init_store, open_store};
     #[pymodule_export]
     use super::term::{Hold, Term};
     #[pymodule_export]

@@ -30,6 +30,28 @@ pub fn open_store(py: Python<'_>, url: &str, settings: &Bound<'_, PyDict>) -> Py
     Ok(Operation::new(operation, |py, store| Ok(Py::new(py, Store::from(store))?.into_any())))
 }
 
+/// `(created, updated, never_used, lease, topic, differences)`; a difference is `(setting, is, should)`.
+type InitTuple = (bool, bool, bool, Option<f64>, Option<String>, Vec<(&'static str, String, String)>);
+
+/// Prepares the store at `url`.
+#[pyfunction]
+pub fn init_store(py: Python<'_>, url: &str, settings: &Bound<'_, PyDict>) -> PyResult<Operation> {
+    let init = settings::init(url, value::settings(settings)?, DIALECT).or_raise(py)?;
+    init.check().or_raise(py)?;
+    Ok(Operation::new(incumbent_ffi::init(init), |py, report| {
+        let differences = report.differences.into_iter().map(|one| (one.setting, one.is, one.should));
+        let plain: InitTuple = (
+            report.created,
+            report.updated,
+            report.never_used,
+            report.lease.map(|lease| lease.as_secs_f64()),
+            report.topic,
+            differences.collect(),
+        );
+        Ok(plain.into_pyobject(py)?.into_any().unbind())
+    }))
+}
+
 /// Checks the settings of a store, as far as possible without opening it.
 #[pyfunction]
 pub fn check_opening(py: Python<'_>, url: &str, settings: &Bound<'_, PyDict>) -> PyResult<()> {

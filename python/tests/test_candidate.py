@@ -405,3 +405,10 @@ async def test_a_store_that_is_cut_off_ends_the_term_while_the_loop_is_blocked(f
             pytest.fail("the body runs")
     faults.heal()
     await soon(store.close())
+
+
+async def test_an_opening_that_is_not_awaited_is_a_warning_as_for_a_coroutine(store):
+    with pytest.warns(RuntimeWarning, match=r"Store\.campaign was never awaited"):
+        store.campaign("jobs")
+    with pytest.warns(RuntimeWarning, match="connect was never awaited"):
+        incumbent.connect("memory:")

@@ -1,4 +1,4 @@
-"""Log records go to `logging`, and are printed only where the program configures it."""
+"""Log records go to `logging`; where the program does not configure it, Python prints warnings and errors."""
 
 from __future__ import annotations
 
@@ -21,19 +21,22 @@ async def test_terms_are_told_to_the_logger_with_what_they_are_about(caplog):
     assert {record.name for record in ours()} == {"incumbent"}
 
 
-def test_without_a_handler_nothing_is_shown(python):
+def test_without_a_configuration_errors_are_shown_and_nothing_below_a_warning(python):
     code = """
-import incumbent.sync, incumbent.testing, time
+import incumbent.sync, incumbent.testing
+with incumbent.sync.connect("memory:"):
+    pass
 store, faults = incumbent.testing.faulty_store_sync()
 faults.deny_writes("no permission")
 with store, store.campaign("jobs", preset="test", lease=60, splay=0) as candidate:
-    # Logged as an error, which Python shows where a logger has no handler at all.
     for event in candidate.events(timeout=60):
         if isinstance(event, incumbent.Warning):
             break
     print(event.code)
 """
-    assert python("import incumbent\n" + code).ended() == (0, "PERMISSION_DENIED\n", "")
+    code_, output, errors = python("import incumbent\n" + code).ended()
+    assert (code_, output) == (0, "PERMISSION_DENIED\n")
+    assert "no permission" in errors and "won" not in errors
 
 
 def test_a_program_that_configures_logging_sees_the_error(python):
@@ -80,3 +83,19 @@ async def main():
 asyncio.run(main())
 """
     assert python(code).ended() == (0, "RESIGNED False\n", "")
+
+
+def test_an_error_of_a_callback_is_logged_where_logging_is_configured(scripted_election_sync, caplog, monkeypatch):
+    monkeypatch.setattr("sys.unraisablehook", lambda unraisable: None)
+    election = scripted_election_sync()
+
+    def fail(term):
+        raise KeyError("on purpose")
+
+    election.candidate.attach(on_won=fail)
+    election.acquire()
+    failures = lambda: [one for one in caplog.records if one.name == "incumbent" and one.exc_info]
+    until(failures, "nothing is logged")
+    (record,) = failures()
+    assert "fail failed" in record.getMessage() and record.levelno == logging.ERROR
+    assert record.exc_info[0] is KeyError

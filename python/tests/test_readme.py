@@ -23,6 +23,8 @@ PROGRAMS = [
 def kind(program: str) -> str:
     if program.startswith(("# gunicorn.conf.py", "# service.py")):
         return "prefork"
+    if "sync.init(" in program:
+        return "preparation"
     if "FastAPI(" in program:
         return "service"
     return "test" if "def test_" in program else "worker"
@@ -42,6 +44,12 @@ def at(nats_url, cli, request):
     url = f"{nats_url}/README{abs(hash(request.node.name))}"
     subprocess.run([cli, "init", "--store", url, "--lease", "10s", "--new"], check=True, capture_output=True)
     return lambda program: program.replace("nats://localhost:4222/ELECTIONS", url)
+
+
+@pytest.mark.parametrize("program", of("preparation"))
+def test_a_store_is_prepared_once(nats_url, python, program):
+    program = program.replace("nats://localhost:4222/ELECTIONS", f"{nats_url}/prepared")
+    assert [python(program).ended() for _ in range(2)] == [(0, "new\n", ""), (0, "there already\n", "")]
 
 
 @pytest.mark.parametrize("program", of("worker"))

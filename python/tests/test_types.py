@@ -6,6 +6,7 @@ import inspect
 import os
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def checked(*command: str, cwd: Path) -> None:
 def test_the_stubs_are_what_the_compiled_module_is(tmp_path):
     allowed = tmp_path / "allowed"
     # Names of types, which exist for type checkers only; the base of generic classes; the order of the names.
-    names = ["T_co", "(Candidate|Leader|Event|HeldEvent|Observed)Tuple", "(Feed|Operation).__class_getitem__"]
+    names = ["T_co", "(Candidate|Leader|Event|HeldEvent|Init|Observed)Tuple", "(Feed|Operation).__class_getitem__"]
     allowed.write_text("".join(f"incumbent._incumbent.{name}\n" for name in names))
     checked("mypy.stubtest", "incumbent._incumbent", "--allowlist", str(allowed), "--ignore-unused-allowlist", cwd=tmp_path)
 
@@ -56,7 +57,7 @@ def test_everything_public_says_what_it_is(module):
     silent = []
     for name in module.__all__:
         thing = getattr(module, name)
-        if name in ("__version__", "Event", "DrainHandler"):
+        if name in ("__version__", "Event", "DrainHandler", "HealthCheck", "Length"):
             continue
         if not inspect.getdoc(thing):
             silent.append(name)
@@ -64,6 +65,22 @@ def test_everything_public_says_what_it_is(module):
             own = [member for member in vars(thing) if not member.startswith("_")]
             silent += [f"{name}.{member}" for member in own if not described(thing, member)]
     assert module.__doc__ and silent == []
+
+
+@pytest.mark.parametrize("module", [incumbent, sync, testing, incumbent.errors])
+def test_the_annotations_of_everything_public_resolve_while_a_program_runs(module):
+    resolved = 0
+    for name in module.__all__:
+        thing = getattr(module, name)
+        methods = vars(thing).values() if inspect.isclass(thing) else ()
+        functions = [method for method in (getattr(one, "fget", one) for one in methods) if inspect.isfunction(method)]
+        for one in [thing, *functions]:
+            if inspect.isclass(one) or inspect.isfunction(one):
+                typing.get_type_hints(one)
+                resolved += 1
+            if inspect.isfunction(one):
+                inspect.signature(one, eval_str=True)
+    assert resolved
 
 
 def described(thing: type, member: str) -> bool:

@@ -48,13 +48,13 @@ pub use candidate::{Candidate, Leave, Question};
 pub use engine::shut_down;
 pub use error::{Code, Error, Result};
 pub use feed::{Feed, NextItem};
-pub use incumbent::store::{BUILT_IN, CandidateInfo};
+pub use incumbent::store::{BUILT_IN, CandidateInfo, Difference, InitReport};
 pub use incumbent::{
     ElectionInfo, ErrorKind, Event, Leader, LoopProbe, Observation, Reason, State, Token, Warning,
 };
 pub use mailbox::Mailbox;
 pub use operation::Operation;
 pub use ready::Ready;
-pub use store::Store;
+pub use store::{Store, init};
 pub use term::{Hold, Term};
 pub use wake_thread::{Wake, loop_probe};

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent::store::{CandidateInfo, StoreSettings};
-use incumbent::{ElectionInfo, Leader, Observation};
+use incumbent::store::{CandidateInfo, Difference, InitReport, StoreSettings};
+use incumbent::{ElectionInfo, ErrorKind, Leader, Observation};
 
 use crate::candidate::{asked, leaving};
 use crate::engine::{Engine, ProcessBound};
-use crate::settings::{Campaign, Opening};
+use crate::settings::{Campaign, Init, Opening};
 use crate::{Candidate, Error, Feed, Operation, Result};
 
 /// A store that is open for elections. It stays open until it is closed or every handle to it, its candidates and its
@@ -111,4 +111,60 @@ impl Store {
             Err(error) => Operation::answered(Err(error)),
         }
     }
+}
+
+/// Prepares a store for elections, as `incumbent init` does, with the settings from
+/// [`settings::init`](crate::settings::init). A bucket that is not as asked for is an error.
+pub fn init(init: Init) -> Operation<InitReport> {
+    Operation::start(async move {
+        let settings = init.store.url.parse::<StoreSettings>()?;
+        let report = on_own_thread(async move { settings.init(&init.options).await }).await?;
+        let report = report.map_err(|error| in_settings(error.into()))?;
+        if report.is_ready() { Ok(report) } else { Err(differs(&report)) }
+    })
+}
+
+/// Runs `work` on a thread with a runtime of its own, because the engine's has no I/O. Ends it where its caller is gone.
+async fn on_own_thread<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T> {
+    let refused = |error: std::io::Error| {
+        let message =
+            "the operating system refuses a thread to prepare the store; raise the limit of threads";
+        Error::from(incumbent::Error::new(ErrorKind::Broken, message).caused_by(error))
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(refused)?;
+    let (mut ready, done) = tokio::sync::oneshot::channel();
+    let run = move || {
+        runtime.block_on(async move {
+            tokio::select! {
+                // A caller that is gone needs no answer.
+                result = work => drop(ready.send(result)),
+                () = ready.closed() => {}
+            }
+        });
+        runtime.shutdown_background();
+    };
+    std::thread::Builder::new().name("incumbent-init".into()).spawn(run).map_err(refused)?;
+    done.await.map_err(|_| Error::new(ErrorKind::Broken, "the thread that prepared the store has ended"))
+}
+
+/// The error for a bucket that is not as asked for.
+fn differs(report: &InitReport) -> Error {
+    let shown = |difference: &Difference| {
+        let Difference { setting, is, should, .. } = difference;
+        let option = difference.option().map(|option| format!(" ({option})")).unwrap_or_default();
+        format!("{setting}{option} is {is}, and should be {should}")
+    };
+    let differences: Vec<_> = report.differences.iter().map(shown).collect();
+    let remedy = if report.is_correctable() {
+        "prepare it with the same settings and `update` set to change it"
+    } else {
+        "NATS does not allow all of these changes: delete the bucket and prepare it again"
+    };
+    let message = format!("the bucket is not as asked for: {}; {remedy}", differences.join("; "));
+    Error::new(ErrorKind::UnsafeStore, message)
+}
+
+/// The same error, with the name that every language has for an option of the command line.
+fn in_settings(error: Error) -> Error {
+    Error { message: error.message.replace("leave --new out", "leave `new` out"), ..error }
 }

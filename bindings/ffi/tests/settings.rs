@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use incumbent_ffi::settings::{
-    CAMPAIGN, Campaign, Dialect, LoopWatch, Unit, Value, campaign, loop_watch, opening, parameters,
+    CAMPAIGN, Campaign, Dialect, LoopWatch, Unit, Value, campaign, init, loop_watch, opening, parameters,
 };
 use incumbent_ffi::{ErrorKind, Result};
 
@@ -156,4 +156,38 @@ fn an_opening_does_not_show_what_the_url_holds() {
     let map = vec![("token".to_owned(), text("hunter2"))];
     let opening = opening("nats://ada:hunter2@localhost/B", map, PYTHON).unwrap();
     assert!(!format!("{opening:?}").contains("hunter2"));
+}
+
+#[test]
+fn a_preparation_takes_its_own_settings_and_those_of_the_store() {
+    let given = |settings: &[(&str, Value)]| {
+        settings.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect::<Vec<_>>()
+    };
+    let read = |url, settings: &[(&str, Value)]| init(url, given(settings), PYTHON);
+    let all = [
+        ("lease", Value::Number(5.0)),
+        ("replicas", Value::Number(3.0)),
+        ("own_leases", Value::Flag(true)),
+        ("new", Value::Flag(true)),
+        ("creds", text("app.creds")),
+    ];
+    let shown = format!("{:?}", read("nats://h/B", &all).unwrap());
+    for part in ["lease: Some(5s)", "replicas: Some(3)", "own_leases: true", "never_used: true"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    for (name, value, message) in [
+        ("replicas", Value::Number(1.5), "replicas is 1.5, and must be a whole number"),
+        ("update", text("yes"), "update is \"yes\", and must be true or false"),
+        ("creds", text("x"), "the preparation of a sqlite: store has no setting \"creds\""),
+    ] {
+        let error = read("sqlite:e.db", &[(name, value)]).unwrap_err();
+        assert_eq!(error.code, ErrorKind::InvalidSetting);
+        assert!(error.message.starts_with(message), "{}", error.message);
+    }
+}
+
+#[test]
+fn a_message_repeats_no_long_value_as_a_whole() {
+    let message = refused("lease", text(&"x".repeat(100_000)));
+    assert!(message.len() < 400 && message.contains("… (100000 bytes)"), "{message}");
 }

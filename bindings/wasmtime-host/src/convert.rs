@@ -399,6 +399,8 @@ impl From<Warning> for events::Warning {
                 Kind::MaxAgeChanged(events::MaxAgeChanged { before: from.map(nanos), now: to.map(nanos) })
             }
             Warning::MarkersMislead => Kind::MarkersMislead,
+            // No component reports it: it is a driver that does.
+            Warning::YoungStore { .. } => Kind::Other,
         };
         Self { kind, text }
     }

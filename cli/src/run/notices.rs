@@ -19,14 +19,15 @@ pub(super) struct Notices {
     leader: Option<String>,
     /// The time to report a wait that no line has explained by then.
     due: Option<Instant>,
+    /// A line has explained every wait until then.
+    explained: Option<Instant>,
 }
 
 impl Notices {
-    /// Notices of a candidate, or of none where they are not wanted. A young store, which is reported already, explains a
-    /// wait for `young`.
-    pub(super) fn new(candidate: Option<Candidate>, young: Duration) -> Self {
-        let due = candidate.is_some().then(|| Instant::now() + young + UNEXPLAINED);
-        Self { candidate, leader: None, due }
+    /// Notices of a candidate, or of none where they are not wanted.
+    pub(super) fn new(candidate: Option<Candidate>) -> Self {
+        let due = candidate.is_some().then(|| Instant::now() + UNEXPLAINED);
+        Self { candidate, leader: None, due, explained: None }
     }
 
     /// Reports who leads, where this candidate waits for that one.
@@ -61,9 +62,14 @@ impl Notices {
         self.due = None;
     }
 
+    /// Another line has just explained a wait of that time.
+    pub(super) fn explained_for(&mut self, wait: Duration) {
+        self.explained = Some(Instant::now() + wait + UNEXPLAINED);
+    }
+
     /// The time to report a wait that no line has explained by then.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.due
+        self.due.map(|due| self.explained.map_or(due, |explained| due.max(explained)))
     }
 
     /// Reports a wait that no other line explains.

@@ -24,7 +24,7 @@ use super::stale;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::listen::Listener;
-use crate::output::{span, unix_ms};
+use crate::output::unix_ms;
 use crate::stderr::{report, warn};
 
 /// One form of `incumbent run`, and what it does with the work of a term.
@@ -135,8 +135,6 @@ pub(super) struct Opened {
     pub(super) source: Source,
     signals: Signals,
     timeout: ElectionTimeout,
-    /// How long the store's age alone keeps candidates from leading, which is reported.
-    young: Duration,
     /// Serves until it is dropped.
     _listener: Listener,
 }
@@ -159,10 +157,10 @@ impl Opened {
         // Not beside the leftovers of an earlier supervisor.
         let _ = tokio::task::spawn_blocking(stale::sweep).await;
         let mut listener = Listener::of(args.listen, as_json).await?;
-        let (source, young) = match key {
-            None => (Source::console(as_json), Duration::ZERO),
+        let source = match key {
+            None => Source::console(as_json),
             Some(key) => tokio::select! {
-                campaigning = campaign(args, key, drain, &mut listener, as_json) => campaigning?,
+                campaigning = campaign(args, key, drain, &mut listener) => campaigning?,
                 () = signals.end() => return Ok(Err(Exit::Done)),
                 () = timeout.sleep(), if timeout.is_set() => {
                     warn(as_json, &timeout.message(NO_STORE));
@@ -170,7 +168,7 @@ impl Opened {
                 }
             },
         };
-        Ok(Ok(Self { source, signals, timeout, young, _listener: listener }))
+        Ok(Ok(Self { source, signals, timeout, _listener: listener }))
     }
 
     /// Closes the store, and the candidate with it.
@@ -187,35 +185,16 @@ async fn campaign(
     key: &str,
     drain: Duration,
     listener: &mut Listener,
-    as_json: bool,
-) -> Result<(Source, Duration), Failure> {
+) -> Result<Source, Failure> {
     let builder = match args.lease.lease {
         Some(lease) => Store::builder().expected_lease(lease),
         None => Store::builder(),
     };
     let store = args.store.open(listener.meter(builder), args.store.settings()?).await?;
-    let young = report_a_young_store(&store, args, as_json).await.unwrap_or_default();
     let candidate = store.campaign(key, args.options(drain)).await?;
     listener.serve(&candidate, args.is_sidecar());
     let events = candidate.events();
-    Ok((Source::Store { store, candidate, events }, young))
-}
-
-/// Reports how long there will be no leader in a new store, because nothing else shows it. Returns that time.
-async fn report_a_young_store(store: &Store, args: &Args, as_json: bool) -> Option<Duration> {
-    // A store that does not answer here will not answer the candidate either, and the candidate reports that.
-    let info = store.store_info().await.ok()?;
-    let forecast = args.options(args.drain).forecast(store.capabilities(), &info).ok()?;
-    let left = forecast.lease.checked_sub(info.age?).filter(|left| !info.never_used && !left.is_zero())?;
-    if !args.quiet {
-        let waits = format!(
-            "the store was just made, so no candidate leads for {}; `incumbent init --new` lifts that for a name under \
-             which no election was ever held",
-            span(left)
-        );
-        warn(as_json, &waits);
-    }
-    Some(left)
+    Ok(Source::Store { store, candidate, events })
 }
 
 /// The state that every form needs.
@@ -243,7 +222,7 @@ impl Runner {
         };
         let (health, file) = (Health::start(&args), DeadlineFile::new()?);
         let is_silent = as_json || args.quiet;
-        let notices = Notices::new(candidate.clone().filter(|_| !is_silent), opened.young);
+        let notices = Notices::new(candidate.clone().filter(|_| !is_silent));
         Ok(Self {
             args,
             as_json,
@@ -275,7 +254,15 @@ impl Runner {
 
     /// Reports a warning; a missing permission once, and then rarely, because it is found again at each attempt.
     pub(super) fn warning(&mut self, warning: &Warning) {
-        self.notices.explained();
+        match warning {
+            Warning::YoungStore { left } => {
+                self.notices.explained_for(*left);
+                if self.args.quiet {
+                    return;
+                }
+            }
+            _ => self.notices.explained(),
+        }
         if warning.code() == ErrorKind::PermissionDenied.code() {
             self.is_denied = true;
             let now = Instant::now();

@@ -40,7 +40,7 @@ fn a_candidate_in_a_new_store_says_how_long_it_waits_and_what_would_shorten_that
     let scratch = Scratch::new();
     let mut ada = started(&scratch, "ada", &[], WORK);
     let said = ada.until_reported("the wait", |line| line.contains("the store was just made"));
-    assert!(said.contains("so no candidate leads for "), "{said}");
+    assert!(said.contains("so this candidate does not lead for "), "{said}");
     assert!(said.contains("`incumbent init --new` lifts that"), "{said}");
     let fresh = Scratch::new();
     let mut ben = crate::support::Running::start(incumbent(&command(&fresh, "ben", &["--json"], WORK)));

@@ -309,6 +309,12 @@ pub enum Warning {
     },
     /// Software that takes expiry markers for live records shares an election in a store that writes them.
     MarkersMislead,
+    /// The store is younger than the candidate's lease, and may replace another in which a candidate still leads. Machines
+    /// do not report it: it is their driver that shows the wait.
+    YoungStore {
+        /// The time for which this candidate does not lead.
+        left: Duration,
+    },
 }
 
 impl Warning {
@@ -328,6 +334,7 @@ impl Warning {
             Self::ShortLease { .. } => "SHORT_LEASE",
             Self::MaxAgeChanged { .. } => "MAX_AGE_CHANGED",
             Self::MarkersMislead => "MARKERS_MISLEAD",
+            Self::YoungStore { .. } => "YOUNG_STORE",
         }
     }
 }
@@ -397,6 +404,12 @@ impl fmt::Display for Warning {
             Self::MarkersMislead => f.write_str(
                 "the store writes expiry markers, and other software writes to this election; old clients, such as \
                  those of the Go library, take a marker for a live record: switch the markers off for this bucket",
+            ),
+            Self::YoungStore { left } => write!(
+                f,
+                "the store was just made, so this candidate does not lead for {:?}; `incumbent init --new` lifts that for \
+                 a name under which no election was ever held",
+                rounded(*left)
             ),
         }
     }

@@ -423,5 +423,6 @@ fn warning_in_short(warning: &Warning) -> String {
         Warning::ShortLease { .. } => "ShortLease".into(),
         Warning::MaxAgeChanged { .. } => "MaxAgeChanged".into(),
         Warning::MarkersMislead => "MarkersMislead".into(),
+        Warning::YoungStore { .. } => "YoungStore".into(),
     }
 }

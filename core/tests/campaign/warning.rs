@@ -223,6 +223,7 @@ fn every_warning_says_what_it_is_about_and_what_to_do() {
         (Warning::MaxAgeChanged { from: None, to: Some(secs(5)) }, "a maximum age of 5s"),
         (Warning::MaxAgeChanged { from: Some(T), to: None }, "records never expire"),
         (Warning::MarkersMislead, "switch the markers off"),
+        (Warning::YoungStore { left: secs(15) }, "does not lead for 15s; `incumbent init --new` lifts that"),
     ];
     for (warning, part) in texts {
         assert!(warning.to_string().contains(part), "{warning}");

@@ -13,6 +13,7 @@ file for the processes of one machine::
     asyncio.run(incumbent.run("nats://localhost:4222/ELECTIONS", "billing-cron", work))
 
 - :func:`run` is that program in one call. It leaves gracefully on SIGTERM and Ctrl-C.
+- :func:`init` creates the bucket or the file, and checks one that exists.
 - :func:`connect` opens a :class:`Store`, and ``store.campaign`` makes a :class:`Candidate`.
 - ``candidate.is_leader`` compares a proven deadline with the clock at every call. It is right even after the event
   loop was blocked, or the process stopped, for longer than the lease; and it is never true in a forked child.
@@ -23,14 +24,30 @@ file for the processes of one machine::
 - :mod:`incumbent.errors` has the errors, all under :class:`IncumbentError`.
 - :mod:`incumbent.testing` has a scripted election and a store with faults, for your own tests.
 
-Log records go to the logger ``incumbent``, which prints nothing unless the program configures logging. Importing this
+Log records go to the logger ``incumbent``; without a configuration of logging Python prints its warnings. Importing this
 package starts nothing; opening the first store starts the threads that it needs. A process that exits resigns first.
 Handles inherited across a fork do not lead: open a store in the child.
 """
 
 from incumbent import _exit as _exit
-from incumbent._aio import Candidate, DrainHandler, Event, Observer, Store, Stream, Term, Terms, connect, run
+from incumbent._aio import (
+    Candidate,
+    DrainHandler,
+    Event,
+    HealthCheck,
+    Observer,
+    Opening,
+    Store,
+    Stream,
+    Term,
+    Terms,
+    connect,
+    init,
+    leader_only,
+    run,
+)
 from incumbent._incumbent import STORES, __version__
+from incumbent._settings import CampaignSettings, InitSettings, Length, StoreSettings
 from incumbent._types import (
     StateChanged,
     Draining,
@@ -38,6 +55,7 @@ from incumbent._types import (
     LeaderChanged,
     CandidateInfo,
     ElectionInfo,
+    InitReport,
     Lost,
     Observation,
     Reason,
@@ -70,6 +88,7 @@ from incumbent.errors import (
 __all__ = [
     "BrokenError",
     "StateChanged",
+    "CampaignSettings",
     "Candidate",
     "Cause",
     "ClosedError",
@@ -79,13 +98,17 @@ __all__ = [
     "Draining",
     "Event",
     "ForkedError",
+    "HealthCheck",
     "IncumbentError",
+    "InitReport",
+    "InitSettings",
     "InternalError",
     "InvalidNameError",
     "InvalidSettingError",
     "InvalidUrlError",
     "Leader",
     "LeaderChanged",
+    "Length",
     "CandidateInfo",
     "ElectionInfo",
     "Lost",
@@ -93,10 +116,12 @@ __all__ = [
     "NotLeaderError",
     "Observation",
     "Observer",
+    "Opening",
     "Reason",
     "STORES",
     "State",
     "Store",
+    "StoreSettings",
     "Stream",
     "Term",
     "TermEnded",
@@ -110,5 +135,7 @@ __all__ = [
     "Won",
     "__version__",
     "connect",
+    "init",
+    "leader_only",
     "run",
 ]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
-from incumbent import _inside
+from incumbent import _incumbent, _inside
 from incumbent._types import Leader, Reason, State, Token, leader_of
 from incumbent.errors import ClosedError, TermEnded
-
-if TYPE_CHECKING:
-    from incumbent import _incumbent
 
 T = TypeVar("T", bound="BaseTerm")
 

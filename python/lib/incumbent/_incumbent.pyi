@@ -26,6 +26,7 @@ __all__ = [
     "__version__",
     "check_campaign",
     "check_opening",
+    "init_store",
     "is_running",
     "keep_logs",
     "open_faulty",
@@ -47,6 +48,7 @@ CandidateTuple: TypeAlias = tuple[str, str, str | None, float]
 LeaderTuple: TypeAlias = tuple[str, int, str | None, list[tuple[str, str]]]
 EventTuple: TypeAlias = tuple[str, Term | None, tuple[str, str | None] | None, LeaderTuple | None]
 HeldEventTuple: TypeAlias = tuple[EventTuple, Hold | None]
+InitTuple: TypeAlias = tuple[bool, bool, bool, float | None, str | None, list[tuple[str, str, str]]]
 ObservedTuple: TypeAlias = tuple[str, LeaderTuple | None, float]
 
 def is_running() -> bool: ...
@@ -54,6 +56,7 @@ def shut_down(limit: float) -> None: ...
 def check_opening(url: str, settings: dict[str, Any]) -> None: ...
 def check_campaign(settings: dict[str, Any], health_interval: object | None, watch_loop: object) -> None: ...
 def open_store(url: str, settings: dict[str, Any]) -> Operation[Store]: ...
+def init_store(url: str, settings: dict[str, Any]) -> Operation[InitTuple]: ...
 def open_faulty(
     url: str, settings: dict[str, Any], clock: ManualClock | None
 ) -> Operation[tuple[Store, Faults]]: ...

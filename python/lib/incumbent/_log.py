@@ -1,4 +1,7 @@
-"""Hands log records to the logger ``incumbent``; it prints nothing unless the program configures logging."""
+"""Hands log records to the logger ``incumbent``.
+
+It has no handler of its own: where a program does not configure logging, Python prints warnings and errors.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ import logging
 from incumbent import _incumbent, _thread
 
 logger = logging.getLogger("incumbent")
-logger.addHandler(logging.NullHandler())
 
 
 def start() -> None:
@@ -33,6 +35,17 @@ def _forward() -> None:
                 _emit(*record)
             except Exception as error:
                 _incumbent.report(error, _emit)
+
+
+def failed(error: BaseException, source: object) -> None:
+    """Reports an error of a function of the program, which no caller can catch.
+
+    ``sys.unraisablehook`` gets it, and the logger where logging is configured: Python would print it twice otherwise.
+    """
+    if logger.hasHandlers():
+        shown = getattr(source, "__qualname__", None) or repr(source)
+        logger.error("%s failed", shown, exc_info=error)
+    _incumbent.report(error, source)
 
 
 def _emit(level: int, target: str, message: str, fields: list[tuple[str, str]]) -> None:

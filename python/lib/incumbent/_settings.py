@@ -28,13 +28,7 @@ def interval_of(health: object, interval: Length | None) -> Length | None:
     return HEALTH_INTERVAL if interval is None else interval
 
 
-class StoreSettings(TypedDict, total=False):
-    """The settings of a store; a parameter of its URL can also be a setting."""
-
-    fail_fast: bool
-    expected_lease: Length
-    # memory:
-    markers: bool
+class _UrlSettings(TypedDict, total=False):
     # sqlite:
     poll: Length
     create: bool
@@ -54,11 +48,32 @@ class StoreSettings(TypedDict, total=False):
     ping_interval: Length
 
 
+class StoreSettings(_UrlSettings, total=False):
+    """The settings of a store; a parameter of its URL can also be a setting."""
+
+    fail_fast: bool
+    expected_lease: Length
+    # memory:
+    markers: bool
+
+
+class InitSettings(_UrlSettings, total=False):
+    """The settings with which a store is prepared; a parameter of its URL can also be a setting."""
+
+    lease: Length
+    replicas: int
+    markers: bool
+    own_leases: bool
+    new: bool
+    update: bool
+    election: str
+
+
 class CampaignSettings(TypedDict, total=False):
     """The settings of a candidate, except for its drain."""
 
     name: str
-    preset: Literal["standard", "fast", "go_compatible", "test"]
+    preset: Literal["standard", "fast", "go_compatible"]
     lease: Length
     skew: Length
     drift_ppm: int

@@ -64,6 +64,9 @@ class Reason(str, Enum):
     CLOSED = "CLOSED"
     """The campaign was closed."""
 
+    def __str__(self) -> str:
+        return self.value
+
     @property
     def may_drain(self) -> bool:
         """Whether the work could be finished while the lease was still held."""
@@ -97,6 +100,9 @@ class State(str, Enum):
     CLOSED = "CLOSED"
     """Over."""
 
+    def __str__(self) -> str:
+        return self.value
+
 
 class _Record:
     """A record of named values that do not change; unlike a dataclass, it needs no slow import."""
@@ -104,8 +110,13 @@ class _Record:
     __slots__ = ()
     __match_args__: tuple[str, ...] = ()
 
-    def __init__(self, *values: Any) -> None:
-        for name, value in zip(self.__match_args__, values, strict=True):
+    def __init__(self, *values: Any, **named: Any) -> None:
+        names = self.__match_args__
+        given = {**dict(zip(names, values)), **named}
+        if len(values) + len(named) != len(names) or set(given) != set(names):
+            message = f"{type(self).__name__} takes {', '.join(names)}, each once"
+            raise TypeError(message)
+        for name, value in given.items():
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -258,6 +269,31 @@ class CandidateInfo(_Record):
     """The nonce of its campaign, which distinguishes candidates of one name; None where it is not reported."""
     standing_for: float
     """The seconds for which it has been a candidate without a break."""
+
+
+class InitReport(_Record):
+    """The findings and actions of :func:`incumbent.init`."""
+
+    __slots__ = ("created", "differences", "lease", "never_used", "topic", "updated")
+    __match_args__ = ("created", "updated", "never_used", "lease", "topic", "differences")
+    created: bool
+    """Whether the store did not exist, and was created."""
+    updated: bool
+    """Whether a bucket existed, and was changed."""
+    never_used: bool
+    """Whether the store states that no election was ever held in it: then its first leader does not wait for a lease."""
+    lease: float | None
+    """The lease of the elections in a NATS bucket, in seconds; None elsewhere, where each candidate has its own."""
+    topic: str | None
+    """The topic of the election, in Kafka."""
+    differences: Sequence[tuple[str, str, str]]
+    """The settings of a bucket that were changed: the name, the former value and the present one."""
+
+
+def init_of(plain: _incumbent.InitTuple) -> InitReport:
+    """Makes a report from a tuple of the compiled part."""
+    *values, differences = plain
+    return InitReport(*values, tuple(differences))
 
 
 def candidates_of(plain: Sequence[_incumbent.CandidateTuple] | None) -> Sequence[CandidateInfo] | None:

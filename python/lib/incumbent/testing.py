@@ -14,19 +14,16 @@ The fixtures for pytest have the same names and need no import: ``scripted_elect
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from incumbent import _aio, _incumbent
 from incumbent import sync as _sync
 from incumbent._aio._loop import answer as _loop_answer
 from incumbent._incumbent import ManualClock
+from incumbent._settings import StoreSettings
 from incumbent._types import Reason, Token
+from incumbent._typing import Unpack
 from incumbent.sync._wait import answer as _answer
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from incumbent._settings import StoreSettings
 
 __all__ = [
     "Faults",

@@ -8,10 +8,29 @@ from datetime import timedelta
 import incumbent
 import incumbent.sync
 from incumbent import testing
+from typing_extensions import Unpack
 
 
 async def drain(term: incumbent.Term, deadline: float) -> None:
     print(term.token.sequence + 1, deadline + 1.0)
+
+
+async def prepared(url: str, **settings: Unpack[incumbent.InitSettings]) -> incumbent.Store:
+    report: incumbent.InitReport = await incumbent.init(url, **settings)
+    print(report.created, report.lease or 0.0, [name.lower() for name, _, _ in report.differences])
+    opening: incumbent.Opening[incumbent.Store] = incumbent.connect(url, timeout=3)
+    return await opening
+
+
+async def guarded(candidate: incumbent.Candidate, length: incumbent.Length, well: incumbent.HealthCheck) -> int:
+    @incumbent.leader_only(candidate, otherwise="skip")
+    async def double(number: int) -> int:
+        return number * 2
+
+    candidate.attach(on_won=lambda term: print(term.token), on_lost=lambda term, reason: print(reason.name))
+    events: incumbent.Stream[incumbent.Event] = candidate.events()
+    print(events.missed, length, well)
+    return await double(3) or 0
 
 
 async def aio() -> incumbent.Reason | None:

@@ -27,6 +27,8 @@ pub(super) struct CandidateEntry {
     commands: Weak<dyn CommandSink>,
     /// Answered once the campaign has entered, or was refused.
     reply: Option<Reply>,
+    /// The store's age was compared with the lease.
+    is_age_known: bool,
     /// The last term that was led.
     term: Option<Token>,
     /// The channel through which a dropped candidate's work reports its end.
@@ -42,6 +44,9 @@ pub(super) struct CandidateEntry {
     /// Answered once the campaign is over and its handlers have returned.
     closing: Vec<Reply>,
 }
+
+/// A shorter wait is not reported: by the time that a person looks, it is over.
+const NOTICED: Duration = Duration::from_secs(1);
 
 /// A candidate's way to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +75,7 @@ impl CandidateEntry {
             stage: Stage::Running,
             commands: enter.commands,
             reply: Some(enter.reply),
+            is_age_known: false,
             term: None,
             kept_commands: None,
             is_well: true,
@@ -285,6 +291,24 @@ impl<L: Link> Driver<L> {
         work_ended
     }
 
+    /// Reports to each new candidate how long the store's age alone keeps it from leading, which nothing else shows.
+    pub(super) fn report_a_young_store(&mut self) {
+        let Some((info, age)) = self.info.as_ref().and_then(|info| Some((info, info.age?))) else { return };
+        let age = age + self.clock.now().since(info.asked_at);
+        let mut young = Vec::new();
+        for (&id, entry) in self.candidates.iter_mut().filter(|(_, entry)| !entry.is_age_known) {
+            let Some(campaign) = self.session.campaign(id) else { continue };
+            entry.is_age_known = true;
+            let left = campaign.lease_time().saturating_sub(age);
+            if !info.never_used && left >= NOTICED {
+                young.push((id, left, campaign.lease()));
+            }
+        }
+        for (id, left, lease) in young {
+            self.report(id, lease, None, vec![Event::Warning(Warning::YoungStore { left })]);
+        }
+    }
+
     /// Registers or removes a candidate.
     pub(super) fn register(&mut self, id: CampaignId, stands: bool) {
         if !stands {
@@ -465,6 +489,9 @@ fn needs_a_person(warning: &Warning) -> bool {
         Warning::StoreReset { barred, .. } => *barred,
         Warning::MaxAgeChanged { to, .. } => to.is_none(),
         Warning::NotExpiring { .. } | Warning::NotARecord { .. } | Warning::SameNonce { .. } => true,
-        Warning::SameName { .. } | Warning::ShortLease { .. } | Warning::MarkersMislead => false,
+        Warning::SameName { .. }
+        | Warning::ShortLease { .. }
+        | Warning::MarkersMislead
+        | Warning::YoungStore { .. } => false,
     }
 }

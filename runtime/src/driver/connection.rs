@@ -1,10 +1,19 @@
 //! Starts a driver: its thread, its store, and the events of the store's connection.
 
 #[cfg(feature = "nats")]
+use std::collections::HashMap;
+use std::pin::pin;
+#[cfg(feature = "nats")]
 use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(feature = "nats")]
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+#[cfg(feature = "nats")]
+use std::time::Instant;
 
 use incumbent_core::store::Capabilities;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
 #[cfg(feature = "kafka")]
 use super::groups::GroupLink;
@@ -39,7 +48,7 @@ pub(crate) async fn open(opening: Opening) -> Result<(DriverHandle, Capabilities
         let Opening { settings, clock, fail_fast, write_listener } = opening;
         let settings = with_connection_events(settings, &handle, &notifier);
         let opened = tokio::select! {
-            opened = settings.connect(&clock) => opened,
+            opened = reporting(settings.connect(&clock)) => opened,
             // The caller has stopped waiting.
             () = ready.closed() => return,
         };
@@ -72,6 +81,24 @@ pub(crate) async fn open(opening: Opening) -> Result<(DriverHandle, Capabilities
     opened.await.map_err(|_| {
         Error::new(ErrorKind::Broken, "the store's thread ended while it was opening the store")
     })?
+}
+
+/// The time after which an opening that waits for the store is reported.
+const REPORT_AFTER: Duration = Duration::from_secs(3);
+
+/// The result of `opening`; reports that it waits, because no candidate is there yet that could.
+async fn reporting<T>(opening: impl Future<Output = T>) -> T {
+    let mut opening = pin!(opening);
+    if let Ok(opened) = timeout(REPORT_AFTER, &mut opening).await {
+        return opened;
+    }
+    tracing::warn!(
+        "the store does not answer, and is waited for until it does; with the setting fail_fast that is an error, and a \
+         timeout of the call limits the wait"
+    );
+    let opened = opening.await;
+    tracing::info!("the wait for the store is over");
+    opened
 }
 
 /// Runs a driver for a store that is open already, on a thread of its own.
@@ -137,11 +164,26 @@ fn with_connection_events(
     }
 }
 
+/// The time after which a fault that only a person can remove is logged again (10 min).
+#[cfg(feature = "nats")]
+const RARELY: Duration = Duration::from_secs(600);
+
 /// Reports every connection to the driver, and logs the other events. Does not keep the driver alive.
 #[cfg(feature = "nats")]
 fn listener(driver: &DriverHandle) -> impl Fn(ConnectionEvent) + Send + Sync + use<> {
     let driver = driver.sender.as_ref().map(|sender| sender.downgrade());
     let failing = AtomicBool::new(false);
+    // Found again at each attempt, so reported rarely.
+    let reported: Mutex<HashMap<String, Instant>> = Mutex::default();
+    let report = move |message: String| {
+        let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.get(&message).is_some_and(|at| at.elapsed() < RARELY) {
+            tracing::debug!("still: {message}");
+        } else {
+            tracing::error!("{message}");
+            reported.insert(message, Instant::now());
+        }
+    };
     move |event| match event {
         ConnectionEvent::Connected { .. } => {
             failing.store(false, Ordering::Relaxed);
@@ -158,10 +200,10 @@ fn listener(driver: &DriverHandle) -> impl Fn(ConnectionEvent) + Send + Sync + u
         }
         ConnectionEvent::Failed { detail } => tracing::debug!("the store cannot be reached: {detail}"),
         ConnectionEvent::NotAuthorized { detail } => {
-            tracing::error!("the store does not accept these credentials: {detail}");
+            report(format!("the store does not accept these credentials: {detail}"));
         }
         ConnectionEvent::NotPermitted { action, subject } => {
-            tracing::error!("a permission is missing: allow {action:?} on {subject:?}");
+            report(format!("a permission is missing: allow {action:?} on {subject:?}"));
         }
     }
 }

@@ -48,6 +48,7 @@ use futures_util::stream::SelectAll;
 use futures_util::{Stream, StreamExt};
 use incumbent_core::Instant;
 use incumbent_core::session::{self, CampaignId, Session};
+use incumbent_core::store::StoreInfo;
 use tokio::sync::mpsc;
 
 pub(crate) use self::connection::{Opening, open, start};
@@ -80,6 +81,8 @@ struct Driver<L: Link> {
     /// The next wake-up that the session asked for.
     wake: Option<Instant>,
     candidates: HashMap<CampaignId, CandidateEntry>,
+    /// The newest answer to an inspection.
+    info: Option<StoreInfo>,
     /// The elections that have observers.
     observed: HashMap<Arc<str>, ObservedElection>,
     /// The times at which keys are read again for their observers.
@@ -115,6 +118,7 @@ impl<L: Link> Driver<L> {
             session,
             wake: None,
             candidates: HashMap::new(),
+            info: None,
             observed: HashMap::new(),
             checks: Checks::default(),
             in_flight: SelectAll::new(),
@@ -229,11 +233,13 @@ impl<L: Link> Driver<L> {
                 }
             }
             Done::Inspected(number, result) => {
-                if result.is_ok() {
+                if let Ok(info) = &result {
+                    self.info = Some(info.clone());
                     self.session.set_store(self.clock.now(), self.store.link.properties());
                     self.feed(Input::<L>::Flaw(self.store.link.flaw()));
                 }
                 self.feed(Input::<L>::Inspected { number, result });
+                self.report_a_young_store();
             }
             Done::Reconnected(true) => self.feed(Input::<L>::Reconnected),
             Done::Reconnected(false) => self.feed(Input::<L>::NotReconnected),
@@ -314,6 +320,7 @@ impl<L: Link> Driver<L> {
                 }
                 Output::<L>::Entered(id) => {
                     self.candidates.get_mut(&id).into_iter().for_each(CandidateEntry::entered);
+                    self.report_a_young_store();
                 }
                 Output::<L>::Refused(id, refusal) => self.refused(id, refusal),
                 Output::<L>::Campaigning(id, campaigning) => self.register(id, campaigning),

@@ -9,6 +9,7 @@ mod credentials;
 pub mod etcd;
 #[cfg(feature = "testing")]
 pub(crate) mod faulty;
+mod init;
 #[cfg(feature = "kafka")]
 pub mod kafka;
 mod local;
@@ -34,6 +35,7 @@ use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo, Write};
 
 #[cfg(feature = "etcd")]
 pub use etcd::EtcdSettings;
+pub use init::{Difference, InitOptions, InitReport};
 #[cfg(feature = "kafka")]
 pub use kafka::KafkaSettings;
 pub use memory::{Memory, MemorySettings};

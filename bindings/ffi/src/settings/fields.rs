@@ -111,11 +111,17 @@ fn invalid(message: String) -> Error {
     Error::new(ErrorKind::InvalidSetting, message)
 }
 
+/// The most characters of a value that a message repeats.
+const LONGEST: usize = 100;
+
 fn shown(value: &Value) -> String {
     match value {
         Value::Nothing => "nothing".into(),
         Value::Flag(flag) => flag.to_string(),
         Value::Number(number) => number.to_string(),
+        Value::Text(text) if text.chars().count() > LONGEST => {
+            format!("{:?}… ({} bytes)", text.chars().take(LONGEST).collect::<String>(), text.len())
+        }
         Value::Text(text) => format!("{text:?}"),
         Value::Time(time) => format!("{time:?}"),
         Value::List(_) => "a list".into(),

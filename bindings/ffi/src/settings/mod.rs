@@ -6,11 +6,13 @@
 
 mod campaign;
 mod fields;
+mod init;
 mod store;
 
 use std::time::Duration;
 
 pub use campaign::{CAMPAIGN, Campaign, LoopWatch, campaign, loop_watch};
+pub use init::{INIT, Init, init};
 pub use store::{Opening, opening, parameters};
 
 /// A value as a language passes it.

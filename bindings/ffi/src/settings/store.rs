@@ -19,7 +19,7 @@ pub struct Opening {
 
 /// The kind of a parameter in a store's URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Text,
     Flag,
     Length,
@@ -55,7 +55,7 @@ const ETCD: [(&str, Kind); 4] = [
     ("connect_timeout", Kind::Length),
 ];
 
-fn of_scheme(url: &str) -> (&'static str, &'static [(&'static str, Kind)]) {
+pub(super) fn of_scheme(url: &str) -> (&'static str, &'static [(&'static str, Kind)]) {
     match url.split_once(':').map_or("", |(scheme, _)| scheme) {
         "memory" => ("a memory: store", &MEMORY),
         "sqlite" => ("a sqlite: store", &SQLITE),
@@ -85,16 +85,7 @@ pub fn opening(url: &str, map: Map, dialect: Dialect) -> Result<Opening> {
         fail_fast: fields.flag("fail_fast")?.unwrap_or(false),
         expected_lease: fields.length("expected_lease")?,
     };
-    for (name, kind) in kinds {
-        let text = match kind {
-            Kind::Text => fields.text(name)?,
-            Kind::Flag => fields.flag(name)?.map(|flag| flag.to_string()),
-            Kind::Length => fields.length(name)?.map(|length| millis(name, length)).transpose()?,
-        };
-        if let Some(text) = text {
-            opening.add(name, &text);
-        }
-    }
+    opening.add_parameters(&mut fields, kinds)?;
     Ok(opening)
 }
 
@@ -113,6 +104,25 @@ impl Opening {
     /// `InvalidUrl`, `InvalidName`, `Authentication`, `Unsupported`.
     pub fn check(&self) -> Result<()> {
         self.url.parse::<StoreSettings>()?;
+        Ok(())
+    }
+
+    /// Takes the parameters of the URL from `fields`.
+    pub(super) fn add_parameters(
+        &mut self,
+        fields: &mut Fields,
+        kinds: &'static [(&'static str, Kind)],
+    ) -> Result<()> {
+        for (name, kind) in kinds {
+            let text = match kind {
+                Kind::Text => fields.text(name)?,
+                Kind::Flag => fields.flag(name)?.map(|flag| flag.to_string()),
+                Kind::Length => fields.length(name)?.map(|length| millis(name, length)).transpose()?,
+            };
+            if let Some(text) = text {
+                self.add(name, &text);
+            }
+        }
         Ok(())
     }
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Union
+from typing import Union
 
 from incumbent import _incumbent
+from incumbent._aio._callbacks import Callbacks
 from incumbent._aio._loop import answer
 from incumbent._aio._stream import Stream
 from incumbent._aio._term import Term
 from incumbent._base import BaseCandidate, BaseTerms
-from incumbent._types import Draining, LeaderChanged, Lost, StateChanged, Warning, Won, event_of
+from incumbent._types import Draining, LeaderChanged, Lost, Reason, State, StateChanged, Warning, Won, event_of
 from incumbent.errors import TermEnded
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 Event = Union[Won[Term], Draining[Term], Lost[Term], LeaderChanged, StateChanged, Warning]
 """An event of a candidate."""
@@ -112,7 +111,7 @@ class Candidate(BaseCandidate[Term]):
             message = f"the work of a term of the election {term.election!r} failed"
             get_running_loop().call_exception_handler({"message": message, "exception": error})
 
-    def events(self) -> Stream[_incumbent.EventTuple, Event]:
+    def events(self) -> Stream[Event]:
         """Returns the events from now on, beginning with the current state, as an asynchronous iterator. Each call
         returns an iterator of its own.
 
@@ -120,6 +119,25 @@ class Candidate(BaseCandidate[Term]):
         ``Lost``, and ``missed`` counts them. Reading an event does not hold its term.
         """
         return Stream(self._native.events(), partial(event_of, term_of=Term))
+
+    def attach(
+        self,
+        *,
+        on_won: Callable[[Term], object] | None = None,
+        on_lost: Callable[[Term, Reason], object] | None = None,
+        on_state_changed: Callable[[State], object] | None = None,
+        on_warning: Callable[[Warning], object] | None = None,
+        error_ends_term: bool = False,
+    ) -> None:
+        """Calls functions, async or not, for the events from now on, beginning with the current state, until the campaign
+        is over.
+
+        They are called one at a time, in order, on the event loop of this call: a slow one only delays those after it, so
+        the work of a term belongs into :meth:`lead`, and what finishes it into the setting ``drain``.
+        ``sys.unraisablehook`` reports an error that a callback raises, and so does the logger ``incumbent`` where logging is
+        configured; with ``error_ends_term`` an error of ``on_won`` ends the term.
+        """
+        Callbacks(on_won, on_lost, on_state_changed, on_warning).start(self._native, error_ends_term=error_ends_term)
 
     async def resign(self) -> None:
         """Gives up leadership, if this candidate leads, and campaigns on behind the other candidates.

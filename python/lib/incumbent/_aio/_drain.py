@@ -10,6 +10,7 @@ from incumbent._aio import _tasks
 from incumbent._aio._loop import running
 from incumbent._aio._stream import Stream
 from incumbent._aio._term import Term
+from incumbent._failed import failed
 from incumbent._types import Draining, Lost, event_of
 from incumbent.errors import TermEnded
 
@@ -36,7 +37,7 @@ def start(candidate: _incumbent.Candidate, handler: DrainHandler, *, ends_term: 
 
 
 async def _run(
-    events: Stream[_incumbent.HeldEventTuple, _incumbent.HeldEventTuple],
+    events: Stream[_incumbent.HeldEventTuple],
     handler: DrainHandler,
     *,
     ends_term: bool,
@@ -66,7 +67,7 @@ async def _drain(term: Term, handler: DrainHandler, *, ends_term: bool) -> None:
         # The time limit passed before the handler was done, or before its call.
         pass
     except Exception as error:
-        _incumbent.report(error, handler)
+        failed(error, handler)
         if ends_term:
             term.fail()
     term.drained()

@@ -8,6 +8,7 @@ from typing import Union
 from incumbent import _incumbent
 from incumbent._aio import _tasks
 from incumbent._aio._stream import Stream
+from incumbent._failed import failed
 
 HealthCheck = Callable[[], Union[bool, Awaitable[bool]]]
 """``async def health() -> bool``, or the same without ``async``: whether this candidate is healthy."""
@@ -21,7 +22,7 @@ def start(candidate: _incumbent.Candidate, check: HealthCheck) -> None:
         _tasks.start(_run(questions, check), f"incumbent-health-{candidate.name}")
 
 
-async def _run(questions: Stream[_incumbent.Question, _incumbent.Question], check: HealthCheck) -> None:
+async def _run(questions: Stream[_incumbent.Question], check: HealthCheck) -> None:
     async for question in questions:
         question.answer(await _ask(check))
 
@@ -31,5 +32,5 @@ async def _ask(check: HealthCheck) -> bool:
         answer = check()
         return bool(await answer if isinstance(answer, Awaitable) else answer)
     except Exception as error:
-        _incumbent.report(error, check)
+        failed(error, check)
         return False

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, Union
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 from incumbent import _incumbent
-from incumbent.errors import BrokenError
+from incumbent.errors import BrokenError, TimedOutError
 
 if TYPE_CHECKING:
     import asyncio
@@ -24,7 +24,14 @@ def running() -> asyncio.AbstractEventLoop:
     """Returns the event loop of the caller."""
     from asyncio import get_running_loop
 
-    return get_running_loop()
+    try:
+        return get_running_loop()
+    except RuntimeError:
+        message = (
+            "no asyncio event loop runs here: await this inside of asyncio.run(), uvloop, or anyio on asyncio; trio is not "
+            "supported, so use incumbent.sync on a thread there"
+        )
+        raise RuntimeError(message) from None
 
 
 class Wakeups:
@@ -141,14 +148,22 @@ def settle(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-async def answer(operation: _incumbent.Operation[T]) -> T:
-    """Waits for an operation, and cancels it when the caller is cancelled."""
+async def answer(operation: _incumbent.Operation[T], timeout: float | None = None) -> T:
+    """Waits for an operation, and cancels it when the caller is cancelled, or the timeout is over."""
     here, message = wakeups(), 0
+    until = None if timeout is None else here.loop.time() + timeout
     try:
         while (taken := operation.take()) is None:
+            if until is not None and here.loop.time() >= until:
+                raise TimedOutError(f"nothing came within {timeout} s")
             future: asyncio.Future[None] = here.loop.create_future()
             if message := here.listen(operation, partial(settle, future)):
-                await future
+                timer = None if until is None else here.loop.call_at(until, settle, future)
+                try:
+                    await future
+                finally:
+                    if timer is not None:
+                        timer.cancel()
     except BaseException:
         here.forget(message)
         operation.cancel()

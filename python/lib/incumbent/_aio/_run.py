@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from incumbent._aio._candidate import Candidate
+from incumbent._aio._loop import running
 from incumbent._aio._store import Store, connect
 from incumbent._aio._term import Term
 from incumbent._stop import STOP_ON, StopSignals
@@ -50,7 +50,10 @@ async def run(
     Cancelling this call cancels the work and gives leadership back. Raises the errors of :func:`connect` and
     :meth:`Store.campaign`.
     """
-    loop = asyncio.get_running_loop()
+    # Imported late: it takes longer to import than this package.
+    import asyncio
+
+    loop = running()
     # Of the campaign, while there is one.
     natives: list[_incumbent.Candidate] = []
 

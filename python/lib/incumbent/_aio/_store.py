@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from incumbent import _incumbent, _inside
 from incumbent._aio import _drain, _health
 from incumbent._aio._candidate import Candidate
+from incumbent._aio._drain import DrainHandler
+from incumbent._aio._health import HealthCheck
 from incumbent._aio._loop import answer, wakeups
 from incumbent._aio._stream import Stream
-from incumbent._settings import interval_of
+from incumbent._settings import CampaignSettings, InitSettings, Length, StoreSettings, interval_of
 from incumbent._types import (
     CandidateInfo,
     ElectionInfo,
+    InitReport,
     Leader,
     Observation,
     candidates_of,
     election_of,
+    init_of,
     leader_of,
     observation_of,
 )
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from incumbent._aio._drain import DrainHandler
-    from incumbent._aio._health import HealthCheck
-    from incumbent._settings import CampaignSettings, Length, StoreSettings
+from incumbent._typing import Unpack
 
 T = TypeVar("T")
 
@@ -35,19 +34,28 @@ T = TypeVar("T")
 class Opening(Generic[T]):
     """A resource that opens when it is awaited or entered with ``async with``; the latter closes it at the end."""
 
-    __slots__ = ("_open", "_opened")
+    __slots__ = ("_is_used", "_open", "_opened", "_what")
 
-    def __init__(self, opens: Callable[[], Awaitable[T]]) -> None:
+    def __init__(self, opens: Callable[[], Awaitable[T]], what: str) -> None:
         self._open = opens
         self._opened: Any = None
+        self._what = what
+        self._is_used = False
 
     def __await__(self) -> Generator[Any, Any, T]:
+        self._is_used = True
         return self._open().__await__()
 
     async def __aenter__(self) -> T:
+        self._is_used = True
         opened: T = await self._open()
         self._opened = opened
         return opened
+
+    def __del__(self) -> None:
+        # As a coroutine does: the call had no effect.
+        if not self._is_used:
+            warnings.warn(f"{self._what} was never awaited", RuntimeWarning, stacklevel=2)
 
     async def __aexit__(self, *_: object) -> None:
         await self._opened.close()
@@ -133,7 +141,7 @@ class Store:
                 _health.start(native, health)
             return Candidate(native)
 
-        return Opening(campaign)
+        return Opening(campaign, "Store.campaign")
 
     def observe(self, election: str) -> Observer:
         """Watches the election of that key without taking part. Returns an asynchronous iterator of
@@ -175,7 +183,7 @@ class Observer:
     def __init__(self, store: _incumbent.Store, election: str) -> None:
         self._store = store
         self._election = election
-        self._stream: Stream[_incumbent.ObservedTuple, Observation] | None = None
+        self._stream: Stream[Observation] | None = None
 
     def __aiter__(self) -> Observer:
         return self
@@ -192,7 +200,7 @@ class Observer:
             await self._stream.aclose()
 
 
-def connect(url: str, **settings: Unpack[StoreSettings]) -> Opening[Store]:
+def connect(url: str, *, timeout: float | None = None, **settings: Unpack[StoreSettings]) -> Opening[Store]:
     """Opens the store that ``url`` names: ``async with await incumbent.connect(url) as store``.
 
     - ``nats://host:4222/BUCKET``: a NATS JetStream key-value bucket; also ``tls://``, ``ws://``, several hosts
@@ -200,7 +208,8 @@ def connect(url: str, **settings: Unpack[StoreSettings]) -> Opening[Store]:
     - ``memory:`` and ``memory:NAME``: for one process, and for tests
 
     A parameter of the URL can also be a setting: ``creds="app.creds"``, ``context="prod"``, ``connect_timeout=5``. With
-    ``fail_fast=True`` a store that does not answer is an error; otherwise the store opens and waits for an answer.
+    ``fail_fast=True`` a store that does not answer is an error; otherwise it is waited for, and a warning is logged. With
+    ``timeout``, waiting longer than that many seconds raises :class:`TimedOutError`.
 
     Raises :class:`InvalidUrlError`, :class:`InvalidSettingError`; when awaited also
     :class:`AuthenticationError`, :class:`NotFoundError`, :class:`UnsafeStoreError`, :class:`UnsupportedError`,
@@ -214,6 +223,30 @@ def connect(url: str, **settings: Unpack[StoreSettings]) -> Opening[Store]:
         from incumbent import _log
 
         _log.start()
-        return Store(await answer(_incumbent.open_store(url, given)))
+        return Store(await answer(_incumbent.open_store(url, given), timeout))
 
-    return Opening(opened)
+    return Opening(opened, "connect")
+
+
+async def init(url: str, *, timeout: float | None = None, **settings: Unpack[InitSettings]) -> InitReport:
+    """Prepares the store that ``url`` names for elections, as ``incumbent init`` does on the command line: creates the
+    bucket, file, prefix or topic, or checks the one that exists. A second call changes nothing.
+
+    - ``new=True`` states that no election was ever held there. Without it no candidate leads before the store is one
+      lease old, because it may replace another in which a candidate still leads. Only by hand, or in a test: where a
+      program makes a store again under a leader, there can be two. Refused for a store that has been written to.
+    - ``lease`` and ``replicas`` (1, 3 or 5) of a NATS bucket: 30 s and 1 for a new one, and as they are for one that
+      exists. ``markers`` and ``own_leases`` need servers of 2.11 or newer.
+    - ``update=True`` changes a bucket that exists and differs; without it that is an :class:`UnsafeStoreError`, which
+      lists the differences.
+    - ``election`` is the election whose topic is created, in Kafka.
+
+    A store that does not answer is an error. Other settings are those of :func:`connect`. Raises
+    :class:`InvalidUrlError`, :class:`InvalidSettingError`, :class:`UnsafeStoreError`, :class:`UnsupportedError`,
+    :class:`NotFoundError` (a folder), :class:`AuthenticationError`, :class:`PermissionDeniedError`,
+    :class:`BrokenError`, :class:`StoreUnavailableError`.
+    """
+    from incumbent import _log
+
+    _log.start()
+    return init_of(await answer(_incumbent.init_store(url, {**settings}), timeout))

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import ref
 
+from incumbent import _incumbent
 from incumbent._aio._loop import Wakeups, wakeups
 
 if TYPE_CHECKING:
     import asyncio
 
-    from incumbent import _incumbent
-
 T = TypeVar("T")
 U = TypeVar("U")
 
 
-class Stream(Generic[T, U]):
+class Stream(Generic[U]):
     """A feed of the compiled part, as an asynchronous iterator."""
 
     __slots__ = ("__weakref__", "_convert", "_feed", "_message", "_listening", "_waiting")
 
     def __init__(self, feed: _incumbent.Feed[T], convert: Callable[[T], U]) -> None:
-        self._feed = feed
-        self._convert = convert
+        self._feed: _incumbent.Feed[Any] = feed
+        self._convert: Callable[[Any], U] = convert
         self._waiting: set[asyncio.Future[None]] = set()
         # The wakeups with our callback; registered once at a time, however many waits are cancelled.
         self._listening: Wakeups | None = None
@@ -36,7 +35,7 @@ class Stream(Generic[T, U]):
         """The number of items that were dropped because they were not read in time."""
         return self._feed.missed
 
-    def __aiter__(self) -> Stream[T, U]:
+    def __aiter__(self) -> Stream[U]:
         return self
 
     async def __anext__(self) -> U:
@@ -67,7 +66,7 @@ class Stream(Generic[T, U]):
             self._listening.forget(self._message)
 
 
-def _ring(stream: ref[Stream[T, U]], at: Wakeups) -> None:
+def _ring(stream: ref[Stream[U]], at: Wakeups) -> None:
     """Wakes the readers, since there may be something to read."""
     me = stream()
     if me is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from incumbent import _incumbent, _inside
@@ -13,7 +14,6 @@ from incumbent.errors import TermEnded
 
 if TYPE_CHECKING:
     import asyncio
-    from types import TracebackType
 
 
 class _Scope(_inside.Work):

@@ -18,10 +18,23 @@ a separate thread. Everything else, errors and events included, is in :mod:`incu
 """
 
 from incumbent.sync._candidate import Candidate, Event, Terms
+from incumbent.sync._health import HealthCheck
 from incumbent.sync._leader_only import leader_only
 from incumbent.sync._run import run
-from incumbent.sync._store import Store, connect
+from incumbent.sync._store import Store, connect, init
 from incumbent.sync._term import Term
 from incumbent.sync._wait import Stream
 
-__all__ = ["Candidate", "Event", "Store", "Stream", "Term", "Terms", "connect", "leader_only", "run"]
+__all__ = [
+    "Candidate",
+    "Event",
+    "HealthCheck",
+    "Store",
+    "Stream",
+    "Term",
+    "Terms",
+    "connect",
+    "init",
+    "leader_only",
+    "run",
+]

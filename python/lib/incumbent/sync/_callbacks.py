@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from incumbent import _incumbent, _inside, _thread
+from incumbent._failed import failed
 from incumbent._types import StateChanged, Draining, Lost, Reason, State, Warning, Won, event_of
 from incumbent.sync._wait import Stream
 
@@ -31,6 +32,13 @@ class Callbacks(NamedTuple):
         error_ends_term: bool,
     ) -> None:
         """Calls them for the events of a candidate, until its campaign is over. Does not keep the candidate alive."""
+        # Imported late: it takes longer to import than this package.
+        from inspect import iscoroutinefunction
+
+        for name, callback in self._asdict().items():
+            if iscoroutinefunction(callback):
+                message = f"{name} is {callback!r}, and must not be async: it is called on a thread, without an event loop"
+                raise TypeError(message)
         if self.on_draining is not None:
             # Held from the moment it is won: the leader may leave before this thread has read the win.
             events: Iterator[_incumbent.HeldEventTuple] = Stream(candidate.holding_events(), lambda pair: pair)
@@ -81,6 +89,6 @@ def _call(callback: Callable[..., object] | None, ends: Term | None, *arguments:
     try:
         callback(*arguments)
     except Exception as error:
-        _incumbent.report(error, callback)
+        failed(error, callback)
         if ends is not None:
             ends.fail()

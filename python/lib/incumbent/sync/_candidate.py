@@ -9,6 +9,7 @@ from typing import Union
 
 from incumbent import _incumbent
 from incumbent._base import BaseCandidate, BaseTerms
+from incumbent._failed import failed
 from incumbent._types import (
     Draining,
     LeaderChanged,
@@ -110,13 +111,13 @@ class Candidate(BaseCandidate[Term]):
                 term.fail()
         except Exception as error:
             term.fail()
-            _incumbent.report(error, work)
+            failed(error, work)
         except BaseException:
             if term.is_current():
                 self._native.resign(inside=True)
             raise
 
-    def events(self, timeout: float | None = None) -> Stream[_incumbent.EventTuple, Event]:
+    def events(self, timeout: float | None = None) -> Stream[Event]:
         """Returns the events from now on, beginning with the current state. Each call returns an iterator of its own.
 
         Slow readers delay nothing: one that falls 1024 events behind loses the oldest events other than ``Won`` and

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from incumbent import _incumbent, _thread
+from incumbent._failed import failed
 from incumbent.sync._wait import Stream
 
 HealthCheck = Callable[[], bool]
@@ -20,7 +21,7 @@ def start(candidate: _incumbent.Candidate, check: HealthCheck) -> None:
         _thread.start(partial(_run, questions, check), f"incumbent-health-{candidate.name}")
 
 
-def _run(questions: Stream[_incumbent.Question, _incumbent.Question], check: HealthCheck) -> None:
+def _run(questions: Stream[_incumbent.Question], check: HealthCheck) -> None:
     for question in questions:
         question.answer(_ask(check))
 
@@ -29,5 +30,5 @@ def _ask(check: HealthCheck) -> bool:
     try:
         return bool(check())
     except Exception as error:
-        _incumbent.report(error, check)
+        failed(error, check)
         return False

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Literal, TypeVar, Union, overload
-
-from typing import TYPE_CHECKING
+from typing import Literal, ParamSpec, TypeVar, Union, overload
 
 from incumbent.errors import NotLeaderError, TermEnded
 from incumbent.sync._candidate import Candidate
 
-if TYPE_CHECKING:
-    from typing_extensions import ParamSpec
-
-    P = ParamSpec("P")
-
+P = ParamSpec("P")
 R = TypeVar("R")
 
 CandidateOrGetter = Union[Candidate, Callable[[], Candidate]]
@@ -43,13 +37,21 @@ def leader_only(
         def send_invoices() -> None: ...
 
     The end of the term does not stop the function: inside, ``candidate.term`` has the token, and ``term.check()``
-    raises.
+    raises. For ``async def`` use :func:`incumbent.leader_only`; a generator is refused, because it runs after the call.
     """
     if otherwise not in ("raise", "skip"):
         message = f"otherwise is {otherwise!r}, and must be 'raise' or 'skip'"
         raise ValueError(message)
 
     def decorate(function: Callable[P, R]) -> Callable[P, R | None]:
+        # Imported late: it takes longer to import than this package.
+        import inspect
+
+        if inspect.iscoroutinefunction(function):
+            raise TypeError(f"{function!r} is an async function, which runs after the call; use incumbent.leader_only")
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(f"{function!r} is a generator, which runs after the call; iterate in a guarded function")
+
         @functools.wraps(function)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R | None:
             chosen = candidate if isinstance(candidate, Candidate) else candidate()

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from incumbent import _incumbent, _inside, _log
-from incumbent._settings import interval_of
+from incumbent._settings import CampaignSettings, InitSettings, Length, StoreSettings, interval_of
 from incumbent._types import (
     CandidateInfo,
     ElectionInfo,
+    InitReport,
     Leader,
     Observation,
     candidates_of,
     election_of,
+    init_of,
     leader_of,
     observation_of,
 )
+from incumbent._typing import Unpack
 from incumbent.sync import _health
 from incumbent.sync._candidate import Candidate
+from incumbent.sync._health import HealthCheck
 from incumbent.sync._wait import Stream, answer
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from incumbent.sync._health import HealthCheck
-    from incumbent._settings import CampaignSettings, Length, StoreSettings
 
 
 class Store:
@@ -47,6 +44,7 @@ class Store:
         drain: Length | None = None,
         health: HealthCheck | None = None,
         health_interval: Length | None = None,
+        timeout: float | None = None,
         **settings: Unpack[CampaignSettings],
     ) -> Candidate:
         """Campaigns in the election of that key, from now until the candidate is closed.
@@ -55,36 +53,38 @@ class Store:
         for a callback then, see :meth:`Candidate.attach`. ``health`` returns whether this candidate is healthy; it is
         called every ``health_interval``, 5 s by default, on a separate thread. An unhealthy candidate does not
         campaign, and an unhealthy leader drains and leaves; a check that raises, or takes longer than the interval,
-        counts as false. The other settings, and the errors, are those of :meth:`incumbent.Store.campaign`.
+        counts as false. With ``timeout``, waiting longer than that many seconds for the candidate raises
+        :class:`TimedOutError`. The other settings, and the errors, are those of :meth:`incumbent.Store.campaign`.
         """
+        if callable(drain):
+            message = f"drain is {drain!r}, and must be a length of time; for a function see attach(on_draining=…)"
+            raise TypeError(message)
         _log.refresh()
         given: dict[str, object] = {**settings, "drain": drain}
-        native = answer(self._native.campaign(election, given, interval_of(health, health_interval)))
+        native = answer(self._native.campaign(election, given, interval_of(health, health_interval)), timeout)
         if health is not None:
             _health.start(native, health)
         return Candidate(native)
 
-    def observe(
-        self, election: str, timeout: float | None = None
-    ) -> Stream[_incumbent.ObservedTuple, Observation]:
+    def observe(self, election: str, timeout: float | None = None) -> Stream[Observation]:
         """Watches the election of that key without taking part. Returns an iterator of :class:`Observation`, beginning
         with the current leader. It ends when the store is closed.
 
         With ``timeout``, waiting longer than that many seconds for the next one raises :class:`TimedOutError`.
         """
-        return Stream(answer(self._native.observe(election)), observation_of, timeout)
+        return Stream(answer(self._native.observe(election), timeout), observation_of, timeout)
 
-    def leader(self, election: str) -> Leader | None:
+    def leader(self, election: str, timeout: float | None = None) -> Leader | None:
         """Returns the leader of that election now, read from the leader of the store."""
-        return leader_of(answer(self._native.leader(election)))
+        return leader_of(answer(self._native.leader(election), timeout))
 
-    def candidates(self, election: str) -> Sequence[CandidateInfo] | None:
+    def candidates(self, election: str, timeout: float | None = None) -> Sequence[CandidateInfo] | None:
         """Returns the candidates of that election, as :meth:`incumbent.Store.candidates` does."""
-        return candidates_of(answer(self._native.candidates(election)))
+        return candidates_of(answer(self._native.candidates(election), timeout))
 
-    def list(self) -> list[ElectionInfo]:
+    def list(self, timeout: float | None = None) -> list[ElectionInfo]:
         """Returns all elections of the store, by key."""
-        return election_of(answer(self._native.list()))
+        return election_of(answer(self._native.list(), timeout))
 
     def close(self, timeout: float | None = None) -> None:
         """Closes every candidate cleanly, and then the store. Closing twice is no error."""
@@ -97,11 +97,17 @@ class Store:
         self.close()
 
 
-def connect(url: str, **settings: Unpack[StoreSettings]) -> Store:
+def connect(url: str, *, timeout: float | None = None, **settings: Unpack[StoreSettings]) -> Store:
     """Opens the store that ``url`` names: ``with incumbent.sync.connect(url) as store``.
 
-    It waits until the store is open; otherwise like :func:`incumbent.connect`, which lists the URLs and the settings.
+    It waits until the store is open, ``timeout`` seconds at most; otherwise like :func:`incumbent.connect`, which lists the URLs and the settings.
     """
     given: dict[str, object] = {**settings}
     _log.start()
-    return Store(answer(_incumbent.open_store(url, given)))
+    return Store(answer(_incumbent.open_store(url, given), timeout))
+
+
+def init(url: str, *, timeout: float | None = None, **settings: Unpack[InitSettings]) -> InitReport:
+    """Prepares the store that ``url`` names for elections; see :func:`incumbent.init`."""
+    _log.start()
+    return init_of(answer(_incumbent.init_store(url, {**settings}), timeout))

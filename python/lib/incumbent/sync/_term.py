@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from types import TracebackType
 
 from incumbent import _incumbent, _inside
 from incumbent._base import BaseTerm
 from incumbent._types import Reason
 from incumbent.sync._wait import answer
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 
 class _Body(_inside.Work):

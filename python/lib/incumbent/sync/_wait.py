@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from incumbent import _incumbent
 from incumbent.errors import TimedOutError
@@ -48,7 +48,7 @@ def answer(operation: _incumbent.Operation[T], timeout: float | None = None) -> 
     return taken[0]
 
 
-class Stream(Generic[T, U]):
+class Stream(Generic[U]):
     """A feed of the compiled part, as an iterator."""
 
     __slots__ = ("_convert", "_feed", "_timeout")
@@ -56,8 +56,8 @@ class Stream(Generic[T, U]):
     def __init__(
         self, feed: _incumbent.Feed[T], convert: Callable[[T], U], timeout: float | None = None
     ) -> None:
-        self._feed = feed
-        self._convert = convert
+        self._feed: _incumbent.Feed[Any] = feed
+        self._convert: Callable[[Any], U] = convert
         self._timeout = timeout
 
     @property
@@ -65,7 +65,7 @@ class Stream(Generic[T, U]):
         """The number of items that were dropped because they were not read in time."""
         return self._feed.missed
 
-    def __iter__(self) -> Stream[T, U]:
+    def __iter__(self) -> Stream[U]:
         return self
 
     def __next__(self) -> U:

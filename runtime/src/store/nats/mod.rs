@@ -55,13 +55,13 @@ use incumbent_core::Incarnation;
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
 
-pub use self::admin::difference::Difference;
 pub use self::admin::init::{InitOptions, InitReport, init};
 pub use self::admin::permissions::{Permissions, Role, permissions};
 pub use self::admin::safety::Flaw;
 pub use self::admin::survey::{ClockDifference, Holder, Survey, survey};
 pub use self::config::settings::NatsSettings;
 pub use self::connection::event::{Action, ConnectionEvent};
+pub use crate::store::Difference;
 
 use self::admin::safety;
 use self::candidates::Answering;

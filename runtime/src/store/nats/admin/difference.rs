@@ -6,21 +6,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::init::{InitOptions, nanos};
+use crate::store::Difference;
 use crate::store::nats::wire::api::Bucket;
 use crate::store::nats::wire::stream::{Config, StreamInfo};
-
-/// A setting of a bucket that differs from the required one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
-    /// The setting, by its name in the server's configuration.
-    pub setting: &'static str,
-    /// The present value.
-    pub is: String,
-    /// The required value.
-    pub should: String,
-    /// True if it can be changed without creating the bucket again.
-    pub changeable: bool,
-}
 
 /// A setting to change, and the change.
 pub(in crate::store::nats) struct Wanted {

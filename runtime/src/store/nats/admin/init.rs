@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::difference::{Difference, Wanted, wanted};
+use super::difference::{Wanted, wanted};
 use super::safety;
+use crate::store::Difference;
 use crate::store::nats::account_level;
 use crate::store::nats::check_server;
 use crate::store::nats::config::settings::NatsSettings;

@@ -59,10 +59,10 @@ pub(in crate::store::nats) fn read(text: &str, environment: &Environment) -> Res
     if let Some(first) = query.flag("tls_first")? {
         settings = settings.tls_first(first);
     }
-    if let Some(prefix) = query.text("inbox_prefix")? {
+    if let Some(prefix) = subject(&mut query, "inbox_prefix")? {
         settings = settings.inbox_prefix(prefix);
     }
-    settings = match (query.text("domain")?, query.text("api_prefix")?) {
+    settings = match (subject(&mut query, "domain")?, subject(&mut query, "api_prefix")?) {
         (Some(_), Some(_)) => return Err(invalid("domain and api_prefix exclude each other")),
         (Some(domain), None) => settings.domain(&domain),
         (None, Some(prefix)) => settings.api_prefix(prefix),
@@ -79,6 +79,17 @@ pub(in crate::store::nats) fn read(text: &str, environment: &Environment) -> Res
     }
     query.finish()?;
     Ok(settings)
+}
+
+/// A part of subjects, which have no spaces and wildcards.
+fn subject(query: &mut Query, name: &'static str) -> Result<Option<String>> {
+    let text = query.text(name)?;
+    match &text {
+        Some(text) if text.is_empty() || text.contains(|c: char| c.is_whitespace() || "*>".contains(c)) => {
+            Err(invalid(format!("{name} is {text:?}, and is a part of subjects: no spaces, no * and no >")))
+        }
+        _ => Ok(text),
+    }
 }
 
 /// The credentials, given before the host or by one parameter.
@@ -274,6 +285,7 @@ mod tests {
             ("nats://a/b?tls_key=x", "needs tls_cert"),
             ("nats://a/b?tls_first=yes", "write true or false"),
             ("nats://a/b?domain=x&api_prefix=y", "exclude each other"),
+            ("nats://a/b?domain=x%20y", "a part of subjects: no spaces"),
             ("nats://a/b?connect_timeout=2", "connect_timeout=2"),
             ("nats://a/b?ping_interval=2days", "ping_interval=2days"),
         ] {

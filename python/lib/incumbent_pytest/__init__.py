@@ -1,4 +1,7 @@
-"""Fixtures for pytest, found by its entry point. Imports the package only when a fixture is used."""
+"""Fixtures for pytest, found by its entry point.
+
+A package of its own: pytest imports it in every run, and the package ``incumbent`` only once a fixture is used.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,57 @@
+//! The settings with which a store is prepared for elections.
+
+use incumbent::store::InitOptions;
+
+use super::fields::Fields;
+use super::store::{Opening, of_scheme};
+use super::{Dialect, Map};
+use crate::Result;
+
+/// The settings of a preparation, besides those of the store: `election` names the topic to create, in Kafka.
+pub const INIT: [&str; 7] = ["lease", "replicas", "markers", "own_leases", "new", "update", "election"];
+
+/// A store to prepare, parsed.
+#[derive(Clone, Debug)]
+pub struct Init {
+    pub(crate) store: Opening,
+    pub(crate) options: InitOptions,
+}
+
+/// Reads the settings for preparing the store at `url`: those in [`INIT`], and everything that the URL could hold as a
+/// parameter.
+///
+/// # Errors
+/// `InvalidSetting`, with the field and the accepted values.
+pub fn init(url: &str, map: Map, dialect: Dialect) -> Result<Init> {
+    let (what, kinds) = of_scheme(url);
+    let parameters = kinds.iter().map(|(name, _)| *name).filter(|name| !INIT.contains(name));
+    let known: Vec<&str> = INIT.into_iter().chain(parameters).collect();
+    let mut fields = Fields::new(&format!("the preparation of {what}"), &known, map, dialect)?;
+    let mut options = InitOptions::new()
+        .markers(fields.flag("markers")?.unwrap_or(false))
+        .own_leases(fields.flag("own_leases")?.unwrap_or(false))
+        .never_used(fields.flag("new")?.unwrap_or(false))
+        .update(fields.flag("update")?.unwrap_or(false));
+    if let Some(lease) = fields.length("lease")? {
+        options = options.lease(lease);
+    }
+    if let Some(replicas) = fields.whole("replicas")? {
+        options = options.replicas(replicas);
+    }
+    if let Some(election) = fields.text("election")? {
+        options = options.election(election);
+    }
+    let mut store = Opening { url: url.to_owned(), fail_fast: true, expected_lease: None };
+    store.add_parameters(&mut fields, kinds)?;
+    Ok(Init { store, options })
+}
+
+impl Init {
+    /// Checks whether the URL can be parsed, without reaching the store.
+    ///
+    /// # Errors
+    /// Those of [`Opening::check`].
+    pub fn check(&self) -> Result<()> {
+        self.store.check()
+    }
+}

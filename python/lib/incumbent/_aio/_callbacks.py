@@ -1,0 +1,53 @@
+"""Callbacks of the program, called one after another on the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from incumbent import _incumbent
+from incumbent._aio import _tasks
+from incumbent._aio._stream import Stream
+from incumbent._aio._term import Term
+from incumbent._failed import failed
+from incumbent._types import Lost, Reason, State, StateChanged, Warning, Won, event_of
+
+
+class Callbacks(NamedTuple):
+    """The callbacks of a candidate, by event; each may be async."""
+
+    on_won: Callable[[Term], object] | None
+    on_lost: Callable[[Term, Reason], object] | None
+    on_state_changed: Callable[[State], object] | None
+    on_warning: Callable[[Warning], object] | None
+
+    def start(self, candidate: _incumbent.Candidate, *, error_ends_term: bool) -> None:
+        """Calls them for the events of a candidate, until its campaign is over. Does not keep the candidate alive."""
+        events = Stream(candidate.events(), lambda plain: plain)
+        work = self._run(events, error_ends_term=error_ends_term)
+        _tasks.start(work, f"incumbent-callbacks-{candidate.name}")
+
+    async def _run(self, events: Stream[_incumbent.EventTuple], *, error_ends_term: bool) -> None:
+        async for plain in events:
+            event = event_of(plain, Term)
+            if isinstance(event, Won):
+                await _call(self.on_won, event.term if error_ends_term else None, event.term)
+            elif isinstance(event, Lost):
+                await _call(self.on_lost, None, event.term, event.reason)
+            elif isinstance(event, StateChanged):
+                await _call(self.on_state_changed, None, event.state)
+            elif isinstance(event, Warning):
+                await _call(self.on_warning, None, event)
+
+
+async def _call(callback: Callable[..., object] | None, ends: Term | None, *arguments: object) -> None:
+    if callback is None:
+        return
+    try:
+        result = callback(*arguments)
+        if isinstance(result, Awaitable):
+            await result
+    except Exception as error:
+        failed(error, callback)
+        if ends is not None:
+            ends.fail()

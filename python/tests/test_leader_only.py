@@ -1,0 +1,115 @@
+"""Functions that only the leader runs, and callbacks, for asyncio; and what the API for threads refuses."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from support import soon
+
+import incumbent
+from incumbent import NotLeaderError, Reason, TermEnded, sync
+
+
+async def test_only_the_leader_runs_an_async_function_and_the_term_is_held_meanwhile(scripted_election):
+    election = scripted_election()
+    entered, go_on = asyncio.Event(), asyncio.Event()
+
+    @incumbent.leader_only(lambda: election.candidate)
+    async def work(number: int) -> int:
+        entered.set()
+        await go_on.wait()
+        return number
+
+    assert work.__name__ == "work"
+    with pytest.raises(NotLeaderError, match="only the leader may call this"):
+        await work(1)
+    skipped = incumbent.leader_only(election.candidate, otherwise="skip")(work)
+    assert await skipped(1) is None
+    election.acquire()
+    working = asyncio.create_task(work(2))
+    await soon(entered.wait())
+    election.drain()
+    await asyncio.sleep(0)
+    assert election.candidate.is_leader
+    go_on.set()
+    assert await soon(working) == 2
+
+
+async def test_the_end_of_the_term_cancels_an_async_function(scripted_election):
+    election = scripted_election()
+    entered = asyncio.Event()
+
+    @incumbent.leader_only(election.candidate)
+    async def work() -> None:
+        entered.set()
+        await asyncio.sleep(3600)
+
+    election.acquire()
+    working = asyncio.create_task(work())
+    await soon(entered.wait())
+    election.revoke(Reason.USURPED)
+    with pytest.raises(TermEnded) as ended:
+        await soon(working)
+    assert ended.value.reason is Reason.USURPED
+
+
+def test_a_function_that_runs_after_its_call_is_refused(scripted_election, scripted_election_sync):
+    async def later(*_: object) -> None: ...
+
+    def items():
+        yield 1
+
+    candidate = scripted_election_sync().candidate
+    with pytest.raises(TypeError, match=r"is an async function, which runs after the call; use incumbent\.leader_only"):
+        sync.leader_only(candidate)(later)
+    with pytest.raises(TypeError, match="is a generator, which runs after the call"):
+        sync.leader_only(candidate)(items)
+    with pytest.raises(TypeError, match=r"on_won is .*later.*must not be async"):
+        candidate.attach(on_won=later)
+    with pytest.raises(TypeError, match=r"is not an async function; for others use incumbent\.sync\.leader_only"):
+        incumbent.leader_only(lambda: candidate)(lambda: None)
+    with pytest.raises(ValueError, match="'raise' or 'skip'"):
+        incumbent.leader_only(lambda: candidate, otherwise="maybe")
+
+
+async def test_callbacks_are_called_in_order_whether_async_or_not(scripted_election):
+    election, seen = scripted_election(), asyncio.Queue()
+
+    async def won(term: incumbent.Term) -> None:
+        await asyncio.sleep(0)
+        seen.put_nowait(("won", term.token))
+
+    election.candidate.attach(
+        on_won=won,
+        on_lost=lambda term, reason: seen.put_nowait((reason.name, term.token)),
+        on_warning=lambda warning: seen.put_nowait((warning.code, None)),
+    )
+    token = election.acquire()
+    election.revoke()
+    election.warning()
+    assert [await soon(seen.get()) for _ in range(3)] == [
+        ("won", token),
+        ("USURPED", token),
+        ("MARKERS_MISLEAD", None),
+    ]
+
+
+async def test_an_error_of_a_callback_ends_the_term_where_asked(scripted_election, monkeypatch):
+    reported: list[object] = []
+    monkeypatch.setattr("sys.unraisablehook", lambda unraisable: reported.append(unraisable.exc_value))
+    election = scripted_election()
+
+    def fail(term: incumbent.Term) -> None:
+        raise KeyError("on purpose")
+
+    lost: asyncio.Future[Reason] = asyncio.get_running_loop().create_future()
+    election.candidate.attach(on_won=fail, on_lost=lambda term, reason: lost.set_result(reason), error_ends_term=True)
+    election.acquire()
+    assert await soon(lost) is Reason.HANDLER_FAILED
+    assert [type(error) for error in reported] == [KeyError]
+
+
+def test_another_event_loop_than_asyncios_is_refused_by_name():
+    with pytest.raises(RuntimeError, match=r"no asyncio event loop runs here: .*trio is not supported"):
+        incumbent.init("memory:").send(None)
