@@ -8,8 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::shell::{self, say};
-use crate::tools::{self, Tool};
-use crate::{notices, python};
+use crate::{notices, python, tools};
 
 /// The shells that have completions, and the names under which they look for them.
 const COMPLETIONS: [(&str, &str); 4] = [
@@ -60,11 +59,7 @@ pub(crate) fn package() -> Result<PathBuf> {
 
 /// The target that the binary is built for: on Linux the C library is linked in.
 fn target() -> Result<String> {
-    if !cfg!(target_os = "linux") {
-        return python::host();
-    }
-    tools::all(&[Tool::Musl], &[])?;
-    Ok(tools::musl())
+    if cfg!(target_os = "linux") { Ok(tools::musl()) } else { python::host() }
 }
 
 /// The commands that an archive's binary must be able to do, in a folder of its own.

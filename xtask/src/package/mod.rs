@@ -4,7 +4,7 @@ mod cli;
 mod crates;
 mod node;
 mod python;
-pub(crate) mod site;
+mod site;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -70,17 +70,9 @@ impl Package {
             Self::Crates => crates::package(),
             Self::Kotlin => kotlin::package(kafka),
             Self::Node => node::package(),
-            Self::Playground => {
-                component("engine", None)?;
-                playground::build()?;
-                Ok(playground::site())
-            }
+            Self::Playground => playground(),
             Self::Python => python::package(),
-            Self::Site => {
-                component("engine", None)?;
-                playground::build()?;
-                site::build()
-            }
+            Self::Site => site::build(),
         }
     }
 }
@@ -124,6 +116,13 @@ fn sums(folder: &Path) -> Result<()> {
         let _ = writeln!(lines, "  {name}");
     }
     fs::write(folder.join("SHA256SUMS"), lines).context("cannot write the sums")
+}
+
+/// Builds the playground, on its component. Returns its folder.
+fn playground() -> Result<PathBuf> {
+    component("engine", None)?;
+    playground::build()?;
+    Ok(playground::site())
 }
 
 /// The worlds, and the components that are released with them.

@@ -9,14 +9,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use super::crates;
-use crate::playground;
 use crate::shell::{self, say};
 use crate::tools::MDBOOK;
 
 /// The folder of the crates' documentation in the site.
 const API: &str = "api";
 
-/// Builds the site from the built playground, and follows its links. Returns its folder.
+/// Builds the site, and follows its links. Returns its folder.
 pub(crate) fn build() -> Result<PathBuf> {
     let site = super::fresh("site")?;
     shell::progress("the book");
@@ -25,7 +24,7 @@ pub(crate) fn build() -> Result<PathBuf> {
     fs::write(book.join("book.toml"), settings(&site)).context("cannot write the book's settings")?;
     fs::write(book.join("site.css"), include_str!("site.css")).context("cannot write the book's style")?;
     shell::output(MDBOOK.command()?.arg("build").arg(&book))?;
-    copy(&playground::site(), &site.join("playground"))?;
+    copy(&super::playground()?, &site.join("playground"))?;
     documentation(&site.join(API))?;
     shell::progress("links of the site");
     let checked = links::check(&site)?;
@@ -52,6 +51,7 @@ fn settings(site: &Path) -> String {
          additional-css = [\"site.css\"]\n\
          git-repository-url = \"{repository}\"\n\
          site-url = \"/{name}/\"\n\
+         no-section-label = true\n\
          [output.html.print]\n\
          enable = false\n\
          [output.html.playground]\n\

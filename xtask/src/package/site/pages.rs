@@ -107,7 +107,7 @@ fn parts(index: &str) -> Result<Vec<Part>> {
             for (title, target) in links(first) {
                 let page =
                     resolved("docs", target).with_context(|| format!("{target} is not in the repository"))?;
-                pages.push((title.to_owned(), page));
+                pages.push((capitalised(title), page));
             }
         }
     }
@@ -118,6 +118,12 @@ fn parts(index: &str) -> Result<Vec<Part>> {
     parts.insert(1, ("Packages".into(), own(&PACKAGES)));
     parts.push(("Project".into(), own(&PROJECT)));
     Ok(parts)
+}
+
+/// A title as one of a list: the index may have it within a sentence.
+fn capitalised(title: &str) -> String {
+    let mut characters = title.chars();
+    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
 /// The links in a line: their texts and targets.
