@@ -8,6 +8,8 @@
 FROM scratch
 COPY --from=cli incumbent /incumbent
 COPY --from=cli LICENSE-APACHE LICENSE-MIT THIRD-PARTY-NOTICES /licences/
+# Of memory: the image has no folder for temporary files.
+ENV TMPDIR=/dev/shm
 # A number, since there are no names of users.
 USER 65534:65534
 ENTRYPOINT ["/incumbent"]

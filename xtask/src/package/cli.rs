@@ -70,7 +70,7 @@ fn commands(binary: &str, store: &str) -> Vec<(Vec<String>, &'static str)> {
         ("init --store STORE", ""),
         // The binary is the only program there.
         (
-            "run --store STORE --key jobs --name worker-7 --lease 1s --splay 0s -- BINARY --version",
+            "run --store STORE --key jobs --name worker-7 --lease 5s --splay 0s -- BINARY --version",
             env!("CARGO_PKG_VERSION"),
         ),
         ("status --store STORE --all", "jobs"),
@@ -120,17 +120,22 @@ fn attempt(binary: &Path, alone: bool) -> Result<()> {
     Ok(())
 }
 
-/// A command whose root is a folder.
+/// What a container has beside its image: the list of its processes, `/dev/null`, and memory for temporary files.
+const CONTAINER: &str = r#"
+mkdir -p "$0/proc" "$0/dev/shm" && touch "$0/dev/null"
+mount --bind /dev/null "$0/dev/null" && mount -t proc proc "$0/proc" && exec chroot "$0" "$@"
+"#;
+
+/// A command whose root is a folder, with nothing else in it than a container has.
 fn in_root(folder: &Path) -> Command {
-    let is_root = cfg!(unix) && rustix::process::geteuid().is_root();
-    let mut command = if is_root {
-        shell::command("chroot")
-    } else {
-        let mut command = shell::command("unshare");
-        command.args(["--map-root-user", "--root"]);
-        command
-    };
-    command.arg(folder);
+    let mut command = shell::command("unshare");
+    if !rustix::process::geteuid().is_root() {
+        command.arg("--map-root-user");
+    }
+    command
+        .args(["--mount", "--pid", "--fork", "sh", "-euc", CONTAINER])
+        .arg(folder)
+        .env("TMPDIR", "/dev/shm");
     command
 }
 
