@@ -1,4 +1,4 @@
-//! The project's tasks: `cargo xtask tools | test | words | package | bench`.
+//! The project's tasks: `cargo xtask tools | test | words | package | release | bench`.
 //!
 //! Each does its own set-up, so a machine with Rust, and Go for the interop tests, is enough.
 
@@ -8,6 +8,7 @@ mod notices;
 mod package;
 mod playground;
 mod python;
+mod release;
 mod shell;
 mod test;
 mod tools;
@@ -29,8 +30,10 @@ enum Chore {
     Tools(tools::Args),
     /// Run the tests; the last line is `N passed, N failed`
     Test(test::Args),
-    /// Build what is released, into `target`
+    /// Build what is released, into `target`, and try it
     Package(package::Args),
+    /// Check that all parts have the version of a tag, and write its notes
+    Release(release::Args),
     /// Count the words that this project does without, and lower their limits
     Words(test::words::Args),
     /// Measure, and compare with the goals
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Chore::Test(args) => test::run(&args),
         Chore::Words(args) => test::words::chore(&args),
         Chore::Package(args) => package::run(&args),
+        Chore::Release(args) => release::run(&args),
         Chore::Bench(args) => bench::run(&args),
     };
     match outcome {
@@ -51,6 +55,73 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use super::*;
+
+    /// The workflows, by file name.
+    fn workflows() -> Vec<(String, String)> {
+        let files = fs::read_dir(shell::root().join(".github/workflows")).unwrap();
+        let mut workflows: Vec<_> = files
+            .map(|file| {
+                let file = file.unwrap();
+                let text = fs::read_to_string(file.path()).unwrap();
+                (file.file_name().to_string_lossy().into_owned(), text)
+            })
+            .collect();
+        workflows.sort();
+        assert!(workflows.len() >= 3, "{workflows:?}");
+        workflows
+    }
+
+    #[test]
+    fn the_tasks_that_workflows_run_exist() {
+        let mut tasks = BTreeSet::new();
+        for (name, text) in workflows() {
+            for line in text.lines().filter_map(|line| line.split_once("run: cargo xtask ")) {
+                let words = line.1.split(' ').map(|word| word.trim_matches('"'));
+                let parsed = Cli::try_parse_from(std::iter::once("cargo xtask").chain(words));
+                assert!(parsed.is_ok(), "{name}: {}: {}", line.1, parsed.unwrap_err());
+                tasks.insert(line.1.split(' ').next().unwrap().to_owned());
+            }
+        }
+        assert_eq!(tasks.into_iter().collect::<Vec<_>>(), ["package", "release", "test"]);
+    }
+
+    #[test]
+    fn workflows_use_actions_by_the_hash_of_a_named_version() {
+        let mut used = 0;
+        for (name, text) in workflows() {
+            for line in text.lines().map(|line| line.trim().trim_start_matches("- ")) {
+                let Some(action) = line.strip_prefix("uses: ") else { continue };
+                if action.starts_with("./") {
+                    continue;
+                }
+                let (hash, version) =
+                    action.split_once('@').and_then(|(_, rest)| rest.split_once(" # v")).unwrap_or_default();
+                let is_hash = hash.len() == 40 && hash.chars().all(|c| c.is_ascii_hexdigit());
+                assert!(is_hash && version.split('.').count() == 3, "{name}: {line}");
+                used += 1;
+            }
+        }
+        assert!(used > 10, "only {used}");
+    }
+
+    #[test]
+    fn workflows_may_read_by_default_and_every_job_has_a_time_limit() {
+        for (name, text) in workflows() {
+            assert!(text.contains("\npermissions:\n  contents: read\n"), "{name}");
+            assert!(text.contains("\nconcurrency:\n"), "{name}");
+            // A called workflow has limits of its own.
+            let jobs = text.matches("\n    runs-on: ").count();
+            assert_eq!(text.matches("\n    timeout-minutes: ").count(), jobs, "{name}");
         }
     }
 }

@@ -7,15 +7,15 @@ use anyhow::Result;
 use super::schedule::{Lane, Step};
 use super::tally::Report;
 use super::{Part, TESTS, words};
-use crate::shell;
-use crate::tools::{DENY, WASM};
+use crate::shell::{self, say};
+use crate::tools::{DENY, WASM, actionlint};
 
 /// Makes the command of a check.
 type Make = fn() -> Result<Command>;
 
 /// The checks, the quickest first.
-pub(super) fn steps<'env>() -> Vec<Step<'env>> {
-    let checks: [(&'static str, Make); 2] = [
+pub(super) fn steps<'env>(without_go: bool) -> Vec<Step<'env>> {
+    let mut checks: Vec<(&'static str, Make)> = vec![
         ("format", || Ok(format())),
         ("licences, bans and sources", || {
             let mut deny = DENY.command()?;
@@ -23,6 +23,11 @@ pub(super) fn steps<'env>() -> Vec<Step<'env>> {
             Ok(deny)
         }),
     ];
+    if without_go {
+        say!("the workflows are not checked, as Go is left out");
+    } else {
+        checks.push(("workflows", || Ok(workflows())));
+    }
     let builds: [(&'static str, Make); 4] = [
         ("clippy", || Ok(cargo("clippy --workspace --all-targets --all-features -- -Dwarnings"))),
         ("documentation", || {
@@ -49,6 +54,13 @@ pub(super) fn check(what: &str, command: &mut Command, report: &mut Report) -> R
     shell::progress(format!("lint: {what}"));
     report.check(Part::Lint, what, shell::succeeds(command)?);
     Ok(())
+}
+
+/// Without the checkers of scripts that a machine may have beside it: each would find other faults.
+fn workflows() -> Command {
+    let mut command = shell::command(actionlint::program());
+    command.args(["-shellcheck=", "-pyflakes="]);
+    command
 }
 
 pub(super) fn format() -> Command {

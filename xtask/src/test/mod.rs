@@ -10,6 +10,7 @@ mod model;
 mod mutants;
 mod nextest;
 pub(crate) mod node;
+mod packages;
 mod playground;
 mod python;
 mod quick;
@@ -39,7 +40,7 @@ const WAITING: usize = 3;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = quick::HELP)]
 pub(crate) struct Args {
-    /// The parts to test; all of them where none is named
+    /// The parts to test; all but `packages` where none is named
     #[arg(value_enum)]
     parts: Vec<Part>,
     /// Do without a tool, and without the tests that need it
@@ -89,8 +90,10 @@ pub(crate) enum Part {
     Node,
     /// The Kotlin library, for Kotlin and Java
     Kotlin,
-    /// Format, words, clippy, docs, licences, features, the core without an operating system
+    /// Format, words, clippy, docs, licences, workflows, features, the core without an operating system
     Lint,
+    /// What is released, built as for a release and used. The full run leaves it out: optimised builds take half an hour
+    Packages,
     /// A selection that shows within minutes what a change broke: see below. The full run has all of it
     Quick,
 }
@@ -114,6 +117,7 @@ impl Part {
             Self::Node => "node",
             Self::Kotlin => "kotlin",
             Self::Lint => "lint",
+            Self::Packages => "packages",
             Self::Quick => "quick",
         }
     }
@@ -132,7 +136,8 @@ impl Part {
             Self::Chaos => CHAOS,
             Self::Python | Self::Node => SCENARIOS,
             Self::Kotlin => KOTLIN,
-            Self::Lint => &[Tool::Deny, Tool::Wasm],
+            Self::Lint => &[Tool::Deny, Tool::Actionlint, Tool::Wasm],
+            Self::Packages => &[Tool::Wasm, Tool::Kotlin, Tool::Musl, Tool::Mdbook],
         }
     }
 }
@@ -200,7 +205,8 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         );
         return quick::run(begin);
     }
-    let everything = || Part::value_variants().iter().copied().filter(|part| *part != Part::Quick);
+    let is_in_full_run = |part: &Part| !matches!(part, Part::Packages | Part::Quick);
+    let everything = || Part::value_variants().iter().copied().filter(is_in_full_run);
     let mut parts = if args.parts.is_empty() { everything().collect() } else { args.parts.clone() };
     parts.sort();
     parts.dedup();
@@ -351,8 +357,11 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
     if has(Part::Sim) {
         steps.push(compute(Part::Sim, "sim in a release build", cargo_test::release));
     }
+    if has(Part::Packages) {
+        steps.extend(packages::steps(&args.without));
+    }
     if has(Part::Lint) {
-        steps.extend(lint::steps());
+        steps.extend(lint::steps(without(Without::Go)));
     }
     perform(steps);
 }

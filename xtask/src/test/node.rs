@@ -137,7 +137,7 @@ fn release_of(release: u32) -> Result<PathBuf> {
     Ok(program)
 }
 
-pub(super) fn there_is_node() -> Result<()> {
+pub(crate) fn there_is_node() -> Result<()> {
     let remedy = format!("install Node {OLDEST} or newer with npm, or say `--without node`");
     let major = major().context(remedy.clone())?;
     anyhow::ensure!(major >= Some(OLDEST), "Node is older than {OLDEST}: {remedy}");
@@ -179,6 +179,6 @@ fn npm(arguments: &[&str]) -> Command {
     command
 }
 
-pub(super) fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     shell::root().join("node")
 }

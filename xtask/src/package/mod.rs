@@ -1,0 +1,202 @@
+//! `cargo xtask package NAME…`: builds what is released, and tries it.
+
+mod cli;
+mod crates;
+mod node;
+mod python;
+mod site;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use sha2::{Digest as _, Sha256};
+
+use crate::kotlin;
+use crate::playground;
+use crate::shell::{self, say};
+use crate::tools::{self, Tool, WASM};
+
+/// `cargo xtask package`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The packages to build
+    #[arg(value_enum, required = true)]
+    names: Vec<Package>,
+    /// Build Kafka into the Kotlin library, for machines with this one's OpenSSL
+    #[arg(long)]
+    kafka: bool,
+}
+
+/// What is released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Package {
+    /// The command line with its manual and completions, on Linux without libraries, into target/packages/cli
+    Cli,
+    /// The WebAssembly components, into target/components
+    Component,
+    /// The crates' archives, each built alone, into target/package
+    Crates,
+    /// The Kotlin library for this platform, its sources, its documentation and its POM, into target/kotlin/release
+    Kotlin,
+    /// The npm packages, the main one and that of this platform, into target/packages/node
+    Node,
+    /// The election playground, a page of static files, into target/playground
+    Playground,
+    /// The wheel for this platform, into target/packages/python
+    Python,
+    /// The site: documentation, with the playground on its front page, into target/packages/site
+    Site,
+}
+
+impl Package {
+    /// The tools that build it.
+    pub(crate) fn tools(self) -> &'static [Tool] {
+        match self {
+            Self::Cli => &[Tool::Musl],
+            Self::Component | Self::Playground => &[Tool::Wasm],
+            Self::Crates | Self::Node | Self::Python => &[],
+            Self::Kotlin => &[Tool::Kotlin],
+            Self::Site => &[Tool::Wasm, Tool::Mdbook],
+        }
+    }
+
+    /// Builds it, and tries it. Returns where it is.
+    pub(crate) fn build(self, kafka: bool) -> Result<PathBuf> {
+        match self {
+            Self::Cli => cli::package(),
+            Self::Component => components(None).and_then(|()| components_folder()),
+            Self::Crates => crates::package(),
+            Self::Kotlin => kotlin::package(kafka),
+            Self::Node => node::package(),
+            Self::Playground => playground(),
+            Self::Python => python::package(),
+            Self::Site => site::build(),
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<bool> {
+    let needed = |tool: &Tool| args.names.iter().any(|name| name.tools().contains(tool));
+    let needed: Vec<Tool> = Tool::ALL.into_iter().filter(needed).collect();
+    tools::all(&needed, &[])?;
+    for name in &args.names {
+        say!("{}", name.build(args.kafka)?.display());
+    }
+    Ok(true)
+}
+
+/// A folder of `target/packages`.
+pub(crate) fn folder(name: &str) -> Result<PathBuf> {
+    let folder = shell::target().join("packages").join(name);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder)
+}
+
+/// A folder of `target/packages` without the files of an earlier build.
+fn fresh(name: &str) -> Result<PathBuf> {
+    let folder = folder(name)?;
+    fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    self::folder(name)
+}
+
+/// Writes `SHA256SUMS` of the files in a folder, as `sha256sum --check` reads it.
+fn sums(folder: &Path) -> Result<()> {
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut files: Vec<_> =
+        entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    files.sort();
+    let mut lines = String::new();
+    for file in files.iter().filter(|file| !file.ends_with("SHA256SUMS")) {
+        let contents = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        // Writing to a string cannot fail.
+        let _ = Sha256::digest(&contents).iter().try_for_each(|byte| write!(lines, "{byte:02x}"));
+        let _ = writeln!(lines, "  {name}");
+    }
+    fs::write(folder.join("SHA256SUMS"), lines).context("cannot write the sums")
+}
+
+/// Builds the playground, on its component. Returns its folder.
+fn playground() -> Result<PathBuf> {
+    component("engine", None)?;
+    playground::build()?;
+    Ok(playground::site())
+}
+
+/// The worlds, and the components that are released with them.
+const WORLDS: [&str; 2] = ["engine", "campaigner"];
+
+/// The example of an application, and its name when composed with a campaigner.
+const EXAMPLE: &str = "incumbent-example-worker";
+
+/// Builds the components, and the example's, into `target/components`; with the given program that makes components of
+/// modules, where it has been built already.
+pub(crate) fn components(componentise: Option<&Path>) -> Result<()> {
+    for world in WORLDS {
+        component(world, componentise)?;
+    }
+    let folder = components_folder()?;
+    shell::progress("example of an application, composed with the campaigner");
+    let bare = folder.join("example-worker-bare.wasm");
+    make(&module(EXAMPLE, &[])?, &bare, componentise)?;
+    let (plug, composed) = (folder.join("incumbent-campaigner.wasm"), folder.join("example-worker.wasm"));
+    shell::run(componentiser(componentise).arg("plug").args([&bare, &plug, &composed]))
+}
+
+/// Builds the component of a world.
+fn component(world: &str, componentise: Option<&Path>) -> Result<()> {
+    shell::progress(format!("component of world {world}"));
+    let module = module("incumbent-component", &["--no-default-features", "--features", world])?;
+    make(&module, &components_folder()?.join(format!("incumbent-{world}.wasm")), componentise)
+}
+
+/// The folder of components.
+fn components_folder() -> Result<PathBuf> {
+    let folder = shell::target().join("components");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder)
+}
+
+/// Builds a core module.
+fn module(package: &str, features: &[&str]) -> Result<PathBuf> {
+    // A library only here: elsewhere a linker does not accept the names of its exports.
+    let mut build = shell::cargo();
+    build.args(["rustc", "--quiet", "--lib", "--crate-type", "cdylib", "--package", package]);
+    build.args(["--profile", "component", "--target", WASM]);
+    shell::run(build.args(features))?;
+    let file = format!("{}.wasm", package.replace('-', "_"));
+    Ok(shell::target().join(WASM).join("component").join(file))
+}
+
+fn make(module: &Path, component: &Path, componentise: Option<&Path>) -> Result<()> {
+    shell::run(componentiser(componentise).arg("make").args([module, component]))
+}
+
+fn componentiser(built: Option<&Path>) -> std::process::Command {
+    if let Some(program) = built {
+        return shell::command(program);
+    }
+    let mut command = shell::cargo();
+    command.args(["run", "--quiet", "--package", "incumbent-componentise", "--"]);
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_what_sha256sum_checks() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("b"), "abc").unwrap();
+        fs::write(folder.path().join("a"), "").unwrap();
+        sums(folder.path()).unwrap();
+        let expected = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  a\n\
+            ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  b\n";
+        assert_eq!(fs::read_to_string(folder.path().join("SHA256SUMS")).unwrap(), expected);
+        sums(folder.path()).unwrap();
+        assert_eq!(fs::read_to_string(folder.path().join("SHA256SUMS")).unwrap(), expected, "not its own");
+    }
+}

@@ -1,0 +1,236 @@
+//! Links between the site's pages lead to files that exist, and to elements that those have. Addresses elsewhere are not
+//! looked up.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context, Result};
+use percent_encoding::percent_decode_str;
+
+/// What a check has found.
+#[derive(Debug, Default)]
+pub(super) struct Checked {
+    pub(super) pages: usize,
+    pub(super) links: usize,
+    pub(super) broken: Vec<String>,
+}
+
+/// The part of a page that links are about.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Page {
+    /// The names of its elements.
+    anchors: BTreeSet<String>,
+    /// The targets of its links, pictures, styles and scripts.
+    targets: BTreeSet<String>,
+}
+
+/// Follows the links of all pages in a folder.
+pub(super) fn check(site: &Path) -> Result<Checked> {
+    let mut files = BTreeSet::new();
+    list(site, &mut files)?;
+    let mut pages = BTreeMap::new();
+    for file in files.iter().filter(|file| file.extension().is_some_and(|end| end == "html")) {
+        let html = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        pages.insert(file.clone(), page(&String::from_utf8_lossy(&html)));
+    }
+    let mut checked = Checked { pages: pages.len(), ..Checked::default() };
+    for (file, page) in &pages {
+        // A server shows it in place of any page that is missing, so its links begin at the root.
+        let is_missing_page = *file == site.join("404.html");
+        for target in page.targets.iter().filter(|target| !is_missing_page || !target.starts_with('/')) {
+            let Some(problem) = followed(target, file, &files, &pages) else { continue };
+            checked.links += 1;
+            if let Err(problem) = problem {
+                let file = file.strip_prefix(site).unwrap_or(file);
+                checked.broken.push(format!("{}: {target}: {problem}", file.display()));
+            }
+        }
+    }
+    Ok(checked)
+}
+
+/// All files below a folder.
+fn list(folder: &Path, found: &mut BTreeSet<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            list(&entry.path(), found)?;
+        } else {
+            found.insert(entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// The result of following a link; none where it leads elsewhere.
+fn followed(
+    target: &str,
+    from: &Path,
+    files: &BTreeSet<PathBuf>,
+    pages: &BTreeMap<PathBuf, Page>,
+) -> Option<Result<(), &'static str>> {
+    let scheme = target.split(['/', '?', '#']).next().unwrap_or_default();
+    if scheme.contains(':') || target.starts_with("//") {
+        return None;
+    }
+    if target.starts_with('/') {
+        // The site is served from a folder.
+        return Some(Err("begins at the server's root"));
+    }
+    let (path, anchor) = match target.split_once('#') {
+        Some((path, anchor)) => (path, Some(anchor)),
+        None => (target, None),
+    };
+    let path = decoded(path.split('?').next().unwrap_or_default());
+    let file = if path.is_empty() { from.to_owned() } else { resolved(from, &path) };
+    let file = if files.contains(&file) { file } else { file.join("index.html") };
+    if !files.contains(&file) {
+        return Some(Err("there is no such file"));
+    }
+    let Some(anchor) = anchor.map(decoded) else { return Some(Ok(())) };
+    // Lines of source are named by a script.
+    let is_line = anchor.chars().all(|c| c.is_ascii_digit() || c == '-');
+    let has_it = |page: &Page| anchor.is_empty() || is_line || page.anchors.contains(&anchor);
+    Some(if pages.get(&file).is_none_or(has_it) { Ok(()) } else { Err("there is no such element") })
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// The path of a target beside a page.
+fn resolved(from: &Path, path: &str) -> PathBuf {
+    let mut file = from.parent().unwrap_or(from).to_owned();
+    for part in Path::new(path).components() {
+        match part {
+            Component::ParentDir => drop(file.pop()),
+            Component::Normal(part) => file.push(part),
+            _ => {}
+        }
+    }
+    file
+}
+
+/// Elements whose content is no HTML.
+const RAW: [&str; 2] = ["script", "style"];
+
+/// Reads the names and targets in a page.
+fn page(html: &str) -> Page {
+    let (mut page, mut rest) = (Page::default(), html);
+    while let Some((_, tag)) = rest.split_once('<') {
+        if let Some(comment) = tag.strip_prefix("!--") {
+            rest = comment.split_once("-->").map_or("", |(_, after)| after);
+            continue;
+        }
+        let end = tag.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(tag.len());
+        let name = tag[..end].to_ascii_lowercase();
+        rest = &tag[end..];
+        if name.is_empty() {
+            continue;
+        }
+        rest = attributes(rest, |attribute, value| {
+            let is_anchor = attribute == "id" || (attribute == "name" && name == "a");
+            if is_anchor {
+                page.anchors.insert(value);
+            } else if matches!(attribute, "href" | "src") && name != "base" {
+                page.targets.insert(value);
+            }
+        });
+        if RAW.contains(&name.as_str()) {
+            let end = format!("</{name}");
+            rest = rest.find(&end).map_or("", |at| &rest[at..]);
+        }
+    }
+    page
+}
+
+/// Passes the attributes of a tag to `each`. Returns what follows the tag.
+fn attributes(tag: &str, mut each: impl FnMut(&str, String)) -> &str {
+    let mut rest = tag;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
+        if let Some(after) = rest.strip_prefix('>') {
+            return after;
+        }
+        let end = rest.find(|c: char| c.is_ascii_whitespace() || "=>/".contains(c)).unwrap_or(rest.len());
+        let name = &rest[..end];
+        rest = rest[end..].trim_start();
+        if name.is_empty() && !rest.starts_with('=') {
+            return rest;
+        }
+        let Some(value) = rest.strip_prefix('=') else { continue };
+        let value = value.trim_start();
+        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let (value, after) = match quote {
+            Some(quote) => value[1..].split_once(quote).unwrap_or((&value[1..], "")),
+            None => value
+                .split_at(value.find(|c: char| c.is_ascii_whitespace() || c == '>').unwrap_or(value.len())),
+        };
+        each(&name.to_ascii_lowercase(), unescaped(value));
+        rest = after;
+    }
+}
+
+/// The text of an attribute.
+fn unescaped(value: &str) -> String {
+    let named =
+        [("&quot;", "\""), ("&#39;", "'"), ("&#x27;", "'"), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")];
+    named.iter().fold(value.to_owned(), |text, (entity, character)| text.replace(entity, character))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(words: &[&str]) -> BTreeSet<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn names_and_targets_are_read_however_they_are_quoted() {
+        let html = "<!doctype html><a id=one href='a.html?x&amp;y#b' hidden>a < b</a><img src=\"c d.png\"/>\
+            <!-- <a href=\"no\"> --><script src=e.js>\"<a href='no'>\"</script><h2 id = \"two\">x</h2><a name=three>";
+        let expected = Page {
+            anchors: set(&["one", "two", "three"]),
+            targets: set(&["a.html?x&y#b", "c d.png", "e.js"]),
+        };
+        assert_eq!(page(html), expected);
+    }
+
+    fn site(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let site = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = site.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        site
+    }
+
+    #[test]
+    fn links_to_files_folders_with_an_index_and_elements_are_well() {
+        let links = "<a href=\"b/c.html#d%20e\"></a><a href=\"b/\"></a><a href=\"#own\" id=\"own\"></a>\
+            <a href=\"#\"></a><img src=\"b/p.svg\"><a href=\"https://example.com/none\"></a>";
+        let site = site(&[
+            ("index.html", links),
+            ("b/c.html", "<p id=\"d e\"><a href=\"../index.html#own\">"),
+            ("b/index.html", ""),
+            ("b/p.svg", ""),
+        ]);
+        let checked = check(site.path()).unwrap();
+        assert_eq!((checked.pages, checked.links, checked.broken.len()), (3, 6, 0), "{checked:?}");
+    }
+
+    #[test]
+    fn links_to_what_is_not_there_are_named() {
+        let links = "<a href=\"none.html\"></a><a href=\"b.html#none\"></a><a href=\"/b.html\"></a>";
+        let site = site(&[("index.html", links), ("b.html", "")]);
+        let expected = [
+            "index.html: /b.html: begins at the server's root",
+            "index.html: b.html#none: there is no such element",
+            "index.html: none.html: there is no such file",
+        ];
+        assert_eq!(check(site.path()).unwrap().broken, expected);
+    }
+}

@@ -1,0 +1,93 @@
+//! The site: a book of the repository's pages, the crates' documentation, and the playground on the front page.
+
+mod links;
+mod pages;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use super::crates;
+use crate::shell::{self, say};
+use crate::tools::MDBOOK;
+
+/// The folder of the crates' documentation in the site.
+const API: &str = "api";
+
+/// Builds the site, and follows its links. Returns its folder.
+pub(crate) fn build() -> Result<PathBuf> {
+    let site = super::fresh("site")?;
+    shell::progress("the book");
+    let book = super::fresh("book")?;
+    let pages = pages::write(&book.join("src"))?;
+    fs::write(book.join("book.toml"), settings(&site)).context("cannot write the book's settings")?;
+    fs::write(book.join("site.css"), include_str!("site.css")).context("cannot write the book's style")?;
+    shell::output(MDBOOK.command()?.arg("build").arg(&book))?;
+    copy(&super::playground()?, &site.join("playground"))?;
+    documentation(&site.join(API))?;
+    shell::progress("links of the site");
+    let checked = links::check(&site)?;
+    if !checked.broken.is_empty() {
+        bail!("links of the site lead nowhere:\n  {}", checked.broken.join("\n  "));
+    }
+    say!("{pages} pages of the repository, {} pages in all, {} links", checked.pages, checked.links);
+    Ok(site)
+}
+
+/// The book's settings.
+fn settings(site: &Path) -> String {
+    let repository = env!("CARGO_PKG_REPOSITORY");
+    let name = repository.rsplit('/').next().unwrap_or_default();
+    format!(
+        "[book]\n\
+         title = \"{name}\"\n\
+         description = \"Leader election on the infrastructure you already run\"\n\
+         language = \"en\"\n\
+         [build]\n\
+         build-dir = '{}'\n\
+         create-missing = false\n\
+         [output.html]\n\
+         additional-css = [\"site.css\"]\n\
+         git-repository-url = \"{repository}\"\n\
+         site-url = \"/{name}/\"\n\
+         no-section-label = true\n\
+         [output.html.print]\n\
+         enable = false\n\
+         [output.html.playground]\n\
+         runnable = false\n",
+        site.display()
+    )
+}
+
+/// The documentation of the crates that are published.
+fn documentation(to: &Path) -> Result<()> {
+    shell::progress("the crates' documentation");
+    let documented = shell::target().join("doc");
+    // Its index would name what was documented there before.
+    if documented.exists() {
+        fs::remove_dir_all(&documented).with_context(|| format!("cannot remove {}", documented.display()))?;
+    }
+    let mut doc = shell::cargo();
+    doc.args(["doc", "--quiet", "--no-deps", "--all-features", "--lib"]).env("RUSTDOCFLAGS", "-Dwarnings");
+    for (name, _) in crates::described()? {
+        doc.args(["--package", &name]);
+    }
+    shell::run(&mut doc)?;
+    copy(&documented, to)
+}
+
+/// Copies a folder.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
+    for file in fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
+        let file = file?;
+        let (from, to) = (file.path(), to.join(file.file_name()));
+        if file.file_type()?.is_dir() {
+            copy(&from, &to)?;
+        } else {
+            fs::copy(&from, &to).with_context(|| format!("cannot copy {}", from.display()))?;
+        }
+    }
+    Ok(())
+}
