@@ -12,6 +12,8 @@ pub(super) fn install(package: &str) -> Result<()> {
     shell::progress(format!("apt-get install {package}"));
     let apt = |words: &[&str]| {
         let mut command = shell::command("apt-get");
+        // Another installation may be under way.
+        command.args(["-o", "DPkg::Lock::Timeout=300"]);
         shell::output(command.env("DEBIAN_FRONTEND", "noninteractive").args(words))
     };
     let install = || apt(&["install", "--yes", "--no-install-recommends", package]);
