@@ -234,7 +234,7 @@ impl<L: Link> Driver<L> {
             }
             Done::Inspected(number, result) => {
                 if let Ok(info) = &result {
-                    self.info = Some(info.clone());
+                    self.info = Some(*info);
                     self.session.set_store(self.clock.now(), self.store.link.properties());
                     self.feed(Input::<L>::Flaw(self.store.link.flaw()));
                 }
