@@ -39,14 +39,14 @@ fn a_quiet_candidate_says_nothing_of_it_and_one_that_writes_json_nothing_but_jso
 fn a_candidate_in_a_new_store_says_how_long_it_waits_and_what_would_shorten_that() {
     let scratch = Scratch::new();
     let mut ada = started(&scratch, "ada", &[], WORK);
-    let said = ada.until_reported("the wait", |line| line.contains("the store was just made"));
+    let said = ada.until_reported("the wait", |line| line.contains("the store is new"));
     assert!(said.contains("so this candidate does not lead for "), "{said}");
     assert!(said.contains("`incumbent init --new` lifts that"), "{said}");
     let fresh = Scratch::new();
     let mut ben = crate::support::Running::start(incumbent(&command(&fresh, "ben", &["--json"], WORK)));
     let warning = json(&ben.until_reported("the wait", |_| true));
     assert_eq!(warning["event"], "warning", "{warning}");
-    assert!(warning["message"].as_str().unwrap().starts_with("the store was just made"), "{warning}");
+    assert!(warning["message"].as_str().unwrap().starts_with("the store is new"), "{warning}");
 }
 
 #[test]

@@ -402,14 +402,13 @@ impl fmt::Display for Warning {
                 "the store's maximum age was removed: records never expire, and no candidate follows a leader that crashes",
             ),
             Self::MarkersMislead => f.write_str(
-                "the store writes expiry markers, and other software writes to this election; old clients, such as \
-                 those of the Go library, take a marker for a live record: switch the markers off for this bucket",
+                "the store writes expiry markers, which other software of this election may take for live records: \
+                 switch the markers off for this bucket",
             ),
             Self::YoungStore { left } => write!(
                 f,
-                "the store was just made, so this candidate does not lead for {:?}; `incumbent init --new` lifts that for \
-                 a name under which no election was ever held",
-                rounded(*left)
+                "the store is new, so this candidate does not lead for {left:?}; `incumbent init --new` lifts that where \
+                 no election was ever held"
             ),
         }
     }

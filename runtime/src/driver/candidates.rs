@@ -300,7 +300,8 @@ impl<L: Link> Driver<L> {
             let Some(campaign) = self.session.campaign(id) else { continue };
             entry.is_age_known = true;
             let left = campaign.lease_time().saturating_sub(age);
-            if !info.never_used && left >= NOTICED {
+            let left = Duration::from_secs(left.as_secs() + u64::from(left.subsec_nanos() > 0));
+            if !info.never_used && left > NOTICED {
                 young.push((id, left, campaign.lease()));
             }
         }
