@@ -41,6 +41,8 @@ let package = Package(
 if Context.environment["INCUMBENT_TESTS"] != nil {
     package.targets += [
         .executableTarget(name: "programs", dependencies: ["Incumbent"], path: "Tests/Programs"),
+        .executableTarget(name: "readme", dependencies: ["Incumbent"], path: "Tests/Readme"),
+        .executableTarget(name: "scheduled-job", dependencies: ["Incumbent"], path: "Examples/ScheduledJob"),
         .testTarget(name: "IncumbentTests", dependencies: ["Incumbent", "IncumbentTesting", "IncumbentRaw", "programs"]),
     ]
 }

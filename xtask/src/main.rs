@@ -9,6 +9,7 @@ mod package;
 mod playground;
 mod python;
 mod shell;
+mod swift;
 mod test;
 mod tools;
 

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use crate::kotlin;
 use crate::playground;
 use crate::shell::{self, say};
+use crate::swift;
 use crate::tools::{self, Tool, WASM};
 
 /// `cargo xtask package`
@@ -16,7 +17,7 @@ pub(crate) struct Args {
     /// The package to build
     #[arg(value_enum)]
     name: Package,
-    /// Build Kafka into the Kotlin library, for machines with this one's OpenSSL
+    /// Build Kafka into the Kotlin or Swift library, for machines with this one's OpenSSL
     #[arg(long)]
     kafka: bool,
 }
@@ -27,6 +28,8 @@ enum Package {
     Component,
     /// The Kotlin library for this platform, its sources, its documentation and its POM, into target/kotlin/release
     Kotlin,
+    /// The Swift package with its compiled part for this platform, into target/swift/release/Incumbent
+    Swift,
     /// The election playground, a page of static files, into target/playground
     Playground,
 }
@@ -41,6 +44,11 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             tools::all(&[Tool::Kotlin], &[])?;
             let release = kotlin::package(args.kafka)?;
             say!("{}", release.display());
+        }
+        Package::Swift => {
+            tools::all(&[Tool::Swift], &[])?;
+            let package = swift::package(args.kafka)?;
+            say!("{}", package.display());
         }
         Package::Playground => {
             tools::all(&[Tool::Wasm], &[])?;

@@ -14,6 +14,7 @@ mod playground;
 mod python;
 mod quick;
 mod schedule;
+mod swift;
 mod tally;
 mod times;
 pub(crate) mod words;
@@ -89,6 +90,8 @@ pub(crate) enum Part {
     Node,
     /// The Kotlin library, for Kotlin and Java
     Kotlin,
+    /// The Swift library
+    Swift,
     /// Format, words, clippy, docs, licences, features, the core without an operating system
     Lint,
     /// A selection that shows within minutes what a change broke: see below. The full run has all of it
@@ -113,6 +116,7 @@ impl Part {
             Self::Python => "python",
             Self::Node => "node",
             Self::Kotlin => "kotlin",
+            Self::Swift => "swift",
             Self::Lint => "lint",
             Self::Quick => "quick",
         }
@@ -132,6 +136,7 @@ impl Part {
             Self::Chaos => CHAOS,
             Self::Python | Self::Node => SCENARIOS,
             Self::Kotlin => KOTLIN,
+            Self::Swift => SWIFT,
             Self::Lint => &[Tool::Deny, Tool::Wasm],
         }
     }
@@ -175,6 +180,13 @@ const KOTLIN: &[Tool] = &[
     Tool::Kotlin,
 ];
 
+const SWIFT: &[Tool] = &[
+    Tool::NatsServer(NatsVersion::Newest),
+    Tool::Etcd(EtcdVersion::Newest),
+    Tool::Kafka(KafkaVersion::Newest),
+    Tool::Swift,
+];
+
 const KAFKA: &[Tool] = &[
     Tool::Nextest,
     Tool::Kafka(KafkaVersion::Newest),
@@ -211,6 +223,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         (Without::Python, Part::Python),
         (Without::Node, Part::Node),
         (Without::Java, Part::Kotlin),
+        (Without::Swift, Part::Swift),
     ];
     for (tool, part) in left_out {
         if args.without.contains(&tool) && parts.contains(&part) {
@@ -260,7 +273,7 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
     let first = |users: &[Part]| users.iter().copied().find(|part| has(*part)).unwrap_or(Part::Component);
     let of_python = first(&[Part::Python, Part::Node, Part::Component]);
     let of_node = first(&[Part::Node, Part::Component]);
-    let of_programs = first(&[Part::Python, Part::Node, Part::Kotlin]);
+    let of_programs = first(&[Part::Python, Part::Node, Part::Kotlin, Part::Swift]);
     let rust = nextest::Tests::of(parts, without(Without::Go));
     let python = python::Python::default();
     let (rust, python) = (&rust, &python);
@@ -279,10 +292,10 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
         let build = |_: &mut Report| package::components(Some(&shell::built("incumbent-componentise")));
         steps.push(Step::new(Part::Component, COMPONENTS, Compute, build).building().after(TESTS));
     }
-    if has(Part::Python) || has(Part::Node) || has(Part::Kotlin) {
+    if has(Part::Python) || has(Part::Node) || has(Part::Kotlin) || has(Part::Swift) {
         // The command line, and the stage of the conformance scenarios, for the tests of other languages.
         let mut programs = vec!["incumbent", "incumbent-stage"];
-        programs.extend(has(Part::Kotlin).then_some(BINDGEN));
+        programs.extend((has(Part::Kotlin) || has(Part::Swift)).then_some(BINDGEN));
         let build = move |_: &mut Report| nextest::programs(&programs);
         steps.push(Step::new(of_programs, PROGRAMS, Compute, build).building().after(TESTS));
     }
@@ -312,6 +325,9 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
     }
     if has(Part::Kotlin) {
         steps.extend(kotlin::steps(with_python.then_some(python), with_node));
+    }
+    if has(Part::Swift) {
+        steps.extend(swift::steps());
     }
     if has(Part::Chaos) {
         let (minutes, seed) = (args.minutes, args.seed);

@@ -174,7 +174,7 @@ pub(super) fn programs(names: &[&str]) -> Result<()> {
 /// The parts among these that have Rust tests.
 fn with_tests(parts: &[Part]) -> Vec<Part> {
     let has_tests = |part: &Part| {
-        !matches!(part, Part::Mutants | Part::Python | Part::Node | Part::Kotlin | Part::Lint | Part::Quick)
+        !matches!(part, Part::Mutants | Part::Python | Part::Node | Part::Kotlin | Part::Swift | Part::Lint | Part::Quick)
     };
     parts.iter().copied().filter(has_tests).collect()
 }

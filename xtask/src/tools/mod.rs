@@ -10,6 +10,7 @@ mod go_programs;
 mod kafka;
 mod kotlin;
 mod nats_server;
+mod swift;
 
 use std::path::PathBuf;
 
@@ -40,6 +41,8 @@ pub(crate) enum Without {
     Node,
     /// A JDK and Maven: no tests of the Kotlin library
     Java,
+    /// The Swift toolchain: no tests of the Swift library
+    Swift,
 }
 
 /// A name for tools on the command line.
@@ -55,6 +58,8 @@ enum Name {
     Cargo,
     /// A JDK, Maven, and what they need for the Kotlin library
     Kotlin,
+    /// The Swift toolchain, in a folder with a Debian of its own
+    Swift,
 }
 
 /// A tool of the tests.
@@ -80,10 +85,12 @@ pub(crate) enum Tool {
     GoKafkaPrograms,
     /// A JDK, Maven, and what it needs for the Kotlin library.
     Kotlin,
+    /// The Swift toolchain.
+    Swift,
 }
 
 impl Tool {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::NatsServer(NatsVersion::Newest),
         Self::NatsServer(NatsVersion::V2_12),
         Self::NatsServer(NatsVersion::V2_10),
@@ -98,6 +105,7 @@ impl Tool {
         Self::GoEtcdPrograms,
         Self::GoKafkaPrograms,
         Self::Kotlin,
+        Self::Swift,
     ];
 
     /// Returns its path and version, after installing it where it is missing.
@@ -113,6 +121,7 @@ impl Tool {
             Self::GoEtcdPrograms => go_programs::etcd(),
             Self::GoKafkaPrograms => go_programs::kafka(),
             Self::Kotlin => kotlin::provide(),
+            Self::Swift => swift::provide(),
         }
     }
 
@@ -123,6 +132,7 @@ impl Tool {
             Self::Kafka(_) | Self::GoKafkaPrograms => Name::Kafka,
             Self::Nextest | Self::Deny | Self::Wasm => Name::Cargo,
             Self::Kotlin => Name::Kotlin,
+            Self::Swift => Name::Swift,
         }
     }
 
@@ -170,6 +180,9 @@ pub(crate) fn provide(tools: &[Tool], without: &[Without]) -> Vec<(Tool, String)
             }
             Err(error) if *tool == Tool::Kotlin && without.contains(&Without::Java) => {
                 println!("not tested, as Java is left out: {error:#}");
+            }
+            Err(error) if *tool == Tool::Swift && without.contains(&Without::Swift) => {
+                println!("not tested, as Swift is left out: {error:#}");
             }
             Err(error) => missing.push((*tool, format!("{error:#}"))),
         }
