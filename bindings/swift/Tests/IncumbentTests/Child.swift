@@ -10,13 +10,19 @@ final class Child: Sendable {
         var input: Int32
     }
 
+    private static let starting = NSLock()
+
     let pid: pid_t
     private let state: Shared<State>
 
     init(_ program: String, _ arguments: [String] = [], environment: [String: String] = [:]) throws {
         // Each descriptor belongs to this process and one child: another child that inherited an end would keep it open.
+        // Swift has no `pipe2`, so one child is started at a time.
+        Self.starting.lock()
+        defer { Self.starting.unlock() }
         var (input, output): ([Int32], [Int32]) = ([0, 0], [0, 0])
-        guard pipe2(&input, O_CLOEXEC) == 0, pipe2(&output, O_CLOEXEC) == 0 else { throw Unmet("no pipe") }
+        guard pipe(&input) == 0, pipe(&output) == 0 else { throw Unmet("no pipe") }
+        (input + output).forEach { _ = fcntl($0, F_SETFD, FD_CLOEXEC) }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         posix_spawn_file_actions_adddup2(&actions, input[0], 0)
@@ -31,14 +37,15 @@ final class Child: Sendable {
         let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) } + [nil]
         var settings: [UnsafeMutablePointer<CChar>?] = variables.map { strdup("\($0)=\($1)") } + [nil]
-        var pid: pid_t = 0
-        let failed = posix_spawnp(&pid, program, &actions, &attributes, &words, &settings)
+        var started: pid_t = 0
+        let failed = posix_spawnp(&started, program, &actions, &attributes, &words, &settings)
         (words + settings).forEach { free($0) }
         posix_spawn_file_actions_destroy(&actions)
         posix_spawnattr_destroy(&attributes)
         close(input[0])
         close(output[1])
         guard failed == 0 else { throw Unmet("\(program) does not start: \(String(cString: strerror(failed)))") }
+        let pid = started
         self.pid = pid
         let state = Shared(State(input: input[1]))
         self.state = state
