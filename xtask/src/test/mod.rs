@@ -183,7 +183,6 @@ const KOTLIN: &[Tool] = &[
 const SWIFT: &[Tool] = &[
     Tool::NatsServer(NatsVersion::Newest),
     Tool::Etcd(EtcdVersion::Newest),
-    Tool::Kafka(KafkaVersion::Newest),
     Tool::Swift,
 ];
 

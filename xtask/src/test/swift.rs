@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use incumbent_testkit::kafka::Kafka;
-use incumbent_testkit::tools::{KafkaVersion, NATS_SERVER, NatsVersion, nats_server};
+use incumbent_testkit::tools::{NATS_SERVER, NatsVersion, nats_server};
 
-use super::python::{BROKER, STORES, stores};
+use super::python::{STORES, stores};
 use super::schedule::Lane::{Compute, Wait};
 use super::schedule::Step;
 use super::tally::{Report, Tally};
@@ -37,9 +36,8 @@ fn run(report: &mut Report) -> Result<()> {
     runner.env("INCUMBENT_SOURCES", shell::root());
     runner.env("INCUMBENT_CLI", shell::built("incumbent"));
     runner.env("INCUMBENT_STAGE", shell::built("incumbent-stage"));
-    runner.envs(stores().map(|stores| (STORES, stores)));
-    let broker = Kafka::start(KafkaVersion::Newest);
-    runner.env(BROKER, broker.address());
+    // None of etcd where only Go could build its server.
+    runner.env(STORES, if stores().is_some() { "memory,sqlite,nats" } else { "memory,sqlite,nats,etcd" });
     if let Ok(server) = nats_server(NatsVersion::Newest) {
         runner.env(NATS_SERVER, server);
     }

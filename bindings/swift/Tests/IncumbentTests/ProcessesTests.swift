@@ -141,7 +141,8 @@ struct ProcessesTests {
     func documented() async throws {
         let server = try await NatsServer()
         let bucket = try await server.bucket("README", lease: "10s")
-        try await Child.using(try program("readme"), [bucket]) { worker in
+        // It prints into a pipe, where lines are kept back otherwise.
+        try await Child.using("stdbuf", ["-oL", try program("readme"), bucket]) { worker in
             _ = try token(try await worker.expect("leading with token"))
         }
         var tokens: [Token] = []
