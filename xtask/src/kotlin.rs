@@ -9,9 +9,9 @@ use anyhow::{Context, Result, bail};
 use crate::{notices, shell};
 
 /// The crate of the compiled part.
-const CRATE: &str = "incumbent-uniffi";
+pub(crate) const CRATE: &str = "incumbent-uniffi";
 
-/// The program of that crate which generates the code between Kotlin and Rust.
+/// The program of that crate which generates the code between Rust and Kotlin or Swift.
 pub(crate) const BINDGEN: &str = "incumbent-bindgen";
 
 /// The oldest JDK that Kotlin's compiler and the tests' libraries run on.
@@ -28,7 +28,7 @@ pub(crate) enum Profile {
 
 impl Profile {
     /// Cargo's options for the features of the compiled part.
-    fn features(self) -> &'static [&'static str] {
+    pub(crate) fn features(self) -> &'static [&'static str] {
         match self {
             Self::Dev => &["--all-features"],
             Self::Release { kafka: true } => &["--features", "kafka"],

@@ -10,6 +10,7 @@ mod playground;
 mod python;
 mod release;
 mod shell;
+mod swift;
 mod test;
 mod tools;
 

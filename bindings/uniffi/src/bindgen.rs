@@ -1,4 +1,4 @@
-//! Generates the Kotlin source from the library.
+//! Generates the Kotlin or Swift source from the library.
 
 fn main() {
     uniffi::uniffi_bindgen_main();

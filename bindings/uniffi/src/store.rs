@@ -150,6 +150,12 @@ impl ExecutorProbe {
     pub fn answered(&self) {
         self.probe.answered();
     }
+
+    /// Ends the asking: a caller that waits returns. For a language that cannot abandon the wait.
+    pub fn stop(&self) {
+        self.probe.stop();
+        self.question.notify_one();
+    }
 }
 
 impl Drop for ExecutorProbe {

@@ -16,6 +16,7 @@ use sha2::{Digest as _, Sha256};
 use crate::kotlin;
 use crate::playground;
 use crate::shell::{self, say};
+use crate::swift;
 use crate::tools::{self, Tool, WASM};
 
 /// `cargo xtask package`
@@ -24,7 +25,7 @@ pub(crate) struct Args {
     /// The packages to build
     #[arg(value_enum, required = true)]
     names: Vec<Package>,
-    /// Build Kafka into the Kotlin library, for machines with this one's OpenSSL
+    /// Build Kafka into the Kotlin or Swift library, for machines with this one's OpenSSL
     #[arg(long)]
     kafka: bool,
 }
@@ -48,6 +49,8 @@ pub(crate) enum Package {
     Python,
     /// The site: documentation, with the playground on its front page, into target/packages/site
     Site,
+    /// The Swift package with its compiled part for this platform, into target/swift/release/Incumbent
+    Swift,
 }
 
 impl Package {
@@ -58,6 +61,7 @@ impl Package {
             Self::Component | Self::Playground => &[Tool::Wasm],
             Self::Crates | Self::Node | Self::Python => &[],
             Self::Kotlin => &[Tool::Kotlin],
+            Self::Swift => &[Tool::Swift],
             Self::Site => &[Tool::Wasm, Tool::Mdbook],
         }
     }
@@ -73,6 +77,7 @@ impl Package {
             Self::Playground => playground(),
             Self::Python => python::package(),
             Self::Site => site::build(),
+            Self::Swift => swift::package(kafka),
         }
     }
 }

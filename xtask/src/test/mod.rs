@@ -15,6 +15,7 @@ mod playground;
 mod python;
 mod quick;
 mod schedule;
+mod swift;
 mod tally;
 mod times;
 pub(crate) mod words;
@@ -90,6 +91,8 @@ pub(crate) enum Part {
     Node,
     /// The Kotlin library, for Kotlin and Java
     Kotlin,
+    /// The Swift library
+    Swift,
     /// Format, words, clippy, docs, licences, workflows, features, the core without an operating system
     Lint,
     /// What is released, built as for a release and used. The full run leaves it out: optimised builds take half an hour
@@ -116,6 +119,7 @@ impl Part {
             Self::Python => "python",
             Self::Node => "node",
             Self::Kotlin => "kotlin",
+            Self::Swift => "swift",
             Self::Lint => "lint",
             Self::Packages => "packages",
             Self::Quick => "quick",
@@ -136,6 +140,7 @@ impl Part {
             Self::Chaos => CHAOS,
             Self::Python | Self::Node => SCENARIOS,
             Self::Kotlin => KOTLIN,
+            Self::Swift => SWIFT,
             Self::Lint => &[Tool::Deny, Tool::Actionlint, Tool::Wasm],
             Self::Packages => &[Tool::Wasm, Tool::Kotlin, Tool::Musl, Tool::Mdbook],
         }
@@ -180,6 +185,12 @@ const KOTLIN: &[Tool] = &[
     Tool::Kotlin,
 ];
 
+const SWIFT: &[Tool] = &[
+    Tool::NatsServer(NatsVersion::Newest),
+    Tool::Etcd(EtcdVersion::Newest),
+    Tool::Swift,
+];
+
 const KAFKA: &[Tool] = &[
     Tool::Nextest,
     Tool::Kafka(KafkaVersion::Newest),
@@ -217,6 +228,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         (Without::Python, Part::Python),
         (Without::Node, Part::Node),
         (Without::Java, Part::Kotlin),
+        (Without::Swift, Part::Swift),
     ];
     for (tool, part) in left_out {
         if args.without.contains(&tool) && parts.contains(&part) {
@@ -266,7 +278,7 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
     let first = |users: &[Part]| users.iter().copied().find(|part| has(*part)).unwrap_or(Part::Component);
     let of_python = first(&[Part::Python, Part::Node, Part::Component]);
     let of_node = first(&[Part::Node, Part::Component]);
-    let of_programs = first(&[Part::Python, Part::Node, Part::Kotlin]);
+    let of_programs = first(&[Part::Python, Part::Node, Part::Kotlin, Part::Swift]);
     let rust = nextest::Tests::of(parts, without(Without::Go));
     let python = python::Python::default();
     let (rust, python) = (&rust, &python);
@@ -285,10 +297,10 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
         let build = |_: &mut Report| package::components(Some(&shell::built("incumbent-componentise")));
         steps.push(Step::new(Part::Component, COMPONENTS, Compute, build).building().after(TESTS));
     }
-    if has(Part::Python) || has(Part::Node) || has(Part::Kotlin) {
+    if has(Part::Python) || has(Part::Node) || has(Part::Kotlin) || has(Part::Swift) {
         // The command line, and the stage of the conformance scenarios, for the tests of other languages.
         let mut programs = vec!["incumbent", "incumbent-stage"];
-        programs.extend(has(Part::Kotlin).then_some(BINDGEN));
+        programs.extend((has(Part::Kotlin) || has(Part::Swift)).then_some(BINDGEN));
         let build = move |_: &mut Report| nextest::programs(&programs);
         steps.push(Step::new(of_programs, PROGRAMS, Compute, build).building().after(TESTS));
     }
@@ -318,6 +330,9 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
     }
     if has(Part::Kotlin) {
         steps.extend(kotlin::steps(with_python.then_some(python), with_node));
+    }
+    if has(Part::Swift) {
+        steps.extend(swift::steps());
     }
     if has(Part::Chaos) {
         let (minutes, seed) = (args.minutes, args.seed);

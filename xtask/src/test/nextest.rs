@@ -180,6 +180,7 @@ fn with_tests(parts: &[Part]) -> Vec<Part> {
                 | Part::Python
                 | Part::Node
                 | Part::Kotlin
+                | Part::Swift
                 | Part::Lint
                 | Part::Packages
                 | Part::Quick

@@ -12,6 +12,7 @@ mod kafka;
 mod kotlin;
 mod musl;
 mod nats_server;
+mod swift;
 
 use std::path::PathBuf;
 
@@ -43,6 +44,8 @@ pub(crate) enum Without {
     Node,
     /// A JDK and Maven: no tests of the Kotlin library
     Java,
+    /// The Swift toolchain: no tests of the Swift library
+    Swift,
 }
 
 /// A name for tools on the command line.
@@ -58,6 +61,8 @@ enum Name {
     Cargo,
     /// A JDK, Maven, and what they need for the Kotlin library
     Kotlin,
+    /// The Swift toolchain, in a folder with a Debian of its own
+    Swift,
     /// The checker of the workflows
     Workflows,
     /// What packages and the site are made with
@@ -89,6 +94,8 @@ pub(crate) enum Tool {
     GoKafkaPrograms,
     /// A JDK, Maven, and what it needs for the Kotlin library.
     Kotlin,
+    /// The Swift toolchain.
+    Swift,
     /// What links programs statically.
     Musl,
     /// The maker of the site.
@@ -96,7 +103,7 @@ pub(crate) enum Tool {
 }
 
 impl Tool {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::NatsServer(NatsVersion::Newest),
         Self::NatsServer(NatsVersion::V2_12),
         Self::NatsServer(NatsVersion::V2_10),
@@ -112,6 +119,7 @@ impl Tool {
         Self::GoEtcdPrograms,
         Self::GoKafkaPrograms,
         Self::Kotlin,
+        Self::Swift,
         Self::Musl,
         Self::Mdbook,
     ];
@@ -130,6 +138,7 @@ impl Tool {
             Self::GoEtcdPrograms => go_programs::etcd(),
             Self::GoKafkaPrograms => go_programs::kafka(),
             Self::Kotlin => kotlin::provide(),
+            Self::Swift => swift::provide(),
             Self::Musl => musl::provide(),
             Self::Mdbook => MDBOOK.provide(),
         }
@@ -143,6 +152,7 @@ impl Tool {
             Self::Nextest | Self::Deny | Self::Wasm => Name::Cargo,
             Self::Actionlint => Name::Workflows,
             Self::Kotlin => Name::Kotlin,
+            Self::Swift => Name::Swift,
             Self::Musl | Self::Mdbook => Name::Packages,
         }
     }
@@ -192,6 +202,9 @@ pub(crate) fn provide(tools: &[Tool], without: &[Without]) -> Vec<(Tool, String)
             }
             Err(error) if *tool == Tool::Kotlin && without.contains(&Without::Java) => {
                 println!("not tested, as Java is left out: {error:#}");
+            }
+            Err(error) if *tool == Tool::Swift && without.contains(&Without::Swift) => {
+                println!("not tested, as Swift is left out: {error:#}");
             }
             Err(error) => missing.push((*tool, format!("{error:#}"))),
         }

@@ -1,0 +1,158 @@
+import Foundation
+
+/// Campaigns in the election of that key, and runs `work` when this process leads.
+///
+/// ```swift
+/// try await run("nats://localhost:4222/ELECTIONS", "billing-cron") { term in
+///     try await work(term.token)
+/// }
+/// ```
+///
+/// - When `work` returns, leadership is given back, and its result is returned. With `keepLeading` the process leads on until
+///   it is stopped.
+/// - When the term ends before that, `work` is cancelled, and called in the next term of this process.
+/// - When it throws, the term ends with ``Reason/handlerFailed``, and the error is thrown here.
+/// - The signals `stopOn`, SIGINT and SIGTERM by default, end the run: the term drains, `work` is cancelled, and the lease is
+///   released when it has returned, or the drain time is over. The last result is returned, or nil. With `cancelOnStop:
+///   false` the work is not cancelled before the drain time is over: it finishes when ``Term/draining()`` returns. The same
+///   signal a second later, or another one, ends the process at once.
+///
+/// Cancelling the task cancels the work and gives leadership back. Throws the errors of ``connect(_:_:)`` and
+/// ``Store/campaign(_:_:)``.
+@discardableResult
+public func run<T: Sendable>(
+    _ url: String,
+    _ election: String,
+    _ settings: CampaignSettings = .init(),
+    storeSettings: StoreSettings = .init(),
+    keepLeading: Bool = false,
+    stopOn: Set<Int32> = [SIGINT, SIGTERM],
+    cancelOnStop: Bool = true,
+    work: @escaping @Sendable (Term) async throws -> T
+) async throws -> T? {
+    try await stopping(on: stopOn, cancelOnStop: cancelOnStop) { stop in
+        try await withStore(url, storeSettings) { store in
+            try await store.withCandidate(election, settings) { candidate in
+                stop.leaves(candidate)
+                return try await candidate.lead(keepLeading: keepLeading, work)
+            }
+        }
+    }
+}
+
+/// Campaigns on a store that is open, and stays so; otherwise like
+/// ``run(_:_:_:storeSettings:keepLeading:stopOn:cancelOnStop:work:)``.
+@discardableResult
+public func run<T: Sendable>(
+    _ store: Store,
+    _ election: String,
+    _ settings: CampaignSettings = .init(),
+    keepLeading: Bool = false,
+    stopOn: Set<Int32> = [SIGINT, SIGTERM],
+    cancelOnStop: Bool = true,
+    work: @escaping @Sendable (Term) async throws -> T
+) async throws -> T? {
+    try await stopping(on: stopOn, cancelOnStop: cancelOnStop) { stop in
+        try await store.withCandidate(election, settings) { candidate in
+            stop.leaves(candidate)
+            return try await candidate.lead(keepLeading: keepLeading, work)
+        }
+    }
+}
+
+/// A run, as the signals see it.
+private final class Stop: Sendable {
+    private let state = Locked<(isAsked: Bool, candidate: Candidate?, leading: (@Sendable () -> Void)?)>((false, nil, nil))
+    private let cancelOnStop: Bool
+
+    init(cancelOnStop: Bool) {
+        self.cancelOnStop = cancelOnStop
+    }
+
+    var isAsked: Bool { state.withLock { $0.isAsked } }
+
+    /// Notes the candidate of the run, which leaves when the run is to stop.
+    func leaves(_ candidate: Candidate) {
+        state.withLock { $0.candidate = candidate }
+        act()
+    }
+
+    /// Notes how the run is cancelled.
+    func cancels(_ leading: @escaping @Sendable () -> Void) {
+        state.withLock { $0.leading = leading }
+        act()
+    }
+
+    /// Asks the run to stop.
+    func ask() {
+        state.withLock { $0.isAsked = true }
+        act()
+    }
+
+    /// Acts on a request as far as is known by now: it can come before the candidate does.
+    private func act() {
+        let (isAsked, candidate, leading) = state.withLock { $0 }
+        guard isAsked else { return }
+        // Sent at once; the run waits for it at its end.
+        _ = candidate?.raw.close(inside: true)
+        if cancelOnStop || candidate == nil {
+            leading?()
+        }
+    }
+}
+
+private func stopping<T: Sendable>(
+    on signals: Set<Int32>,
+    cancelOnStop: Bool,
+    _ run: @escaping @Sendable (Stop) async throws -> T?
+) async throws -> T? {
+    let stop = Stop(cancelOnStop: cancelOnStop)
+    let watch = StopSignals.begin(signals) { stop.ask() }
+    defer { StopSignals.end(watch) }
+    // A task of its own, which the signals cancel and the caller's cancellation too.
+    let leading = Task { try await run(stop) }
+    stop.cancels { leading.cancel() }
+    return try await withTaskCancellationHandler {
+        do {
+            return try await leading.value
+        } catch is CancellationError where stop.isAsked && !Task.isCancelled {
+            return nil
+        }
+    } onCancel: {
+        leading.cancel()
+    }
+}
+
+extension Candidate {
+    /// Runs `work` in this candidate's terms until it returns in one of them, or the campaign is over.
+    fileprivate func lead<T: Sendable>(
+        keepLeading: Bool,
+        _ work: @escaping @Sendable (Term) async throws -> T
+    ) async throws -> T? {
+        var result: T?
+        var last: Term?
+        while let hold = try await nextTerm(after: last) {
+            defer { hold.release() }
+            let term = hold.term
+            last = term
+            do {
+                result = try await term.run { try await work(term) }
+            } catch {
+                if Task.isCancelled {
+                    throw error
+                }
+                // An error for this term's end; one for the end of another term that the work used fails this one.
+                if case IncumbentError.termEnded = error, !term.isCurrent {
+                    continue
+                }
+                term.fail()
+                throw error
+            }
+            // Work that finished although it was cancelled has a result.
+            if Task.isCancelled || (term.isCurrent && !term.isDraining && !keepLeading) {
+                break
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,78 @@
+import Foundation
+import Incumbent
+
+/// A worker that prints what happens to it: worker URL NAME
+func worker(_ arguments: [String]) async throws {
+    let store = try await connect(arguments[0])
+    let candidate = try await store.campaign("jobs", .init(name: arguments[1], preset: .fast, splay: .zero))
+    for await term in candidate.terms {
+        say("won \(term.token)")
+        do {
+            try await term.run { try await Task.sleep(for: .seconds(1 << 20)) }
+        } catch IncumbentError.termEnded(let reason, _) {
+            say("lost \(reason.rawValue) \(candidate.isLeader)")
+        }
+    }
+}
+
+/// The same in one call, which the signals end: run URL NAME
+func running(_ arguments: [String]) async throws {
+    let settings = CampaignSettings(name: arguments[1], preset: .fast, splay: .zero)
+    let result = try await run(arguments[0], "jobs", settings, cancelOnStop: false) { term in
+        say("won \(term.token)")
+        try await term.draining()
+        say("drained \(term.isCurrent)")
+        return "done"
+    }
+    say("result \(result ?? "none")")
+}
+
+/// A leader that answers each line of its input with whether it leads: asked URL
+func asked(_ arguments: [String]) async throws {
+    let store = try await connect(arguments[0])
+    let settings = CampaignSettings(name: "asked", preset: .fast, splay: .zero, watch: false)
+    let candidate = try await store.campaign("jobs", settings)
+    guard let term = try await candidate.nextTerm()?.term else { return }
+    say("won \(term.token)")
+    while readLine() != nil {
+        say("leads \(candidate.isLeader) \(term.isCurrent) \(term.remaining == .zero)")
+    }
+    try await store.close()
+}
+
+/// A candidate that writes a line of JSON each time that it leads by its own answers: contender URL KEY NAME
+func contender(_ arguments: [String]) async throws {
+    let store = try await connect(arguments[0])
+    let candidate = try await store.campaign(arguments[1], .init(name: arguments[2], preset: .fast))
+    while true {
+        let before = monotonic()
+        if let term = candidate.term, candidate.isLeader, term.isCurrent {
+            record("\(term.token)", since: before)
+        }
+        try await Task.sleep(for: .milliseconds(5))
+    }
+}
+
+/// The command of `incumbent run`, which leads for as long as it lives: commanded
+func commanded() async throws {
+    while true {
+        record(ProcessInfo.processInfo.environment["INCUMBENT_TOKEN"] ?? "", since: monotonic())
+        try await Task.sleep(for: .milliseconds(5))
+    }
+}
+
+private func record(_ token: String, since before: Int64) {
+    say(#"{"event":"leads","token":"\#(token)","before":\#(before),"after":\#(monotonic())}"#)
+}
+
+/// The clock that all processes of the machine share, in nanoseconds.
+private func monotonic() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+}
+
+/// Prints a line at once: `print` keeps lines back where nothing reads along.
+func say(_ line: String) {
+    FileHandle.standardOutput.write(Data("\(line)\n".utf8))
+}

@@ -1,0 +1,12 @@
+import Foundation
+import Incumbent
+
+let arguments = CommandLine.arguments.dropFirst()
+switch arguments.first {
+case "worker": try await worker(Array(arguments.dropFirst()))
+case "asked": try await asked(Array(arguments.dropFirst()))
+case "contender": try await contender(Array(arguments.dropFirst()))
+case "commanded": try await commanded()
+case "run": try await running(Array(arguments.dropFirst()))
+default: fatalError("there is no such program")
+}
