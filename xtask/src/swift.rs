@@ -16,7 +16,13 @@ const LIBRARY: &str = "libincumbent_uniffi.a";
 
 /// What the compiled part needs where Kafka is built in. Debian has them without the packages for developers.
 const KAFKA_NEEDS: [&str; 8] = [
-    "-Xlinker", "--no-as-needed", "-Xlinker", "-l:libssl.so.3", "-Xlinker", "-l:libcrypto.so.3", "-Xlinker",
+    "-Xlinker",
+    "--no-as-needed",
+    "-Xlinker",
+    "-l:libssl.so.3",
+    "-Xlinker",
+    "-l:libcrypto.so.3",
+    "-Xlinker",
     "-l:libz.so.1",
 ];
 
@@ -119,14 +125,21 @@ fn assemble(profile: Profile, package: &Path) -> Result<()> {
         Profile::Dev => shell::target().join("debug/deps"),
         Profile::Release { .. } => shell::target().join("release"),
     };
-    let shared = shared.join(format!("{}incumbent_uniffi{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX));
+    let shared = shared.join(format!(
+        "{}incumbent_uniffi{}",
+        std::env::consts::DLL_PREFIX,
+        std::env::consts::DLL_SUFFIX
+    ));
     shell::progress("generate the code between Swift and Rust");
     let generated = fresh(&target().join("generated"))?;
     let mut bindgen = shell::command(match profile {
         Profile::Dev => shell::built(BINDGEN),
         Profile::Release { .. } => shell::target().join("release").join(BINDGEN),
     });
-    bindgen.args(["generate", "--language", "swift", "--no-format", "--out-dir"]).arg(&generated).arg(&shared);
+    bindgen
+        .args(["generate", "--language", "swift", "--no-format", "--out-dir"])
+        .arg(&generated)
+        .arg(&shared);
     shell::run(&mut bindgen)?;
     for module in ["Incumbent", "IncumbentTesting"] {
         let part = Path::new("Sources").join(module);
@@ -140,7 +153,10 @@ fn assemble(profile: Profile, package: &Path) -> Result<()> {
         // The name that compilers look for.
         (generated.join("IncumbentRawFFI.modulemap"), "Sources/IncumbentRawFFI/module.modulemap"),
     ] {
-        write(&package.join(to), &fs::read(&from).with_context(|| format!("cannot read {}", from.display()))?)?;
+        write(
+            &package.join(to),
+            &fs::read(&from).with_context(|| format!("cannot read {}", from.display()))?,
+        )?;
     }
     Ok(())
 }
@@ -205,7 +221,8 @@ pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
     let compiled = shell::target().join("release").join(LIBRARY);
     let platform = package.join("lib").join(format!("linux-{}", std::env::consts::ARCH));
     fs::create_dir_all(&platform).with_context(|| format!("cannot make {}", platform.display()))?;
-    fs::copy(&compiled, platform.join(LIBRARY)).with_context(|| format!("cannot copy {}", compiled.display()))?;
+    fs::copy(&compiled, platform.join(LIBRARY))
+        .with_context(|| format!("cannot copy {}", compiled.display()))?;
     try_out(&package, kafka)?;
     Ok(package)
 }
@@ -216,7 +233,11 @@ fn try_out(package: &Path, kafka: bool) -> Result<()> {
     let project = target().join("trial");
     mirror(&shell::root().join("examples/swift"), &fresh(&project)?)?;
     let mut run = inside_as_one(&project, "timeout")?;
-    run.args(["--kill-after=10", "600", "swift", "run", "--quiet"]).args(if kafka { &KAFKA_NEEDS[..] } else { &[] });
+    run.args(["--kill-after=10", "600", "swift", "run", "--quiet"]).args(if kafka {
+        &KAFKA_NEEDS[..]
+    } else {
+        &[]
+    });
     run.args(["scheduled-job", "memory:", "--once"]).env("INCUMBENT_PACKAGE", package);
     let mut led = false;
     let succeeded = shell::lines(&mut run, |line| {

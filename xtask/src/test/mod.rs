@@ -185,11 +185,7 @@ const KOTLIN: &[Tool] = &[
     Tool::Kotlin,
 ];
 
-const SWIFT: &[Tool] = &[
-    Tool::NatsServer(NatsVersion::Newest),
-    Tool::Etcd(EtcdVersion::Newest),
-    Tool::Swift,
-];
+const SWIFT: &[Tool] = &[Tool::NatsServer(NatsVersion::Newest), Tool::Etcd(EtcdVersion::Newest), Tool::Swift];
 
 const KAFKA: &[Tool] = &[
     Tool::Nextest,

@@ -22,8 +22,7 @@ pub(super) fn provide() -> Result<(PathBuf, String)> {
     if !marker.is_file() {
         install().context("Swift is missing; install it as root on a Debian, or say `--without swift`")?;
     }
-    let version =
-        fs::read_to_string(&marker).with_context(|| format!("cannot read {}", marker.display()))?;
+    let version = fs::read_to_string(&marker).with_context(|| format!("cannot read {}", marker.display()))?;
     Ok((folder, format!("Swift {}", version.trim())))
 }
 
