@@ -363,7 +363,7 @@ impl fmt::Display for Warning {
             }
             Self::NotExpiring { revision, unchanged } => write!(
                 f,
-                "the record at revision {} has not changed for {:?} and is still there: \
+                "the record at revision {} has not changed for {:?}: \
                  the store does not expire it; check the bucket's TTL, or delete the key",
                 revision.0,
                 rounded(*unchanged)
@@ -381,9 +381,9 @@ impl fmt::Display for Warning {
             ),
             Self::SameNonce { name } => write!(
                 f,
-                "a record of {name:?} has this candidate's nonce, and this candidate did not write it: the random \
-                 numbers of two processes repeat (a cloned machine, a stub, a fixed seed), or the store applied a \
-                 write that it had refused; restart one of the two with random numbers of the operating system"
+                "a record of {name:?} has this candidate's nonce, and this candidate did not write it: two \
+                 processes draw the same random numbers (a clone, a stub, a fixed seed), or the store applied a write \
+                 that it had refused; restart one with random numbers of the operating system"
             ),
             Self::ShortLease { survives, fail_over } => write!(
                 f,
@@ -393,10 +393,10 @@ impl fmt::Display for Warning {
                 rounded(*fail_over)
             ),
             Self::MaxAgeChanged { from: Some(from), to: Some(to) } => {
-                write!(f, "the store's maximum age changed from {from:?} to {to:?} while the campaign was running")
+                write!(f, "the store's maximum age changed from {from:?} to {to:?}")
             }
             Self::MaxAgeChanged { from: None, to: Some(to) } => {
-                write!(f, "the store got a maximum age of {to:?} while the campaign was running")
+                write!(f, "the store got a maximum age of {to:?}")
             }
             Self::MaxAgeChanged { to: None, .. } => f.write_str(
                 "the store's maximum age was removed: records never expire, and no candidate follows a leader that crashes",
