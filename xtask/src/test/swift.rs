@@ -27,7 +27,7 @@ pub(super) fn steps<'a>() -> Vec<Step<'a>> {
 fn run(report: &mut Report) -> Result<()> {
     shell::progress("Swift Testing");
     let built = swift::package_of_tests().join(".build/debug");
-    // Without SwiftPM, which would plan the build once more. The runner alone is no process that hangs for ever.
+    // Without SwiftPM, which would plan the build once more. A runner that hangs is ended.
     let mut runner = swift::inside_as_one(&swift::package_of_tests(), "timeout")?;
     runner.args(["--kill-after=10", "1200"]).arg(built.join("IncumbentPackageTests.xctest"));
     runner.args(["--testing-library", "swift-testing"]);

@@ -32,7 +32,7 @@ impl AddAssign for Tally {
     }
 }
 
-/// The first words of a failure's message, in one line: a log of which only the end was kept still gives the reason.
+/// The first words of a failure's message, in one line, so that the end of a long log gives the reason.
 fn summary(message: &str) -> String {
     const LENGTH: usize = 500;
     let said = message.split("stack backtrace:").next().unwrap_or(message);
