@@ -27,9 +27,9 @@ final class Child: Sendable {
         posix_spawn_file_actions_init(&actions)
         posix_spawn_file_actions_adddup2(&actions, input[0], 0)
         posix_spawn_file_actions_adddup2(&actions, output[1], 1)
-        // Threads of Swift block signals, which a child would inherit.
         // A program that reads no more is an error of the write.
         Foundation.signal(SIGPIPE, SIG_IGN)
+        // Threads of Swift block signals, which a child would inherit.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         var none = sigset_t()

@@ -1,4 +1,4 @@
-// A service of several instances, one of which sends the invoices every second: scheduled-job URL [--once]
+// A service of several instances; one of them sends the invoices every second: scheduled-job URL [--once]
 //
 // Each instance serves its requests at all times. SIGTERM lets the job finish, gives the leadership to another instance,
 // and ends the service.
