@@ -112,6 +112,21 @@ struct ConformanceTests {
         }
     }
 
+    @Test("a candidate that wins while stores close, as a scenario ends, works no more")
+    func ends() async throws {
+        let scenario = try JSON.parse("""
+            {"name": "ends", "lease_ms": 10000,
+             "candidates": {"a": {}, "b": {"works": true, "options": {"drain_ms": 60000}}},
+             "steps": [
+                {"do": "campaign", "candidate": "a"}, {"do": "expect_won", "candidate": "a"},
+                {"do": "campaign", "candidate": "b"}, {"do": "expect_seen", "candidate": "b", "leader": "a"}]}
+            """)
+        let begin = ContinuousClock.now
+        try await Case(store: "memory", scenario: scenario).play()
+        // The store of the first is closed first, and the second one wins then.
+        #expect(ContinuousClock.now - begin < .seconds(60), "closing waited for the drain's limit")
+    }
+
     @Test("a scenario that is wrong fails")
     func wrong() async throws {
         let won = #"{"do": "expect_won", "candidate": "a"}"#

@@ -56,6 +56,8 @@ final class Performer: Sendable {
         /// A candidate that was killed counts as the leader until then.
         var leadsUntil = Int64.min
         var hold: Hold?
+        /// It holds the terms that it wins.
+        var works: Bool
         var reading: Task<Void, Never>?
     }
 
@@ -63,14 +65,13 @@ final class Performer: Sendable {
     let part: JSON
     let election: String
     let connection: String
-    private let works: Bool
-    private let state = Shared(State())
+    private let state: Shared<State>
 
     init(_ id: String, _ part: JSON) {
         (self.id, self.part) = (id, part)
         election = part["election"]?.text ?? "jobs"
         connection = part["connection"]?.text ?? id
-        works = part["works"]?.flag ?? false
+        state = Shared(State(works: part["works"]?.flag ?? false))
     }
 
     var candidate: Candidate? { state.value.candidate }
@@ -99,7 +100,7 @@ final class Performer: Sendable {
                     (term, drained) = (new, false)
                     won(new)
                     state.change { state in
-                        if works { state.hold = new.hold() }
+                        if state.works { state.hold = new.hold() }
                         state.log.append(Reported(type: "won", at: at, token: new.token))
                     }
                 case .draining(let which, let reason):
@@ -153,6 +154,12 @@ final class Performer: Sendable {
             state.hold?.release()
             state.hold = nil
         }
+    }
+
+    /// Finishes its work, and begins none in terms that it wins from now on.
+    func retire() {
+        state.change { $0.works = false }
+        finish()
     }
 
     /// Marks it as killed: nothing asks it or reads its events any more.

@@ -96,7 +96,8 @@ private final class ScenarioRun {
     private let scene: Scene
     private let stage: Stage
     private var performers: [String: Performer] = [:]
-    private var stores: [String: Store] = [:]
+    /// The stores by connection, in the order in which they were opened, and are closed.
+    private var stores: [(connection: String, store: Store)] = []
     /// The stores of killed candidates, which are left.
     private var killed: [Task<Void, any Error>] = []
     private var marks: [String: Int64] = [:]
@@ -130,7 +131,7 @@ private final class ScenarioRun {
             performer.call { try await candidate.close() }
         case "close_store":
             let performer = try performer(step)
-            guard let store = stores[performer.connection] else { throw Unmet("it has no store") }
+            guard let store = opened(performer.connection) else { throw Unmet("it has no store") }
             performer.call { try await store.close() }
         case "set_healthy": try both(step).1.setHealthy(step["healthy"]?.flag ?? true)
         case "finish_work": try performer(step).finish()
@@ -141,7 +142,8 @@ private final class ScenarioRun {
             try await stage.ask("kill", ["connection": .text(performer.connection)])
             performer.kill()
             // One that is left would go on dialling a port that another scenario may get, and campaign there.
-            if let store = stores.removeValue(forKey: performer.connection) {
+            if let store = opened(performer.connection) {
+                stores.removeAll { $0.connection == performer.connection }
                 killed.append(Task { try await store.close() })
             }
         case "cut", "heal": try await stage.ask(verb, ["connection": .text(try performer(step).connection)])
@@ -226,11 +228,11 @@ private final class ScenarioRun {
 
     private func campaign(_ step: JSON) async throws {
         let performer = try performer(step)
-        var store = stores[performer.connection]
+        var store = opened(performer.connection)
         if store == nil {
             guard let url = scene.connections[performer.connection] else { throw Unmet("there is no such connection") }
             store = try await connect(url)
-            stores[performer.connection] = store
+            stores += store.map { [(performer.connection, $0)] } ?? []
         }
         let settings = try settings(of: performer.id, performer.part, leaseMs: leaseMs)
         var failed: IncumbentError?
@@ -326,7 +328,9 @@ private final class ScenarioRun {
             }
         }
         try rules.check()
-        for store in stores.values { try await store.close() }
+        // Stores close one after another: a candidate that wins in between has no work, which closing would wait for.
+        performers.values.forEach { $0.retire() }
+        for (_, store) in stores { try await store.close() }
         for store in killed { try await store.value }
         try rules.check()
         observing.forEach { $0.cancel() }
@@ -335,8 +339,8 @@ private final class ScenarioRun {
     /// Closes what a failed scenario left; errors of that are not what the scenario tests.
     func close() async {
         observing.forEach { $0.cancel() }
-        performers.values.forEach { $0.finish() }
-        for store in stores.values { try? await store.close() }
+        performers.values.forEach { $0.retire() }
+        for (_, store) in stores { try? await store.close() }
         for store in killed { try? await store.value }
     }
 
@@ -348,6 +352,10 @@ private final class ScenarioRun {
     private func performer(_ step: JSON) throws -> Performer {
         guard let performer = performers[step["candidate"]?.text ?? ""] else { throw Unmet("there is no such candidate") }
         return performer
+    }
+
+    private func opened(_ connection: String) -> Store? {
+        stores.first { $0.connection == connection }?.store
     }
 
     private func both(_ step: JSON) throws -> (Performer, Candidate) {
