@@ -56,9 +56,33 @@ struct CancellingTests {
         try await cancelled("leader") { _ = try await store.leader("jobs") }
         try await cancelled("list") { _ = try await store.list() }
         try await cancelled("candidates") { _ = try await store.candidates("jobs") }
+        try await cancelled("campaign") { try await store.campaign("others", .init(splay: .seconds(3600))).closed() }
+        try await cancelled("run") { try await run(store, "others") { _ in try await untilCancelled() } }
         try await cancelled("observe") { for try await _ in store.observe("jobs") {} }
         try faulty.delayAnswers(by: .zero)
         try await store.close()
+    }
+
+    @Test("opening a store that does not answer is cancelled")
+    func opening() async throws {
+        // Takes connections, and never writes.
+        let silent = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(silent) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let listens = withUnsafeMutablePointer(to: &address) { address in
+            address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(silent, address, size) == 0 && listen(silent, 8) == 0 && getsockname(silent, address, &size) == 0
+            }
+        }
+        try #require(listens)
+        let url = "nats://127.0.0.1:\(UInt16(bigEndian: address.sin_port))/ELECTIONS"
+        let settings = StoreSettings(failFast: true, parameters: ["connect_timeout": "1h"])
+        try await cancelled("connect") { _ = try await connect(url, settings) }
+        try await cancelled("withStore") { try await withStore(url, settings) { _ in } }
+        try await cancelled("run") { try await run(url, "jobs", storeSettings: settings) { _ in } }
     }
 
     @Test("leaving goes on though the wait for it is cancelled")

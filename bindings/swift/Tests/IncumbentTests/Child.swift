@@ -29,13 +29,16 @@ final class Child: Sendable {
         posix_spawn_file_actions_adddup2(&actions, output[1], 1)
         // A program that reads no more is an error of the write.
         Foundation.signal(SIGPIPE, SIG_IGN)
-        // Threads of Swift block signals, which a child would inherit.
+        // Threads of Swift block signals, and this process ignores one; a child would inherit both.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
-        var none = sigset_t()
+        var (none, ignored) = (sigset_t(), sigset_t())
         sigemptyset(&none)
+        sigemptyset(&ignored)
+        sigaddset(&ignored, SIGPIPE)
         posix_spawnattr_setsigmask(&attributes, &none)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+        posix_spawnattr_setsigdefault(&attributes, &ignored)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
         let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) } + [nil]
         var settings: [UnsafeMutablePointer<CChar>?] = variables.map { strdup("\($0)=\($1)") } + [nil]
@@ -129,6 +132,9 @@ final class Child: Sendable {
             if state.status == nil { _ = kill(pid, number) }
         }
     }
+
+    /// The status with which it ended; nil while it runs.
+    var status: Int32? { state.value.status }
 
     /// Waits for the end, and returns the exit status, or 128 and the number of the signal.
     func ended() async throws -> Int32 {

@@ -87,6 +87,66 @@ struct ProcessesTests {
         withExtendedLifetime(server) {}
     }
 
+    @Test("SIGINT lets a run finish its work, too")
+    func interrupted() async throws {
+        let server = try await NatsServer()
+        let bucket = try await server.bucket("ELECTIONS", lease: "60s")
+        try await Child.using(try program("programs"), ["run", bucket, "first"]) { first in
+            _ = try await first.expect("won")
+            first.signal(SIGINT)
+            #expect(try await first.expect("result") == "done")
+            #expect(try await first.ended() == 0)
+        }
+        withExtendedLifetime(server) {}
+    }
+
+    @Test("another signal, or the same one a second later, ends a run whose work does not", arguments: [SIGINT, SIGTERM])
+    func twice(_ second: Int32) async throws {
+        try await Child.using(try program("programs"), ["stubborn", "memory:"]) { stubborn in
+            _ = try await stubborn.expect("won")
+            stubborn.signal(SIGINT)
+            #expect(try await stubborn.expect("asked") == "true")
+            #expect(stubborn.status == nil)
+            // The same one within a second is the same request.
+            try await until("it ends") {
+                stubborn.signal(second)
+                return stubborn.status != nil
+            }
+            #expect(try await stubborn.ended() == 128 + second)
+        }
+    }
+
+    @Test("a leader that blocks the threads of Swift's concurrency leaves, and leads again when they run")
+    func blocked() async throws {
+        try await Child.using(try program("programs"), ["blocked"]) { (blocked: Child) async throws in
+            #expect(try await blocked.expect("left") == "UNHEALTHY false")
+            #expect(try await blocked.expect("leads again") == "true")
+            #expect(try await blocked.ended() == 0)
+        }
+    }
+
+    @Test("ten thousand campaigns that were closed leave neither memory nor files")
+    func leaks() async throws {
+        try await Child.using(try program("programs"), ["leaks", "10000"]) { (leaks: Child) async throws in
+            let (before, after) = (numbers(try await leaks.expect("before")), numbers(try await leaks.expect("after")))
+            #expect(try await leaks.ended() == 0)
+            #expect(before[1] == after[1], "files")
+            // 1 kB for each campaign would be a leak.
+            #expect(after[0] - before[0] < 8_000_000, "resident: \(before[0]), \(after[0])")
+        }
+    }
+
+    private func numbers(_ text: String) -> [Int] {
+        text.split(separator: " ").compactMap { Int($0) }
+    }
+
+    @Test("a child of the tests ends by SIGPIPE, which the tests ignore")
+    func brokenPipe() async throws {
+        try await Child.using("sh", ["-c", "kill -PIPE $$; echo ignored"]) { (child: Child) async throws in
+            #expect(try await child.ended() == 128 + SIGPIPE)
+        }
+    }
+
     @Test("a leader that was stopped beyond its lease knows at its first line")
     func stopped() async throws {
         let server = try await NatsServer()

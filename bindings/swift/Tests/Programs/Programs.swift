@@ -27,6 +27,73 @@ func running(_ arguments: [String]) async throws {
     say("result \(result ?? "none")")
 }
 
+/// The same with work that never ends, although it is asked to: stubborn URL
+func stubborn(_ arguments: [String]) async throws {
+    let settings = CampaignSettings(name: "stubborn", preset: .fast, drain: .seconds(3600), splay: .zero)
+    try await run(arguments[0], "jobs", settings) { term in
+        say("won \(term.token)")
+        try? await term.draining()
+        say("asked \(Task.isCancelled)")
+        await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+    }
+}
+
+/// A leader that blocks every thread of Swift's concurrency until it leads no more: blocked
+func blocked() async throws {
+    let store = try await connect("memory:")
+    let settings = CampaignSettings(preset: .fast, splay: .zero, watchLimit: .milliseconds(500))
+    let candidate = try await store.campaign("jobs", settings)
+    guard let hold = try await candidate.nextTerm() else { return }
+    let first = hold.term
+    hold.release()
+    let gate = DispatchSemaphore(value: 0)
+    let threads = 4 * ProcessInfo.processInfo.activeProcessorCount
+    Thread.detachNewThread {
+        while first.isCurrent { usleep(1000) }
+        say("left \(first.reason?.rawValue ?? "") \(candidate.isLeader)")
+        for _ in 0..<threads { gate.signal() }
+    }
+    for _ in 0..<threads {
+        Task.detached { block(on: gate) }
+    }
+    guard let second = try await candidate.nextTerm(after: first) else { return }
+    say("leads again \(second.term.token > first.token)")
+    second.release()
+    try await store.close()
+}
+
+private func block(on gate: DispatchSemaphore) {
+    gate.wait()
+}
+
+/// Opens and closes campaigns, and prints the memory and the files after some and after all of them: leaks COUNT
+func leaks(_ arguments: [String]) async throws {
+    let some = 1000
+    let store = try await connect("memory:")
+    let settings = CampaignSettings(preset: .fast, lease: .seconds(60), splay: .zero)
+    func campaign(_ number: Int) async throws {
+        let candidate = try await store.campaign("jobs-\(number % some)", settings)
+        let hold = try await candidate.nextTerm()
+        try await hold?.term.run {}
+        hold?.release()
+        try await candidate.close()
+    }
+    // The first are a warm-up, for the memory of the elections themselves and the peak of the allocator.
+    let warm = 2 * some
+    for number in 0..<warm { try await campaign(number) }
+    say("before \(try left())")
+    for number in warm..<(Int(arguments[0]) ?? 0) { try await campaign(number) }
+    say("after \(try left())")
+    try await store.close()
+}
+
+/// The resident memory in bytes, and the number of open files.
+private func left() throws -> String {
+    let pages = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")[1]
+    let files = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+    return "\((Int(pages) ?? 0) * 4096) \(files)"
+}
+
 /// A leader that answers each line of its input with whether it leads: asked URL
 func asked(_ arguments: [String]) async throws {
     let store = try await connect(arguments[0])
