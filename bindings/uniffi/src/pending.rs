@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use incumbent_ffi::{Feed, NextItem, Operation, Ready};
@@ -26,27 +26,17 @@ impl<T: Send + 'static> Pending<T> {
     }
 
     async fn answer(&self) -> Result<T, Failure> {
-        let mut cancelled = self.cancelled.subscribe();
-        let answer = ready(self.operation.ready(), || self.operation.take());
-        tokio::select! {
-            biased;
-            // An error means that `self` is gone, and with it this future.
-            _ = cancelled.wait_for(|is| *is) => Err(Failure::Cancelled),
-            answer = answer => answer.map_err(Failure::from),
-        }
+        self.ready().await?;
+        self.take()
     }
 
     async fn ready(&self) -> Result<(), Failure> {
         let mut cancelled = self.cancelled.subscribe();
-        let ready = poll_fn(|cx| {
-            let waker = cx.waker().clone();
-            match self.operation.ready().wake(Box::new(move || waker.wake())) {
-                true => Poll::Pending,
-                false => Poll::Ready(()),
-            }
-        });
+        let ready =
+            poll_fn(|cx| if wake(self.operation.ready(), cx) { Poll::Pending } else { Poll::Ready(()) });
         tokio::select! {
             biased;
+            // An error means that `self` is gone, and with it this future.
             _ = cancelled.wait_for(|is| *is) => Err(Failure::Cancelled),
             () = ready => Ok(()),
         }
@@ -69,32 +59,28 @@ impl<T: Send + 'static> Pending<T> {
     }
 }
 
-/// Returns what `take` does, once there is something to take.
-pub(crate) async fn ready<T>(ready: &Ready, take: impl Fn() -> Option<T>) -> T {
+/// Returns the next item of a feed; `None` at its end.
+pub(crate) async fn next<T: 'static>(feed: &Feed<T>) -> Result<Option<T>, Failure> {
     poll_fn(|cx| {
         loop {
-            if let Some(taken) = take() {
-                return Poll::Ready(taken);
-            }
-            let waker = cx.waker().clone();
-            // The language's executor takes locks of its own, so not on the thread that renews leases.
-            if ready.wake(Box::new(move || waker.wake())) {
-                return Poll::Pending;
+            match feed.take() {
+                Ok(NextItem::Ready(item)) => return Poll::Ready(Ok(Some(item))),
+                Ok(NextItem::End) => return Poll::Ready(Ok(None)),
+                Err(error) => return Poll::Ready(Err(error.into())),
+                // The feed was not ready when it was looked into: where it is now, there is more to see.
+                Ok(NextItem::Pending) if wake(feed.ready(), cx) => return Poll::Pending,
+                Ok(NextItem::Pending) => {}
             }
         }
     })
     .await
 }
 
-/// Returns the next item of a feed; `None` at its end.
-pub(crate) async fn next<T: 'static>(feed: &Feed<T>) -> Result<Option<T>, Failure> {
-    let take = || match feed.take() {
-        Ok(NextItem::Ready(item)) => Some(Ok(Some(item))),
-        Ok(NextItem::End) => Some(Ok(None)),
-        Ok(NextItem::Pending) => None,
-        Err(error) => Some(Err(error.into())),
-    };
-    ready(feed.ready(), take).await
+/// Wakes the task when there may be something to take. Returns false where there may be already.
+fn wake(ready: &Ready, cx: &Context<'_>) -> bool {
+    let waker = cx.waker().clone();
+    // The language's executor takes locks of its own, so not on the thread that renews leases.
+    ready.wake(Box::new(move || waker.wake()))
 }
 
 macro_rules! pending {
@@ -105,7 +91,7 @@ macro_rules! pending {
 
         #[uniffi::export]
         impl $name {
-            /// Waits for the answer. `Cancelled` once the call was cancelled.
+            /// Waits for the answer, and takes it. `Cancelled` where it was taken before, or the call was cancelled.
             pub async fn answer(&self) -> Result<$answer, Failure> {
                 self.0.answer().await
             }

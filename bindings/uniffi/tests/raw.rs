@@ -75,6 +75,17 @@ async fn an_answer_that_is_ready_is_taken_once_and_is_held_by_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_call_that_is_ready_and_has_no_answer_any_more_is_over() {
+    // As one that is cancelled between the coming of the answer and the look at it.
+    let (script, candidate) = script();
+    let waiting = candidate.next_term(None);
+    script.acquire(None).unwrap();
+    waiting.ready().await.unwrap();
+    drop(waiting.take());
+    assert_eq!(waiting.answer().await.map(drop), Err(Failure::Cancelled));
+}
+
+#[tokio::test]
 async fn a_term_that_comes_as_its_waiter_is_dropped_is_not_held() {
     let (script, candidate) = script();
     let waiting = candidate.next_term(None);
