@@ -3,21 +3,37 @@ internal import IncumbentRaw
 
 /// A stable name of a kind of error, the same in every language.
 public enum ErrorCode: String, CaseIterable, Hashable, Sendable {
+    /// The code of ``IncumbentError/invalidURL(_:)``.
     case invalidURL = "INVALID_URL"
+    /// The code of ``IncumbentError/invalidSetting(_:)``.
     case invalidSetting = "INVALID_SETTING"
+    /// The code of ``IncumbentError/invalidName(_:)``.
     case invalidName = "INVALID_NAME"
+    /// The code of ``IncumbentError/authentication(_:)``.
     case authentication = "AUTHENTICATION"
+    /// The code of ``IncumbentError/storeUnavailable(_:)``.
     case storeUnavailable = "STORE_UNAVAILABLE"
+    /// The code of ``IncumbentError/permissionDenied(_:)``.
     case permissionDenied = "PERMISSION_DENIED"
+    /// The code of ``IncumbentError/notFound(_:)``.
     case notFound = "NOT_FOUND"
+    /// The code of ``IncumbentError/unsafeStore(_:)``.
     case unsafeStore = "UNSAFE_STORE"
+    /// The code of ``IncumbentError/unsupported(_:)``.
     case unsupported = "UNSUPPORTED"
+    /// The code of ``IncumbentError/closed(_:)``.
     case closed = "CLOSED"
+    /// The code of ``IncumbentError/forked(_:)``.
     case forked = "FORKED"
+    /// The code of ``IncumbentError/notLeader(_:)``.
     case notLeader = "NOT_LEADER"
+    /// The code of ``IncumbentError/broken(_:)``.
     case broken = "BROKEN"
+    /// The code of ``IncumbentError/termEnded(_:_:)``.
     case termEnded = "TERM_ENDED"
+    /// The code of ``IncumbentError/timedOut(_:)``.
     case timedOut = "TIMED_OUT"
+    /// The code of ``IncumbentError/internal(_:)``.
     case `internal` = "INTERNAL"
 
     /// Whether the same call can succeed later without a change by the caller or an operator.

@@ -8,6 +8,7 @@ public struct Terms: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(turn: Turn(candidate)) }
 
+    /// A loop over terms; it holds the term that its body works for.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         fileprivate let turn: Turn
 
@@ -69,6 +70,7 @@ public struct Events: AsyncSequence, Sendable {
         Iterator(candidate: candidate, feed: (try? candidate.raw.events()).map(Feed.init))
     }
 
+    /// A loop over events, which get to it from its creation on.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         fileprivate let candidate: Candidate
         fileprivate let feed: Feed?
@@ -111,6 +113,7 @@ public struct Observations: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(store: store, election: election) }
 
+    /// A loop over observations; it begins to watch when the first one is asked for.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         fileprivate let store: Store
         fileprivate let election: String

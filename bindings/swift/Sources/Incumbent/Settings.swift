@@ -27,6 +27,7 @@ public struct StoreSettings: Sendable {
     /// The parameters of the URL.
     public var parameters: [String: Parameter]
 
+    /// Collects settings; each is a property of the same name.
     public init(failFast: Bool? = nil, expectedLease: Duration? = nil, parameters: [String: Parameter] = [:]) {
         self.failFast = failFast
         self.expectedLease = expectedLease
@@ -107,6 +108,7 @@ public struct CampaignSettings: Sendable {
     /// If it hangs for this time, or up to a quarter more, the candidate is unhealthy until it runs again.
     public var watchLimit: Duration?
 
+    /// Collects settings; each is a property of the same name.
     public init(
         name: String? = nil,
         preset: Preset? = nil,

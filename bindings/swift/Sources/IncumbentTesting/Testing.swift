@@ -5,6 +5,7 @@ internal import IncumbentRaw
 public final class ManualClock: Sendable {
     fileprivate let raw = IncumbentRaw.ManualClock()
 
+    /// Creates a clock.
     public init() {}
 
     /// Advances the clock.
@@ -36,13 +37,14 @@ public final class ScriptedElection: Sendable {
 
     private let script: Script
 
+    /// Creates an election of that key with a candidate of that name. Leases end by `clock`, or by the machine's.
     public init(election: String = "jobs", name: String = "candidate", clock: ManualClock? = nil) throws {
         script = try translating { try Script(election: election, candidate: name, clock: clock?.raw) }
         candidate = Incumbent.Candidate(script.candidate(), of: nil)
     }
 
     /// Lets the candidate win, with an expiry after `lease` or without one. At the expiry the term ends, for the reason
-    /// ``Reason/expired``. Returns the token of the term.
+    /// `Reason.expired`. Returns the token of the term.
     @discardableResult
     public func acquire(lease: Duration? = nil) throws -> Token {
         let lease = try lease.map { try positive("lease", $0) }

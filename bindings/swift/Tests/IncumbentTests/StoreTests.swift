@@ -2,6 +2,7 @@ import Foundation
 import Incumbent
 import IncumbentTesting
 import Testing
+import enum IncumbentRaw.Reason
 import func IncumbentRaw.errorCodes
 
 /// Stores, settings, errors, health and logs.
@@ -73,8 +74,9 @@ struct StoreTests {
     func codes() {
         #expect(Set(errorCodes().keys) == Set(ErrorCode.allCases.map(\.rawValue)))
         #expect(ErrorCode.storeUnavailable.isTemporary && !ErrorCode.notLeader.isTemporary)
-        #expect(Reason.resigned.mayDrain && !Reason.expired.mayDrain)
-        #expect(Reason.allCases.allSatisfy { !$0.explanation.isEmpty })
+        #expect(IncumbentRaw.Reason.allCases.map(Incumbent.Reason.init) == Incumbent.Reason.allCases)
+        #expect(Incumbent.Reason.resigned.mayDrain && !Incumbent.Reason.expired.mayDrain)
+        #expect(Incumbent.Reason.allCases.allSatisfy { !$0.explanation.isEmpty })
     }
 
     @Test("the stores of the build are listed")
