@@ -1,12 +1,16 @@
 //! The Swift library: its compiled part, the code that uniffi generates, and SwiftPM.
 
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs;
-use std::io::ErrorKind;
-use std::os::unix::fs::symlink;
+use std::io::{BufRead as _, BufReader, ErrorKind};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use crate::kotlin::{BINDGEN, CRATE, Profile};
 use crate::{notices, shell};
@@ -38,6 +42,9 @@ mount --bind "$target" "$system$target"
 exec chroot "$system" sh -ec 'cd "$0"; exec "$@"' "$folder" "$@"
 "#;
 
+/// The path on which Swift's system has its programs.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// The folder of the package's sources.
 fn folder() -> PathBuf {
     shell::root().join("bindings/swift")
@@ -60,7 +67,7 @@ pub(crate) fn inside(folder: &Path, program: &str) -> Result<Command> {
     let mut command = shell::command("unshare");
     command.args(["--mount", "sh", "-ec", ENTER, "sh"]).arg(system()).arg(shell::root()).arg(target);
     command.arg(folder).arg(program);
-    command.env("HOME", "/root").env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    command.env("HOME", "/root").env("PATH", PATH);
     Ok(command)
 }
 
@@ -69,6 +76,24 @@ pub(crate) fn inside_as_one(folder: &Path, program: &str) -> Result<Command> {
     let mut command = inside(folder, "sh")?;
     command.args(["-c", r#"exec "$0" "$@" 2>&1"#, program]);
     Ok(command)
+}
+
+/// Writes a script that runs a program of the tests in the system that has Swift, for the tests of other languages. The
+/// process of the script becomes that of the program, so that signals reach it.
+pub(crate) fn script(name: &str) -> Result<PathBuf> {
+    let package = package_of_tests();
+    let program = package.join(".build/debug").join(name);
+    let words = [system(), shell::root().to_owned(), shell::target(), package, program];
+    let words =
+        words.map(|word| format!("'{}'", word.display().to_string().replace('\'', r"'\''"))).join(" ");
+    let script = target().join(name);
+    let text = format!(
+        "#!/usr/bin/env -S unshare --mount sh -e\nexport HOME=/root PATH={PATH}\nset -- {words} \"$@\"\n{ENTER}"
+    );
+    write(&script, text.as_bytes())?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))
+        .with_context(|| format!("cannot make {} a program", script.display()))?;
+    Ok(script)
 }
 
 /// The folder of the package as it is built for the tests.
@@ -91,6 +116,57 @@ pub(crate) fn build_tests() -> Result<()> {
     build.args(["build", "--quiet", "--build-tests"]).args(KAFKA_NEEDS);
     build.env("INCUMBENT_LIBRARY", lib).env("INCUMBENT_TESTS", "1");
     without_warnings(&mut build)
+}
+
+/// Makes the documentation of the modules that programs import, as the tests' build has them, into `target/swift/docs`. A
+/// link that leads nowhere is an error, and so is a public symbol without a comment.
+pub(crate) fn document() -> Result<()> {
+    let package = package_of_tests();
+    // `x86_64-pc-linux-gnu/debug`
+    let platform = fs::read_link(package.join(".build/debug")).context("the Swift package is not built")?;
+    let platform = platform.parent().unwrap_or(&platform);
+    for module in ["Incumbent", "IncumbentTesting"] {
+        shell::progress(format!("the documentation of {module}"));
+        let folder = fresh(&target().join("docs").join(module))?;
+        let symbols = fresh(&folder.join("symbols"))?;
+        let mut extract = inside(&package, "swift")?;
+        extract.args(["symbolgraph-extract", "-module-name", module, "-minimum-access-level", "public"]);
+        extract.arg("-target").arg(platform).arg("-I").arg(package.join(".build/debug/Modules"));
+        extract.arg("-Xcc").arg({
+            let mut map = OsString::from("-fmodule-map-file=");
+            map.push(package.join("Sources/IncumbentRawFFI/module.modulemap"));
+            map
+        });
+        shell::run(extract.arg("-output-dir").arg(&symbols))?;
+        let graph = fs::read(symbols.join(format!("{module}.symbols.json"))).context("no symbols")?;
+        let bare = without_comment(&serde_json::from_slice(&graph).context("the symbols are no JSON")?);
+        ensure!(bare.is_empty(), "public symbols of {module} without a comment: {}", bare.join(", "));
+        let mut convert = inside(&package, "/usr/libexec/swift/bin/docc")?;
+        convert.args(["convert", "--warnings-as-errors", "--fallback-display-name", module]);
+        convert.args(["--fallback-bundle-identifier", module, "--additional-symbol-graph-dir"]).arg(&symbols);
+        shell::run(convert.arg("--output-path").arg(folder.join("archive")))?;
+    }
+    Ok(())
+}
+
+/// Lists the symbols of a graph that are written down without a comment. A symbol that fulfils a protocol of others has its
+/// comment there.
+fn without_comment(graph: &Value) -> Vec<String> {
+    let list = |name: &str| graph[name].as_array().map(Vec::as_slice).unwrap_or_default();
+    let elsewhere: HashSet<_> = list("relationships")
+        .iter()
+        .filter(|relationship| !relationship["sourceOrigin"].is_null())
+        .filter_map(|relationship| relationship["source"].as_str())
+        .collect();
+    let is_bare = |symbol: &&Value| {
+        let id = symbol["identifier"]["precise"].as_str().unwrap_or_default();
+        symbol["docComment"].is_null() && !id.contains("::SYNTHESIZED::") && !elsewhere.contains(id)
+    };
+    let name = |symbol: &Value| {
+        let parts = symbol["pathComponents"].as_array().map(Vec::as_slice).unwrap_or_default();
+        parts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(".")
+    };
+    list("symbols").iter().filter(is_bare).map(name).collect()
 }
 
 /// Runs the compiler, whose warnings are errors.
@@ -227,25 +303,78 @@ pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
     Ok(package)
 }
 
-/// Builds the example as a project of its own that depends on the package, and has it lead once.
+/// Uses the package as strangers do: a project with the README's program, and the example, each of which leads once.
 fn try_out(package: &Path, kafka: bool) -> Result<()> {
-    shell::progress("a project outside");
+    let needed = ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES", "README.md", "Package.swift"];
+    for name in needed.into_iter().filter(|name| !package.join(name).is_file()) {
+        bail!("the package has no {name}");
+    }
+    let needs = if kafka { &KAFKA_NEEDS[..] } else { &[] };
+    shell::progress("a project outside, with the README's program");
+    let readme = fs::read_to_string(package.join("README.md")).context("cannot read the package's README")?;
+    let program = readme.split_once("```swift\n").and_then(|(_, rest)| rest.split_once("\n```"));
+    let (program, _) = program.context("the README has no program")?;
+    let project = fresh(&target().join("trial-readme"))?;
+    write(&project.join("Sources/worker/main.swift"), program.as_bytes())?;
+    let manifest = format!(
+        "// swift-tools-version: 6.0\nimport PackageDescription\n\nlet package = Package(\n    name: \"worker\",\n    \
+         dependencies: [.package(path: \"{}\")],\n    targets: [.executableTarget(name: \"worker\", dependencies: \
+         [\"Incumbent\"])]\n)\n",
+        package.display()
+    );
+    write(&project.join("Package.swift"), manifest.as_bytes())?;
+    let mut build = inside_as_one(&project, "swift")?;
+    without_warnings(build.args(["build", "--quiet"]).args(needs))?;
+    ensure!(leads(&project)?, "the README's program does not lead");
+
+    shell::progress("a project outside: the example");
     let project = target().join("trial");
     mirror(&shell::root().join("examples/swift"), &fresh(&project)?)?;
     let mut run = inside_as_one(&project, "timeout")?;
-    run.args(["--kill-after=10", "600", "swift", "run", "--quiet"]).args(if kafka {
-        &KAFKA_NEEDS[..]
-    } else {
-        &[]
-    });
+    run.args(["--kill-after=10", "600", "swift", "run", "--quiet"]).args(needs);
     run.args(["scheduled-job", "memory:", "--once"]).env("INCUMBENT_PACKAGE", package);
     let mut led = false;
     let succeeded = shell::lines(&mut run, |line| {
         shell::say!("{line}");
         led |= line.starts_with("the invoices go out with token ");
     })?;
-    if !succeeded || !led {
-        bail!("a project cannot use the package");
-    }
+    ensure!(succeeded && led, "a project cannot use the package");
     Ok(())
+}
+
+/// Runs the README's program, which ends by itself only without leading, until it prints that it leads.
+fn leads(project: &Path) -> Result<bool> {
+    // It prints into a pipe, where lines are kept back otherwise.
+    let mut worker = inside(project, "timeout")?;
+    worker.args(["60", "stdbuf", "-oL"]).arg(project.join(".build/debug/worker")).arg("memory:");
+    let mut running = worker.stdout(Stdio::piped()).spawn().context("cannot run the README's program")?;
+    let output = running.stdout.take().context("the program has no output")?;
+    let line =
+        BufReader::new(output).lines().next().transpose().context("cannot read the program's output")?;
+    // `timeout` passes it on. A program that has ended needs no signal.
+    let _ = kill_process(Pid::from_child(&running), Signal::TERM);
+    running.wait().context("cannot wait for the README's program")?;
+    Ok(line.is_some_and(|line| line.starts_with("leading with token ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_symbol_without_a_comment_is_found_and_one_of_a_protocol_is_not() {
+        let symbol = |id: &str, comment: bool| {
+            let mut symbol =
+                serde_json::json!({"identifier": {"precise": id}, "pathComponents": ["Term", id]});
+            if comment {
+                symbol["docComment"] = serde_json::json!({"lines": []});
+            }
+            symbol
+        };
+        let graph = serde_json::json!({
+            "symbols": [symbol("bare", false), symbol("commented", true), symbol("hash", false), symbol("a::SYNTHESIZED::b", false)],
+            "relationships": [{"source": "hash", "sourceOrigin": {"identifier": "s:SH"}}, {"source": "bare"}],
+        });
+        assert_eq!(without_comment(&graph), ["Term.bare"]);
+    }
 }

@@ -185,7 +185,12 @@ const KOTLIN: &[Tool] = &[
     Tool::Kotlin,
 ];
 
-const SWIFT: &[Tool] = &[Tool::NatsServer(NatsVersion::Newest), Tool::Etcd(EtcdVersion::Newest), Tool::Swift];
+const SWIFT: &[Tool] = &[
+    Tool::NatsServer(NatsVersion::Newest),
+    Tool::Etcd(EtcdVersion::Newest),
+    Tool::Kafka(KafkaVersion::Newest),
+    Tool::Swift,
+];
 
 const KAFKA: &[Tool] = &[
     Tool::Nextest,
@@ -325,7 +330,7 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
         steps.extend(node::steps(with_python.then_some(python)));
     }
     if has(Part::Kotlin) {
-        steps.extend(kotlin::steps(with_python.then_some(python), with_node));
+        steps.extend(kotlin::steps(with_python.then_some(python), with_node, has(Part::Swift)));
     }
     if has(Part::Swift) {
         steps.extend(swift::steps());

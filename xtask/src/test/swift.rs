@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use incumbent_testkit::tools::{NATS_SERVER, NatsVersion, nats_server};
+use incumbent_testkit::kafka::Kafka;
+use incumbent_testkit::tools::{KafkaVersion, NATS_SERVER, NatsVersion, nats_server};
 
-use super::python::{STORES, stores};
+use super::python::{BROKER, STORES, stores};
 use super::schedule::Lane::{Compute, Wait};
 use super::schedule::Step;
 use super::tally::{Report, Tally};
@@ -13,13 +14,16 @@ use super::{PROGRAMS, Part};
 use crate::shell::{self, say};
 use crate::swift;
 
+/// The name of the step that other steps wait for.
+pub(super) const PACKAGE: &str = "build the Swift package";
+
 /// The steps of [`Part::Swift`].
 pub(super) fn steps<'a>() -> Vec<Step<'a>> {
-    const PACKAGE: &str = "build the Swift package";
     let build = |_: &mut Report| swift::build_tests();
     vec![
         Step::new(Part::Swift, PACKAGE, Compute, build).building().after(PROGRAMS),
         Step::new(Part::Swift, "Swift Testing", Wait, run).after(PACKAGE),
+        Step::new(Part::Swift, "the Swift documentation", Compute, |_| swift::document()).after(PACKAGE),
     ]
 }
 
@@ -36,8 +40,9 @@ fn run(report: &mut Report) -> Result<()> {
     runner.env("INCUMBENT_SOURCES", shell::root());
     runner.env("INCUMBENT_CLI", shell::built("incumbent"));
     runner.env("INCUMBENT_STAGE", shell::built("incumbent-stage"));
-    // None of etcd where only Go could build its server.
-    runner.env(STORES, if stores().is_some() { "memory,sqlite,nats" } else { "memory,sqlite,nats,etcd" });
+    runner.envs(stores().map(|stores| (STORES, stores)));
+    let broker = Kafka::start(KafkaVersion::Newest);
+    runner.env(BROKER, broker.address());
     if let Ok(server) = nats_server(NatsVersion::Newest) {
         runner.env(NATS_SERVER, server);
     }
