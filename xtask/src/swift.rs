@@ -342,7 +342,7 @@ fn try_out(package: &Path, kafka: bool) -> Result<()> {
     Ok(())
 }
 
-/// Runs the README's program, which ends by itself only without leading, until it prints that it leads.
+/// Runs the README's program until it prints its first line. Returns true if that says that it leads.
 fn leads(project: &Path) -> Result<bool> {
     // It prints into a pipe, where lines are kept back otherwise.
     let mut worker = inside(project, "timeout")?;
