@@ -306,8 +306,8 @@ pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
 /// Uses the package as strangers do: a project with the README's program, and the example, each of which leads once.
 fn try_out(package: &Path, kafka: bool) -> Result<()> {
     let needed = ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES", "README.md", "Package.swift"];
-    for name in needed.into_iter().filter(|name| !package.join(name).is_file()) {
-        bail!("the package has no {name}");
+    if let Some(missing) = needed.into_iter().find(|name| !package.join(name).is_file()) {
+        bail!("the package has no {missing}");
     }
     let needs = if kafka { &KAFKA_NEEDS[..] } else { &[] };
     shell::progress("a project outside, with the README's program");
