@@ -303,7 +303,7 @@ pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
     Ok(package)
 }
 
-/// Uses the package as strangers do: a project with the README's program, and the example, each of which leads once.
+/// Uses the package as strangers do, in a project with the README's program and in the example; each leads once.
 fn try_out(package: &Path, kafka: bool) -> Result<()> {
     let needed = ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES", "README.md", "Package.swift"];
     if let Some(missing) = needed.into_iter().find(|name| !package.join(name).is_file()) {

@@ -330,7 +330,7 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
         steps.extend(node::steps(with_python.then_some(python)));
     }
     if has(Part::Kotlin) {
-        steps.extend(kotlin::steps(with_python.then_some(python), with_node, has(Part::Swift)));
+        steps.extend(kotlin::steps(with_python.then_some(python), with_node));
     }
     if has(Part::Swift) {
         steps.extend(swift::steps());

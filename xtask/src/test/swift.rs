@@ -14,8 +14,8 @@ use super::{PROGRAMS, Part};
 use crate::shell::{self, say};
 use crate::swift;
 
-/// The name of the step that other steps wait for.
-pub(super) const PACKAGE: &str = "build the Swift package";
+/// The name of the step that the others wait for.
+const PACKAGE: &str = "build the Swift package";
 
 /// The steps of [`Part::Swift`].
 pub(super) fn steps<'a>() -> Vec<Step<'a>> {

@@ -110,7 +110,7 @@ class ProcessesTest {
     }
 
     @Test
-    fun `candidates in Kotlin, Swift, Python, Node and of the command line never lead together`() = looping {
+    fun `candidates in Kotlin, Python, Node and of the command line never lead together`() = looping {
         val url = server.bucket("LANGUAGES", "2s")
         val key = "jobs.processes"
         val programs = "../wasmtime-host/tests/nats_component/programs"
@@ -119,7 +119,6 @@ class ProcessesTest {
             Contender("kotlin", *java("programs.Contender", url, key, "kotlin")),
             Contender("cli", *run, *java("programs.Commanded")),
             optional("INCUMBENT_PYTHON")?.let { Contender("python", it, "$programs/contender.py", url, key, "python") },
-            optional("INCUMBENT_SWIFT")?.let { Contender("swift", it, "contender", url, key, "swift") },
             optional("INCUMBENT_NODE")?.let { Contender("node", "node", "$programs/contender.mjs", it, url, key, "node") },
         )
         val racing = all.toMutableList()
