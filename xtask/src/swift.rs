@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader, ErrorKind};
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -76,24 +76,6 @@ pub(crate) fn inside_as_one(folder: &Path, program: &str) -> Result<Command> {
     let mut command = inside(folder, "sh")?;
     command.args(["-c", r#"exec "$0" "$@" 2>&1"#, program]);
     Ok(command)
-}
-
-/// Writes a script that runs a program of the tests in the system that has Swift, for the tests of other languages. The
-/// process of the script becomes that of the program, so that signals reach it.
-pub(crate) fn script(name: &str) -> Result<PathBuf> {
-    let package = package_of_tests();
-    let program = package.join(".build/debug").join(name);
-    let words = [system(), shell::root().to_owned(), shell::target(), package, program];
-    let words =
-        words.map(|word| format!("'{}'", word.display().to_string().replace('\'', r"'\''"))).join(" ");
-    let script = target().join(name);
-    let text = format!(
-        "#!/usr/bin/env -S unshare --mount sh -e\nexport HOME=/root PATH={PATH}\nset -- {words} \"$@\"\n{ENTER}"
-    );
-    write(&script, text.as_bytes())?;
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))
-        .with_context(|| format!("cannot make {} a program", script.display()))?;
-    Ok(script)
 }
 
 /// The folder of the package as it is built for the tests.

@@ -14,7 +14,7 @@ use super::{PROGRAMS, Part};
 use crate::shell::{self, say};
 use crate::swift;
 
-/// The name of the step that the others wait for.
+/// The name of the build that tests and documentation wait for.
 const PACKAGE: &str = "build the Swift package";
 
 /// The steps of [`Part::Swift`].
