@@ -1,7 +1,6 @@
 //! The Swift library: its compiled part, the code that uniffi generates, and SwiftPM.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader, ErrorKind};
 use std::os::unix::fs::symlink;
@@ -42,9 +41,6 @@ mount --bind "$target" "$system$target"
 exec chroot "$system" sh -ec 'cd "$0"; exec "$@"' "$folder" "$@"
 "#;
 
-/// The path on which Swift's system has its programs.
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
 /// The folder of the package's sources.
 fn folder() -> PathBuf {
     shell::root().join("bindings/swift")
@@ -67,7 +63,7 @@ pub(crate) fn inside(folder: &Path, program: &str) -> Result<Command> {
     let mut command = shell::command("unshare");
     command.args(["--mount", "sh", "-ec", ENTER, "sh"]).arg(system()).arg(shell::root()).arg(target);
     command.arg(folder).arg(program);
-    command.env("HOME", "/root").env("PATH", PATH);
+    command.env("HOME", "/root").env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
     Ok(command)
 }
 
@@ -114,11 +110,8 @@ pub(crate) fn document() -> Result<()> {
         let mut extract = inside(&package, "swift")?;
         extract.args(["symbolgraph-extract", "-module-name", module, "-minimum-access-level", "public"]);
         extract.arg("-target").arg(platform).arg("-I").arg(package.join(".build/debug/Modules"));
-        extract.arg("-Xcc").arg({
-            let mut map = OsString::from("-fmodule-map-file=");
-            map.push(package.join("Sources/IncumbentRawFFI/module.modulemap"));
-            map
-        });
+        let map = package.join("Sources/IncumbentRawFFI/module.modulemap");
+        extract.arg("-Xcc").arg(format!("-fmodule-map-file={}", map.display()));
         shell::run(extract.arg("-output-dir").arg(&symbols))?;
         let graph = fs::read(symbols.join(format!("{module}.symbols.json"))).context("no symbols")?;
         let bare = without_comment(&serde_json::from_slice(&graph).context("the symbols are no JSON")?);

@@ -14,11 +14,9 @@ use super::{PROGRAMS, Part};
 use crate::shell::{self, say};
 use crate::swift;
 
-/// The name of the build that tests and documentation wait for.
-const PACKAGE: &str = "build the Swift package";
-
 /// The steps of [`Part::Swift`].
 pub(super) fn steps<'a>() -> Vec<Step<'a>> {
+    const PACKAGE: &str = "build the Swift package";
     let build = |_: &mut Report| swift::build_tests();
     vec![
         Step::new(Part::Swift, PACKAGE, Compute, build).building().after(PROGRAMS),

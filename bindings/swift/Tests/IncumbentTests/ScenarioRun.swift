@@ -231,8 +231,9 @@ private final class ScenarioRun {
         var store = opened(performer.connection)
         if store == nil {
             guard let url = scene.connections[performer.connection] else { throw Unmet("there is no such connection") }
-            store = try await connect(url)
-            stores += store.map { [(performer.connection, $0)] } ?? []
+            let new = try await connect(url)
+            stores.append((performer.connection, new))
+            store = new
         }
         let settings = try settings(of: performer.id, performer.part, leaseMs: leaseMs)
         var failed: IncumbentError?
