@@ -4,7 +4,7 @@
 //! has it open, and has no thread: an expired record is removed by the next caller, or by a watcher
 //! that wakes at that instant where markers report expiry.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -86,6 +86,8 @@ struct Contents {
     never_used: bool,
     newest: Revision,
     rows: BTreeMap<String, Row>,
+    /// The expiry and the key of each live record, the next one first: every call looks at the first.
+    expiries: BTreeSet<(Instant, String)>,
     changes: broadcast::Sender<WatchEvent>,
 }
 
@@ -182,6 +184,7 @@ impl Contents {
             never_used: true,
             newest: Revision(0),
             rows: BTreeMap::new(),
+            expiries: BTreeSet::new(),
             changes: broadcast::Sender::new(BACKLOG),
         }
     }
@@ -203,26 +206,19 @@ impl Contents {
 
     /// The next expiry.
     fn next_over(&self) -> Instant {
-        self.rows.values().map(|row| row.over).min().unwrap_or(Instant::NEVER)
+        self.expiries.first().map_or(Instant::NEVER, |(over, _)| *over)
     }
 
     /// Removes the expired records.
     fn sweep(&mut self, now: Instant, markers: bool) {
-        if now < self.next_over() {
-            return;
-        }
-        let mut over: Vec<_> = self
-            .rows
-            .iter()
-            .filter(|(_, row)| row.over <= now)
-            .map(|(k, row)| (row.over, k.clone()))
-            .collect();
-        over.sort();
-        for (_, key) in over {
+        while let Some((over, key)) = self.expiries.first().cloned()
+            && over <= now
+        {
             if markers {
                 self.put(&key, now, Message { kind: Kind::Expired, value: b"", headers: &[], lease: None });
             } else {
                 self.rows.remove(&key);
+                self.expiries.remove(&(over, key));
             }
         }
     }
@@ -233,7 +229,13 @@ impl Contents {
         let lease =
             message.lease.or_else(|| self.rows.get(key).map(|row| row.lease)).unwrap_or(FOREIGN_LEASE);
         let over = if message.kind == Kind::Live { now + lease } else { Instant::NEVER };
-        self.rows.insert(key.to_owned(), Row { entry: entry.clone(), lease, over });
+        let before = self.rows.insert(key.to_owned(), Row { entry: entry.clone(), lease, over });
+        if let Some(before) = before {
+            self.expiries.remove(&(before.over, key.to_owned()));
+        }
+        if message.kind == Kind::Live {
+            self.expiries.insert((over, key.to_owned()));
+        }
         // An error means that there is no watcher.
         let _ = self.changes.send(WatchEvent { key: key.to_owned(), entry });
         self.newest
