@@ -1,5 +1,6 @@
 //! The hunt for one mutant.
 
+use std::collections::HashSet;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use incumbent_sim::{Choice, Kind, Store, run, run_handlers};
 use crate::finding::Finding;
 use crate::page;
 use crate::script;
-use crate::table::{Mutant, name_of};
+use crate::table::{ALL, Mutant, name_of};
 
 /// The number of seeds with all kinds of faults, and below, with each swarm.
 pub(crate) const BLIND: u64 = 1_000;
@@ -128,10 +129,16 @@ impl Hunt {
         }
     }
 
-    /// The runs of the hunt for a mutant: those on its store, and the control on all.
+    /// The runs of the hunt for a mutant: those on its store, and the control on all. A control of hunts that end with the
+    /// first notice has the runs in which these begin, and one of ten of the rest, which they seldom reach.
     fn choices(self, mutant: Option<&Mutant>) -> impl Iterator<Item = Choice> {
-        let is_hunted = move |choice: &Choice| mutant.is_none_or(|mutant| mutant.store() == choice.store);
-        self.of_a_bucket().chain(self.of_an_etcd()).chain(self.of_a_group()).filter(is_hunted)
+        let listed: HashSet<&str> = ALL.iter().map(|mutant| page::noticed(mutant).place).collect();
+        let is_hunted = move |(number, choice): &(usize, Choice)| match mutant {
+            Some(mutant) => mutant.store() == choice.store,
+            None => !self.until_noticed || number % 10 == 0 || listed.contains(&*place(choice)),
+        };
+        let runs = self.of_a_bucket().chain(self.of_an_etcd()).chain(self.of_a_group());
+        runs.enumerate().filter(is_hunted).map(|(_, choice)| choice)
     }
 
     /// The runs on a bucket.
