@@ -5,7 +5,11 @@ use std::time::{Duration, Instant};
 /// The longest time on a busy machine for a condition that should hold at once.
 pub const GENEROUS: Duration = Duration::from_secs(60);
 
-const POLL: Duration = Duration::from_millis(10);
+/// The pause before the next look, after a wait of so long and a look that took so long: a look at a server, or at the
+/// output of a process, costs what others on the machine need, and after 5 s a tenth of a second is soon enough.
+fn pause(waited: Duration, look: Duration) -> Duration {
+    (waited / 50).max(2 * look).clamp(Duration::from_millis(10), Duration::from_millis(100))
+}
 
 /// Waits until `condition` holds.
 ///
@@ -24,11 +28,12 @@ pub fn until(what: &str, limit: Duration, mut condition: impl FnMut() -> bool) {
 pub fn until_some<T>(what: &str, limit: Duration, mut probe: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
     loop {
+        let looked = Instant::now();
         if let Some(found) = probe() {
             return found;
         }
         assert!(started.elapsed() < limit, "waited {limit:?} in vain: {what}");
-        std::thread::sleep(POLL);
+        std::thread::sleep(pause(started.elapsed(), looked.elapsed()));
     }
 }
 
@@ -60,11 +65,13 @@ pub async fn until_some_async<T, F: Future<Output = Option<T>>>(
     mut probe: impl FnMut() -> F,
 ) -> T {
     let search = async {
+        let started = tokio::time::Instant::now();
         loop {
+            let looked = tokio::time::Instant::now();
             if let Some(found) = probe().await {
                 return found;
             }
-            tokio::time::sleep(POLL).await;
+            tokio::time::sleep(pause(started.elapsed(), looked.elapsed())).await;
         }
     };
     match tokio::time::timeout(limit, search).await {
@@ -91,6 +98,13 @@ mod tests {
     #[should_panic(expected = "waited 30ms in vain: the impossible")]
     fn a_wait_in_vain_says_what_it_waited_for() {
         until("the impossible", Duration::from_millis(30), || false);
+    }
+
+    #[test]
+    fn looks_become_rarer_the_longer_a_wait_takes_and_the_more_a_look_costs() {
+        let pause =
+            |waited, look| pause(Duration::from_millis(waited), Duration::from_millis(look)).as_millis();
+        assert_eq!([pause(0, 0), pause(1000, 0), pause(0, 20), pause(60_000, 0)], [10, 20, 40, 100]);
     }
 
     #[tokio::test]
