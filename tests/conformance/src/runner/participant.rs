@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use incumbent::incumbent_core::campaign::{Event, Leader, Term};
 use incumbent::{Clock, Instant, Observer, Token};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::implementation::{Call, CandidateHandle, Refused, Reported};
 use crate::scenario;
@@ -47,6 +49,17 @@ impl Participant {
                 log.take(next, clock.now());
             }
         }));
+    }
+
+    /// Reads the events that have come: on a busy machine the reader is behind. Later ones are no longer read.
+    pub(super) async fn catch_up(&mut self, clock: &Clock) {
+        let (Some(reader), Some(candidate)) = (self.reader.take(), &self.candidate) else { return };
+        reader.abort();
+        // It ends where it waits for an event, and takes none with it.
+        let _ = reader.await;
+        while let Ok(Some(next)) = timeout(Duration::ZERO, candidate.next()).await {
+            self.log.take(next, clock.now());
+        }
     }
 
     /// Drops the candidate; its events are no longer read.

@@ -218,6 +218,9 @@ impl Play {
                 self.returned(at, None).await?;
             }
         }
+        for participant in &mut self.participants {
+            participant.catch_up(&self.time.clock).await;
+        }
         self.rules()?;
         rules::unasked(&self.participants).map_or(Ok(()), Err)
     }
