@@ -1,64 +1,109 @@
 //! The answer at each path.
 
-use incumbent::{Candidate, State, TermView};
-use serde_json::json;
+use std::time::Duration;
 
-use super::http::Answer;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use incumbent::{Candidate, State, Store, TermView};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
 use super::metrics::Metrics;
 use crate::output::millis;
 
 /// The paths that exist.
 const PATHS: &str = "there are /leader, /healthz and /metrics\n";
 
-pub(super) fn answer(path: &str, candidate: &Candidate, metrics: &Metrics, alone: bool) -> Answer {
-    match path {
-        "/leader" => leader(candidate, alone),
-        "/healthz" => healthz(candidate),
-        "/metrics" => Answer {
-            status: 200,
-            content_type: "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            headers: Vec::new(),
-            body: metrics.text(candidate),
-        },
-        _ => Answer::text(404, PATHS),
-    }
+/// The time in which a store that is connected answers. A scraper waits for 10 s by default.
+const CONNECTED: Duration = Duration::from_secs(2);
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// What the answers are about.
+pub(super) struct Subject {
+    pub(super) store: Store,
+    pub(super) candidate: Candidate,
+    pub(super) metrics: Metrics,
+    /// Nothing but the answers tells the candidate's work to end.
+    pub(super) alone: bool,
 }
 
-/// 200 for the leader, with its token, and 503 for every other candidate.
-fn leader(candidate: &Candidate, alone: bool) -> Answer {
-    let (election, name) = (candidate.election(), candidate.name());
-    // Reads the term before it checks that the term is current: an ended lease is never reported as leadership.
-    let term = candidate.term().map(|term| term.view());
-    let ends = |term: &TermView| alone && term.drains_until().is_some();
-    let (status, headers, body) = match term.filter(|term| candidate.is_leader() && !ends(term)) {
-        Some(term) => {
-            let token = term.token();
-            let body = json!({
+type Answer = Response<Full<Bytes>>;
+
+impl Subject {
+    pub(super) async fn answer(&self, request: &Request<Incoming>) -> Answer {
+        if ![Method::GET, Method::HEAD].contains(request.method()) {
+            return answer(StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET and HEAD are understood\n".into());
+        }
+        match request.uri().path() {
+            "/leader" => self.leader(),
+            "/healthz" => self.healthz(),
+            "/metrics" => self.metrics().await,
+            _ => answer(StatusCode::NOT_FOUND, TEXT, PATHS.into()),
+        }
+    }
+
+    /// 200 for the leader, with its token, and 503 for every other candidate.
+    fn leader(&self) -> Answer {
+        let candidate = &self.candidate;
+        let (election, name) = (candidate.election(), candidate.name());
+        // Reads the term before it checks that the term is current: an ended lease is never reported as leadership.
+        let term = candidate.term().map(|term| term.view());
+        let ends = |term: &TermView| self.alone && term.drains_until().is_some();
+        let Some(term) = term.filter(|term| candidate.is_leader() && !ends(term)) else {
+            let holder = candidate.leader().map(|leader| leader.name);
+            let body = json!({ "leader": false, "election": election, "name": name, "holder": holder });
+            return json_answer(StatusCode::SERVICE_UNAVAILABLE, &body);
+        };
+        let token = term.token();
+        let mut leads = json_answer(
+            StatusCode::OK,
+            &json!({
                 "leader": true,
                 "election": election,
                 "name": name,
                 "token": token.to_string(),
                 "sequence": token.sequence.0,
                 "remaining_ms": millis(term.remaining()),
-            });
-            (200, vec![("Incumbent-Token", token.to_string())], body)
+            }),
+        );
+        // A token is text that a header can have.
+        if let Ok(value) = HeaderValue::try_from(token.to_string()) {
+            leads.headers_mut().insert(HeaderName::from_static("incumbent-token"), value);
         }
-        None => {
-            let holder = candidate.leader().map(|leader| leader.name);
-            (
-                503,
-                Vec::new(),
-                json!({ "leader": false, "election": election, "name": name, "holder": holder }),
-            )
+        leads
+    }
+
+    /// Returns 200 if this process takes part. A store that does not answer is no reason to restart the process.
+    fn healthz(&self) -> Answer {
+        match self.candidate.state() {
+            State::Closed => answer(StatusCode::SERVICE_UNAVAILABLE, TEXT, "the candidacy is over\n".into()),
+            _ => answer(StatusCode::OK, TEXT, "ok\n".into()),
         }
-    };
-    Answer { status, content_type: "application/json", headers, body: format!("{body}\n") }
+    }
+
+    async fn metrics(&self) -> Answer {
+        self.metrics.connected(matches!(timeout(CONNECTED, self.store.store_info()).await, Ok(Ok(_))));
+        match self.metrics.page(&self.candidate).text() {
+            Ok(text) => answer(StatusCode::OK, OPEN_METRICS, text),
+            Err(error) => answer(StatusCode::INTERNAL_SERVER_ERROR, TEXT, format!("{error}\n")),
+        }
+    }
 }
 
-/// Returns true if this process takes part. A store that does not answer is no reason to restart the process.
-fn healthz(candidate: &Candidate) -> Answer {
-    match candidate.state() {
-        State::Closed => Answer::text(503, "the candidacy is over\n"),
-        _ => Answer::text(200, "ok\n"),
-    }
+fn json_answer(status: StatusCode, body: &Value) -> Answer {
+    answer(status, JSON, format!("{body}\n"))
+}
+
+fn answer(status: StatusCode, content_type: &'static str, body: String) -> Answer {
+    let mut answer = Response::new(Full::from(body));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
 }

@@ -1,11 +1,18 @@
 //! Metrics for Prometheus. The list is in docs/reference/metrics.md.
 
-use std::fmt::Write as _;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::fmt;
 
 use incumbent::incumbent_core::store::{Action, Outcome};
-use incumbent::{Candidate, Reason, WriteEvent};
+use incumbent::{Candidate, Event, Reason, WriteEvent};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
 
 const ACTIONS: [&str; 3] = ["acquire", "renew", "release"];
 const OUTCOMES: [&str; 6] = ["applied", "refused", "busy", "not_sent", "unknown", "failed"];
@@ -13,162 +20,252 @@ const OUTCOMES: [&str; 6] = ["applied", "refused", "busy", "not_sent", "unknown"
 /// The buckets of a latency, in seconds: from a store on the same machine to one that hardly answers.
 const BUCKETS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0];
 
-/// The counts so far.
-#[derive(Debug, Default)]
-pub(super) struct Metrics(Mutex<Counts>);
+/// One label, and two.
+type Of = [(&'static str, String); 1];
+type OfBoth = [(&'static str, &'static str); 2];
 
-#[derive(Debug, Default)]
-struct Counts {
-    terms: u64,
-    ended: [u64; Reason::ALL.len()],
-    warnings: u64,
-    writes: [[u64; OUTCOMES.len()]; ACTIONS.len()],
-    latency: [Latency; ACTIONS.len()],
-}
-
-#[derive(Debug, Default)]
-struct Latency {
-    up_to: [u64; BUCKETS.len()],
-    count: u64,
-    sum: Duration,
-}
-
-impl Latency {
-    fn took(&mut self, span: Duration) {
-        let seconds = span.as_secs_f64();
-        for (count, limit) in self.up_to.iter_mut().zip(BUCKETS) {
-            *count += u64::from(seconds <= limit);
-        }
-        self.count += 1;
-        self.sum += span;
-    }
+/// The counts so far. A clone counts in the same place.
+#[derive(Clone, Debug)]
+pub(super) struct Metrics {
+    terms: Counter,
+    ended: Family<Of, Counter>,
+    warnings: Counter,
+    writes: Family<OfBoth, Counter>,
+    durations: Family<Of, Histogram, fn() -> Histogram>,
+    connected: Gauge,
 }
 
 impl Metrics {
-    fn counts(&self) -> std::sync::MutexGuard<'_, Counts> {
-        // No code panics while it is held.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn won(&self) {
-        self.counts().terms += 1;
-    }
-
-    pub(super) fn lost(&self, reason: Reason) {
-        let mut counts = self.counts();
-        for (count, _) in counts.ended.iter_mut().zip(Reason::ALL).filter(|(_, known)| *known == reason) {
-            *count += 1;
+    /// All counts at zero: a rate is known from the first event on.
+    pub(super) fn new() -> Self {
+        let metrics = Self {
+            terms: Counter::default(),
+            ended: Family::default(),
+            warnings: Counter::default(),
+            writes: Family::default(),
+            durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+            connected: Gauge::default(),
+        };
+        for reason in Reason::ALL {
+            let _ = metrics.ended.get_or_create(&of_reason(reason));
         }
+        for action in ACTIONS {
+            let _ = metrics.durations.get_or_create(&of_action(action));
+            for outcome in OUTCOMES {
+                let _ = metrics.writes.get_or_create(&[("action", action), ("outcome", outcome)]);
+            }
+        }
+        metrics
     }
 
-    pub(super) fn warning(&self) {
-        self.counts().warnings += 1;
+    pub(super) fn count(&self, event: &Event) {
+        match event {
+            Event::Won(_) => {
+                self.terms.inc();
+            }
+            Event::Lost { reason, .. } => {
+                self.ended.get_or_create(&of_reason(*reason)).inc();
+            }
+            Event::Warning(_) => {
+                self.warnings.inc();
+            }
+            Event::Draining { .. } | Event::LeaderChanged(_) | Event::StateChanged(_) => {}
+        }
     }
 
     pub(super) fn wrote(&self, wrote: &WriteEvent<'_>) {
         let action = match wrote.action {
-            Action::Acquire(_) => 0,
-            Action::Renew(_) => 1,
-            Action::Release { .. } => 2,
+            Action::Acquire(_) => ACTIONS[0],
+            Action::Renew(_) => ACTIONS[1],
+            Action::Release { .. } => ACTIONS[2],
         };
         let outcome = match wrote.outcome {
-            Outcome::Applied { .. } => 0,
-            Outcome::Refused { .. } => 1,
-            Outcome::Busy => 2,
-            Outcome::NotSent => 3,
-            Outcome::Unknown => 4,
-            Outcome::Failed(_) => 5,
+            Outcome::Applied { .. } => OUTCOMES[0],
+            Outcome::Refused { .. } => OUTCOMES[1],
+            Outcome::Busy => OUTCOMES[2],
+            Outcome::NotSent => OUTCOMES[3],
+            Outcome::Unknown => OUTCOMES[4],
+            Outcome::Failed(_) => OUTCOMES[5],
         };
-        let mut counts = self.counts();
-        counts.writes[action][outcome] += 1;
-        counts.latency[action].took(wrote.took);
+        self.writes.get_or_create(&[("action", action), ("outcome", outcome)]).inc();
+        self.durations.get_or_create(&of_action(action)).observe(wrote.took.as_secs_f64());
     }
 
-    /// All metrics as OpenMetrics text, including the candidate's current state.
-    pub(super) fn text(&self, candidate: &Candidate) -> String {
+    /// Sets if the store has answered just now.
+    pub(super) fn connected(&self, is_connected: bool) {
+        self.connected.set(is_connected.into());
+    }
+
+    /// All metrics of a candidate and of this process, as they are when they are asked for.
+    pub(super) fn page(&self, candidate: &Candidate) -> Page {
+        let mut registry = Registry::default();
+        #[cfg(target_os = "linux")]
+        registry.register_collector(Box::new(process::Process));
+        let labels = [("election", candidate.election()), ("candidate", candidate.name())];
+        let labels = labels.map(|(name, value)| (name.into(), value.to_owned().into()));
+        let own = registry.sub_registry_with_labels(labels.into_iter());
+        let own = own.sub_registry_with_prefix("incumbent");
+        let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        own.register("build", "Always 1; the label is the version", version);
+        own.register_collector(Box::new(Leadership(candidate.clone())));
+        own.register(
+            "store_connected",
+            "1 if the store answered when this page was asked for, else 0",
+            self.connected.clone(),
+        );
+        own.register("terms", "Terms that began", self.terms.clone());
+        own.register("terms_ended", "Terms that ended, by reason", self.ended.clone());
+        let warnings = "Warnings: problems that a person should look at";
+        own.register("warnings", warnings, self.warnings.clone());
+        own.register(
+            "writes",
+            "Answers to writes, by what was written and what became of it",
+            self.writes.clone(),
+        );
+        own.register_with_unit(
+            "write_duration",
+            "How long the answer to a write took",
+            Unit::Seconds,
+            self.durations.clone(),
+        );
+        Page(registry)
+    }
+}
+
+/// The metrics of a candidate, to be written as text.
+pub(super) struct Page(Registry);
+
+impl Page {
+    /// The OpenMetrics text.
+    pub(super) fn text(&self) -> Result<String, fmt::Error> {
+        let mut text = String::new();
+        encode(&mut text, &self.0)?;
+        Ok(text)
+    }
+}
+
+fn of_reason(reason: Reason) -> Of {
+    [("reason", reason.code().to_ascii_lowercase())]
+}
+
+fn of_action(action: &str) -> Of {
+    [("action", action.to_owned())]
+}
+
+/// Reads the term of a candidate at each scrape: a deadline passes without an event.
+struct Leadership(Candidate);
+
+impl fmt::Debug for Leadership {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Leadership").field(&self.0.name()).finish()
+    }
+}
+
+impl Collector for Leadership {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let Self(candidate) = self;
         let term = candidate.term().map(|term| term.view()).filter(|_| candidate.is_leader());
         let remaining = term.as_ref().map_or(0.0, |term| term.remaining().as_secs_f64());
         let sequence = term.as_ref().map_or(0, |term| term.token().sequence.0);
-        let who = format!(
-            "election=\"{}\",candidate=\"{}\"",
-            escaped(candidate.election()),
-            escaped(candidate.name())
-        );
-        let mut page = Page { text: String::new(), who };
-        page.head("incumbent_build_info", "gauge", "Always 1; the label is the version.");
-        page.sample("incumbent_build_info", concat!("version=\"", env!("CARGO_PKG_VERSION"), "\""), 1);
-        page.head("incumbent_leader", "gauge", "1 while this candidate leads, else 0.");
-        page.sample("incumbent_leader", "", u64::from(term.is_some()));
-        page.head(
-            "incumbent_lease_remaining_seconds",
-            "gauge",
-            "Time to the deadline of the leader; 0 while it does not lead.",
-        );
-        page.sample("incumbent_lease_remaining_seconds", "", remaining);
-        page.head(
-            "incumbent_token_sequence",
-            "gauge",
-            "The number in the fencing token that grows; 0 while it does not lead.",
-        );
-        page.sample("incumbent_token_sequence", "", sequence);
-        let counts = self.counts();
-        page.head("incumbent_terms", "counter", "Terms that began.");
-        page.sample("incumbent_terms_total", "", counts.terms);
-        page.head("incumbent_terms_ended", "counter", "Terms that ended, by reason.");
-        for (reason, count) in Reason::ALL.iter().zip(counts.ended) {
-            let label = format!("reason=\"{}\"", reason.code().to_ascii_lowercase());
-            page.sample("incumbent_terms_ended_total", &label, count);
-        }
-        page.head("incumbent_warnings", "counter", "Warnings: problems that a person should look at.");
-        page.sample("incumbent_warnings_total", "", counts.warnings);
-        page.head(
-            "incumbent_writes",
-            "counter",
-            "Answers to writes, by what was written and what became of it.",
-        );
-        for (action, row) in ACTIONS.iter().zip(counts.writes) {
-            for (outcome, count) in OUTCOMES.iter().zip(row) {
-                let labels = format!("action=\"{action}\",outcome=\"{outcome}\"");
-                page.sample("incumbent_writes_total", &labels, count);
-            }
-        }
-        page.head("incumbent_write_duration_seconds", "histogram", "How long the answer to a write took.");
-        for (action, latency) in ACTIONS.iter().zip(&counts.latency) {
-            for (limit, count) in BUCKETS.iter().zip(latency.up_to) {
-                let labels = format!("action=\"{action}\",le=\"{limit:?}\"");
-                page.sample("incumbent_write_duration_seconds_bucket", &labels, count);
-            }
-            let all = format!("action=\"{action}\",le=\"+Inf\"");
-            page.sample("incumbent_write_duration_seconds_bucket", &all, latency.count);
-            let action = format!("action=\"{action}\"");
-            page.sample("incumbent_write_duration_seconds_sum", &action, latency.sum.as_secs_f64());
-            page.sample("incumbent_write_duration_seconds_count", &action, latency.count);
-        }
-        page.text.push_str("# EOF\n");
-        page.text
+        gauge(
+            &mut encoder,
+            "leader",
+            "1 while this candidate leads, else 0.",
+            None,
+            ConstGauge::new(u64::from(term.is_some())),
+        )?;
+        let help = "Time to the deadline of the leader; 0 while it does not lead.";
+        gauge(&mut encoder, "lease_remaining", help, Some(&Unit::Seconds), ConstGauge::new(remaining))?;
+        let help = "The number in the fencing token that grows; 0 while it does not lead.";
+        gauge(&mut encoder, "token_sequence", help, None, ConstGauge::new(sequence))
     }
 }
 
-struct Page {
-    text: String,
-    who: String,
+/// Writes a metric that has no place of its own.
+fn gauge(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    unit: Option<&Unit>,
+    value: impl EncodeMetric,
+) -> fmt::Result {
+    value.encode(encoder.encode_descriptor(name, help, unit, value.metric_type())?)
 }
 
-impl Page {
-    fn head(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to a string cannot fail.
-        let _ = write!(self.text, "# TYPE {name} {kind}\n# HELP {name} {help}\n");
+/// What Prometheus' clients report of every process, by the names of their [documentation].
+///
+/// [documentation]: https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics
+#[cfg(target_os = "linux")]
+mod process {
+    use std::fmt;
+
+    use procfs::process::LimitValue;
+    use procfs::{ProcResult, WithCurrentSystemInfo as _};
+    use prometheus_client::collector::Collector;
+    use prometheus_client::encoding::DescriptorEncoder;
+    use prometheus_client::metrics::counter::ConstCounter;
+    use prometheus_client::metrics::gauge::ConstGauge;
+    use prometheus_client::registry::Unit;
+
+    use super::gauge;
+
+    /// This process, read at each scrape.
+    #[derive(Debug)]
+    pub(super) struct Process;
+
+    struct Reading {
+        cpu: f64,
+        start: f64,
+        resident: u64,
+        virtual_size: u64,
+        threads: i64,
+        open: u64,
+        most_open: Option<u64>,
     }
 
-    fn sample(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
-        let comma = if labels.is_empty() { "" } else { "," };
-        let _ = writeln!(self.text, "{name}{{{}{comma}{labels}}} {value}", self.who);
+    fn read() -> ProcResult<Reading> {
+        let process = procfs::process::Process::myself()?;
+        let stat = process.stat()?;
+        let ticks = procfs::ticks_per_second() as f64;
+        Ok(Reading {
+            cpu: (stat.utime + stat.stime) as f64 / ticks,
+            start: procfs::boot_time_secs()? as f64 + stat.starttime as f64 / ticks,
+            resident: stat.rss_bytes().get(),
+            virtual_size: stat.vsize,
+            threads: stat.num_threads,
+            open: process.fd_count()? as u64,
+            most_open: match process.limits()?.max_open_files.soft_limit {
+                LimitValue::Value(limit) => Some(limit),
+                LimitValue::Unlimited => None,
+            },
+        })
     }
-}
 
-/// A label's value, with backslash, quotation mark and newline escaped.
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    impl Collector for Process {
+        /// Writes nothing where there is no `/proc`.
+        fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+            let Ok(now) = read() else { return Ok(()) };
+            let encoder = &mut encoder;
+            let cpu = "Processor time in user and kernel mode.";
+            gauge(encoder, "process_cpu", cpu, Some(&Unit::Seconds), ConstCounter::new(now.cpu))?;
+            let start = "The time at which the process started, since 1970.";
+            gauge(encoder, "process_start_time", start, Some(&Unit::Seconds), ConstGauge::new(now.start))?;
+            let bytes = Some(&Unit::Bytes);
+            gauge(
+                encoder,
+                "process_resident_memory",
+                "Memory in use.",
+                bytes,
+                ConstGauge::new(now.resident),
+            )?;
+            let size = "Memory that is reserved.";
+            gauge(encoder, "process_virtual_memory", size, bytes, ConstGauge::new(now.virtual_size))?;
+            gauge(encoder, "process_threads", "Threads.", None, ConstGauge::new(now.threads))?;
+            gauge(encoder, "process_open_fds", "Open file descriptors.", None, ConstGauge::new(now.open))?;
+            let Some(limit) = now.most_open else { return Ok(()) };
+            gauge(encoder, "process_max_fds", "The most that may be open.", None, ConstGauge::new(limit))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -176,24 +273,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_latency_counts_in_every_bucket_that_holds_it() {
-        let mut latency = Latency::default();
-        for millis in [1, 3, 30, 60_000] {
-            latency.took(Duration::from_millis(millis));
-        }
-        assert_eq!(latency.up_to, [1, 1, 2, 2, 2, 3, 3, 3, 3, 3]);
-        assert_eq!((latency.count, latency.sum), (4, Duration::from_millis(60_034)));
-    }
-
-    #[test]
     fn every_reason_has_a_count_of_its_own() {
-        let metrics = Metrics::default();
-        Reason::ALL.into_iter().for_each(|reason| metrics.lost(reason));
-        assert_eq!(metrics.counts().ended, [1; Reason::ALL.len()]);
-    }
-
-    #[test]
-    fn labels_are_escaped() {
-        assert_eq!(escaped("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
+        let metrics = Metrics::new();
+        for reason in Reason::ALL {
+            metrics.ended.get_or_create(&of_reason(reason)).inc();
+        }
+        assert!(
+            Reason::ALL.into_iter().all(|reason| metrics.ended.get_or_create(&of_reason(reason)).get() == 1)
+        );
     }
 }

@@ -3,36 +3,44 @@
 //! ```text
 //! let mut listener = Listener::of(args.listen, as_json).await?;   // early: an address that cannot be is an error
 //! let store = … listener.meter(Store::builder()) …;      // counts what is written
-//! listener.serve(&candidate, alone);                     // until it is dropped
+//! listener.serve(&store, &candidate, alone);             // until it is dropped
 //! ```
 
 mod answer;
-mod http;
 mod metrics;
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent::{Candidate, Event, StoreBuilder};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use incumbent::{Candidate, Store, StoreBuilder};
 use serde_json::json;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::failure::Failure;
 use crate::stderr::report;
-use answer::answer;
+use answer::Subject;
 use metrics::Metrics;
 
 /// The most connections served at a time; more wait.
 const AT_ONCE: usize = 64;
+/// The longest time that a client may take for request and answer.
+const LIMIT: Duration = Duration::from_secs(5);
+/// The longest head of a request, in bytes: the least that hyper works with.
+const LONGEST: usize = 8 * 1024;
 /// The pause after a failed accept.
 const BREATH: Duration = Duration::from_millis(20);
 
 /// A listening socket and the data that it serves.
 pub(crate) struct Listener {
     socket: Option<TcpListener>,
-    metrics: Arc<Metrics>,
+    metrics: Metrics,
     tasks: JoinSet<()>,
 }
 
@@ -55,7 +63,7 @@ impl Listener {
                 report(format_args!("incumbent: listening on {address}"));
             }
         }
-        Ok(Self { socket, metrics: Arc::default(), tasks: JoinSet::new() })
+        Ok(Self { socket, metrics: Metrics::new(), tasks: JoinSet::new() })
     }
 
     /// Has the store's writes counted.
@@ -63,27 +71,22 @@ impl Listener {
         if self.socket.is_none() {
             return builder;
         }
-        let metrics = Arc::clone(&self.metrics);
+        let metrics = self.metrics.clone();
         builder.on_write(move |wrote| metrics.wrote(wrote))
     }
 
     /// Answers for that candidate, until the listener is dropped. A candidate `alone` does not say that it leads while it
     /// drains: nothing else asks its work to end.
-    pub(crate) fn serve(&mut self, candidate: &Candidate, alone: bool) {
+    pub(crate) fn serve(&mut self, store: &Store, candidate: &Candidate, alone: bool) {
         let Some(socket) = self.socket.take() else { return };
-        let metrics = Arc::clone(&self.metrics);
-        let (candidate, mut events) = (candidate.clone(), candidate.events());
+        let (metrics, mut events) = (self.metrics.clone(), candidate.events());
         self.tasks.spawn(async move {
             while let Some(event) = events.next().await {
-                match event {
-                    Event::Won(_) => metrics.won(),
-                    Event::Lost { reason, .. } => metrics.lost(reason),
-                    Event::Warning(_) => metrics.warning(),
-                    Event::Draining { .. } | Event::LeaderChanged(_) | Event::StateChanged(_) => {}
-                }
+                metrics.count(&event);
             }
         });
-        let metrics = Arc::clone(&self.metrics);
+        let (store, candidate, metrics) = (store.clone(), candidate.clone(), self.metrics.clone());
+        let subject = Arc::new(Subject { store, candidate, metrics, alone });
         self.tasks.spawn(async move {
             let mut served = JoinSet::new();
             loop {
@@ -97,11 +100,21 @@ impl Listener {
                     tokio::time::sleep(BREATH).await;
                     continue;
                 };
-                let (candidate, metrics) = (candidate.clone(), Arc::clone(&metrics));
-                served.spawn(async move {
-                    http::serve(stream, |path| answer(path, &candidate, &metrics, alone)).await;
-                });
+                served.spawn(serve(stream, Arc::clone(&subject)));
             }
         });
     }
+}
+
+/// Answers one request. A client that sends nothing, or too much, loses only its own connection.
+async fn serve(stream: TcpStream, subject: Arc<Subject>) {
+    let answer = service_fn(|request| {
+        let subject = Arc::clone(&subject);
+        async move { Ok::<_, Infallible>(subject.answer(&request).await) }
+    });
+    let mut server = http1::Builder::new();
+    // A client that sends its request and then closes its half of the connection still gets the answer.
+    server.keep_alive(false).half_close(true).title_case_headers(true).max_buf_size(LONGEST);
+    // A client that leaves, or is too slow, misses its answer.
+    let _ = timeout(LIMIT, server.serve_connection(TokioIo::new(stream), answer)).await;
 }

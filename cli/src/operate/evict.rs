@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use incumbent::Leader;
 use incumbent::incumbent_core::record::Entry;
+use incumbent::{Leader, Observer};
 use serde_json::json;
+use tokio::time::timeout;
 
-use super::Bench;
-use super::confirm;
+use super::{Bench, confirm, is_same};
 use crate::failure::Failure;
 use crate::output::{line, millis, span};
 use crate::store::StoreArgs;
@@ -19,6 +19,10 @@ use crate::store::StoreArgs;
 /// waits until the old lease is certainly over; on etcd no longer than until the leader has reported its loss. The
 /// command prints how long that takes. A leader of other software on etcd is not waited for: it may go on.
 ///
+/// An evicted candidate that goes on campaigning may take the lease again. With `--for` the command stays, and evicts it
+/// each time before it leads, so that the other candidates have the election to themselves for a while. Each time the
+/// next leader waits again. On etcd, a candidate that is alone in the queue leads at once, until it is evicted again.
+///
 /// `incumbent hand-over` is gentler: the leader finishes its work, and the successor leads without a wait. Evict a
 /// leader that does not answer, and whose lease is too long to wait for.
 #[derive(Debug, clap::Args)]
@@ -26,6 +30,9 @@ use crate::store::StoreArgs;
 pub(crate) struct Args {
     /// The election's key
     key: String,
+    /// Keep the leader out for so long, or until Ctrl-C
+    #[arg(long = "for", value_name = "TIME", value_parser = crate::lease::time)]
+    duration: Option<Duration>,
     /// Do not ask for a confirmation
     #[arg(short, long)]
     yes: bool,
@@ -37,6 +44,8 @@ const EXAMPLES: &str = "\
 Examples:
   incumbent evict nightly-report --store nats://127.0.0.1:4222/ELECTIONS
   incumbent evict nightly-report --store sqlite:elections.db --yes --json
+  incumbent evict nightly-report --store sqlite:elections.db --for 10m
+      Another candidate leads meanwhile.
   incumbent evict nightly-report --store etcd://127.0.0.1:2379/app";
 
 /// `incumbent evict`.
@@ -61,7 +70,45 @@ async fn evict(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure>
     };
     let wait = Wait::after(&entry, bench.store.store_info().await?.max_age, bench.is_queue);
     confirm(question(key, &leader, wait), args.yes).await?;
+    // From before the eviction on, so that a lease that is taken right after it is observed.
+    let observer = match args.duration {
+        Some(_) => Some(bench.store.observe(key).await?),
+        None => None,
+    };
     bench.evict(key, &leader).await?;
+    report(key, &leader, wait, as_json)?;
+    let (Some(limit), Some(observer)) = (args.duration, observer) else { return Ok(()) };
+    tokio::select! {
+        // The end of the time is no failure.
+        kept = timeout(limit, keep_out(bench, key, &leader, observer, as_json)) => kept.unwrap_or(Ok(())),
+        ended = tokio::signal::ctrl_c() => Ok(ended?),
+    }
+}
+
+/// Evicts the campaigns of that name, each time they have the lease.
+async fn keep_out(
+    bench: &Bench,
+    key: &str,
+    evicted: &Leader,
+    mut observer: Observer,
+    as_json: bool,
+) -> Result<(), Failure> {
+    while let Some(seen) = observer.next().await {
+        let Some(holder) = seen.leader.filter(|holder| holder.name == evicted.name) else { continue };
+        let entry = bench.store.entry(key).await?;
+        // What was observed may be over.
+        if !entry.live().map(Leader::of).is_some_and(|now| is_same(&now, &holder)) {
+            continue;
+        }
+        let wait = Wait::after(&entry, bench.store.store_info().await?.max_age, bench.is_queue);
+        bench.operator.delete(key).await?;
+        report(key, &holder, wait, as_json)?;
+    }
+    Ok(())
+}
+
+/// Writes who was evicted, and the wait of the next leader.
+fn report(key: &str, leader: &Leader, wait: Wait, as_json: bool) -> Result<(), Failure> {
     if as_json {
         line(json!({ "election": key, "evicted": leader.name, "wait_ms": wait.longest().map(millis) }))?;
     } else {

@@ -192,7 +192,7 @@ async fn campaign(
     };
     let store = args.store.open(listener.meter(builder), args.store.settings()?).await?;
     let candidate = store.campaign(key, args.options(drain)).await?;
-    listener.serve(&candidate, args.is_sidecar());
+    listener.serve(&store, &candidate, args.is_sidecar());
     let events = candidate.events();
     Ok(Source::Store { store, candidate, events })
 }

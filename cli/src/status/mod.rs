@@ -5,6 +5,8 @@ mod seen;
 #[cfg(test)]
 mod tests;
 
+use std::io::{IsTerminal as _, stdout};
+
 use futures_util::{StreamExt as _, stream};
 use incumbent::Store;
 use incumbent::store::CandidateInfo;
@@ -12,7 +14,7 @@ use incumbent::store::CandidateInfo;
 use crate::failure::Failure;
 use crate::output::line;
 use crate::store::{StoreArgs, is_kafka, is_queue};
-use output::{HEADINGS, aligned, json_of, row, text_of};
+use output::{HEADINGS, json_of, row, table, text_of};
 pub(crate) use output::{leader_json, state};
 use seen::Seen;
 pub(crate) use seen::is_of;
@@ -119,7 +121,8 @@ async fn all(store: &Store, is_queue: bool, is_group: bool, as_json: bool) -> Re
     }
     let rows: Vec<_> =
         std::iter::once(HEADINGS.map(str::to_owned)).chain(elections.iter().map(row)).collect();
-    for text in aligned(&rows) {
+    let width = stdout().is_terminal().then(crossterm::terminal::size).and_then(Result::ok);
+    for text in table(&rows, width.map(|(columns, _)| columns)) {
         if !line(text)? {
             break;
         }

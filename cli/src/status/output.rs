@@ -1,9 +1,12 @@
 //! An election as text for a person, and as JSON.
 
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
 use incumbent::Leader;
 use incumbent::incumbent_core::record::Entry;
 use incumbent::store::CandidateInfo;
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::seen::{Led, Seen};
 use crate::output::{millis, span};
@@ -125,15 +128,32 @@ pub(super) fn row(seen: &Seen) -> [String; 8] {
     ]
 }
 
-/// The rows of a table, each column as wide as its widest cell.
-pub(super) fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<_> = (0..N).map(width).collect();
-    let line = |row: &[String; N]| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+/// The columns that a table has in the narrowest terminal.
+const LEAST: usize = 3;
+
+/// The lines of a table. Last columns that do not fit into a terminal of that width are left out, down to [`LEAST`], whose
+/// cells are wrapped.
+pub(super) fn table<const N: usize>(rows: &[[String; N]], width: Option<u16>) -> Vec<String> {
+    let fits = |columns: &usize| {
+        let widest = draw(rows, *columns, None).iter().map(|line| line.width()).max();
+        width.is_none_or(|width| widest <= Some(width.into()))
     };
-    rows.iter().map(line).collect()
+    let columns = (LEAST..=N).rev().find(fits).unwrap_or(LEAST);
+    draw(rows, columns, width)
+}
+
+/// The lines of a table of the first columns.
+fn draw<const N: usize>(rows: &[[String; N]], columns: usize, width: Option<u16>) -> Vec<String> {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.add_rows(rows.iter().map(|row| row.iter().take(columns)));
+    if let Some(width) = width {
+        table.set_width(width);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
 /// A leader in the JSON form of all commands.

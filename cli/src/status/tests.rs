@@ -7,7 +7,7 @@ use incumbent::incumbent_core::{Incarnation, Revision, Token};
 use incumbent::store::CandidateInfo;
 use serde_json::json;
 
-use super::output::{HEADINGS, aligned, json_of, row, text_of};
+use super::output::{HEADINGS, json_of, row, table, text_of};
 use super::seen::Seen;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -135,9 +135,9 @@ fn an_election_that_was_released_is_shown_with_the_successor() {
 #[test]
 fn all_elections_make_a_table() {
     let rows = [leading(), seen("nightly-report", released()), seen("new", Entry::Vacant)];
-    let rows = std::iter::once(HEADINGS.map(str::to_owned)).chain(rows.iter().map(row));
+    let rows: Vec<_> = std::iter::once(HEADINGS.map(str::to_owned)).chain(rows.iter().map(row)).collect();
     assert_eq!(
-        aligned(&rows.collect::<Vec<_>>()),
+        table(&rows, None),
         [
             "election        state     leader    since      lease    left     candidates  token",
             "jobs            held      worker-7  1 min 1 s  15.00 s  13.75 s  2           \
@@ -146,6 +146,22 @@ fn all_elections_make_a_table() {
             "new             vacant    -         -          -        -        -           -",
         ]
     );
+}
+
+#[test]
+fn a_table_leaves_out_last_columns_that_a_terminal_has_no_width_for() {
+    let rows = [HEADINGS.map(str::to_owned), row(&leading()), row(&seen("nightly-report", released()))];
+    assert_eq!(
+        table(&rows, Some(80)),
+        [
+            "election        state     leader    since      lease    left     candidates",
+            "jobs            held      worker-7  1 min 1 s  15.00 s  13.75 s  2",
+            "nightly-report  released  -         -          -        -        -",
+        ]
+    );
+    let narrow = table(&rows, Some(20));
+    assert!(narrow.len() > rows.len(), "{narrow:#?}");
+    assert!(narrow.iter().all(|line| line.chars().count() <= 20), "{narrow:#?}");
 }
 
 #[test]

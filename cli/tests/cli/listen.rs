@@ -7,6 +7,7 @@ use incumbent_testkit::wait;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::operate::server;
 use crate::support::{LIMIT, Running, Scratch, ended, incumbent, sequence};
 
 /// A candidate that listens, and its address.
@@ -104,11 +105,42 @@ fn metrics_count_terms_their_ends_and_writes() {
     assert!((0.0..=10.0).contains(&left), "{left}");
     let version = format!("version=\"{}\"", env!("CARGO_PKG_VERSION"));
     assert_eq!(metric(&now, "incumbent_build_info", &version), 1.0);
+    assert_eq!(metric(&now, "incumbent_store_connected", ""), 1.0);
     assert!(now.ends_with("# EOF\n"), "{now}");
     assert_eq!(ended(&["evict", "jobs", "--yes", "--store", &scratch.url]).code, Some(0));
     sequence(&mut ada);
     counts(&address, "incumbent_terms_ended_total", "reason=\"deleted\"", 1.0);
     counts(&address, "incumbent_terms_total", "", 2.0);
+}
+
+#[test]
+fn metrics_report_the_process_under_the_usual_names() {
+    let scratch = Scratch::made();
+    let (_ada, address) = listening(&scratch, "ada");
+    let page = got(&address, "/metrics").1;
+    let value = |name: &str| -> f64 {
+        let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{name} in {page}")).parse().unwrap()
+    };
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64();
+    assert!((0.0..60.0).contains(&value("process_cpu_seconds_total")));
+    assert!((now - 60.0..now + 1.0).contains(&value("process_start_time_seconds")));
+    assert!((1e6..1e9).contains(&value("process_resident_memory_bytes")));
+    assert!(value("process_virtual_memory_bytes") > value("process_resident_memory_bytes"));
+    assert!(value("process_threads") >= 1.0);
+    assert!((3.0..value("process_max_fds")).contains(&value("process_open_fds")));
+}
+
+#[test]
+fn metrics_say_if_the_store_answers() {
+    let (mut server, url) = server("30s");
+    let words = ["run", "--store", &url, "--key", "jobs", "--listen", "127.0.0.1:0", "--", "sleep", "1000"];
+    let mut run = Running::start(incumbent(&words));
+    let reported = run.until_reported("the address", |line| line.starts_with("incumbent: listening on "));
+    let address = reported.rsplit(' ').next().unwrap();
+    counts(address, "incumbent_store_connected", "", 1.0);
+    server.kill();
+    counts(address, "incumbent_store_connected", "", 0.0);
 }
 
 #[test]

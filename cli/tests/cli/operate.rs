@@ -7,6 +7,7 @@ use std::process::Command;
 use incumbent::Clock;
 use incumbent::store::{Sqlite, SqliteSettings, StoreAdmin as _};
 use incumbent_testkit::nats::{NatsServer, Options};
+use rustix::process::Signal;
 use serde_json::json;
 
 use crate::support::{
@@ -16,7 +17,7 @@ use crate::support::{
 use crate::terminal::terminal;
 
 /// A server with a bucket for leases of that length.
-fn server(lease: &str) -> (NatsServer, String) {
+pub(crate) fn server(lease: &str) -> (NatsServer, String) {
     let server = NatsServer::start(Options::new());
     let store = format!("{}/ELECTIONS", server.url());
     let made = ended(&["init", "--store", &store, "--lease", lease, "--new"]);
@@ -181,6 +182,23 @@ fn a_leader_in_a_file_hands_over_to_the_candidate_that_has_waited_longest() {
 fn a_leader_on_a_server_hands_over_to_the_candidate_that_has_waited_longest() {
     let (_server, store) = server("30s");
     hands_over_to_any_in(&store);
+}
+
+#[test]
+fn an_evicted_leader_is_kept_out_until_the_operator_stops() {
+    let scratch = Scratch::made();
+    let mut ada = settled(&scratch.url, "jobs", "ada");
+    let words = ["evict", "jobs", "--for", "1h", "--yes", "--json", "--store", &scratch.url];
+    let mut evict = Running::start(incumbent(&words));
+    // It alone campaigns, so it takes the lease each time, and waits with it for the lease before.
+    for _ in 0..3 {
+        let line = evict.until("an eviction", |line| Some(json(line)));
+        assert_eq!(line, json!({ "election": "jobs", "evicted": "ada", "wait_ms": 30_000.0 }));
+    }
+    evict.signal(Signal::INT);
+    assert_eq!(evict.wait().code, Some(0));
+    let between = sequence(&mut ada);
+    assert!(between > 1, "it led with {between} before the operator stopped");
 }
 
 #[test]
