@@ -34,6 +34,9 @@ pub(crate) struct Args {
 enum Bench {
     /// The time of a hand-over and of a fail-over on NATS, beside the bare client; the cost of leading
     Handover,
+    /// A thousand, ten thousand and a hundred thousand elections in one process on NATS, beside the bare client: the time
+    /// until all are led, memory, processor time, and the time until all are led again after a crash
+    Scale,
     /// The time of a hand-over on etcd, beside etcd's own Go client; the cost of leading
     Etcd,
     /// The time of a hand-over and of a fail-over on Kafka, beside bare consumers; the cost of leading
@@ -50,6 +53,7 @@ impl Bench {
     fn name(self) -> &'static str {
         match self {
             Self::Handover => "handover",
+            Self::Scale => "scale",
             Self::Etcd => "etcd",
             Self::Kafka => "kafka",
             Self::Component => "component",
@@ -62,6 +66,7 @@ impl Bench {
     fn command(self) -> Result<Command> {
         match self {
             Self::Handover => Ok(cargo("incumbent", "handover")),
+            Self::Scale => Ok(cargo("incumbent", "scale")),
             Self::Etcd => Ok(cargo("incumbent", "etcd")),
             Self::Kafka => Ok(cargo("incumbent", "kafka")),
             Self::Component => {
@@ -90,7 +95,7 @@ impl Bench {
 
     fn tools(self) -> &'static [Tool] {
         match self {
-            Self::Handover => &[Tool::NatsServer(NatsVersion::Newest)],
+            Self::Handover | Self::Scale => &[Tool::NatsServer(NatsVersion::Newest)],
             // `etcdctl` is of the older version.
             Self::Etcd => {
                 &[Tool::Etcd(EtcdVersion::Newest), Tool::Etcd(EtcdVersion::V3_4), Tool::GoEtcdPrograms]

@@ -1,0 +1,56 @@
+//! A process with a candidate in each of many elections.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use incumbent::{CampaignOptions, Candidate, Event, State, Store};
+
+use crate::side::{asked, now, report};
+
+/// Campaigns in so many elections, and reports when all wait or lead, and the time of each win.
+pub(crate) async fn campaign(url: &str, elections: u32, name: &str) {
+    let store = Store::open(url).await.expect("the bucket is there");
+    report("ready");
+    asked().await;
+    let options = || CampaignOptions::new().name(name).splay(Duration::ZERO);
+    let entering: FuturesUnordered<_> = (0..elections)
+        .map(|number| {
+            let (store, options) = (store.clone(), options());
+            async move { store.campaign(&format!("election-{number}"), options).await }
+        })
+        .collect();
+    let candidates: Vec<Candidate> =
+        entering.map(|candidate| candidate.expect("sound settings")).collect().await;
+    let settled: FuturesUnordered<_> = candidates.iter().map(settles).collect();
+    settled.for_each(|()| std::future::ready(())).await;
+    report("settled");
+    let wins: FuturesUnordered<_> = candidates
+        .iter()
+        .map(|candidate| async {
+            let term = candidate.next_term().await.expect("it wins in the end");
+            (now(), term)
+        })
+        .collect();
+    let won: Vec<_> = wins.collect().await;
+    let times: Vec<String> = won.iter().map(|(at, _)| at.as_nanos().to_string()).collect();
+    report(&format!("won {}", times.join(" ")));
+    // The terms, and so the leases, are kept.
+    std::future::pending::<()>().await;
+}
+
+/// Returns when the candidate waits for a leader, or leads.
+async fn settles(candidate: &Candidate) {
+    let mut events = candidate.events();
+    loop {
+        let is_settled = match candidate.state() {
+            State::Leading => true,
+            State::Waiting => candidate.leader().is_some(),
+            _ => false,
+        };
+        if is_settled {
+            return;
+        }
+        while !matches!(events.next().await, Some(Event::StateChanged(_) | Event::LeaderChanged(_))) {}
+    }
+}
