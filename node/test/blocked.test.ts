@@ -4,14 +4,7 @@ import { once } from 'node:events';
 import { expect, test } from 'vitest';
 
 import { ScriptedElection, faultyStore } from '../dist/testing.js';
-import { SHORT, won } from './support.js';
-
-/** Blocks this thread until a condition is true, like a long computation. */
-function block(isSo: () => boolean): void {
-  while (!isSo()) {
-    // Busy, so that nothing else runs.
-  }
-}
+import { SHORT, block, won } from './support.js';
 
 test('the first look afterwards knows that the term is over', () => {
   const { election, candidate } = scripted();

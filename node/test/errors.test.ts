@@ -49,6 +49,12 @@ test.each([
   [{ drainTime: 'soon', drain: () => undefined }, 'drainTime is "soon", and must be a number of milliseconds'],
   [{ drainTime: 1000, drain: 1000 }, 'drain and drainTime both give a length of time: give one of them'],
   [{ errorEndsTerm: 1 }, 'errorEndsTerm is 1, and must be true or false'],
+  [{ metadata: new Date(0) }, 'metadata is a Date, and must be an object of texts'],
+  [{ lease: null }, 'lease is null: leave it out for its default'],
+  [{ name: '\ud800' }, 'and must be Unicode: it has half of a surrogate pair'],
+  [JSON.parse('{"__proto__": 1}'), /^a campaign has no setting "__proto__"$/],
+  [Object.create({ lease: NaN }), 'lease is NaN'],
+  [new Map([['lease', '9s']]), 'the settings of a campaign are a Map, and must be an object'],
   [[], 'the settings of a campaign are a list, and must be an object'],
   ['fast', 'the settings of a campaign are "fast", and must be an object'],
 ])('a campaign with %o is refused by name', async (settings, message) => {
@@ -78,6 +84,7 @@ test('an error brings what caused it', async () => {
 test('a key or a function that is none is refused by name', async () => {
   await expect(store.campaign(7 as unknown as string)).rejects.toThrow('election is 7, and must be a text');
   expect(() => store.observe(null as unknown as string)).toThrow('election is null, and must be a text');
+  await expect(store.campaign('jobs\udc00')).rejects.toThrow('it has half of a surrogate pair');
   await using candidate = await store.campaign('jobs');
   await expect(candidate.lead(7 as unknown as () => void)).rejects.toThrow('work is 7, and must be a function');
   await expect(candidate.handOver(undefined as unknown as string)).rejects.toThrow('to is undefined');

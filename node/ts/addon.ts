@@ -13,8 +13,6 @@ const PLATFORMS = [
   'linux-arm64-musl',
   'linux-x64-gnu',
   'linux-x64-musl',
-  'win32-arm64-msvc',
-  'win32-x64-msvc',
 ];
 
 export type Addon = typeof Native;
@@ -25,7 +23,7 @@ export function platform(): string {
   if (process.platform === 'linux') {
     return `${plain}-${isMusl() ? 'musl' : 'gnu'}`;
   }
-  return process.platform === 'win32' ? `${plain}-msvc` : plain;
+  return plain;
 }
 
 function isMusl(): boolean {
@@ -99,10 +97,6 @@ function load(): Addon {
         return require('incumbent-linux-x64-gnu') as Addon;
       case 'linux-x64-musl':
         return require('incumbent-linux-x64-musl') as Addon;
-      case 'win32-arm64-msvc':
-        return require('incumbent-win32-arm64-msvc') as Addon;
-      case 'win32-x64-msvc':
-        return require('incumbent-win32-x64-msvc') as Addon;
     }
   } catch (cause) {
     throw explain(name, cause);

@@ -130,17 +130,35 @@ export function plain(settings: unknown, what: string): Record<string, unknown> 
   if (settings === undefined) {
     return {};
   }
-  if (typeof settings !== 'object' || settings === null || Array.isArray(settings)) {
+  if (!isRecord(settings)) {
     throw invalid(`the settings of ${what} are ${shown(settings)}, and must be an object`);
   }
   const given: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(settings)) {
+  // With what an object inherits, as defaults are passed on by a prototype.
+  for (const name in settings) {
+    const value = settings[name];
     if (name.includes('_')) {
-      throw invalid(`${what} has no setting "${name}": did you mean ${camel(name)}?`);
+      const meant = camel(name);
+      throw invalid(`${what} has no setting "${name}"${/^[a-z]+([A-Z][a-z]*)*$/.test(meant) ? `: did you mean ${meant}?` : ''}`);
+    }
+    if (value === null) {
+      throw invalid(`${name} is null: leave it out for its default`);
+    }
+    if (typeof value === 'string') {
+      text(value, name);
     }
     given[snake(name)] = value;
   }
+  const { metadata } = given;
+  if (metadata !== undefined && !isRecord(metadata)) {
+    throw refused(metadata, 'metadata', 'an object of texts');
+  }
   return given;
+}
+
+/** Whether a value is an object with named properties, and no list, map, date or the like. */
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return Object.prototype.toString.call(value) === '[object Object]';
 }
 
 /** Checks an object of options that JavaScript reads itself; refuses unknown names. */
@@ -177,10 +195,13 @@ export function limitsIn(given: Record<string, unknown>): WaitLimits {
   return limits;
 }
 
-/** Checks a required text. */
+/** Checks a required text. Half a surrogate pair would become another character on its way, and so another key. */
 export function text(value: unknown, name: string): string {
   if (typeof value !== 'string') {
     throw refused(value, name, 'a text');
+  }
+  if (/\p{Surrogate}/u.test(value)) {
+    throw refused(value, name, 'Unicode: it has half of a surrogate pair');
   }
   return value;
 }
@@ -284,7 +305,7 @@ function shown(value: unknown): string {
     case 'string':
       return JSON.stringify(value);
     case 'object':
-      return value === null ? 'null' : Array.isArray(value) ? 'a list' : 'an object';
+      return value === null ? 'null' : Array.isArray(value) ? 'a list' : isRecord(value) ? 'an object' : `a ${value.constructor.name}`;
     case 'function':
     case 'symbol':
       return `a ${typeof value}`;

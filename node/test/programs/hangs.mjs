@@ -16,10 +16,7 @@ await candidate.lead(async (term) => {
   if (!hasHung) {
     hasHung = true;
     console.log('hangs');
-    const end = performance.now() + Number(milliseconds);
-    while (performance.now() < end) {
-      // Busy, so that the loop does not run.
-    }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(milliseconds));
     console.log('turns', candidate.isLeader, term.signal.aborted, term.reason);
   }
   await term.ended();
