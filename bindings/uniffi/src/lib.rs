@@ -7,10 +7,12 @@
 //!   not reach a future of Rust's by itself.
 //! - Events, observations and health questions are pulled, one at a time: a callback into the language would run on the
 //!   thread that renews leases.
+//! - What is read at every turn of a loop is also a plain C function, in [`readings`].
 
 pub mod candidate;
 pub mod log;
 pub mod pending;
+pub mod readings;
 pub mod store;
 pub mod term;
 pub mod testing;

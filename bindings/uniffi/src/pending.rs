@@ -12,7 +12,7 @@ use crate::candidate::Candidate;
 use crate::store::{Observations, Store};
 use crate::term::Hold;
 use crate::testing::FaultyStore;
-use crate::value::{Election, Failure, Leader, Participant, Reason};
+use crate::value::{Election, Failure, InitReport, Leader, Participant, Reason};
 
 /// A call that takes time and has one answer; it runs from its creation. Dropping it cancels it.
 pub(crate) struct Pending<T> {
@@ -130,6 +130,8 @@ macro_rules! pending {
 pending! {
     /// A store that is opening.
     PendingStore: Arc<Store>;
+    /// A store that is being prepared.
+    PendingInit: InitReport;
     /// A store with faults that is opening.
     PendingFaultyStore: Arc<FaultyStore>;
     /// A candidate that is starting to campaign.

@@ -10,10 +10,10 @@ use tokio::sync::Notify;
 
 use crate::candidate::Candidate;
 use crate::pending::{
-    PendingCandidate, PendingElections, PendingEnd, PendingLeader, PendingObservations, PendingParticipants,
-    PendingStore, next,
+    PendingCandidate, PendingElections, PendingEnd, PendingInit, PendingLeader, PendingObservations,
+    PendingParticipants, PendingStore, next,
 };
-use crate::value::{DIALECT, Election, Failure, Leader, Participant, Seen, Setting};
+use crate::value::{DIALECT, Election, Failure, InitReport, Leader, Participant, Seen, Setting};
 
 /// A store that is open for elections.
 #[derive(uniffi::Object)]
@@ -37,6 +37,14 @@ pub fn open_store(url: &str, settings: HashMap<String, Setting>) -> Result<Arc<P
     let opening = settings::opening(url, crate::value::settings(settings), DIALECT)?;
     opening.check()?;
     Ok(Arc::new(incumbent_ffi::Store::open(opening).map(Store::of).into()))
+}
+
+/// Prepares the store at `url` for elections. Checks the settings at once, as far as possible without the store.
+#[uniffi::export]
+pub fn init_store(url: &str, settings: HashMap<String, Setting>) -> Result<Arc<PendingInit>, Failure> {
+    let init = settings::init(url, crate::value::settings(settings), DIALECT)?;
+    init.check()?;
+    Ok(Arc::new(incumbent_ffi::init(init).map(InitReport::from).into()))
 }
 
 /// Closes every store and candidate of this process, within `limit`; for a hook at its end.

@@ -204,6 +204,52 @@ pub struct Seen {
     pub age: Duration,
 }
 
+/// The findings and actions of a preparation.
+#[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
+pub struct InitReport {
+    /// The store did not exist, and was created.
+    pub created: bool,
+    /// The store existed, and was changed.
+    pub updated: bool,
+    /// The store states that no election was ever held in it.
+    pub never_used: bool,
+    /// The lease of the elections in a NATS bucket; elsewhere each candidate has its own.
+    pub lease: Option<Duration>,
+    /// The topic of the election, in Kafka.
+    pub topic: Option<String>,
+    /// The settings of a bucket that were changed.
+    pub differences: Vec<Difference>,
+}
+
+/// A setting of a bucket that was changed.
+#[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
+pub struct Difference {
+    /// Its name in the server's configuration.
+    pub setting: String,
+    /// The value before.
+    pub former: String,
+    /// The value now.
+    pub present: String,
+}
+
+impl From<incumbent_ffi::InitReport> for InitReport {
+    fn from(report: incumbent_ffi::InitReport) -> Self {
+        let differences = report.differences.into_iter().map(|one| Difference {
+            setting: one.setting.to_owned(),
+            former: one.is,
+            present: one.should,
+        });
+        Self {
+            created: report.created,
+            updated: report.updated,
+            never_used: report.never_used,
+            lease: report.lease,
+            topic: report.topic,
+            differences: differences.collect(),
+        }
+    }
+}
+
 /// An event of a candidate.
 #[derive(uniffi::Enum)]
 pub enum Happening {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use incumbent_testkit::kafka::Kafka;
@@ -12,12 +12,13 @@ use super::python::{BROKER, Case, Python, STORES, cases, stores};
 use super::schedule::Lane::{Compute, Wait};
 use super::schedule::Step;
 use super::tally::{Report, Tally};
-use super::{ADDON, PROGRAMS, Part, WHEEL, node};
+use super::{ADDON, PROGRAMS, Part, WHEEL, node, swift};
 use crate::kotlin::{self, Profile};
 use crate::shell;
 
-/// The steps of [`Part::Kotlin`]; candidates in Python and Node take part in an election where their packages are built.
-pub(super) fn steps<'a>(python: Option<&'a Python>, with_node: bool) -> Vec<Step<'a>> {
+/// The steps of [`Part::Kotlin`]; candidates in Python, Node and Swift take part in an election where their packages are
+/// built.
+pub(super) fn steps<'a>(python: Option<&'a Python>, with_node: bool, with_swift: bool) -> Vec<Step<'a>> {
     const JAR: &str = "build the jar";
     let build = |_: &mut Report| {
         kotlin::build(Profile::Dev)?;
@@ -27,7 +28,8 @@ pub(super) fn steps<'a>(python: Option<&'a Python>, with_node: bool) -> Vec<Step
     };
     let run = move |report: &mut Report| {
         let python = python.map(|python| python.environment("with-kotlin")).transpose()?;
-        junit(python.unwrap_or_default(), with_node, report)
+        let swift = with_swift.then(|| crate::swift::script("programs")).transpose()?;
+        junit(python.unwrap_or_default(), with_node, swift.unwrap_or_default(), report)
     };
     let trial = |report: &mut Report| {
         shell::progress("the jar in a project outside");
@@ -37,13 +39,17 @@ pub(super) fn steps<'a>(python: Option<&'a Python>, with_node: bool) -> Vec<Step
     };
     vec![
         Step::new(Part::Kotlin, JAR, Compute, build).building().after(PROGRAMS),
-        Step::new(Part::Kotlin, "JUnit", Wait, run).after(JAR).after(WHEEL).after(ADDON),
+        Step::new(Part::Kotlin, "JUnit", Wait, run)
+            .after(JAR)
+            .after(WHEEL)
+            .after(ADDON)
+            .after(swift::PACKAGE),
         Step::new(Part::Kotlin, "the jar alone", Wait, trial).after(JAR),
     ]
 }
 
 /// Runs all tests, and counts them.
-fn junit(python: OsString, with_node: bool, report: &mut Report) -> Result<()> {
+fn junit(python: OsString, with_node: bool, swift: PathBuf, report: &mut Report) -> Result<()> {
     shell::progress("mvn surefire:test");
     let results = kotlin::target().join("maven/surefire-reports");
     if results.exists() {
@@ -55,6 +61,7 @@ fn junit(python: OsString, with_node: bool, report: &mut Report) -> Result<()> {
     maven.env("INCUMBENT_STAGE", shell::built("incumbent-stage"));
     maven.env("INCUMBENT_PYTHON", python);
     maven.env("INCUMBENT_NODE", if with_node { node::folder().into() } else { OsString::new() });
+    maven.env("INCUMBENT_SWIFT", swift);
     maven.envs(stores().map(|stores| (STORES, stores)));
     let broker = Kafka::start(KafkaVersion::Newest);
     maven.env(BROKER, broker.address());

@@ -6,20 +6,26 @@
  */
 package incumbent
 
+import com.sun.jna.CallbackThreadInitializer
+import com.sun.jna.Native
 import incumbent.raw.Disposable
 import incumbent.raw.PendingCandidate
 import incumbent.raw.PendingElections
 import incumbent.raw.PendingEnd
 import incumbent.raw.PendingFaultyStore
+import incumbent.raw.PendingInit
 import incumbent.raw.PendingLeader
 import incumbent.raw.PendingObservations
 import incumbent.raw.PendingParticipants
 import incumbent.raw.PendingReason
 import incumbent.raw.PendingStore
 import incumbent.raw.PendingTerm
+import incumbent.raw.uniffiRustFutureContinuationCallbackImpl
 import kotlin.coroutines.cancellation.CancellationException
 
 internal suspend fun PendingStore.await() = awaiting(this, { ready() }, { take() }) { cancel() }
+
+internal suspend fun PendingInit.await() = awaiting(this, { ready() }, { take() }) { cancel() }
 
 internal suspend fun PendingFaultyStore.await() = awaiting(this, { ready() }, { take() }) { cancel() }
 
@@ -53,3 +59,16 @@ private inline fun <T> awaiting(pending: Disposable, ready: () -> Unit, take: ()
     } finally {
         pending.destroy()
     }
+
+/** The thread of the compiled part that wakes coroutines. */
+internal object Wakes {
+    init {
+        // It stays attached: by default it would be attached and detached for every wake. As a daemon it does not keep the
+        // virtual machine running.
+        val staying = CallbackThreadInitializer(true, false, "incumbent-wake")
+        Native.setCallbackThreadInitializer(uniffiRustFutureContinuationCallbackImpl, staying)
+    }
+
+    /** Prepares it, before the first wait. */
+    fun prepare(): Unit = Unit
+}

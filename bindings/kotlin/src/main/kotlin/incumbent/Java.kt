@@ -48,6 +48,12 @@ private fun end(pending: PendingEnd): CompletableFuture<Void?> =
 public fun connectAsync(url: String, settings: StoreSettings = StoreSettings()): CompletableFuture<Store> =
     start { connect(url, settings) }
 
+/** Prepares the store at `url` for elections; see [incumbent.init]. */
+@JvmName("init")
+@JvmOverloads
+public fun initAsync(url: String, settings: InitSettings = InitSettings()): CompletableFuture<InitReport> =
+    start { init(url, settings) }
+
 /** Campaigns in the election of that key; see [Store.campaign]. Only the settings' executor is watched. */
 @JvmName("campaign")
 @JvmOverloads

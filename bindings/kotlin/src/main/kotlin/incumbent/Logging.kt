@@ -1,9 +1,8 @@
-/** Log records, handed to the program's own logging. */
+/** Log records, handed to the program's own logging, or to the platform's. */
 package incumbent
 
 import incumbent.raw.keepLogs
 import incumbent.raw.takeLogs
-import java.util.concurrent.atomic.AtomicReference
 import kotlin.concurrent.thread
 import incumbent.raw.LogLevel as RawLogLevel
 
@@ -25,12 +24,20 @@ public fun interface LogSink {
     public fun take(record: LogRecord)
 }
 
-private val SINK = AtomicReference<LogSink?>()
+/** The receiver of records that the program or the first store has chosen; null before that. */
+@Volatile
+private var receiver: LogSink? = null
+
+private val CHOOSING = Any()
+
+/** The receiver where the program wants no records. */
+private val NOTHING = LogSink { }
 
 /**
  * Hands the log records of at least that level to `sink`; by default to the platform's logger `incumbent`. `INFO` is the
  * begin and end of terms, and what a person should look at; `DEBUG` adds decisions, `TRACE` messages to and from the store.
- * `OFF` stops it. Nothing is logged before the first call.
+ * `OFF` stops it. A later call replaces an earlier one. Without a call, warnings and errors go to the platform's logger as
+ * soon as a store is opened: among them the reason for which a program waits.
  */
 @JvmOverloads
 public fun logTo(level: System.Logger.Level = System.Logger.Level.INFO, sink: LogSink = systemLogger()) {
@@ -42,12 +49,25 @@ public fun logTo(level: System.Logger.Level = System.Logger.Level.INFO, sink: Lo
         System.Logger.Level.WARNING -> RawLogLevel.WARNING
         System.Logger.Level.ERROR -> RawLogLevel.ERROR
     }
-    SINK.set(sink.takeIf { least != null })
+    synchronized(CHOOSING) { keep(least, if (least == null) NOTHING else sink) }
+}
+
+/** Hands warnings and errors to the platform's logger, unless the program has called [logTo]. */
+internal fun logWarnings() {
+    synchronized(CHOOSING) {
+        if (receiver == null) {
+            keep(RawLogLevel.WARNING, systemLogger())
+        }
+    }
+}
+
+private fun keep(least: RawLogLevel?, chosen: LogSink) {
+    receiver = chosen
     if (translating { keepLogs(least) }) {
         thread(isDaemon = true, name = "incumbent-log") {
             while (true) {
                 val records = takeLogs().ifEmpty { break }
-                records.forEach { record -> runCatching { SINK.get()?.take(record.toRecord()) } }
+                records.forEach { record -> runCatching { receiver?.take(record.toRecord()) } }
             }
         }
     }
@@ -56,7 +76,7 @@ public fun logTo(level: System.Logger.Level = System.Logger.Level.INFO, sink: Lo
 private fun systemLogger(): LogSink {
     val logger = System.getLogger("incumbent")
     return LogSink { record ->
-        val fields = record.fields.entries.joinToString("") { (name, value) -> " $name=$value" }
+        val fields = record.fields.toSortedMap().entries.joinToString("") { (name, value) -> " $name=$value" }
         logger.log(record.level, record.message + fields)
     }
 }

@@ -47,6 +47,81 @@ public class StoreSettings {
     }
 }
 
+/**
+ * The settings with which a store is prepared: those below, and the parameters of its URL by name. What is null is left to
+ * the library, or as it is in a store that exists.
+ *
+ * ```kotlin
+ * init("nats://localhost:4222/ELECTIONS") { lease = 10.seconds; replicas = 3 }
+ * ```
+ */
+public class InitSettings {
+    /** NATS: the lease of the bucket's elections; 30 s for a new one. */
+    public var lease: Duration? = null
+
+    /** NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; 1 for a new one. */
+    public var replicas: Int? = null
+
+    /** NATS: whether watches report expiry (2.11 or newer). */
+    public var markers: Boolean? = null
+
+    /** NATS: whether each election can have its own lease (2.11 or newer). */
+    public var ownLeases: Boolean? = null
+
+    /**
+     * States that no election was ever held there. Otherwise no candidate leads before the store is one lease old, because it
+     * may replace another in which a candidate still leads. Only by hand, or in a test: where a program makes a store again
+     * under a leader, there can be two. Refused for a store that has been written to.
+     */
+    public var new: Boolean? = null
+
+    /** NATS: whether to change a bucket that exists and differs; otherwise that is an [UnsafeStoreException]. */
+    public var update: Boolean? = null
+
+    /** Kafka: the election whose topic is created. */
+    public var election: String? = null
+
+    private val parameters = mutableMapOf<String, Setting>()
+
+    /** Sets a parameter of the URL: `creds`, `tls_ca`, `domain`, … A length of time is text such as `10s`. */
+    public fun parameter(name: String, value: String): InitSettings = apply { parameters[name] = Setting.Text(value) }
+
+    /** Sets a parameter of the URL that is true or false, such as `tls_first`. */
+    public fun parameter(name: String, value: Boolean): InitSettings = apply { parameters[name] = Setting.Flag(value) }
+
+    /** [lease], for Java. */
+    public fun lease(value: JavaDuration): InitSettings = apply { lease = value.toKotlinDuration() }
+
+    /** [replicas], for Java. */
+    public fun replicas(value: Int): InitSettings = apply { replicas = value }
+
+    /** [markers], for Java. */
+    public fun markers(value: Boolean): InitSettings = apply { markers = value }
+
+    /** [ownLeases], for Java. */
+    public fun ownLeases(value: Boolean): InitSettings = apply { ownLeases = value }
+
+    /** [new], for Java, where that word is taken. */
+    public fun isNew(value: Boolean): InitSettings = apply { new = value }
+
+    /** [update], for Java. */
+    public fun update(value: Boolean): InitSettings = apply { update = value }
+
+    /** [election], for Java. */
+    public fun election(value: String): InitSettings = apply { election = value }
+
+    internal fun plain(): Map<String, Setting> = buildMap {
+        putAll(parameters)
+        lease?.let { put("lease", time("lease", it)) }
+        replicas?.let { put("replicas", Setting.Number(it.toDouble())) }
+        election?.let { put("election", Setting.Text(it)) }
+        val flags = mapOf("markers" to markers, "own_leases" to ownLeases, "new" to new, "update" to update)
+        for ((name, flag) in flags) {
+            flag?.let { put(name, Setting.Flag(it)) }
+        }
+    }
+}
+
 /** Rules that fit together. */
 public enum class Preset {
     /** Leases of 5 s and more. */
@@ -240,7 +315,7 @@ internal inline fun <T> naming(act: () -> T): T =
         throw InvalidSettingException(renamed(refused.message.orEmpty()), refused.cause)
     }
 
-private val RENAMED = Regex("\\b(fail_fast|expected_lease|drift_ppm|win_delay|watch_loop|health_interval)\\b")
+private val RENAMED = Regex("\\b(fail_fast|expected_lease|own_leases|drift_ppm|win_delay|watch_loop|health_interval)\\b")
 
 internal fun renamed(text: String): String = RENAMED.replace(text) { found ->
     when (val name = found.value) {

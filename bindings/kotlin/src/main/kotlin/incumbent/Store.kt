@@ -2,6 +2,7 @@
 package incumbent
 
 import incumbent.raw.ExecutorProbe
+import incumbent.raw.initStore
 import incumbent.raw.openStore
 import incumbent.raw.stores
 import kotlin.coroutines.ContinuationInterceptor
@@ -133,9 +134,36 @@ public class Store internal constructor(internal val raw: RawStore) {
 public suspend fun connect(url: String, settings: StoreSettings = StoreSettings()): Store {
     Wakes.prepare()
     Exit.watch()
+    logWarnings()
     return Store(naming { openStore(url, settings.plain()).await() })
 }
 
 /** Opens the store at `url`, with settings that are written in place. */
 public suspend inline fun connect(url: String, settings: StoreSettings.() -> Unit): Store =
     connect(url, StoreSettings().apply(settings))
+
+/**
+ * Prepares the store at `url` for elections, as `incumbent init` does on the command line: creates the bucket, file, prefix
+ * or topic, or checks the one that exists. A second call changes nothing.
+ *
+ * In a new store no candidate leads before the store is one lease old, unless [InitSettings.new] states that no election was
+ * ever held there. A store that does not answer is an error. Cancelling the coroutine ends the attempt.
+ *
+ * @throws InvalidUrlException for a URL that cannot be parsed.
+ * @throws InvalidSettingException for a setting that does not fit.
+ * @throws UnsafeStoreException for a bucket that exists and is not as asked for, without [InitSettings.update].
+ * @throws UnsupportedException where the server cannot do what is asked.
+ * @throws NotFoundException where the folder of a file does not exist.
+ * @throws AuthenticationException where credentials cannot be read.
+ * @throws PermissionDeniedException where the store refuses.
+ * @throws StoreUnavailableException where the store does not answer.
+ */
+public suspend fun init(url: String, settings: InitSettings = InitSettings()): InitReport {
+    Wakes.prepare()
+    logWarnings()
+    return naming { initStore(url, settings.plain()).await() }.toReport()
+}
+
+/** Prepares the store at `url`, with settings that are written in place. */
+public suspend inline fun init(url: String, settings: InitSettings.() -> Unit): InitReport =
+    init(url, InitSettings().apply(settings))

@@ -7,6 +7,7 @@ import incumbent.raw.reasonDescription
 import kotlin.time.Duration
 import kotlin.time.toKotlinDuration
 import incumbent.raw.Election as RawElection
+import incumbent.raw.InitReport as RawInitReport
 import incumbent.raw.Leader as RawLeader
 import incumbent.raw.Participant as RawParticipant
 import incumbent.raw.Reason as RawReason
@@ -138,6 +139,30 @@ public data class Observation(
 )
 
 internal fun RawSeen.toObservation(): Observation = Observation(election, leader?.toLeader(), age.toKotlinDuration())
+
+/** The findings and actions of [init]. */
+public data class InitReport(
+    /** Whether the store did not exist, and was created. */
+    val created: Boolean,
+    /** Whether a bucket existed, and was changed. */
+    val updated: Boolean,
+    /** Whether the store states that no election was ever held in it: then its first leader does not wait for a lease. */
+    val neverUsed: Boolean,
+    /** The lease of the elections in a NATS bucket; null elsewhere, where each candidate has its own. */
+    val lease: Duration?,
+    /** The topic of the election, in Kafka; null elsewhere. */
+    val topic: String?,
+    /** The settings of a bucket that were changed. */
+    val differences: List<Difference>,
+) {
+    /** A setting of a bucket that was changed, by its name in the server's configuration. */
+    public data class Difference(val setting: String, val former: String, val present: String)
+}
+
+internal fun RawInitReport.toReport(): InitReport = InitReport(
+    created, updated, neverUsed, lease?.toKotlinDuration(), topic,
+    differences.map { InitReport.Difference(it.setting, it.former, it.present) },
+)
 
 /** An event of a candidate. */
 public sealed interface Event {

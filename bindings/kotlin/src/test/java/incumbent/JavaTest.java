@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import incumbent.testing.ScriptedElection;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -19,6 +20,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** The library as Java sees it. */
 class JavaTest {
@@ -50,6 +52,13 @@ class JavaTest {
         }
         of(close(store));
         assertEquals(State.CLOSED, candidate.getState());
+    }
+
+    @Test
+    void aStoreIsPrepared(@TempDir Path folder) throws Exception {
+        String url = "sqlite:" + folder.resolve("elections.db");
+        assertTrue(of(init(url, new InitSettings().isNew(true))).getCreated());
+        assertFalse(of(init(url)).getCreated());
     }
 
     @Test

@@ -10,7 +10,7 @@ class JavaWorker {
         var store = connect(args.length > 0 ? args[0] : "nats://localhost:4222/ELECTIONS").join();
         var candidate = campaign(store, "billing-cron").join();
         lead(candidate, executor, term -> {
-            while (!term.isDraining()) {
+            while (term.isCurrent() && !term.isDraining()) {
                 System.out.println("leading with token " + term.getToken());
                 draining(term).completeOnTimeout(null, 1, java.util.concurrent.TimeUnit.SECONDS).join();
             }

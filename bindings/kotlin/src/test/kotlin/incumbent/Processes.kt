@@ -149,9 +149,12 @@ class NatsServer : AutoCloseable {
         }
     }
 
+    /** The URL of a bucket that may not exist. */
+    fun url(bucket: String): String = "$address/$bucket"
+
     /** Creates a bucket for candidates with that lease, and returns its URL. */
     fun bucket(name: String, lease: String): String {
-        val url = "$address/$name"
+        val url = url(name)
         val init = ProcessBuilder(CLI, "init", "--store", url, "--lease", lease, "--new").redirectErrorStream(true).start()
         val output = init.inputStream.readBytes().decodeToString()
         check(init.waitFor() == 0) { output }

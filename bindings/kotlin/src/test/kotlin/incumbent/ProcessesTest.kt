@@ -2,6 +2,7 @@
 package incumbent
 
 import java.io.File
+import java.net.ServerSocket
 import kotlin.time.Duration.Companion.minutes
 import kotlin.time.Duration.Companion.seconds
 import org.junit.jupiter.api.AfterAll
@@ -10,6 +11,8 @@ import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.BeforeAll
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.TestInstance
+import org.junit.jupiter.api.assertThrows
+import org.junit.jupiter.api.io.TempDir
 
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class ProcessesTest {
@@ -110,7 +113,7 @@ class ProcessesTest {
     }
 
     @Test
-    fun `candidates in Kotlin, Python, Node and of the command line never lead together`() = looping {
+    fun `candidates in Kotlin, Swift, Python, Node and of the command line never lead together`() = looping {
         val url = server.bucket("LANGUAGES", "2s")
         val key = "jobs.processes"
         val programs = "../wasmtime-host/tests/nats_component/programs"
@@ -119,6 +122,7 @@ class ProcessesTest {
             Contender("kotlin", *java("programs.Contender", url, key, "kotlin")),
             Contender("cli", *run, *java("programs.Commanded")),
             optional("INCUMBENT_PYTHON")?.let { Contender("python", it, "$programs/contender.py", url, key, "python") },
+            optional("INCUMBENT_SWIFT")?.let { Contender("swift", it, "contender", url, key, "swift") },
             optional("INCUMBENT_NODE")?.let { Contender("node", "node", "$programs/contender.mjs", it, url, key, "node") },
         )
         val racing = all.toMutableList()
@@ -146,6 +150,41 @@ class ProcessesTest {
     }
 
     @Test
+    fun `a bucket is made, and one that differs is an error and changed only when asked to`() = looping {
+        val url = server.url("INIT")
+        assertThrows<NotFoundException> { connect(url) }
+        val made = init(url) { lease = 5.seconds }
+        assertEquals(InitReport(created = true, updated = false, neverUsed = false, 5.seconds, null, emptyList()), made)
+        val refused = assertThrows<UnsafeStoreException> { init(url) { lease = 10.seconds } }
+        assertTrue("max_age (lease) is 5s, and should be 10s" in refused.message!!, refused.message)
+        val changed = init(url) { lease = 10.seconds; update = true }
+        assertEquals(listOf(true, 10.seconds), listOf(changed.updated, changed.lease))
+        assertEquals(listOf(InitReport.Difference("max_age", "5s", "10s")), changed.differences)
+    }
+
+    @Test
+    fun `a program that asks for no log shows the reason for its wait`(@TempDir folder: File) {
+        val young = "sqlite:$folder/young.db?create=true"
+        val free = ServerSocket(0).use { it.localPort }
+        val program = java("programs.WaitsKt", young, "nats://127.0.0.1:$free/B")
+        val waiting = ProcessBuilder(*program).redirectErrorStream(true).start()
+        try {
+            val expected = mutableSetOf(
+                "WARNING: the store is new, so this candidate does not lead for",
+                "WARNING: the store does not answer, and is waited for until it does",
+            )
+            val output = waiting.inputStream.bufferedReader()
+            while (expected.isNotEmpty()) {
+                // The program ends by itself, with its output.
+                val line = checkNotNull(output.readLine()) { "it does not print: $expected" }
+                expected.removeIf { it in line }
+            }
+        } finally {
+            waiting.destroyForcibly().waitFor()
+        }
+    }
+
+    @Test
     fun `the README's workers lead`() {
         val url = server.bucket("README", "10s")
         for (main in listOf("readme.WorkerKt", "readme.JavaWorker")) {
@@ -156,7 +195,7 @@ class ProcessesTest {
     }
 
     @Test
-    fun `the examples work while they lead, and a second one follows`(@org.junit.jupiter.api.io.TempDir folder: File) {
+    fun `the examples work while they lead, and a second one follows`(@TempDir folder: File) {
         val tokens = mutableListOf<Token>()
         for (main in listOf("examples.ScheduledJobKt", "examples.ScheduledJob")) {
             Program(*java(main, "sqlite:$folder/elections.db?create=true")).use { job ->

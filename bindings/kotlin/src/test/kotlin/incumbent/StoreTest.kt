@@ -3,6 +3,7 @@ package incumbent
 
 import incumbent.raw.errorCodes
 import incumbent.testing.faultyStore
+import java.io.File
 import java.util.concurrent.CountDownLatch
 import java.util.concurrent.Executors
 import java.util.concurrent.LinkedBlockingQueue
@@ -15,12 +16,14 @@ import kotlinx.coroutines.asCoroutineDispatcher
 import kotlinx.coroutines.async
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.launch
+import kotlinx.coroutines.withTimeout
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertFalse
 import org.junit.jupiter.api.Assertions.assertNotNull
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.assertThrows
+import org.junit.jupiter.api.io.TempDir
 import incumbent.raw.Reason as RawReason
 import incumbent.raw.State as RawState
 
@@ -66,6 +69,46 @@ class StoreTest {
             assertTrue("watchLimit" in watch.message!!, watch.message)
             val lease = assertThrows<InvalidSettingException> { store.campaign("jobs") { lease = (-1).seconds } }
             assertTrue("lease is -1s" in lease.message!!, lease.message)
+        }
+    }
+
+    @Test
+    fun `a file that is stated to be new has a leader at once`(@TempDir folder: File) = looping {
+        val url = "sqlite:$folder/new.db"
+        val made = InitReport(created = true, updated = false, neverUsed = true, lease = null, topic = null, emptyList())
+        assertEquals(made, init(url) { new = true })
+        assertEquals(made.copy(created = false), init(url))
+        connect(url).use { store ->
+            withTimeout(10.seconds) { store.campaign("jobs") { splay = 0.seconds }.nextTerm()!!.close() }
+        }
+    }
+
+    @Test
+    fun `a preparation that does not fit is refused by the names of the settings, and makes nothing`(@TempDir folder: File) =
+        looping {
+            val url = "sqlite:$folder/e.db"
+            val expected = mapOf<InitSettings, String>(
+                InitSettings().ownLeases(true) to "`ownLeases` is for a bucket of NATS, and this is a file: leave it out",
+                InitSettings().parameter("fresh", true) to "no setting \"fresh\": known are lease, replicas, markers, ownLeases, new",
+                InitSettings().apply { lease = (-1).seconds } to "lease is -1s",
+                InitSettings().replicas(-1) to "replicas is -1, and must be a whole number, not negative",
+            )
+            for ((settings, message) in expected) {
+                val refused = assertThrows<InvalidSettingException> { init(url, settings) }
+                assertTrue(message in refused.message!!, refused.message)
+            }
+            assertThrows<InvalidSettingException> { init("memory:") }
+            assertEquals(emptyList<String>(), folder.list()!!.toList())
+            assertThrows<NotFoundException> { init("sqlite:$folder/none/e.db") }
+        }
+
+    @Test
+    fun `a candidate in a new store reports how long it waits and what would shorten that`(@TempDir folder: File) = looping {
+        connect("sqlite:$folder/young.db?create=true").use { store ->
+            val candidate = store.campaign("jobs") { lease = LONG_LEASE; splay = 0.seconds }
+            val warning = candidate.events().first { it is Event.Warning } as Event.Warning
+            assertEquals("YOUNG_STORE", warning.code)
+            assertTrue("`incumbent init --new` lifts that" in warning.message, warning.message)
         }
     }
 

@@ -10,6 +10,7 @@ import incumbent.StoreSettings
 import incumbent.Token
 import incumbent.Wakes
 import incumbent.await
+import incumbent.logWarnings
 import incumbent.naming
 import incumbent.positive
 import incumbent.raw.Script
@@ -170,6 +171,7 @@ public suspend fun faultyStore(
     settings: StoreSettings = StoreSettings(),
 ): FaultyStore {
     Wakes.prepare()
+    logWarnings()
     return FaultyStore(naming { openFaulty(url, settings.plain(), clock?.raw).await() })
 }
 

@@ -43,8 +43,7 @@ suspend fun play(scenario: JsonNode, scene: Scene, stage: Stage) {
         try {
             while (true) {
                 run.look()
-                // Each answer leaves memory for JNA's one cleaning thread: at 1 ms, eight scenarios at once make more than it
-                // frees, and collections then stop the virtual machine for seconds.
+                // Eight scenarios at once share the processors with what they test.
                 Thread.sleep(4)
             }
         } catch (_: InterruptedException) {
@@ -82,8 +81,9 @@ class ScenarioRun(
 ) {
     private val lease = TimeUnit.MILLISECONDS.toNanos(scenario["lease_ms"].asLong())
     private val wins = ConcurrentHashMap<String, ConcurrentSkipListMap<Long, Token>>()
-    private val actors = ConcurrentHashMap<String, Actor>()
-    private val stores = mutableMapOf<String, Store>()
+    private val participants = ConcurrentHashMap<String, Participant>()
+    /** In the order in which they were opened. */
+    private val stores = linkedMapOf<String, Store>()
 
     /** The closing of the stores of killed connections. */
     private val killed = mutableListOf<Deferred<Result<Unit>>>()
@@ -96,31 +96,31 @@ class ScenarioRun(
     init {
         for ((id, part) in scenario["candidates"].properties()) {
             val election = part["election"]?.asText() ?: "jobs"
-            actors[id] = Actor(id, part, election, scope) { won(election, it) }
+            participants[id] = Participant(id, part, election, scope) { won(election, it) }
         }
     }
 
     suspend fun step(step: JsonNode) {
         val election = step["election"]?.asText() ?: "jobs"
         when (val verb = step["do"].asText()) {
-            "campaign" -> campaign(actor(step), step)
-            "resign" -> candidate(step).let { actor(step).call { it.resign() } }
-            "hand_over" -> candidate(step).let { actor(step).call { it.handOver(step["to"].asText()) } }
-            "close" -> candidate(step).let { actor(step).call { it.close() } }
-            "close_store" -> stores.getValue(actor(step).connection).let { actor(step).call { it.close() } }
+            "campaign" -> campaign(participant(step), step)
+            "resign" -> candidate(step).let { participant(step).call { it.resign() } }
+            "hand_over" -> candidate(step).let { participant(step).call { it.handOver(step["to"].asText()) } }
+            "close" -> candidate(step).let { participant(step).call { it.close() } }
+            "close_store" -> stores.getValue(participant(step).connection).let { participant(step).call { it.close() } }
             "set_healthy" -> candidate(step).setHealthy(step["healthy"].asBoolean())
-            "finish_work" -> actor(step).finish()
+            "finish_work" -> participant(step).finish()
             "fail_work" -> candidate(step).term!!.fail()
             "observe" -> observe(step["observer"].asText(), election)
             "kill" -> {
-                stage.ask("kill", "connection" to actor(step).connection)
-                actor(step).kill()
+                stage.ask("kill", "connection" to participant(step).connection)
+                participant(step).kill()
                 // One that is left would go on dialling a port that another scenario may get, and campaign there.
-                stores.remove(actor(step).connection)?.let { store ->
+                stores.remove(participant(step).connection)?.let { store ->
                     killed.add(scope.async { runCatching { store.close() } })
                 }
             }
-            "cut", "heal" -> stage.ask(verb, "connection" to actor(step).connection)
+            "cut", "heal" -> stage.ask(verb, "connection" to participant(step).connection)
             "put_key" -> stage.ask(verb, "key" to election, "value" to step["value"].asText())
             "delete_key" -> stage.ask(verb, "key" to election)
             "reset_store", "stop_server", "start_server" -> stage.ask(verb)
@@ -131,47 +131,47 @@ class ScenarioRun(
 
     private suspend fun expect(verb: String, step: JsonNode, election: String) {
         when (verb) {
-            "expect_won" -> inTime(step, next(actor(step), "won"))
+            "expect_won" -> inTime(step, next(participant(step), "won"))
             "expect_any_won" -> {
-                val any = step["candidates"].map { actors.getValue(it.asText()) }
+                val any = step["candidates"].map { participants.getValue(it.asText()) }
                 until("one of them reports") { any.any { it.unread.isNotEmpty() } }
                 val first = any.filter { it.unread.isNotEmpty() }.minByOrNull { it.unread.first().at }!!
-                actors[step["as"].asText()] = first
+                participants[step["as"].asText()] = first
                 inTime(step, next(first, "won"))
             }
-            "expect_draining" -> same("the reason", next(actor(step), "draining").reason?.name, step["reason"])
+            "expect_draining" -> same("the reason", next(participant(step), "draining").reason?.name, step["reason"])
             "expect_lost" -> {
-                val actor = actor(step)
-                until("something is reported") { actor.unread.isNotEmpty() }
-                if (actor.unread.first().type == "draining") {
-                    actor.read += 1
+                val participant = participant(step)
+                until("something is reported") { participant.unread.isNotEmpty() }
+                if (participant.unread.first().type == "draining") {
+                    participant.read += 1
                 }
-                val lost = next(actor, "lost")
+                val lost = next(participant, "lost")
                 same("the reason", lost.reason?.name, step["reason"], step["or"])
                 step["drained"]?.let { same("whether it drained", "${lost.drained}", it) }
                 inTime(step, lost)
             }
             "expect_returned" -> {
-                val call = checkNotNull(actor(step).calls.poll()) { "there is no call to return" }
+                val call = checkNotNull(participant(step).calls.poll()) { "there is no call to return" }
                 same("what it returned with", answer(call), step["error"])
             }
-            "expect_is_leader" -> same("whether it leads", "${actor(step).leads}", step["leads"])
+            "expect_is_leader" -> same("whether it leads", "${participant(step).leads}", step["leads"])
             "expect_still_leads" -> {
-                val actor = actor(step)
+                val one = participant(step)
                 val token = candidate(step).term?.token
                 during(step, "it leads on") {
-                    token != null && actor.leads && actor.candidate?.term?.token == token && actor.unread.isEmpty()
+                    token != null && one.leads && one.candidate?.term?.token == token && one.unread.isEmpty()
                 }
             }
             "expect_nobody_leads" -> {
-                val all = actors.values.filter { it.election == election }
+                val all = participants.values.filter { it.election == election }
                 during(step, "no candidate leads") { all.none { it.candidate?.isLeader == true } }
             }
             "expect_state" -> until("the state is ${step["state"]}") {
                 candidate(step).state.name == step["state"].asText()
             }
             "expect_seen" -> until("it sees the leader") { candidate(step).leader?.name == text(step["leader"]) }
-            "expect_warning" -> until("there is ${step["warning"]}") { step["warning"].asText() in actor(step).warnings }
+            "expect_warning" -> until("there is ${step["warning"]}") { step["warning"].asText() in participant(step).warnings }
             "expect_leader" -> until("${step["leader"]} is read") {
                 try {
                     fits(own.leader(election), step)
@@ -183,7 +183,8 @@ class ScenarioRun(
                 val observations = seen.getValue(step["observer"].asText())
                 until("${step["leader"]} is observed") {
                     val place = observations.indexOfFirst { fits(it.leader, step) }
-                    repeat(if (place < 0) observations.size else place + 1) { observations.removeAt(0) }
+                    // Where none fits all stay: another may have come since.
+                    repeat(place + 1) { observations.removeAt(0) }
                     place >= 0
                 }
             }
@@ -191,11 +192,11 @@ class ScenarioRun(
         }
     }
 
-    private suspend fun campaign(actor: Actor, step: JsonNode) {
-        val store = stores.getOrPut(actor.connection) { connect(scene.connections.getValue(actor.connection)) }
-        val settings = settingsOf(actor.id, actor.part, scenario["lease_ms"].asLong())
+    private suspend fun campaign(participant: Participant, step: JsonNode) {
+        val store = stores.getOrPut(participant.connection) { connect(scene.connections.getValue(participant.connection)) }
+        val settings = settingsOf(participant.id, participant.part, scenario["lease_ms"].asLong())
         val error = try {
-            actor.begin(store.campaign(actor.election, settings))
+            participant.begin(store.campaign(participant.election, settings))
             null
         } catch (error: IncumbentException) {
             error
@@ -219,11 +220,11 @@ class ScenarioRun(
         }
     }
 
-    private suspend fun next(actor: Actor, type: String): Reported {
-        until("${actor.id} reports $type") { actor.unread.isNotEmpty() }
-        val reported = actor.unread.first()
-        check(reported.type == type) { "${actor.id} reports $reported, and should report $type" }
-        actor.read += 1
+    private suspend fun next(participant: Participant, type: String): Reported {
+        until("${participant.id} reports $type") { participant.unread.isNotEmpty() }
+        val reported = participant.unread.first()
+        check(reported.type == type) { "${participant.id} reports $reported, and should report $type" }
+        participant.read += 1
         return reported
     }
 
@@ -260,7 +261,7 @@ class ScenarioRun(
     /** Checks that no two lead. */
     fun look() {
         val begin = System.nanoTime()
-        val all = actors.values.distinct()
+        val all = participants.values.distinct()
         if (all.size < 2) return
         for (one in all.filter { it.leads }) {
             val other = all.find { it !== one && it.election == one.election && it.leads }
@@ -289,40 +290,43 @@ class ScenarioRun(
 
     fun check() {
         broken?.let { throw Broken(it) }
-        actors.values.firstNotNullOfOrNull { it.broken }?.let { throw it }
+        participants.values.firstNotNullOfOrNull { it.broken }?.let { throw it }
     }
 
     /** Checks that calls return, that no event is unread, and that the stores close without a broken rule. */
     suspend fun end() {
-        val all = actors.values.distinct()
-        for (actor in all) {
-            while (actor.calls.isNotEmpty()) {
-                same("what a call of ${actor.id} returned with", answer(actor.calls.poll()), null)
+        val all = participants.values.distinct()
+        for (participant in all) {
+            while (participant.calls.isNotEmpty()) {
+                same("what a call of ${participant.id} returned with", answer(participant.calls.poll()), null)
             }
             // Events are read on other threads: a term that its candidate is in must have arrived.
-            until("the events of ${actor.id} are read") {
-                val token = actor.candidate?.term?.token
-                token == null || actor.log.any { it.token == token }
+            until("the events of ${participant.id} are read") {
+                val token = participant.candidate?.term?.token
+                token == null || participant.log.any { it.token == token }
             }
-            check(actor.unread.isEmpty()) { "what ${actor.id} reported besides: ${actor.unread}" }
+            check(participant.unread.isEmpty()) { "what ${participant.id} reported besides: ${participant.unread}" }
         }
         check()
         close()
         check()
     }
 
+    /** Closes the stores in the order in which they were opened, and those of killed connections. */
     suspend fun close() {
+        // Stores close one after another: a candidate that wins in between has no work, which closing would wait for.
+        participants.values.forEach { it.retire() }
         stores.values.forEach { it.close() }
         killed.awaitAll()
     }
 
-    fun story(): String = actors.values.distinct().flatMap { actor -> actor.log.map { it.at to "${actor.id} $it" } }
+    fun story(): String = participants.values.distinct().flatMap { one -> one.log.map { it.at to "${one.id} $it" } }
         .sortedBy { it.first }.joinToString("\n") { it.second }
 
-    private fun actor(step: JsonNode): Actor = actors.getValue(step["candidate"].asText())
+    private fun participant(step: JsonNode): Participant = participants.getValue(step["candidate"].asText())
 
     private fun candidate(step: JsonNode) =
-        checkNotNull(actor(step).candidate) { "${step["candidate"]} does not campaign" }
+        checkNotNull(participant(step).candidate) { "${step["candidate"]} does not campaign" }
 }
 
 private fun text(node: JsonNode?): String? = node?.takeUnless { it.isNull }?.asText()

@@ -67,7 +67,7 @@ fun settingsOf(id: String, part: JsonNode, leaseMs: Long) = CampaignSettings().a
     }
 }
 
-class Actor(
+class Participant(
     val id: String,
     val part: JsonNode,
     val election: String,
@@ -94,7 +94,7 @@ class Actor(
     /** A candidate that was killed counts as the leader until then. */
     @Volatile
     private var leadsUntil = Long.MIN_VALUE
-    private val works = part["works"]?.asBoolean() ?: false
+    private var works = part["works"]?.asBoolean() ?: false
     private var hold: Hold? = null
     private var reading: Job? = null
 
@@ -136,6 +136,13 @@ class Actor(
         hold = null
     }
 
+    /** Finishes its work, and begins none in terms that it wins from now on. */
+    @Synchronized
+    fun retire() {
+        works = false
+        finish()
+    }
+
     /** Marks it as killed: nothing asks it or reads its events any more. */
     fun kill() {
         reading?.cancel()
@@ -160,8 +167,10 @@ class Actor(
                     term = event.term
                     drained = false
                     wins(event.term)
-                    if (works) {
-                        synchronized(this) { hold = event.term.hold() }
+                    synchronized(this) {
+                        if (works) {
+                            hold = event.term.hold()
+                        }
                     }
                     log.add(Reported("won", at, event.term.token))
                 }

@@ -1,0 +1,37 @@
+package incumbent
+
+import com.sun.jna.Native
+import java.lang.ref.Reference
+
+/**
+ * What a program may read at every turn of a loop: functions of the compiled part that take and return one number each. They
+ * allocate nothing. A generated call allocates here, and natively for its status, which JNA's one cleaning thread frees later.
+ *
+ * An address is that of a generated object, which owns the memory behind it. It may be used as long as that object exists:
+ * the object is kept beside its address, read through [reading], and never destroyed by hand, so that the garbage
+ * collector alone decides its end.
+ */
+internal object Readings {
+    init {
+        // The same library, by the same name, as for the generated code.
+        val library = System.getProperty("uniffi.component.incumbent.libraryOverride") ?: "incumbent_uniffi"
+        Native.register(Readings::class.java, library)
+    }
+
+    external fun incumbent_candidate_is_leader(candidate: Long): Int
+
+    external fun incumbent_term_is_current(term: Long): Int
+
+    external fun incumbent_term_remaining(term: Long): Long
+
+    external fun incumbent_term_age(term: Long): Long
+
+    external fun incumbent_term_drain_remaining(term: Long): Long
+}
+
+/** Reads from the object `raw`, and keeps it reachable until the compiled part has answered. */
+internal inline fun <T> reading(raw: Any, read: () -> T): T {
+    val answer = read()
+    Reference.reachabilityFence(raw)
+    return answer
+}
