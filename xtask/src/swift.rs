@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader, ErrorKind};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::kotlin::{BINDGEN, CRATE, Profile};
+use crate::tools::provide_target;
 use crate::{notices, shell};
 
 /// The name of the compiled part.
@@ -41,6 +42,9 @@ mount --bind "$target" "$system$target"
 exec chroot "$system" sh -ec 'cd "$0"; exec "$@"' "$folder" "$@"
 "#;
 
+/// The path on which Swift's system has its programs.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// The folder of the package's sources.
 fn folder() -> PathBuf {
     shell::root().join("bindings/swift")
@@ -56,14 +60,19 @@ pub(crate) fn system() -> PathBuf {
     incumbent_testkit::tools::folder().join("swift")
 }
 
-/// A command in the system that has Swift.
+/// A command in the system that has Swift: a Mac itself, elsewhere the folder.
 pub(crate) fn inside(folder: &Path, program: &str) -> Result<Command> {
+    if cfg!(target_os = "macos") {
+        let mut command = shell::command(program);
+        command.current_dir(folder);
+        return Ok(command);
+    }
     let target = shell::target();
     fs::create_dir_all(&target).with_context(|| format!("cannot make {}", target.display()))?;
     let mut command = shell::command("unshare");
     command.args(["--mount", "sh", "-ec", ENTER, "sh"]).arg(system()).arg(shell::root()).arg(target);
     command.arg(folder).arg(program);
-    command.env("HOME", "/root").env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    command.env("HOME", "/root").env("PATH", PATH);
     Ok(command)
 }
 
@@ -74,24 +83,72 @@ pub(crate) fn inside_as_one(folder: &Path, program: &str) -> Result<Command> {
     Ok(command)
 }
 
+/// Writes a script that runs a program of the tests in the system that has Swift, for the tests of other languages. The
+/// process of the script becomes that of the program, so that signals reach it.
+pub(crate) fn script(name: &str) -> Result<PathBuf> {
+    let package = package_of_tests();
+    let program = Tests::Plain.programs().join(name);
+    let words = [system(), shell::root().to_owned(), shell::target(), package, program];
+    let words =
+        words.map(|word| format!("'{}'", word.display().to_string().replace('\'', r"'\''"))).join(" ");
+    let script = target().join(name);
+    let text = format!(
+        "#!/usr/bin/env -S unshare --mount sh -e\nexport HOME=/root PATH={PATH}\nset -- {words} \"$@\"\n{ENTER}"
+    );
+    write(&script, text.as_bytes())?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))
+        .with_context(|| format!("cannot make {} a program", script.display()))?;
+    Ok(script)
+}
+
 /// The folder of the package as it is built for the tests.
 pub(crate) fn package_of_tests() -> PathBuf {
     target().join("package")
 }
 
-/// Builds the tests, and the programs that they start, into `.build/debug` of [`package_of_tests`].
-pub(crate) fn build_tests() -> Result<()> {
+/// The way in which the tests are built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tests {
+    Plain,
+    /// With Swift's thread sanitizer, which reports data races of the code in Swift.
+    Sanitized,
+}
+
+impl Tests {
+    /// The folder of everything that SwiftPM builds.
+    fn folder(self) -> PathBuf {
+        match self {
+            Self::Plain => package_of_tests().join(".build"),
+            Self::Sanitized => target().join("sanitized"),
+        }
+    }
+
+    /// The folder of the programs.
+    pub(crate) fn programs(self) -> PathBuf {
+        self.folder().join("debug")
+    }
+}
+
+/// Builds the tests, and the programs that they start, into [`Tests::programs`].
+pub(crate) fn build_tests(tests: Tests) -> Result<()> {
     let package = package_of_tests();
-    assemble(Profile::Dev, &package)?;
-    mirror(&folder().join("Tests"), &package.join("Tests"))?;
-    mirror(&shell::root().join("examples/swift/Sources"), &package.join("Examples"))?;
     let compiled = shell::target().join("debug/deps").join(LIBRARY);
-    let lib = fresh(&target().join("lib"))?;
-    symlink(&compiled, lib.join(LIBRARY)).context("cannot link the library")?;
-    forget_older(&package.join(".build/debug"), &compiled)?;
+    let lib = target().join("lib");
+    if tests == Tests::Plain {
+        assemble(Profile::Dev, &package)?;
+        mirror(&folder().join("Tests"), &package.join("Tests"))?;
+        mirror(&shell::root().join("examples/swift/Sources"), &package.join("Examples"))?;
+        symlink(&compiled, fresh(&lib)?.join(LIBRARY)).context("cannot link the library")?;
+    }
+    forget_older(&tests.programs(), &compiled)?;
     shell::progress("swift build");
     let mut build = inside_as_one(&package, "swift")?;
-    build.args(["build", "--quiet", "--build-tests"]).args(KAFKA_NEEDS);
+    build.args(["build", "--quiet", "--build-tests", "--scratch-path"]).arg(tests.folder());
+    // Swift's own, which needs a fifth of the time of GNU's for a library of this size.
+    build.args(["-Xswiftc", "-use-ld=lld"]).args(KAFKA_NEEDS);
+    if tests == Tests::Sanitized {
+        build.arg("--sanitize=thread");
+    }
     build.env("INCUMBENT_LIBRARY", lib).env("INCUMBENT_TESTS", "1");
     without_warnings(&mut build)
 }
@@ -101,7 +158,7 @@ pub(crate) fn build_tests() -> Result<()> {
 pub(crate) fn document() -> Result<()> {
     let package = package_of_tests();
     // `x86_64-pc-linux-gnu/debug`
-    let platform = fs::read_link(package.join(".build/debug")).context("the Swift package is not built")?;
+    let platform = fs::read_link(Tests::Plain.programs()).context("the Swift package is not built")?;
     let platform = platform.parent().unwrap_or(&platform);
     for module in ["Incumbent", "IncumbentTesting"] {
         shell::progress(format!("the documentation of {module}"));
@@ -109,7 +166,7 @@ pub(crate) fn document() -> Result<()> {
         let symbols = fresh(&folder.join("symbols"))?;
         let mut extract = inside(&package, "swift")?;
         extract.args(["symbolgraph-extract", "-module-name", module, "-minimum-access-level", "public"]);
-        extract.arg("-target").arg(platform).arg("-I").arg(package.join(".build/debug/Modules"));
+        extract.arg("-target").arg(platform).arg("-I").arg(Tests::Plain.programs().join("Modules"));
         let map = package.join("Sources/IncumbentRawFFI/module.modulemap");
         extract.arg("-Xcc").arg(format!("-fmodule-map-file={}", map.display()));
         shell::run(extract.arg("-output-dir").arg(&symbols))?;
@@ -269,16 +326,56 @@ pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
     let package = fresh(&target().join("release/Incumbent"))?;
     assemble(profile, &package)?;
     notices::write(CRATE, profile.features(), &package)?;
-    let compiled = shell::target().join("release").join(LIBRARY);
-    let platform = package.join("lib").join(format!("linux-{}", std::env::consts::ARCH));
-    fs::create_dir_all(&platform).with_context(|| format!("cannot make {}", platform.display()))?;
-    fs::copy(&compiled, platform.join(LIBRARY))
-        .with_context(|| format!("cannot copy {}", compiled.display()))?;
+    if cfg!(target_os = "macos") {
+        xcframework(profile, &package)?;
+    } else {
+        let compiled = shell::target().join("release").join(LIBRARY);
+        let platform = package.join("lib").join(format!("linux-{}", std::env::consts::ARCH));
+        fs::create_dir_all(&platform).with_context(|| format!("cannot make {}", platform.display()))?;
+        fs::copy(&compiled, platform.join(LIBRARY))
+            .with_context(|| format!("cannot copy {}", compiled.display()))?;
+    }
     try_out(&package, kafka)?;
     Ok(package)
 }
 
-/// Uses the package as strangers do, in a project with the README's program and in the example; each leads once.
+/// Apple's platforms, each with the targets whose libraries are joined in one file.
+const APPLE: [(&str, &[&str]); 3] = [
+    ("macos", &["aarch64-apple-darwin", "x86_64-apple-darwin"]),
+    ("ios", &["aarch64-apple-ios"]),
+    ("ios-simulator", &["aarch64-apple-ios-sim", "x86_64-apple-ios"]),
+];
+
+/// Builds the compiled part for Apple's platforms into the package. Needs Xcode; has never run, as no Mac was at hand.
+fn xcframework(profile: Profile, package: &Path) -> Result<()> {
+    let joined = fresh(&target().join("apple"))?;
+    let headers = package.join("Sources/IncumbentRawFFI");
+    let mut create = shell::command("xcodebuild");
+    create.arg("-create-xcframework");
+    for (platform, targets) in APPLE {
+        shell::progress(format!("the compiled part of the Swift library for {platform}"));
+        let library = fresh(&joined.join(platform))?.join(LIBRARY);
+        let mut lipo = shell::command("lipo");
+        lipo.arg("-create").arg("-output").arg(&library);
+        for target in targets {
+            provide_target(target)?;
+            let mut build = shell::cargo();
+            build.args(["build", "--quiet", "--release", "--package", CRATE, "--lib", "--target", target]);
+            // The oldest systems that `Package.swift` names.
+            build.env("MACOSX_DEPLOYMENT_TARGET", "13.0").env("IPHONEOS_DEPLOYMENT_TARGET", "16.0");
+            shell::run(build.args(profile.features()))?;
+            lipo.arg(shell::target().join(target).join("release").join(LIBRARY));
+        }
+        shell::run(&mut lipo)?;
+        create.arg("-library").arg(&library).arg("-headers").arg(&headers);
+    }
+    shell::run(create.arg("-output").arg(package.join("IncumbentRawFFI.xcframework")))?;
+    // They are in the framework now.
+    fs::remove_dir_all(&headers).with_context(|| format!("cannot remove {}", headers.display()))
+}
+
+/// Uses the package as strangers do, in a project with the README's program and in the example; each leads once. On a Mac
+/// the project is only built.
 fn try_out(package: &Path, kafka: bool) -> Result<()> {
     let needed = ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES", "README.md", "Package.swift"];
     if let Some(missing) = needed.into_iter().find(|name| !package.join(name).is_file()) {
@@ -300,6 +397,9 @@ fn try_out(package: &Path, kafka: bool) -> Result<()> {
     write(&project.join("Package.swift"), manifest.as_bytes())?;
     let mut build = inside_as_one(&project, "swift")?;
     without_warnings(build.args(["build", "--quiet"]).args(needs))?;
+    if cfg!(target_os = "macos") {
+        return Ok(());
+    }
     ensure!(leads(&project)?, "the README's program does not lead");
 
     shell::progress("a project outside: the example");

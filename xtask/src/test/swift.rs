@@ -1,5 +1,6 @@
 //! The Swift library: SwiftPM builds it, and its test runner runs the tests.
 
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -12,15 +13,32 @@ use super::schedule::Step;
 use super::tally::{Report, Tally};
 use super::{PROGRAMS, Part};
 use crate::shell::{self, say};
-use crate::swift;
+use crate::swift::{self, Tests};
+
+/// The name of the build that other steps wait for, those of other parts among them.
+pub(super) const PACKAGE: &str = "build the Swift package";
+
+/// The suites and tests that the thread sanitizer watches: on the memory store, except for signals.
+const SANITIZED: [&str; 7] = [
+    "TermTests",
+    "StoreTests",
+    "CancellingTests",
+    "ConformanceTests",
+    "ProcessesTests/terminated",
+    "ProcessesTests/interrupted",
+    "ProcessesTests/twice",
+];
 
 /// The steps of [`Part::Swift`].
 pub(super) fn steps<'a>() -> Vec<Step<'a>> {
-    const PACKAGE: &str = "build the Swift package";
-    let build = |_: &mut Report| swift::build_tests();
+    const SANITIZER: &str = "build the Swift package with the thread sanitizer";
+    let build = |_: &mut Report| swift::build_tests(Tests::Plain);
+    let build_sanitized = |_: &mut Report| swift::build_tests(Tests::Sanitized);
     vec![
         Step::new(Part::Swift, PACKAGE, Compute, build).building().after(PROGRAMS),
         Step::new(Part::Swift, "Swift Testing", Wait, run).after(PACKAGE),
+        Step::new(Part::Swift, SANITIZER, Compute, build_sanitized).building().after(PACKAGE),
+        Step::new(Part::Swift, "Swift Testing with the thread sanitizer", Wait, sanitized).after(SANITIZER),
         Step::new(Part::Swift, "the Swift documentation", Compute, |_| swift::document()).after(PACKAGE),
     ]
 }
@@ -28,28 +46,75 @@ pub(super) fn steps<'a>() -> Vec<Step<'a>> {
 /// Runs all tests, and counts them.
 fn run(report: &mut Report) -> Result<()> {
     shell::progress("Swift Testing");
-    let built = swift::package_of_tests().join(".build/debug");
-    // Without SwiftPM, which would plan the build once more. A runner that hangs is ended.
-    let mut runner = swift::inside_as_one(&swift::package_of_tests(), "timeout")?;
-    runner.args(["--kill-after=10", "1200"]).arg(built.join("IncumbentPackageTests.xctest"));
-    runner.args(["--testing-library", "swift-testing"]);
-    runner.env("NO_COLOR", "1").env("TERM", "dumb");
-    runner.env("INCUMBENT_PROGRAMS", &built);
-    runner.env("INCUMBENT_SOURCES", shell::root());
-    runner.env("INCUMBENT_CLI", shell::built("incumbent"));
-    runner.env("INCUMBENT_STAGE", shell::built("incumbent-stage"));
+    let mut runner = runner(Tests::Plain)?;
     runner.envs(stores().map(|stores| (STORES, stores)));
     let broker = Kafka::start(KafkaVersion::Newest);
     runner.env(BROKER, broker.address());
+    count(&mut runner, "", report, |_| ())
+}
+
+/// Runs the tests that the thread sanitizer watches, and many campaigns. A data race that it reports is a failure.
+fn sanitized(report: &mut Report) -> Result<()> {
+    shell::progress("Swift Testing with the thread sanitizer");
+    let mut races = 0;
+    let mut heed = |line: &str| races += u64::from(line.contains("WARNING: ThreadSanitizer"));
+    let mut runner = runner(Tests::Sanitized)?;
+    runner.env(STORES, "memory");
+    for name in SANITIZED {
+        runner.args(["--filter", name]);
+    }
+    count(&mut runner, " (thread sanitizer)", report, &mut heed)?;
+    let mut campaigns = program(Tests::Sanitized, "programs")?;
+    let end = shell::lines(campaigns.args(["leaks", "2000"]), |line| {
+        say!("{line}");
+        heed(line);
+    })?;
+    report.check(Part::Swift, "2,000 campaigns with the thread sanitizer", end);
+    report.check(Part::Swift, &format!("{races} data races, see the output"), races == 0);
+    Ok(())
+}
+
+/// A program of the tests. One that hangs is ended.
+fn program(tests: Tests, name: &str) -> Result<Command> {
+    // Without SwiftPM, which would plan the build once more.
+    let mut program = swift::inside_as_one(&swift::package_of_tests(), "timeout")?;
+    program.args(["--kill-after=10", "1200"]);
+    if tests == Tests::Sanitized {
+        // The sanitizer's own memory has fixed addresses.
+        program.args(["setarch", "--addr-no-randomize"]);
+    }
+    program.arg(tests.programs().join(name));
+    if tests == Tests::Sanitized {
+        let known = shell::root().join("bindings/swift/Tests/thread-sanitizer.txt");
+        program.env("TSAN_OPTIONS", format!("suppressions={}", known.display()));
+    }
+    Ok(program)
+}
+
+/// The test runner.
+fn runner(tests: Tests) -> Result<Command> {
+    let mut runner = program(tests, "IncumbentPackageTests.xctest")?;
+    runner.args(["--testing-library", "swift-testing"]);
+    runner.env("NO_COLOR", "1").env("TERM", "dumb");
+    runner.env("INCUMBENT_PROGRAMS", tests.programs());
+    runner.env("INCUMBENT_SOURCES", shell::root());
+    runner.env("INCUMBENT_CLI", shell::built("incumbent"));
+    runner.env("INCUMBENT_STAGE", shell::built("incumbent-stage"));
     if let Ok(server) = nats_server(NatsVersion::Newest) {
         runner.env(NATS_SERVER, server);
     }
+    Ok(runner)
+}
+
+/// Runs the test runner, and counts its tests, with `suffix` after their names. Passes on the lines that end no test.
+fn count(runner: &mut Command, suffix: &str, report: &mut Report, mut heed: impl FnMut(&str)) -> Result<()> {
     let mut total = Tally::default();
-    let succeeded = shell::lines(&mut runner, |line| {
+    let succeeded = shell::lines(runner, |line| {
         let Some((name, passed, took)) = outcome(line) else {
             // The begin of each test says nothing.
             if !line.starts_with('◇') {
                 say!("{line}");
+                heed(line);
             }
             return;
         };
@@ -57,11 +122,12 @@ fn run(report: &mut Report) -> Result<()> {
             say!("{line}");
         }
         total += Tally::one(passed);
-        report.test(Part::Swift, name, (!passed).then_some("see its issues above"), Some(took));
+        let failure = (!passed).then_some("see its issues above");
+        report.test(Part::Swift, &format!("{name}{suffix}"), failure, Some(took));
     })?;
     // A runner that crashes, or finds no tests, counts nothing.
     if total.passed == 0 || (!succeeded && total.failed == 0) {
-        report.check(Part::Swift, "Swift's test runner failed, no test did", false);
+        report.check(Part::Swift, &format!("Swift's test runner failed, no test did{suffix}"), false);
     }
     Ok(())
 }

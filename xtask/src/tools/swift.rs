@@ -17,6 +17,11 @@ const PACKAGES: [&str; 6] =
 
 /// Finds or installs Swift in `target/tools/swift`.
 pub(super) fn provide() -> Result<(PathBuf, String)> {
+    if cfg!(target_os = "macos") {
+        let swift = shell::on_path("swift").context("Swift is missing: install Xcode")?;
+        let reported = shell::output(shell::command(&swift).arg("--version"))?;
+        return Ok((swift, version(&reported)?));
+    }
     let folder = swift::system();
     let marker = folder.join("installed");
     if !marker.is_file() {
@@ -49,9 +54,13 @@ fn install() -> Result<()> {
     apt.args(["install", "--yes", "--no-install-recommends"]).args(PACKAGES);
     shell::output(&mut apt)?;
     shell::output(swift::inside(&PathBuf::from("/"), "apt-get")?.arg("clean"))?;
-    // `Swift version 6.0.3 (swift-6.0.3-RELEASE)`
     let reported = shell::output(swift::inside(&PathBuf::from("/"), "swift")?.arg("--version"))?;
+    fs::write(folder.join("installed"), version(&reported)?).context("cannot write what was installed")
+}
+
+/// Finds the version in a line such as `Swift version 6.0.3 (swift-6.0.3-RELEASE)`.
+fn version(reported: &str) -> Result<String> {
     let version = reported.lines().find_map(|line| line.split_once("Swift version "));
-    let version = version.and_then(|(_, rest)| rest.split(' ').next()).context("Swift reports no version")?;
-    fs::write(folder.join("installed"), version).context("cannot write what was installed")
+    let version = version.and_then(|(_, rest)| rest.split(' ').next());
+    version.map(str::to_owned).context("Swift reports no version")
 }

@@ -28,6 +28,7 @@ extension Pending {
 }
 
 extension PendingStore: Pending {}
+extension PendingInit: Pending {}
 extension PendingFaultyStore: Pending {}
 extension PendingCandidate: Pending {}
 extension PendingObservations: Pending {}

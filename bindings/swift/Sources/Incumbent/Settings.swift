@@ -18,6 +18,13 @@ public struct StoreSettings: Sendable {
         public init(stringLiteral value: String) { self = .text(value) }
 
         public init(booleanLiteral value: Bool) { self = .flag(value) }
+
+        var raw: Setting {
+            switch self {
+            case .text(let value): .text(value: value)
+            case .flag(let value): .flag(value: value)
+            }
+        }
     }
 
     /// Whether a store that does not answer is an error; by default it is waited for.
@@ -35,12 +42,7 @@ public struct StoreSettings: Sendable {
     }
 
     package func plain() throws -> [String: Setting] {
-        var plain = parameters.mapValues { parameter in
-            switch parameter {
-            case .text(let value): Setting.text(value: value)
-            case .flag(let value): Setting.flag(value: value)
-            }
-        }
+        var plain = parameters.mapValues(\.raw)
         plain["fail_fast"] = failFast.map { .flag(value: $0) } ?? plain["fail_fast"]
         plain["expected_lease"] = try time("expectedLease", expectedLease) ?? plain["expected_lease"]
         return plain
@@ -170,7 +172,7 @@ public struct CampaignSettings: Sendable {
     }
 }
 
-private func time(_ name: String, _ length: Duration?) throws -> Setting? {
+func time(_ name: String, _ length: Duration?) throws -> Setting? {
     try length.map { .time(value: try positive(name, $0)) }
 }
 
@@ -198,8 +200,8 @@ extension Duration {
 /// Returns the text with the names of settings as this library has them.
 func renamed(_ text: String) -> String {
     let names = [
-        "fail_fast": "failFast", "expected_lease": "expectedLease", "drift_ppm": "driftPpm", "win_delay": "winDelay",
-        "watch_loop": "watchLimit", "health_interval": "healthInterval",
+        "fail_fast": "failFast", "expected_lease": "expectedLease", "own_leases": "ownLeases", "drift_ppm": "driftPpm",
+        "win_delay": "winDelay", "watch_loop": "watchLimit", "health_interval": "healthInterval",
     ]
     return names.reduce(text) { text, name in text.replacingOccurrences(of: name.key, with: name.value) }
 }

@@ -57,7 +57,7 @@ public struct Term: Sendable {
     public var drainRemaining: Duration? { raw.drainRemaining().map(Duration.init(interval:)) }
 
     /// Whether the leader is leaving of its own accord, and still leads.
-    public var isDraining: Bool { raw.drainRemaining() != nil }
+    public var isDraining: Bool { raw.drainRemaining() != nil && isCurrent }
 
     /// The reason for which the term ended; nil while it lasts.
     public var reason: Reason? { raw.reason().map(Reason.init) }

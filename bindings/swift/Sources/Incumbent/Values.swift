@@ -30,8 +30,18 @@ public enum Reason: String, CaseIterable, Hashable, Sendable {
     public var explanation: String { reasonDescription(reason: raw) }
 
     package var raw: IncumbentRaw.Reason {
-        // A test compares the two lists: each reason is that of a raw one.
-        IncumbentRaw.Reason.allCases.first { Reason($0) == self }!
+        switch self {
+        case .resigned: .resigned
+        case .handedOver: .handedOver
+        case .usurped: .usurped
+        case .deleted: .deleted
+        case .expired: .expired
+        case .revoked: .revoked
+        case .unhealthy: .unhealthy
+        case .handlerFailed: .handlerFailed
+        case .storeReset: .storeReset
+        case .closed: .closed
+        }
     }
 
     package init(_ raw: IncumbentRaw.Reason) {

@@ -103,8 +103,8 @@ final class Child: Sendable {
     }
 
     /// Waits for a line that begins with that word, and returns the rest.
-    func expect(_ word: String) async throws -> String {
-        while let line = try await line() {
+    func expect(_ word: String, within limit: Duration = limit) async throws -> String {
+        while let line = try await line(within: limit) {
             if line == word { return "" }
             if line.hasPrefix("\(word) ") { return String(line.dropFirst(word.count + 1)) }
         }

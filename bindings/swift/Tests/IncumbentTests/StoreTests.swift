@@ -75,6 +75,7 @@ struct StoreTests {
         #expect(Set(errorCodes().keys) == Set(ErrorCode.allCases.map(\.rawValue)))
         #expect(ErrorCode.storeUnavailable.isTemporary && !ErrorCode.notLeader.isTemporary)
         #expect(IncumbentRaw.Reason.allCases.map(Incumbent.Reason.init) == Incumbent.Reason.allCases)
+        #expect(Incumbent.Reason.allCases.map(\.raw) == IncumbentRaw.Reason.allCases)
         #expect(Incumbent.Reason.resigned.mayDrain && !Incumbent.Reason.expired.mayDrain)
         #expect(Incumbent.Reason.allCases.allSatisfy { !$0.explanation.isEmpty })
     }

@@ -117,6 +117,7 @@ struct TermTests {
         #expect(candidate.isLeader)
         done.change { $0 = true }
         #expect(try await term.ended() == .resigned)
+        #expect(!term.isDraining)
         loop.cancel()
         _ = await loop.result
     }

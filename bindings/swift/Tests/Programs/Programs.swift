@@ -33,7 +33,9 @@ func stubborn(_ arguments: [String]) async throws {
     try await run(arguments[0], "jobs", settings) { term in
         say("won \(term.token)")
         try? await term.draining()
-        say("asked \(Task.isCancelled)")
+        // The request to leave is sent just before the work is cancelled.
+        while !Task.isCancelled { await Task.yield() }
+        say("asked")
         await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
     }
 }
@@ -66,23 +68,34 @@ private func block(on gate: DispatchSemaphore) {
     gate.wait()
 }
 
-/// Opens and closes campaigns, and prints the memory and the files after some and after all of them: leaks COUNT
+/// Opens and closes campaigns, eight at a time, and prints the memory and the files after some and after all: leaks COUNT
 func leaks(_ arguments: [String]) async throws {
-    let some = 1000
+    let (some, lanes) = (1000, 8)
     let store = try await connect("memory:")
     let settings = CampaignSettings(preset: .fast, lease: .seconds(60), splay: .zero)
-    func campaign(_ number: Int) async throws {
-        let candidate = try await store.campaign("jobs-\(number % some)", settings)
-        let hold = try await candidate.nextTerm()
-        try await hold?.term.run {}
-        hold?.release()
-        try await candidate.close()
+    // The campaigns of one election are in one lane, and so one after the other.
+    @Sendable func campaigns(_ numbers: Range<Int>, in lane: Int) async throws {
+        for number in numbers where number % lanes == lane {
+            let candidate = try await store.campaign("jobs-\(number % some)", settings)
+            let hold = try await candidate.nextTerm()
+            try await hold?.term.run {}
+            hold?.release()
+            try await candidate.close()
+        }
+    }
+    func campaigns(_ numbers: Range<Int>) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for lane in 0..<lanes {
+                group.addTask { try await campaigns(numbers, in: lane) }
+            }
+            try await group.waitForAll()
+        }
     }
     // The first are a warm-up, for the memory of the elections themselves and the peak of the allocator.
     let warm = 2 * some
-    for number in 0..<warm { try await campaign(number) }
+    try await campaigns(0..<warm)
     say("before \(try left())")
-    for number in warm..<(Int(arguments[0]) ?? 0) { try await campaign(number) }
+    try await campaigns(warm..<(Int(arguments[0]) ?? warm))
     say("after \(try left())")
     try await store.close()
 }

@@ -18,7 +18,7 @@ func serve() async throws {
 
 /// The work of the leader: a job is never cut short by a drain, and never begun in one.
 func sendInvoices(_ term: Term) async throws {
-    while !term.isDraining {
+    while term.isCurrent && !term.isDraining {
         // The database refuses a token smaller than the largest that it has seen.
         FileHandle.standardOutput.write(Data("the invoices go out with token \(term.token)\n".utf8))
         if once { return }

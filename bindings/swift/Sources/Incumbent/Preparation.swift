@@ -1,0 +1,112 @@
+import Foundation
+internal import IncumbentRaw
+
+/// The settings with which a store is prepared: those below, and the parameters of its URL by name. What is nil is left to
+/// the library, or as it is in a store that exists.
+///
+/// ```swift
+/// try await prepareStore("nats://localhost:4222/ELECTIONS", .init(lease: .seconds(10), replicas: 3))
+/// ```
+public struct PreparationSettings: Sendable {
+    /// NATS: the lease of the bucket's elections; 30 s for a new one.
+    public var lease: Duration?
+    /// NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; 1 for a new one.
+    public var replicas: Int?
+    /// NATS: whether watches report expiry (2.11 or newer).
+    public var markers: Bool?
+    /// NATS: whether each election can have its own lease (2.11 or newer).
+    public var ownLeases: Bool?
+    /// States that no election was ever held there. Otherwise no candidate leads before the store is one lease old, because
+    /// it may replace another in which a candidate still leads. Only by hand, or in a test: where a program makes a store
+    /// again under a leader, there can be two. Refused for a store that has been written to.
+    public var new: Bool?
+    /// NATS: whether to change a bucket that exists and differs; otherwise that is `unsafeStore`.
+    public var update: Bool?
+    /// Kafka: the election whose topic is created.
+    public var election: String?
+    /// The parameters of the URL.
+    public var parameters: [String: StoreSettings.Parameter]
+
+    /// Collects settings; each is a property of the same name.
+    public init(
+        lease: Duration? = nil,
+        replicas: Int? = nil,
+        markers: Bool? = nil,
+        ownLeases: Bool? = nil,
+        new: Bool? = nil,
+        update: Bool? = nil,
+        election: String? = nil,
+        parameters: [String: StoreSettings.Parameter] = [:]
+    ) {
+        self.lease = lease
+        self.replicas = replicas
+        self.markers = markers
+        self.ownLeases = ownLeases
+        self.new = new
+        self.update = update
+        self.election = election
+        self.parameters = parameters
+    }
+
+    fileprivate func plain() throws -> [String: Setting] {
+        var plain = parameters.mapValues(\.raw)
+        plain["lease"] = try time("lease", lease) ?? plain["lease"]
+        plain["replicas"] = replicas.map { .number(value: Double($0)) } ?? plain["replicas"]
+        plain["markers"] = markers.map { .flag(value: $0) } ?? plain["markers"]
+        plain["own_leases"] = ownLeases.map { .flag(value: $0) } ?? plain["own_leases"]
+        plain["new"] = new.map { .flag(value: $0) } ?? plain["new"]
+        plain["update"] = update.map { .flag(value: $0) } ?? plain["update"]
+        plain["election"] = election.map { .text(value: $0) } ?? plain["election"]
+        return plain
+    }
+}
+
+/// The findings and actions of ``prepareStore(_:_:)``.
+public struct Preparation: Hashable, Sendable {
+    /// A setting of a bucket that was changed.
+    public struct Difference: Hashable, Sendable {
+        /// Its name in the server's configuration.
+        public let setting: String
+        /// The value before.
+        public let former: String
+        /// The value now.
+        public let present: String
+    }
+
+    /// Whether the store did not exist, and was created.
+    public let created: Bool
+    /// Whether a bucket existed, and was changed.
+    public let updated: Bool
+    /// Whether the store states that no election was ever held in it: then its first leader does not wait for a lease.
+    public let neverUsed: Bool
+    /// The lease of the elections in a NATS bucket; nil elsewhere, where each candidate has its own.
+    public let lease: Duration?
+    /// The topic of the election, in Kafka; nil elsewhere.
+    public let topic: String?
+    /// The settings of a bucket that were changed.
+    public let differences: [Difference]
+
+    init(_ raw: InitReport) {
+        (created, updated, neverUsed, topic) = (raw.created, raw.updated, raw.neverUsed, raw.topic)
+        lease = raw.lease.map(Duration.init(interval:))
+        differences = raw.differences.map { Difference(setting: $0.setting, former: $0.former, present: $0.present) }
+    }
+}
+
+/// Prepares the store at `url` for elections, as `incumbent init` does on the command line: creates the bucket, file, prefix
+/// or topic, or checks the one that exists. A second call changes nothing.
+///
+/// In a new store no candidate leads before the store is one lease old, unless ``PreparationSettings/new`` states that no
+/// election was ever held there. A store that does not answer is an error. Cancelling the task ends the attempt.
+///
+/// - Throws: ``IncumbentError``: `invalidURL` for a URL that cannot be parsed, `invalidSetting` for a setting that does not
+///   fit, `unsafeStore` for a bucket that exists and is not as asked for, without ``PreparationSettings/update``,
+///   `unsupported` where the server cannot do what is asked, `notFound` where the folder of a file does not exist,
+///   `authentication` where credentials cannot be read, `permissionDenied` where the store refuses, and `storeUnavailable`
+///   where the store does not answer.
+@discardableResult
+public func prepareStore(_ url: String, _ settings: PreparationSettings = .init()) async throws -> Preparation {
+    let plain = try settings.plain()
+    let preparing = try translating { try initStore(url: url, settings: plain) }
+    return Preparation(try await preparing.awaited())
+}
