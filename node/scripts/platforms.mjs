@@ -17,8 +17,6 @@ const PLATFORMS = {
   'aarch64-unknown-linux-musl': { name: 'linux-arm64-musl', os: 'linux', cpu: 'arm64', libc: 'musl' },
   'x86_64-apple-darwin': { name: 'darwin-x64', os: 'darwin', cpu: 'x64' },
   'aarch64-apple-darwin': { name: 'darwin-arm64', os: 'darwin', cpu: 'arm64' },
-  'x86_64-pc-windows-msvc': { name: 'win32-x64-msvc', os: 'win32', cpu: 'x64' },
-  'aarch64-pc-windows-msvc': { name: 'win32-arm64-msvc', os: 'win32', cpu: 'arm64' },
 };
 const platforms = main.napi.targets.map((triple) => PLATFORMS[triple]);
 
@@ -35,7 +33,7 @@ function license(folder) {
 }
 
 rmSync(out, { recursive: true, force: true });
-const { version, license: licenses, repository, engines, description } = main;
+const { version, license: licenses, homepage, bugs, repository, engines, description, publishConfig } = main;
 for (const { name, os, cpu, libc } of platforms) {
   const addon = `incumbent.${name}.node`;
   if (existsSync(join(here, addon))) {
@@ -44,13 +42,17 @@ for (const { name, os, cpu, libc } of platforms) {
       version,
       description: `${description}: the compiled part for ${name}`,
       license: licenses,
+      homepage,
+      bugs,
       repository,
       engines,
       os: [os],
       cpu: [cpu],
       ...(libc && { libc: [libc] }),
+      type: 'commonjs',
       main: addon,
-      files: ['LICENSE-*', addon],
+      files: ['LICENSE-*', 'THIRD-PARTY-NOTICES', addon],
+      publishConfig,
     };
     write(join(out, name), manifest);
     copyFileSync(join(here, addon), join(out, name, addon));
@@ -58,7 +60,7 @@ for (const { name, os, cpu, libc } of platforms) {
   }
 }
 
-const { devDependencies: _dev, scripts: _scripts, napi: _napi, ...published } = main;
+const { devDependencies: _dev, overrides: _overrides, scripts: _scripts, napi: _napi, ...published } = main;
 const optionalDependencies = Object.fromEntries(platforms.map(({ name }) => [`${main.name}-${name}`, version]));
 write(join(out, 'main'), { ...published, optionalDependencies });
 for (const folder of ['bin', 'dist']) {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::shell;
 
@@ -31,10 +31,7 @@ pub(crate) fn write(of: &str, features: &[&str], folder: &Path) -> Result<()> {
         fs::copy(shell::root().join(licence), folder.join(licence))
             .with_context(|| format!("cannot copy {licence}"))?;
     }
-    let mut tree = shell::cargo();
-    tree.args(["tree", "--package", of, "--edges", "normal", "--prefix", "none", "--no-dedupe"]);
-    tree.args(["--format", "{p}\t{l}\t{r}"]).args(features);
-    let packages: BTreeSet<Package> = shell::output(&mut tree)?.lines().filter_map(package).collect();
+    let packages = packages(of, features)?;
     let sources = sources()?;
     let mut texts = BTreeMap::<String, Vec<String>>::new();
     for package in &packages {
@@ -57,6 +54,39 @@ pub(crate) fn write(of: &str, features: &[&str], folder: &Path) -> Result<()> {
         notices.push_str(&format!("\n{}\n{}\n\n{}\n", "-".repeat(80), owners.join(", "), text.trim_end()));
     }
     fs::write(folder.join("THIRD-PARTY-NOTICES"), notices).context("cannot write the notices")
+}
+
+/// Writes `SBOM.cdx.json` into a folder: the packages of others that a crate compiles in, in the format CycloneDX 1.5, which
+/// scanners for known defects read.
+pub(crate) fn bill(of: &str, features: &[&str], folder: &Path) -> Result<()> {
+    let component = |Package { name, version, licence, .. }: Package| {
+        json!({
+            "type": "library",
+            "name": name,
+            "version": version,
+            "purl": format!("pkg:cargo/{name}@{version}"),
+            // Some still write a slash for "or".
+            "licenses": [{ "expression": licence.replace('/', " OR ") }],
+        })
+    };
+    let components: Vec<Value> = packages(of, features)?.into_iter().map(component).collect();
+    let bill = json!({
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": { "component": { "type": "application", "name": of, "version": env!("CARGO_PKG_VERSION") } },
+        "components": components,
+    });
+    let text = serde_json::to_string_pretty(&bill).context("cannot write JSON")?;
+    fs::write(folder.join("SBOM.cdx.json"), text + "\n").context("cannot write the list of parts")
+}
+
+/// The packages of others that a crate compiles in.
+fn packages(of: &str, features: &[&str]) -> Result<BTreeSet<Package>> {
+    let mut tree = shell::cargo();
+    tree.args(["tree", "--package", of, "--edges", "normal", "--prefix", "none", "--no-dedupe"]);
+    tree.args(["--format", "{p}\t{l}\t{r}"]).args(features);
+    Ok(shell::output(&mut tree)?.lines().filter_map(package).collect())
 }
 
 /// The package of others in a line of cargo's tree.

@@ -190,7 +190,7 @@ pub(crate) fn host() -> Result<String> {
 }
 
 /// The pinned requirement of that name.
-fn pinned(name: &str) -> Result<String> {
+pub(crate) fn pinned(name: &str) -> Result<String> {
     let list = fs::read_to_string(requirements()).context("cannot read what the tests install")?;
     let wanted = list.lines().find(|line| line.split("==").next() == Some(name));
     wanted.map(str::to_owned).with_context(|| format!("{name} is not pinned"))

@@ -7,8 +7,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::Build;
+use super::linux::Linux;
 use crate::shell::{self, say};
-use crate::{notices, python, tools};
+use crate::{notices, python};
 
 /// The shells that have completions, and the names under which they look for them.
 const COMPLETIONS: [(&str, &str); 4] = [
@@ -18,25 +20,55 @@ const COMPLETIONS: [(&str, &str); 4] = [
     ("zsh", "_incumbent"),
 ];
 
-/// Builds the archive, and tries its binary. Returns the archive's path.
-pub(crate) fn package() -> Result<PathBuf> {
-    let target = target()?;
-    shell::progress(format!("the command line for {target}"));
-    let mut build = shell::cargo();
-    build.args(["build", "--quiet", "--release", "--package", "incumbent-cli", "--bin", "incumbent"]);
-    shell::run(build.args(["--target", &target]))?;
-
+/// Builds an archive for each processor of Linux, or for this machine, and tries its binary. Returns their folder.
+pub(crate) fn package(build: &Build) -> Result<PathBuf> {
     let packages = super::fresh("cli")?;
+    if cfg!(target_os = "linux") {
+        for linux in build.linux().filter(|linux| linux.is_musl()) {
+            let binary = statically(linux, build)?;
+            let here = linux.triple().starts_with(std::env::consts::ARCH);
+            let how = if here { How::Alone } else { How::Emulated };
+            archive(&binary, linux.triple(), how, &packages)?;
+        }
+    } else {
+        let target = python::host()?;
+        shell::progress(format!("the command line for {target}"));
+        let mut cargo = shell::cargo();
+        cargo.args(["build", "--quiet", "--package", CRATE, "--bin", "incumbent", "--target", &target]);
+        shell::run(cargo.args(["--profile", build.profile()]))?;
+        let binary = shell::target().join(&target).join(build.profile()).join("incumbent");
+        archive(&binary, &target, How::Here, &packages)?;
+    }
+    super::sums(&packages)?;
+    Ok(packages)
+}
+
+/// The crate of the command line.
+const CRATE: &str = "incumbent-cli";
+
+/// Builds the binary with musl's C library in it.
+fn statically(linux: Linux, build: &Build) -> Result<PathBuf> {
+    shell::progress(format!("the command line for {}", linux.triple()));
+    let mut cargo = shell::cargo();
+    linux.building(cargo.args(["rustc", "--quiet", "--locked", "--package", CRATE, "--bin", "incumbent"]));
+    cargo.args(["--target", linux.triple(), "--profile", build.profile()]);
+    // For the last step alone: everything below it shares its build with the libraries for musl.
+    shell::run(cargo.args(["--", "-C", "target-feature=+crt-static"]))?;
+    Ok(linux.built(build, "incumbent"))
+}
+
+/// Makes the archive of a binary, which is tried before.
+fn archive(built: &Path, target: &str, how: How, packages: &Path) -> Result<()> {
     let name = format!("incumbent-{}-{target}", env!("CARGO_PKG_VERSION"));
     let folder = packages.join(&name);
     fs::create_dir_all(folder.join("completions"))
         .with_context(|| format!("cannot make {}", folder.display()))?;
     let binary = folder.join("incumbent");
-    fs::copy(shell::target().join(&target).join("release/incumbent"), &binary)
-        .context("cannot copy the binary")?;
-    shell::output(Command::new(&binary).arg("man").arg("--out").arg(folder.join("man/man1")))?;
+    fs::copy(built, &binary).context("cannot copy the binary")?;
+    let run = || how.command(&binary);
+    shell::output(run().arg("man").arg("--out").arg(folder.join("man/man1")))?;
     for (shell, file) in COMPLETIONS {
-        let script = shell::output(Command::new(&binary).args(["completions", shell]))?;
+        let script = shell::output(run().args(["completions", shell]))?;
         fs::write(folder.join("completions").join(file), script)
             .with_context(|| format!("cannot write {file}"))?;
     }
@@ -44,35 +76,52 @@ pub(crate) fn package() -> Result<PathBuf> {
         .context("cannot copy the README")?;
     fs::copy(shell::root().join("CHANGELOG.md"), folder.join("CHANGELOG.md"))
         .context("cannot copy the changes")?;
-    notices::write("incumbent-cli", &["--target", &target], &folder)?;
-    attempt(&binary, target.ends_with("-musl"))?;
+    notices::write(CRATE, &["--target", target], &folder)?;
+    notices::bill(CRATE, &["--target", target], &folder)?;
+    attempt(&binary, how)?;
 
     let archive = packages.join(format!("{name}.tar.gz"));
     // Not with the names and numbers of this machine's users.
     let owner = ["--owner=0", "--group=0", "--numeric-owner", "--sort=name"];
     let mut tar = shell::command("tar");
     tar.args(if cfg!(target_os = "linux") { &owner[..] } else { &[] });
-    shell::run(tar.arg("-czf").arg(&archive).arg("-C").arg(&packages).arg(&name))?;
-    super::sums(&packages)?;
-    Ok(archive)
+    shell::run(tar.arg("-czf").arg(&archive).arg("-C").arg(packages).arg(&name))
 }
 
-/// The target that the binary is built for: on Linux the C library is linked in.
-fn target() -> Result<String> {
-    if cfg!(target_os = "linux") { Ok(tools::musl()) } else { python::host() }
+/// The way in which a binary is run here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    /// As any program.
+    Here,
+    /// Linked statically: in a folder as its root that contains nothing else, as in the container image.
+    Alone,
+    /// Linked statically, for another processor, which QEMU emulates. The programs that it starts are of this machine.
+    Emulated,
 }
+
+impl How {
+    /// A command of the binary, with all of this system.
+    fn command(self, binary: &Path) -> Command {
+        if self != Self::Emulated {
+            return shell::command(binary);
+        }
+        let mut command = shell::command(EMULATOR);
+        command.arg(binary);
+        command
+    }
+}
+
+/// Debian's emulator of ARM, which runs static programs by itself.
+const EMULATOR: &str = "qemu-aarch64-static";
 
 /// The commands that an archive's binary must be able to do, in a folder of its own.
 fn commands(binary: &str, store: &str) -> Vec<(Vec<String>, &'static str)> {
+    let expected = if binary == "/bin/echo" { "echo" } else { env!("CARGO_PKG_VERSION") };
     let word = |word: &str| word.replace("BINARY", binary).replace("STORE", store);
     [
         ("--version", env!("CARGO_PKG_VERSION")),
         ("init --store STORE", ""),
-        // The binary is the only program there.
-        (
-            "run --store STORE --key jobs --name worker-7 --lease 5s --splay 0s -- BINARY --version",
-            env!("CARGO_PKG_VERSION"),
-        ),
+        ("run --store STORE --key jobs --name worker-7 --lease 5s --splay 0s -- BINARY --version", expected),
         ("status --store STORE --all", "jobs"),
     ]
     .into_iter()
@@ -80,9 +129,9 @@ fn commands(binary: &str, store: &str) -> Vec<(Vec<String>, &'static str)> {
     .collect()
 }
 
-/// Runs an election with the binary: where it should need nothing of the system, in a folder as its root that contains
-/// nothing else, as in the container image.
-fn attempt(binary: &Path, alone: bool) -> Result<()> {
+/// Runs an election with the binary.
+fn attempt(binary: &Path, how: How) -> Result<()> {
+    let alone = how == How::Alone;
     let scratch = tempfile::tempdir().context("no temporary folder")?;
     fs::copy(binary, scratch.path().join("incumbent")).context("cannot copy the binary")?;
     let inside = |name: &str| match alone {
@@ -92,14 +141,18 @@ fn attempt(binary: &Path, alone: bool) -> Result<()> {
     let (program, store) = (inside("incumbent"), format!("sqlite:{}", inside("elections.db")));
     if alone {
         shell::progress("an election in an empty root");
-        linked_statically(binary)?;
     } else {
-        shell::progress("an election");
+        shell::progress(if how == How::Emulated { "an election in an emulator" } else { "an election" });
     }
-    for (arguments, expected) in commands(&program, &store) {
+    if how != How::Here {
+        linked_statically(binary)?;
+    }
+    // The binary is the only program in an empty root, and this machine cannot run one for another.
+    let started = if how == How::Emulated { "/bin/echo" } else { &program };
+    for (arguments, expected) in commands(started, &store) {
         let mut command = match alone {
             true => in_root(scratch.path()),
-            false => shell::command(&program),
+            false => how.command(Path::new(&program)),
         };
         if alone {
             command.arg(&program);
@@ -143,8 +196,8 @@ fn in_root(folder: &Path) -> Command {
 fn linked_statically(binary: &Path) -> Result<()> {
     let contents = fs::read(binary).with_context(|| format!("cannot read {}", binary.display()))?;
     // The path of such a program, in an ELF file's segment for it.
-    let loader = b"/lib64/ld-linux";
-    if contents.windows(loader.len()).any(|window| window == loader) {
+    let loaders = [&b"/lib64/ld-linux"[..], b"/lib/ld-linux", b"/lib/ld-musl"];
+    if loaders.iter().any(|loader| contents.windows(loader.len()).any(|window| window == *loader)) {
         bail!("{} is linked dynamically", binary.display());
     }
     Ok(())

@@ -1,29 +1,60 @@
 //! The crates' archives.
 
+use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::shell;
+use crate::shell::{self, say};
 
 /// Makes the archive of each crate that is published, and builds it from that archive alone. Returns their folder.
 pub(crate) fn package() -> Result<PathBuf> {
-    let names = published()?;
+    let packages = packages()?;
+    let names: Vec<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
+    packages.iter().try_for_each(described_for_strangers)?;
     shell::progress(format!("the archives of {}", names.join(", ")));
     let mut package = shell::cargo();
-    package.args(["package", "--quiet", "--allow-dirty"]);
+    package.args(["package", "--quiet", "--allow-dirty", "--locked"]);
     for name in &names {
         package.args(["--package", name]);
     }
     shell::run(&mut package)?;
-    Ok(shell::target().join("package"))
+    let folder = shell::target().join("package");
+    for name in names {
+        let name = format!("{name}-{}", env!("CARGO_PKG_VERSION"));
+        let archive = folder.join(format!("{name}.crate"));
+        let listed = shell::output(shell::command("tar").arg("-tzf").arg(&archive))?;
+        for file in ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "Cargo.lock"] {
+            let has = listed.lines().any(|line| line == format!("{name}/{file}"));
+            ensure!(has, "{} has no {file}", archive.display());
+        }
+        let size = fs::metadata(&archive).map(|file| file.len())?;
+        say!("{name}.crate: {} files, {} kB", listed.lines().count(), size / 1000);
+    }
+    Ok(folder)
 }
 
-/// The names of the crates that are published.
-fn published() -> Result<Vec<String>> {
-    let name = |package: Value| Some(package["name"].as_str()?.to_owned());
-    Ok(packages()?.into_iter().filter_map(name).collect())
+/// Fails where a crate lacks what its page in the registry, or that of its documentation, is made of.
+fn described_for_strangers(package: &Value) -> Result<()> {
+    let name = package["name"].as_str().unwrap_or_default();
+    for key in ["description", "license", "readme", "repository"] {
+        ensure!(package[key].is_string(), "{name} has no {key}");
+    }
+    for key in ["keywords", "categories"] {
+        ensure!(package[key].as_array().is_some_and(|list| !list.is_empty()), "{name} has no {key}");
+    }
+    ensure!(
+        !is_library(package) || package["metadata"]["docs"]["rs"].is_object(),
+        "{name} has no settings for docs.rs"
+    );
+    Ok(())
+}
+
+/// Returns true if other crates can depend on a package.
+fn is_library(package: &Value) -> bool {
+    let targets = package["targets"].as_array().into_iter().flatten();
+    targets.filter_map(|target| target["kind"].as_array()).flatten().any(|kind| kind == "lib")
 }
 
 /// Cargo's metadata of the crates that are published.
@@ -41,12 +72,7 @@ fn packages() -> Result<Vec<Value>> {
 pub(crate) fn described() -> Result<Vec<(String, String)>> {
     let mut described = Vec::new();
     for package in packages()? {
-        let kinds = package["targets"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|target| target["kind"].as_array());
-        if kinds.flatten().any(|kind| kind == "lib") {
+        if is_library(&package) {
             let text = |key: &str| package[key].as_str().unwrap_or_default().to_owned();
             described.push((text("name"), text("description")));
         }

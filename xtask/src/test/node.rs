@@ -22,7 +22,7 @@ use crate::shell::{self, say};
 const OLDEST: u32 = 20;
 
 /// Releases that are tested besides the one of this machine.
-const OTHERS: [u32; 3] = [20, 22, 24];
+pub(crate) const OTHERS: [u32; 3] = [20, 22, 24];
 
 /// The tests on those releases: the package in both module systems, its packed contents, an event loop that is
 /// blocked, processes, threads, and the scenarios on one store.
@@ -120,7 +120,7 @@ fn vitest(other: Option<(u32, &Path)>, files: &[&str], python: &OsStr, report: &
 }
 
 /// A Node of that release, from npm; kept from one run to the next.
-fn release_of(release: u32) -> Result<PathBuf> {
+pub(crate) fn release_of(release: u32) -> Result<PathBuf> {
     let home = shell::target().join(format!("node/{release}"));
     let program = home.join("node_modules/node/bin/node");
     if !shell::output(shell::command(&program).arg("--version")).is_ok_and(|version| version.starts_with('v'))
@@ -155,8 +155,7 @@ pub(crate) fn build(scripts: &[&str]) -> Result<()> {
     let modified = |name: &str| fs::metadata(folder().join(name)).and_then(|file| file.modified()).ok();
     if modified("node_modules/.package-lock.json") < modified("package-lock.json") {
         shell::progress("npm ci");
-        // Not `npm ci`: npm 11 leaves packages of other platforms out of the lock, and then misses them there.
-        shell::run(&mut npm(&["install", "--no-save", "--no-audit", "--no-fund"]))?;
+        shell::run(&mut npm(&["ci", "--no-audit", "--no-fund"]))?;
     }
     for script in scripts {
         shell::progress(format!("npm run {script}"));

@@ -2,7 +2,7 @@
 
 use super::Part;
 use super::schedule::{Lane, Step};
-use crate::package::Package;
+use crate::package::{Build, Package};
 use crate::shell::say;
 use crate::tools::Without;
 
@@ -10,7 +10,7 @@ use crate::tools::Without;
 const PACKAGES: [(Package, &str, Option<Without>); 7] = [
     (Package::Cli, "the command line", None),
     (Package::Crates, "the crates", None),
-    (Package::Python, "the wheel", Some(Without::Python)),
+    (Package::Python, "the wheels", Some(Without::Python)),
     (Package::Node, "the npm packages", Some(Without::Node)),
     (Package::Kotlin, "the Kotlin library", Some(Without::Java)),
     (Package::Component, "the components", None),
@@ -26,7 +26,7 @@ pub(super) fn steps<'env>(without: &[Without]) -> Vec<Step<'env>> {
             continue;
         }
         steps.push(Step::new(Part::Packages, name, Lane::Compute, move |report| {
-            say!("{}", package.build(false)?.display());
+            say!("{}", package.build(&Build { trial: true, ..Build::default() })?.display());
             report.check(Part::Packages, name, true);
             Ok(())
         }));

@@ -118,7 +118,7 @@ pub(super) fn provide_wasm() -> Result<(PathBuf, String)> {
 }
 
 /// Finds or installs Rust's standard library for a target.
-pub(super) fn provide_target(target: &str) -> Result<(PathBuf, String)> {
+pub(crate) fn provide_target(target: &str) -> Result<(PathBuf, String)> {
     if let Some(found) = installed(target)? {
         return Ok((found, target.into()));
     }

@@ -10,17 +10,18 @@ mod etcd;
 mod go_programs;
 mod kafka;
 mod kotlin;
-mod musl;
 mod nats_server;
+pub(crate) mod packaging;
 mod swift;
+pub(crate) mod systems;
 
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use incumbent_testkit::tools::{EtcdVersion, KafkaVersion, NatsVersion};
 
-pub(crate) use cargo_tools::{DENY, MDBOOK, NEXTEST, WASM};
-pub(crate) use musl::musl;
+pub(crate) use cargo_tools::{DENY, MDBOOK, NEXTEST, WASM, provide_target};
+use systems::System;
 
 /// `cargo xtask tools`
 #[derive(Debug, clap::Args)]
@@ -67,6 +68,8 @@ enum Name {
     Workflows,
     /// What packages and the site are made with
     Packages,
+    /// Systems with an older C library, and with another processor, in folders
+    Systems,
 }
 
 /// A tool of the tests.
@@ -96,14 +99,18 @@ pub(crate) enum Tool {
     Kotlin,
     /// The Swift toolchain.
     Swift,
-    /// What links programs statically.
-    Musl,
     /// The maker of the site.
     Mdbook,
+    /// What builds packages for every kind of Linux, and checks them.
+    Packaging,
+    /// The checkers of npm packages.
+    NpmCheckers,
+    /// A system in which packages are tried.
+    System(System),
 }
 
 impl Tool {
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::NatsServer(NatsVersion::Newest),
         Self::NatsServer(NatsVersion::V2_12),
         Self::NatsServer(NatsVersion::V2_10),
@@ -120,8 +127,11 @@ impl Tool {
         Self::GoKafkaPrograms,
         Self::Kotlin,
         Self::Swift,
-        Self::Musl,
         Self::Mdbook,
+        Self::Packaging,
+        Self::NpmCheckers,
+        Self::System(System::Bullseye),
+        Self::System(System::Arm),
     ];
 
     /// Returns its path and version, after installing it where it is missing.
@@ -139,8 +149,10 @@ impl Tool {
             Self::GoKafkaPrograms => go_programs::kafka(),
             Self::Kotlin => kotlin::provide(),
             Self::Swift => swift::provide(),
-            Self::Musl => musl::provide(),
             Self::Mdbook => MDBOOK.provide(),
+            Self::Packaging => packaging::provide(),
+            Self::NpmCheckers => packaging::provide_checkers(),
+            Self::System(system) => system.provide(),
         }
     }
 
@@ -153,7 +165,8 @@ impl Tool {
             Self::Actionlint => Name::Workflows,
             Self::Kotlin => Name::Kotlin,
             Self::Swift => Name::Swift,
-            Self::Musl | Self::Mdbook => Name::Packages,
+            Self::Mdbook | Self::Packaging | Self::NpmCheckers => Name::Packages,
+            Self::System(_) => Name::Systems,
         }
     }
 
@@ -172,7 +185,9 @@ impl Tool {
 }
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    let named = |tool: &&Tool| args.tools.is_empty() || args.tools.contains(&tool.name());
+    // Gigabytes that the tests of packages alone need.
+    let usual = |tool: &Tool| args.tools.is_empty() && tool.name() != Name::Systems;
+    let named = |tool: &&Tool| usual(tool) || args.tools.contains(&tool.name());
     let tools: Vec<Tool> = Tool::ALL.iter().filter(named).copied().collect();
     all(&tools, &args.without)?;
     Ok(true)

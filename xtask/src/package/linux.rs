@@ -1,0 +1,191 @@
+//! The kinds of Linux that packages are built for. Zig compiles C for each of them and links, so that any Linux builds for
+//! all, and for a C library that is older than its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::Build;
+use crate::shell;
+use crate::tools::packaging;
+
+/// The oldest C library that packages run on: that of the oldest system which Rust's standard library supports.
+const GLIBC: &str = "2.17";
+
+/// A kind of Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Linux {
+    /// x86-64 with GNU's C library
+    #[value(name = "linux-x64-gnu")]
+    X64Gnu,
+    /// ARM of 64 bits with GNU's C library
+    #[value(name = "linux-arm64-gnu")]
+    Arm64Gnu,
+    /// x86-64 with musl, as Alpine is
+    #[value(name = "linux-x64-musl")]
+    X64Musl,
+    /// ARM of 64 bits with musl
+    #[value(name = "linux-arm64-musl")]
+    Arm64Musl,
+}
+
+impl Linux {
+    pub(crate) const ALL: [Self; 4] = [Self::X64Gnu, Self::Arm64Gnu, Self::X64Musl, Self::Arm64Musl];
+
+    /// The target as rustc names it.
+    pub(crate) fn triple(self) -> &'static str {
+        match self {
+            Self::X64Gnu => "x86_64-unknown-linux-gnu",
+            Self::Arm64Gnu => "aarch64-unknown-linux-gnu",
+            Self::X64Musl => "x86_64-unknown-linux-musl",
+            Self::Arm64Musl => "aarch64-unknown-linux-musl",
+        }
+    }
+
+    /// The target as zig names it, with the version of the C library.
+    pub(crate) fn zig(self) -> String {
+        match self {
+            Self::X64Gnu => format!("x86_64-linux-gnu.{GLIBC}"),
+            Self::Arm64Gnu => format!("aarch64-linux-gnu.{GLIBC}"),
+            Self::X64Musl => "x86_64-linux-musl".into(),
+            Self::Arm64Musl => "aarch64-linux-musl".into(),
+        }
+    }
+
+    /// The name of its package on npm.
+    pub(super) fn npm(self) -> &'static str {
+        match self {
+            Self::X64Gnu => "linux-x64-gnu",
+            Self::Arm64Gnu => "linux-arm64-gnu",
+            Self::X64Musl => "linux-x64-musl",
+            Self::Arm64Musl => "linux-arm64-musl",
+        }
+    }
+
+    /// The promise in the file name of a wheel.
+    pub(super) fn wheel(self) -> &'static str {
+        // Musl 1.2 is of 2020, and zig has no older one.
+        if self.is_musl() { "musllinux_1_2" } else { "manylinux_2_17" }
+    }
+
+    /// The processor in the file name of a wheel.
+    pub(super) fn machine(self) -> &'static str {
+        if self.is_arm() { "aarch64" } else { "x86_64" }
+    }
+
+    /// Its name in a jar, as JNA searches it.
+    pub(super) fn jna(self) -> &'static str {
+        if self.is_arm() { "linux-aarch64" } else { "linux-x86-64" }
+    }
+
+    pub(crate) fn is_musl(self) -> bool {
+        matches!(self, Self::X64Musl | Self::Arm64Musl)
+    }
+
+    pub(crate) fn is_arm(self) -> bool {
+        matches!(self, Self::Arm64Gnu | Self::Arm64Musl)
+    }
+
+    /// Prepares a command that builds for this Linux: with zig, and without musl's C library in a library, as that of the
+    /// program which loads it is used.
+    pub(super) fn building(self, command: &mut Command) {
+        packaging::toolchains(command);
+        command.env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("RUSTFLAGS");
+        if self.is_musl() {
+            command.env("RUSTFLAGS", "-C target-feature=-crt-static");
+        }
+    }
+
+    /// The path of what cargo has built.
+    pub(super) fn built(self, build: &Build, name: &str) -> PathBuf {
+        shell::target().join(self.triple()).join(build.profile()).join(name)
+    }
+}
+
+/// Prints what a library needs of the system that loads it: names of libraries, and versions of symbols.
+const NEEDS: &str = r#"
+import sys
+from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerNeedSection
+
+elf = ELFFile(open(sys.argv[1], "rb"))
+print(elf.get_machine_arch())
+for tag in elf.get_section_by_name(".dynamic").iter_tags("DT_NEEDED"):
+    print(tag.needed)
+for section in elf.iter_sections():
+    if isinstance(section, GNUVerNeedSection):
+        for _, versions in section.iter_versions():
+            for version in versions:
+                print(version.name)
+"#;
+
+/// Fails where a library needs another machine, another library than those of C, or a newer C library than is promised.
+pub(super) fn check(library: &Path, linux: Linux) -> Result<()> {
+    let said = shell::output(packaging::program("python").arg("-c").arg(NEEDS).arg(library))?;
+    let shown = library.file_name().unwrap_or_default().to_string_lossy();
+    let mut lines = said.lines();
+    let (machine, wanted) =
+        (lines.next().unwrap_or_default(), if linux.is_arm() { "AArch64" } else { "x64" });
+    ensure!(machine == wanted, "{shown} is for {machine}, not {wanted}");
+    let needs: Vec<&str> = lines.collect();
+    shell::say!("{shown} for {} needs {}", linux.npm(), needs.join(", "));
+    let musl = linux.is_musl();
+    let refused = needs.iter().find(|need| !is_allowed(need, musl));
+    ensure!(refused.is_none(), "{shown} needs {}", refused.unwrap_or(&""));
+    Ok(())
+}
+
+/// Returns true if every Linux of its kind has a library, or a version of a symbol.
+fn is_allowed(need: &str, musl: bool) -> bool {
+    if musl {
+        return need == "libc.so";
+    }
+    let parts = ["libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1"];
+    let number = |text: &str| text.split('.').map(|part| part.parse().ok()).collect::<Option<Vec<u32>>>();
+    let newest = number(GLIBC);
+    match need.strip_prefix("GLIBC_") {
+        Some(version) => number(version).is_some_and(|version| Some(version) <= newest),
+        None => parts.contains(&need) || need.starts_with("ld-linux-"),
+    }
+}
+
+/// Copies a file into a folder.
+pub(super) fn copy_into(file: &Path, folder: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let name = file.file_name().with_context(|| format!("{} has no name", file.display()))?;
+    let to = folder.join(name);
+    fs::copy(file, &to).with_context(|| format!("cannot copy {}", file.display()))?;
+    Ok(to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn npm_knows_every_kind_of_linux_by_the_same_name() {
+        let manifest = fs::read_to_string(shell::root().join("node/package.json")).unwrap();
+        let script = fs::read_to_string(shell::root().join("node/scripts/platforms.mjs")).unwrap();
+        for linux in Linux::ALL {
+            assert!(manifest.contains(&format!("\"{}\"", linux.triple())), "{linux:?}");
+            assert!(
+                script.contains(&format!("'{}': {{ name: '{}'", linux.triple(), linux.npm())),
+                "{linux:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_an_old_system_has_is_allowed_and_newer_or_other_things_are_not() {
+        for need in ["libc.so.6", "ld-linux-x86-64.so.2", "GLIBC_2.17", "GLIBC_2.2.5"] {
+            assert!(is_allowed(need, false), "{need}");
+        }
+        for need in ["libssl.so.3", "GLIBC_2.18", "GLIBC_2.34", "GLIBC_PRIVATE", "libc.so"] {
+            assert!(!is_allowed(need, false), "{need}");
+        }
+        assert!(is_allowed("libc.so", true));
+        assert!(!is_allowed("libgcc_s.so.1", true));
+    }
+}

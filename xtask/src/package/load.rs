@@ -1,0 +1,45 @@
+//! Loads a library in another system: an older one, one of the other processor, or beside musl, as a program on Alpine would.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use super::linux::{Linux, copy_into};
+use crate::shell::{self, say};
+use crate::tools::packaging;
+use crate::tools::systems::System;
+
+/// Loads the library that it is given, with all symbols that it needs.
+const LOADER: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int count, char **words) {
+    (void)count;
+    if (dlopen(words[1], RTLD_NOW)) { puts("loaded"); return 0; }
+    fprintf(stderr, "%s\n", dlerror());
+    return 1;
+}
+"#;
+
+/// Loads a library in a system of its kind, where this machine can run one.
+pub(super) fn load(linux: Linux, library: &Path) -> Result<()> {
+    let system = match linux.is_arm() {
+        true => System::Arm,
+        false if std::env::consts::ARCH == "x86_64" => System::Bullseye,
+        false => return Ok(()),
+    };
+    let folder = system.fresh("load")?;
+    fs::write(folder.join("load.c"), LOADER).context("cannot write a program")?;
+    let mut compile = shell::command(packaging::compiler_for(linux));
+    compile.current_dir(&folder).args(["-o", "load", "load.c"]);
+    // Zig links statically for musl where it is not asked for something else.
+    compile.args(if linux.is_musl() { ["-dynamic"] } else { ["-ldl"] });
+    shell::output(&mut compile)?;
+    let library = copy_into(library, &folder)?;
+    let name = library.file_name().unwrap_or_default().to_string_lossy();
+    let said = shell::output(system.command("/load/load").arg(format!("/load/{name}")))?;
+    say!("{name} in {}: {}", system.name(), said.trim());
+    ensure!(said.trim() == "loaded", "{} cannot load {name}", system.name());
+    Ok(())
+}

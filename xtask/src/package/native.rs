@@ -1,0 +1,33 @@
+//! The compiled part of the Kotlin and the Swift library for every Linux with GNU's C library.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+
+use super::Build;
+use super::linux::{self, copy_into};
+use super::load;
+use crate::{kotlin, shell};
+
+/// Builds the library for each kind of Linux into `target/kotlin/platforms`, from where the jar takes it.
+pub(super) fn kotlin(build: &Build) -> Result<()> {
+    if !cfg!(target_os = "linux") || build.kafka {
+        // OpenSSL, which Kafka's client needs, is that of the machine that builds.
+        return Ok(());
+    }
+    for linux in build.linux().filter(|linux| !linux.is_musl()) {
+        shell::progress(format!("the compiled part of the Kotlin library for {}", linux.jna()));
+        let mut cargo = shell::cargo();
+        linux.building(cargo.args(["build", "--quiet", "--locked", "--package", kotlin::CRATE, "--lib"]));
+        shell::run(cargo.args(["--target", linux.triple(), "--profile", build.profile()]))?;
+        let library = linux.built(build, "libincumbent_uniffi.so");
+        linux::check(&library, linux)?;
+        let folder = kotlin::target().join("platforms").join(linux.jna());
+        if folder.exists() {
+            fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+        }
+        copy_into(&library, &folder)?;
+        load::load(linux, &library)?;
+    }
+    Ok(())
+}

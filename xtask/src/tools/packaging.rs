@@ -1,0 +1,139 @@
+//! What builds packages for other systems, and checks them: zig with what joins it to cargo, and the checkers of wheels, in
+//! a virtual environment of Python; the checkers of npm packages, in a folder of npm's.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use incumbent_testkit::tools::folder;
+
+use super::cargo_tools::provide_target;
+use crate::package::linux::Linux;
+use crate::{python, shell};
+
+/// Zig, which brings the C libraries of other systems; what makes it cargo's linker, of the version that is in maturin, so
+/// that both share a build; the checkers.
+const REQUIREMENTS: [&str; 6] = [
+    "ziglang==0.17.1",
+    "cargo-zigbuild==0.24.0",
+    "auditwheel==6.8.2",
+    "abi3audit==0.0.26",
+    "check-wheel-contents==0.6.3",
+    "twine==7.0.0",
+];
+
+/// The checkers of npm packages.
+const CHECKERS: [&str; 2] = ["publint@0.3.25", "@arethetypeswrong/cli@0.18.5"];
+
+/// The virtual environment.
+fn environment() -> PathBuf {
+    folder().join("packaging")
+}
+
+/// The folder of the checkers of npm packages.
+fn checkers() -> PathBuf {
+    folder().join("npm-checkers")
+}
+
+/// Finds or installs zig and the checkers of wheels.
+pub(super) fn provide() -> Result<(PathBuf, String)> {
+    let home = environment();
+    let mut wanted = vec![python::pinned("maturin")?];
+    wanted.extend(REQUIREMENTS.map(str::to_owned));
+    let (wanted, marker) = (wanted.join("\n"), home.join("installed.txt"));
+    if !fs::read_to_string(&marker).is_ok_and(|installed| installed == wanted) {
+        let interpreters = python::interpreters()?;
+        let interpreter = interpreters.first().context("no interpreter")?;
+        shell::progress("zig, and the checkers of wheels, from PyPI");
+        let _ = fs::remove_dir_all(&home);
+        shell::output(shell::command(&interpreter.program).args(["-m", "venv"]).arg(&home))?;
+        let mut pip = program("python");
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(wanted.lines());
+        shell::output(&mut pip)?;
+        fs::write(&marker, &wanted).with_context(|| format!("cannot write {}", marker.display()))?;
+    }
+    for linux in Linux::ALL {
+        provide_target(linux.triple())?;
+        compiler(linux)?;
+    }
+    Ok((home, REQUIREMENTS[0].replace("lang==", " ")))
+}
+
+/// Finds or installs the checkers of npm packages.
+pub(super) fn provide_checkers() -> Result<(PathBuf, String)> {
+    let home = checkers();
+    let (wanted, marker) = (CHECKERS.join("\n"), home.join("installed.txt"));
+    if !fs::read_to_string(&marker).is_ok_and(|installed| installed == wanted) {
+        shell::progress("the checkers of npm packages");
+        let _ = fs::remove_dir_all(&home);
+        fs::create_dir_all(&home).with_context(|| format!("cannot make {}", home.display()))?;
+        fs::write(home.join("package.json"), "{ \"private\": true }\n")
+            .context("cannot write a package.json")?;
+        let mut install = shell::command("npm");
+        install.current_dir(&home).args(["install", "--silent", "--no-audit", "--no-fund"]);
+        shell::output(install.args(CHECKERS))?;
+        fs::write(&marker, &wanted).with_context(|| format!("cannot write {}", marker.display()))?;
+    }
+    Ok((home, CHECKERS[0].replace('@', " ")))
+}
+
+/// A program of the virtual environment.
+pub(crate) fn program(name: &str) -> Command {
+    shell::command(environment().join("bin").join(name))
+}
+
+/// A checker of npm packages.
+pub(crate) fn checker(name: &str) -> Command {
+    shell::command(checkers().join("node_modules/.bin").join(name))
+}
+
+/// Runs zig as a compiler and linker. What is between them drops what rustc says to other linkers, and what zig links anyway.
+const COMPILER: &str = r#"#!/bin/sh
+export CARGO_ZIGBUILD_ZIG_VERSION={version}
+export CARGO_ZIGBUILD_ZIG_COMMAND="{bin}/python" CARGO_ZIGBUILD_ZIG_COMMAND_ARGS="-m ziglang"
+exec "{bin}/cargo-zigbuild" zig cc -- -g -fno-sanitize=all -target {target} "$@"
+"#;
+
+/// Runs zig as a maker of archives: that of this machine may not read objects of another processor.
+const ARCHIVER: &str = r#"#!/bin/sh
+exec "{bin}/python" -m ziglang ar "$@"
+"#;
+
+/// Writes the programs that cargo calls for a kind of Linux. They are the same for every program that calls cargo: cargo
+/// would build all again for another linker.
+fn compiler(linux: Linux) -> Result<()> {
+    let bin = environment().join("bin");
+    let version = REQUIREMENTS[0].trim_start_matches("ziglang==");
+    for (path, text) in [(compiler_for(linux), COMPILER), (archiver(), ARCHIVER)] {
+        let text = text.replace("{bin}", &bin.display().to_string()).replace("{version}", version);
+        let text = text.replace("{target}", &linux.zig());
+        if !fs::read_to_string(&path).is_ok_and(|before| before == text) {
+            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+            let mode = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(&path, mode).with_context(|| format!("cannot change {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// The path of the compiler and linker for a kind of Linux.
+pub(crate) fn compiler_for(linux: Linux) -> PathBuf {
+    environment().join("bin").join(format!("cc-{}", linux.triple()))
+}
+
+/// Sets the compilers, the linkers and the archiver for every kind of Linux in the environment of a command that calls cargo.
+/// For every kind, as this machine is of one of them: with another linker, cargo would build again the programs that run
+/// during a build, and all that depends on them.
+pub(crate) fn toolchains(command: &mut Command) {
+    for linux in Linux::ALL {
+        let name = linux.triple().replace('-', "_");
+        command.env(format!("CC_{name}"), compiler_for(linux)).env(format!("AR_{name}"), archiver());
+        command.env(format!("CARGO_TARGET_{}_LINKER", name.to_uppercase()), compiler_for(linux));
+    }
+}
+
+fn archiver() -> PathBuf {
+    environment().join("bin/zig-ar")
+}

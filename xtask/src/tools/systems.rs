@@ -1,0 +1,126 @@
+//! Small systems in folders of their own, in which packages are tried as their users have them: an older C library, and
+//! another processor.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use incumbent_testkit::tools::folder;
+
+use super::debian;
+use crate::shell;
+
+/// A system in a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum System {
+    /// Debian 11: glibc 2.31, and musl beside it; its CPython is older than the oldest supported one.
+    Bullseye,
+    /// Debian 12 for ARM of 64 bits, which QEMU runs, with CPython 3.11, and musl.
+    Arm,
+}
+
+/// Makes what a system's folder lacks, in a namespace that ends with the command, and runs it there.
+const ENTER: &str = r#"
+system=$1; shift
+mount --rbind /dev "$system/dev"
+mount -t proc proc "$system/proc"
+exec chroot "$system" "$@"
+"#;
+
+/// The path of the emulator in a system's folder.
+const EMULATOR: &str = "/qemu-aarch64-static";
+
+impl System {
+    /// Its name, and that of its folder.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Bullseye => "bullseye",
+            Self::Arm => "bookworm-arm64",
+        }
+    }
+
+    /// The folder that is its root.
+    pub(crate) fn root(self) -> PathBuf {
+        folder().join("systems").join(self.name())
+    }
+
+    /// Finds or installs it.
+    pub(super) fn provide(self) -> Result<(PathBuf, String)> {
+        let root = self.root();
+        if !root.join("installed").is_file() {
+            self.install().with_context(|| {
+                format!("the system {} is missing; install it as root on a Debian", self.name())
+            })?;
+        }
+        Ok((root, self.name().into()))
+    }
+
+    fn install(self) -> Result<()> {
+        ensure!(rustix::process::geteuid().is_root(), "only root can change into another system's folder");
+        for (program, package) in [("debootstrap", "debootstrap"), (&EMULATOR[1..], "qemu-user-static")] {
+            if shell::on_path(program).is_none() {
+                debian::install(package)?;
+            }
+        }
+        let root = self.root();
+        // What an earlier attempt left: it is mounted nowhere, as every mount is in a namespace that ends with its command.
+        if root.exists() {
+            fs::remove_dir_all(&root).with_context(|| format!("cannot remove {}", root.display()))?;
+        }
+        fs::create_dir_all(&root).with_context(|| format!("cannot make {}", root.display()))?;
+        shell::progress(format!("debootstrap, for {}", self.name()));
+        let mut debootstrap = shell::command("unshare");
+        debootstrap.args(["--mount", "debootstrap", "--variant=minbase"]);
+        match self {
+            Self::Bullseye => {
+                shell::output(debootstrap.args(["--include=musl", "bullseye"]).arg(&root))?;
+            }
+            Self::Arm => {
+                debootstrap.args(["--foreign", "--arch=arm64", "--include=python3,musl", "bookworm"]);
+                shell::output(debootstrap.arg(&root))?;
+                unpack(&root)?;
+                let emulator = shell::on_path(&EMULATOR[1..]).context("there is no qemu-aarch64-static")?;
+                fs::copy(&emulator, root.join(&EMULATOR[1..])).context("cannot copy the emulator")?;
+            }
+        }
+        fs::write(root.join("installed"), self.name()).context("cannot write what was installed")
+    }
+
+    /// A command in it.
+    pub(crate) fn command(self, program: &str) -> Command {
+        let mut command = shell::command("unshare");
+        command.args(["--mount", "sh", "-ec", ENTER, "sh"]).arg(self.root());
+        if self == Self::Arm {
+            command.arg(EMULATOR);
+        }
+        command.arg(program).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", "/root");
+        command.env_remove("TMPDIR");
+        command
+    }
+
+    /// An empty folder in it: the path outside.
+    pub(crate) fn fresh(self, name: &str) -> Result<PathBuf> {
+        let folder = self.root().join(name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+        }
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        Ok(folder)
+    }
+}
+
+/// Unpacks an archive of Debian's where `/lib` is a link.
+const UNPACK: &str = r#"dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C "$2""#;
+
+/// Unpacks the packages that are fetched and not installed: their scripts would run programs of another processor.
+fn unpack(root: &Path) -> Result<()> {
+    let archives = root.join("var/cache/apt/archives");
+    for archive in fs::read_dir(&archives).with_context(|| format!("cannot read {}", archives.display()))? {
+        let archive = archive?.path();
+        if archive.extension().is_some_and(|end| end == "deb") {
+            shell::output(shell::command("sh").args(["-ec", UNPACK, "sh"]).arg(&archive).arg(root))?;
+        }
+    }
+    Ok(())
+}
