@@ -205,7 +205,7 @@ async def test_after_the_body_the_loop_over_terms_holds_nothing(candidate):
 
 
 async def test_a_drain_handler_finishes_the_work_and_the_body_is_cancelled_then(store):
-    steps = []
+    steps, entered = [], asyncio.Event()
 
     async def drain(term, deadline):
         left = deadline - asyncio.get_running_loop().time()
@@ -219,11 +219,11 @@ async def test_a_drain_handler_finishes_the_work_and_the_body_is_cancelled_then(
         async def work():
             async with await candidate.next_term():
                 steps.append("working")
+                entered.set()
                 await asyncio.sleep(3600)
 
         working = asyncio.create_task(work())
-        await soon(candidate.next_term())
-        await asyncio.sleep(0)
+        await soon(entered.wait())
         await soon(candidate.resign())
         with pytest.raises(TermEnded) as ended:
             await soon(working)
