@@ -117,8 +117,8 @@ pub(crate) fn build(profile: Profile) -> Result<()> {
         shell::run(build.args(["--features", "bindgen"]).args(profile.features()))?;
     }
     let library = library(profile);
-    let native = fresh(&target().join("native"))?;
-    let here = fresh(&native.join(platform()?))?;
+    let native = shell::fresh(&target().join("native"))?;
+    let here = shell::fresh(&native.join(platform()?))?;
     fs::copy(&library, here.join(file_name(&library)?))
         .with_context(|| format!("cannot copy {}", library.display()))?;
     notices::write(CRATE, profile.features(), &native.join("META-INF"))?;
@@ -128,7 +128,7 @@ pub(crate) fn build(profile: Profile) -> Result<()> {
         Profile::Release { .. } => shell::target().join("release").join(BINDGEN),
     });
     bindgen.args(["generate", "--language", "kotlin", "--no-format"]);
-    bindgen.arg("--out-dir").arg(fresh(&target().join("generated"))?).arg(&library);
+    bindgen.arg("--out-dir").arg(shell::fresh(&target().join("generated"))?).arg(&library);
     shell::run(&mut bindgen)
 }
 
@@ -189,15 +189,6 @@ fn platform() -> Result<String> {
     Ok(format!("{system}-{architecture}"))
 }
 
-/// Makes an empty folder, and returns its path.
-fn fresh(folder: &Path) -> Result<PathBuf> {
-    if folder.exists() {
-        fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
-    }
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    Ok(folder.to_owned())
-}
-
 /// Builds the artefacts of a release into `target/kotlin/release`, a Maven repository: the jar with the compiled part of
 /// every platform that is built, the jars of sources and documentation, and the POM. A project that has nothing else then
 /// tries them.
@@ -216,7 +207,7 @@ pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
     }
     shell::progress("mvn verify");
     // Not with the classes and resources of an earlier build.
-    fresh(&target().join("maven"))?;
+    shell::fresh(&target().join("maven"))?;
     shell::run(maven().args(["--activate-profiles", "release", "-Dmaven.test.skip", "verify"]))?;
     let release = target().join("release");
     publish(&release)?;
@@ -227,8 +218,8 @@ pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
 /// Publishes the jars that Maven has built, and the POM, in a new Maven repository.
 pub(crate) fn publish(repository: &Path) -> Result<()> {
     let version = env!("CARGO_PKG_VERSION");
-    let folder = fresh(repository)?.join(GROUP.replace('.', "/")).join("incumbent").join(version);
-    let folder = fresh(&folder)?;
+    let folder = shell::fresh(repository)?.join(GROUP.replace('.', "/")).join("incumbent").join(version);
+    let folder = shell::fresh(&folder)?;
     for file in fs::read_dir(target().join("maven"))? {
         let path = file?.path();
         if path.extension().is_some_and(|end| end == "jar") {
@@ -249,7 +240,7 @@ const GROUP: &str = "io.github.incumbent-rs";
 /// builds it and runs its test, without the network.
 pub(crate) fn trial(published: &Path) -> Result<Command> {
     let project = target().join("trial");
-    copy(&folder().join("trial"), &fresh(&project)?)?;
+    copy(&folder().join("trial"), &shell::fresh(&project)?)?;
     // Maven would prefer the artefacts of an earlier trial.
     let known = repository().join(GROUP.replace('.', "/"));
     if known.exists() {

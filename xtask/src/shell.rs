@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{self, BufRead, BufReader, PipeReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -74,6 +75,15 @@ pub(crate) fn root() -> &'static Path {
 pub(crate) fn target() -> PathBuf {
     let tools = incumbent_testkit::tools::folder();
     tools.parent().unwrap_or(&tools).to_owned()
+}
+
+/// Makes an empty folder, and returns its path.
+pub(crate) fn fresh(folder: &Path) -> Result<PathBuf> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder.to_owned())
 }
 
 /// The path of a program of the workspace from the tests' build.

@@ -138,7 +138,7 @@ pub(crate) fn build_tests(tests: Tests) -> Result<()> {
         assemble(Profile::Dev, &package)?;
         mirror(&folder().join("Tests"), &package.join("Tests"))?;
         mirror(&shell::root().join("examples/swift/Sources"), &package.join("Examples"))?;
-        symlink(&compiled, fresh(&lib)?.join(LIBRARY)).context("cannot link the library")?;
+        symlink(&compiled, shell::fresh(&lib)?.join(LIBRARY)).context("cannot link the library")?;
     }
     forget_older(&tests.programs(), &compiled)?;
     shell::progress("swift build");
@@ -162,8 +162,8 @@ pub(crate) fn document() -> Result<()> {
     let platform = platform.parent().unwrap_or(&platform);
     for module in ["Incumbent", "IncumbentTesting"] {
         shell::progress(format!("the documentation of {module}"));
-        let folder = fresh(&target().join("docs").join(module))?;
-        let symbols = fresh(&folder.join("symbols"))?;
+        let folder = shell::fresh(&target().join("docs").join(module))?;
+        let symbols = shell::fresh(&folder.join("symbols"))?;
         let mut extract = inside(&package, "swift")?;
         extract.args(["symbolgraph-extract", "-module-name", module, "-minimum-access-level", "public"]);
         extract.arg("-target").arg(platform).arg("-I").arg(Tests::Plain.programs().join("Modules"));
@@ -239,7 +239,7 @@ fn assemble(profile: Profile, package: &Path) -> Result<()> {
         std::env::consts::DLL_SUFFIX
     ));
     shell::progress("generate the code between Swift and Rust");
-    let generated = fresh(&target().join("generated"))?;
+    let generated = shell::fresh(&target().join("generated"))?;
     let mut bindgen = shell::command(match profile {
         Profile::Dev => shell::built(BINDGEN),
         Profile::Release { .. } => shell::target().join("release").join(BINDGEN),
@@ -306,15 +306,6 @@ fn write(path: &Path, text: &[u8]) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Makes an empty folder, and returns its path.
-fn fresh(folder: &Path) -> Result<PathBuf> {
-    if folder.exists() {
-        fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
-    }
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    Ok(folder.to_owned())
-}
-
 /// Builds the package of a release into `target/swift/release/Incumbent`: the sources, the compiled part for this
 /// platform, and the licences. A project outside that depends on it is then built and run.
 pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
@@ -323,7 +314,7 @@ pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
     let mut build = shell::cargo();
     build.args(["build", "--quiet", "--release", "--package", CRATE, "--features", "bindgen"]);
     shell::run(build.args(profile.features()))?;
-    let package = fresh(&target().join("release/Incumbent"))?;
+    let package = shell::fresh(&target().join("release/Incumbent"))?;
     assemble(profile, &package)?;
     notices::write(CRATE, profile.features(), &package)?;
     if cfg!(target_os = "macos") {
@@ -348,13 +339,13 @@ const APPLE: [(&str, &[&str]); 3] = [
 
 /// Builds the compiled part for Apple's platforms into the package. Needs Xcode; has never run, as no Mac was at hand.
 fn xcframework(profile: Profile, package: &Path) -> Result<()> {
-    let joined = fresh(&target().join("apple"))?;
+    let joined = shell::fresh(&target().join("apple"))?;
     let headers = package.join("Sources/IncumbentRawFFI");
     let mut create = shell::command("xcodebuild");
     create.arg("-create-xcframework");
     for (platform, targets) in APPLE {
         shell::progress(format!("the compiled part of the Swift library for {platform}"));
-        let library = fresh(&joined.join(platform))?.join(LIBRARY);
+        let library = shell::fresh(&joined.join(platform))?.join(LIBRARY);
         let mut lipo = shell::command("lipo");
         lipo.arg("-create").arg("-output").arg(&library);
         for target in targets {
@@ -386,7 +377,7 @@ fn try_out(package: &Path, kafka: bool) -> Result<()> {
     let readme = fs::read_to_string(package.join("README.md")).context("cannot read the package's README")?;
     let program = readme.split_once("```swift\n").and_then(|(_, rest)| rest.split_once("\n```"));
     let (program, _) = program.context("the README has no program")?;
-    let project = fresh(&target().join("trial-readme"))?;
+    let project = shell::fresh(&target().join("trial-readme"))?;
     write(&project.join("Sources/worker/main.swift"), program.as_bytes())?;
     let manifest = format!(
         "// swift-tools-version: 6.0\nimport PackageDescription\n\nlet package = Package(\n    name: \"worker\",\n    \
@@ -404,7 +395,7 @@ fn try_out(package: &Path, kafka: bool) -> Result<()> {
 
     shell::progress("a project outside: the example");
     let project = target().join("trial");
-    mirror(&shell::root().join("examples/swift"), &fresh(&project)?)?;
+    mirror(&shell::root().join("examples/swift"), &shell::fresh(&project)?)?;
     let mut run = inside_as_one(&project, "timeout")?;
     run.args(["--kill-after=10", "600", "swift", "run", "--quiet"]).args(needs);
     run.args(["scheduled-job", "memory:", "--once"]).env("INCUMBENT_PACKAGE", package);

@@ -41,7 +41,9 @@ pub(super) trait Form {
     fn is_leaving(&self) -> bool;
 
     /// Returns true if an event can be handled now.
-    fn is_ready(&self, source: &Source) -> bool;
+    fn is_ready(&self, _: &Source) -> bool {
+        true
+    }
 
     /// Waits for the form's own processes and timers. Cancel-safe.
     async fn wait(&mut self) -> Self::Wake;
@@ -52,7 +54,9 @@ pub(super) trait Form {
     async fn take(&mut self, event: Event) -> Result<(), Failure>;
 
     /// Handles a message that was typed.
-    fn typed(&mut self, message: Message) -> Result<(), Failure>;
+    fn typed(&mut self, _: Message) -> Result<(), Failure> {
+        Ok(())
+    }
 
     /// No event follows.
     fn over(&mut self) -> Result<(), Failure>;
@@ -65,7 +69,9 @@ pub(super) trait Form {
     fn give_up(&mut self, exit: Exit) -> Result<(), Failure>;
 
     /// Follows each of the above.
-    async fn settle(&mut self, source: &Source) -> Result<(), Failure>;
+    async fn settle(&mut self, _: &Source) -> Result<(), Failure> {
+        Ok(())
+    }
 }
 
 /// Runs a form of `incumbent run` until it is done.

@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use incumbent::incumbent_core::reconcile::Message;
 use incumbent::{Event, Instant, Term};
 
 use super::args::Args;
@@ -14,7 +13,6 @@ use super::helper::Helper;
 use super::leader_file::LeaderFile;
 use super::runner::{Form, Opened, Runner, drive};
 use super::signals::Asked;
-use super::source::Source;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
@@ -104,10 +102,6 @@ impl Form for Sidecar {
         self.asked || self.result.is_some()
     }
 
-    fn is_ready(&self, _: &Source) -> bool {
-        true
-    }
-
     async fn wait(&mut self) -> Wake {
         let has_leftover = self.file.as_ref().is_some_and(|guarded| guarded.file.has_leftover());
         tokio::select! {
@@ -169,10 +163,6 @@ impl Form for Sidecar {
         Ok(())
     }
 
-    fn typed(&mut self, _: Message) -> Result<(), Failure> {
-        Ok(())
-    }
-
     fn over(&mut self) -> Result<(), Failure> {
         self.is_over = true;
         Ok(())
@@ -204,10 +194,6 @@ impl Form for Sidecar {
     fn give_up(&mut self, exit: Exit) -> Result<(), Failure> {
         self.result = Some(exit);
         self.runner.leave();
-        Ok(())
-    }
-
-    async fn settle(&mut self, _: &Source) -> Result<(), Failure> {
         Ok(())
     }
 }

@@ -176,6 +176,21 @@ fn a_leader_is_evicted_and_the_next_one_waits_until_it_has_reported_its_loss() {
 }
 
 #[test]
+fn a_leader_that_enters_the_queue_again_is_evicted_until_the_operator_stops() {
+    let (_server, store) = server();
+    let mut ada = leading(&store, "ada");
+    let words = ["evict", "jobs", "--for", "1h", "--yes", "--json", "--store", &store];
+    let mut evict = Running::start(incumbent(&words));
+    for _ in 0..3 {
+        let line = evict.until("an eviction", |line| Some(json(line)));
+        assert_eq!(line, json!({ "election": "jobs", "evicted": "ada", "wait_ms": 6_000.0 }));
+    }
+    evict.signal(Signal::INT);
+    assert_eq!(evict.wait().code, Some(0));
+    ada.until_reported("the loss", |line| line.contains("deleted"));
+}
+
+#[test]
 fn a_leader_of_other_software_is_shown_and_evicted_and_hands_over_to_no_candidate() {
     let (server, store) = server();
     let _go = elected(&server, "go-1");

@@ -114,6 +114,16 @@ fn metrics_count_terms_their_ends_and_writes() {
 }
 
 #[test]
+fn quotation_marks_and_backslashes_of_a_name_are_escaped_in_metrics() {
+    let scratch = Scratch::made();
+    let (mut run, address) = listening(&scratch, r#"a"b\c"#);
+    sequence(&mut run);
+    let page = got(&address, "/metrics").1;
+    let line = r#"incumbent_leader{election="jobs",candidate="a\"b\\c"} 1"#;
+    assert!(page.lines().any(|one| one == line), "{page}");
+}
+
+#[test]
 fn metrics_report_the_process_under_the_usual_names() {
     let scratch = Scratch::made();
     let (_ada, address) = listening(&scratch, "ada");

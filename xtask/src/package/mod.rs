@@ -154,9 +154,7 @@ pub(crate) fn folder(name: &str) -> Result<PathBuf> {
 
 /// A folder of `target/packages` without the files of an earlier build.
 fn fresh(name: &str) -> Result<PathBuf> {
-    let folder = folder(name)?;
-    fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
-    self::folder(name)
+    shell::fresh(&shell::target().join("packages").join(name))
 }
 
 /// Writes `SHA256SUMS` of the files in a folder, as `sha256sum --check` reads it.

@@ -1,8 +1,6 @@
 //! The compiled part of the Kotlin and the Swift library for every Linux with GNU's C library.
 
-use std::fs;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::Build;
 use super::linux::{self, copy_into};
@@ -22,11 +20,7 @@ pub(super) fn kotlin(build: &Build) -> Result<()> {
         shell::run(cargo.args(["--target", linux.triple(), "--profile", build.profile()]))?;
         let library = linux.built(build, "libincumbent_uniffi.so");
         linux::check(&library, linux)?;
-        let folder = kotlin::target().join("platforms").join(linux.jna());
-        if folder.exists() {
-            fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
-        }
-        copy_into(&library, &folder)?;
+        copy_into(&library, &shell::fresh(&kotlin::target().join("platforms").join(linux.jna()))?)?;
         load::load(linux, &library)?;
     }
     Ok(())

@@ -65,10 +65,7 @@ impl System {
         }
         let root = self.root();
         // What an earlier attempt left: it is mounted nowhere, as every mount is in a namespace that ends with its command.
-        if root.exists() {
-            fs::remove_dir_all(&root).with_context(|| format!("cannot remove {}", root.display()))?;
-        }
-        fs::create_dir_all(&root).with_context(|| format!("cannot make {}", root.display()))?;
+        shell::fresh(&root)?;
         shell::progress(format!("debootstrap, for {}", self.name()));
         let mut debootstrap = shell::command("unshare");
         debootstrap.args(["--mount", "debootstrap", "--variant=minbase"]);
@@ -101,12 +98,7 @@ impl System {
 
     /// An empty folder in it: the path outside.
     pub(crate) fn fresh(self, name: &str) -> Result<PathBuf> {
-        let folder = self.root().join(name);
-        if folder.exists() {
-            fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
-        }
-        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        Ok(folder)
+        shell::fresh(&self.root().join(name))
     }
 }
 

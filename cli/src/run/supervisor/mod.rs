@@ -4,7 +4,6 @@ mod work;
 
 use std::time::Duration;
 
-use incumbent::incumbent_core::reconcile::Message;
 use incumbent::{Event, Instant, Reason, Term};
 use rustix::process::Signal;
 
@@ -98,10 +97,6 @@ impl Form for Supervisor {
         self.result.is_some() || self.asked.is_some()
     }
 
-    fn is_ready(&self, _: &Source) -> bool {
-        true
-    }
-
     async fn wait(&mut self) -> Wake {
         tokio::select! {
             () = self.guard.gone() => Wake::GuardGone,
@@ -136,10 +131,6 @@ impl Form for Supervisor {
             Event::LeaderChanged(leader) => self.runner.leader_changed(leader),
             Event::StateChanged(_) => {}
         }
-        Ok(())
-    }
-
-    fn typed(&mut self, _: Message) -> Result<(), Failure> {
         Ok(())
     }
 
