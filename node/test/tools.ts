@@ -15,7 +15,7 @@ export const NATS_SERVER: Tool = {
   fallback: join(ROOT, 'target/tools/nats-server/2.15.1/nats-server'),
 };
 export const CLI: Tool = { variable: 'INCUMBENT_CLI', fallback: join(ROOT, 'target/debug/incumbent') };
-export const STAGE: Tool = { variable: 'INCUMBENT_STAGE', fallback: join(ROOT, 'target/debug/incumbent-stage') };
+export const HARNESS: Tool = { variable: 'INCUMBENT_HARNESS', fallback: join(ROOT, 'target/debug/incumbent-harness') };
 
 /** Returns the path of a program. */
 export function tool({ variable, fallback }: Tool): string {

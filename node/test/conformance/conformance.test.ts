@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { describe, expect, test, type TestContext } from 'vitest';
 
 import { play, type Scenario } from './runner.js';
-import { Stage } from './stage.js';
+import { Harness } from './harness.js';
 
 const FOLDER = resolve(__dirname, '../../../tests/conformance/scenarios');
 const scenarios = readdirSync(FOLDER)
@@ -17,18 +17,18 @@ const LEAST_LEASE_MS: Record<string, number> = { etcd: 6_000 };
 
 async function on(store: string, file: Scenario, context?: TestContext): Promise<void> {
   const scenario = { ...file, lease_ms: Math.max(file.lease_ms, LEAST_LEASE_MS[store] ?? 0) };
-  const stage = await Stage.start();
+  const harness = await Harness.start();
   try {
     const connections = Object.entries(scenario.candidates).map(([id, part]) => part.connection ?? id);
-    const scene = await stage.set(store, scenario.lease_ms, [...new Set(connections)]);
-    const lacking = (scenario.needs ?? []).filter((need) => !scene.offers.includes(need));
+    const prepared = await harness.prepare(store, scenario.lease_ms, [...new Set(connections)]);
+    const lacking = (scenario.needs ?? []).filter((need) => !prepared.offers.includes(need));
     if (lacking.length > 0) {
       context?.skip(`${store} has no ${lacking.join(', ')}`);
     }
-    await play(scenario, scene, stage);
-    await stage.ask({ do: 'strike' });
+    await play(scenario, prepared, harness);
+    await harness.ask({ do: 'clean_up' });
   } finally {
-    await stage.end();
+    await harness.end();
   }
 }
 

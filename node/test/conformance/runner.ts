@@ -2,7 +2,7 @@
 
 import { connect, type IncumbentError, type Observation, type Store } from '../../dist/index.js';
 import { Actor, Broken, settingsOf, type Part, type Told } from './actor.js';
-import { inTime, type Scene, type Stage } from './stage.js';
+import { type Harness, inTime, type Prepared } from './harness.js';
 
 /** The time limit of an expectation; no scenario depends on it. */
 const TIMEOUT_MS = 60_000;
@@ -51,9 +51,9 @@ export interface Scenario {
 }
 
 /** Plays a scenario; throws an error with the step, the expectation and the observation. */
-export async function play(scenario: Scenario, scene: Scene, stage: Stage): Promise<void> {
-  const ownStore = await inTime('a connection', connect(scene.url));
-  const run = new ScenarioRun(scenario, scene, stage, ownStore);
+export async function play(scenario: Scenario, prepared: Prepared, harness: Harness): Promise<void> {
+  const ownStore = await inTime('a connection', connect(prepared.url));
+  const run = new ScenarioRun(scenario, prepared, harness, ownStore);
   const leaderCheck = setInterval(() => run.look(), 1);
   let place = 0;
   try {
@@ -88,8 +88,8 @@ class ScenarioRun {
 
   constructor(
     readonly scenario: Scenario,
-    readonly scene: Scene,
-    readonly stage: Stage,
+    readonly prepared: Prepared,
+    readonly harness: Harness,
     readonly ownStore: Store,
   ) {
     for (const [id, part] of Object.entries(scenario.candidates)) {
@@ -120,24 +120,24 @@ class ScenarioRun {
       case 'observe':
         return this.#observe(step.observer!, election);
       case 'kill':
-        await this.stage.ask({ do: 'kill', connection: connectionOf(this.#actor(step)) });
+        await this.harness.ask({ do: 'kill', connection: connectionOf(this.#actor(step)) });
         this.#actor(step).kill();
         this.#closeKilled(connectionOf(this.#actor(step)));
         return;
       case 'cut':
       case 'heal':
-        await this.stage.ask({ do: step.do, connection: connectionOf(this.#actor(step)) });
+        await this.harness.ask({ do: step.do, connection: connectionOf(this.#actor(step)) });
         return;
       case 'put_key':
-        await this.stage.ask({ do: 'put_key', key: election, value: step.value });
+        await this.harness.ask({ do: 'put_key', key: election, value: step.value });
         return;
       case 'delete_key':
-        await this.stage.ask({ do: 'delete_key', key: election });
+        await this.harness.ask({ do: 'delete_key', key: election });
         return;
       case 'reset_store':
       case 'stop_server':
       case 'start_server':
-        await this.stage.ask({ do: step.do });
+        await this.harness.ask({ do: step.do });
         return;
       case 'mark':
         this.#marks.set(step.mark!, performance.now());
@@ -224,7 +224,7 @@ class ScenarioRun {
     const connection = connectionOf(actor);
     let store = this.#stores.get(connection);
     if (store === undefined) {
-      store = await connect(this.scene.connections[connection]!);
+      store = await connect(this.prepared.connections[connection]!);
       this.#stores.set(connection, store);
     }
     const settings = settingsOf(actor.id, actor.part, this.scenario.lease_ms);

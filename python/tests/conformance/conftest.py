@@ -21,26 +21,26 @@ Player = Callable[..., "Future[None]"]
 
 
 @pytest.fixture(scope="session")
-def stage() -> Path:
-    """The program ``incumbent-stage``."""
-    return tool("INCUMBENT_STAGE", ROOT / "target/debug/incumbent-stage")
+def harness() -> Path:
+    """The program ``incumbent-harness``."""
+    return tool("INCUMBENT_HARNESS", ROOT / "target/debug/incumbent-harness")
 
 
 @pytest.fixture(scope="session")
-def player(stage: Path) -> Iterator[Player]:
+def player(harness: Path) -> Iterator[Player]:
     """Plays a scenario on a thread and an event loop of its own."""
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="play") as pool:
 
         def start(scenario: Scenario, store: str, face: Face, *timeout: float) -> Future[None]:
-            return pool.submit(_perform, scenario, store, face, stage, *timeout)
+            return pool.submit(_perform, scenario, store, face, harness, *timeout)
 
         yield start
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _perform(scenario: Scenario, store: str, face: Face, stage: Path, *timeout: float) -> None:
+def _perform(scenario: Scenario, store: str, face: Face, harness: Path, *timeout: float) -> None:
     try:
-        asyncio.run(play(scenario, store, face, stage, *timeout))
+        asyncio.run(play(scenario, store, face, harness, *timeout))
         return
     except (Failure, Lacking) as raised:
         # A new exception: the traceback of the old one would keep all participants.

@@ -106,4 +106,4 @@ class Face(ABC):
 
     @abstractmethod
     async def open_faulty(self, url: str) -> tuple[Store, Faults]:
-        """Opens a store whose faults the runner makes, where the stage cannot."""
+        """Opens a store whose faults the runner makes, where the harness cannot."""

@@ -1,4 +1,4 @@
-"""The runner's control of the store and the network: the stage's, and its own where the stage has none."""
+"""The runner's control of the store and the network: the harness's, and its own where the harness has none."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 from conformance.face import Face, Store
 from conformance.failure import Lacking, Missed
 from conformance.scenario import Scenario
-from conformance.stage import Stage
+from conformance.harness import Harness
 from incumbent.testing import Faults
 
 NETWORK = {"network", "kill"}
-"""The faults that a faulty store can make where the stage cannot."""
+"""The faults that a faulty store can make where the harness cannot."""
 
 
 class Fixture:
     """The store of a scenario, and the control of its faults."""
 
-    def __init__(self, stage: Stage, face: Face, timeout: float) -> None:
-        self._stage = stage
+    def __init__(self, harness: Harness, face: Face, timeout: float) -> None:
+        self._harness = harness
         self._face = face
         self._timeout = timeout
         self._urls: dict[str, str] = {}
@@ -30,27 +30,27 @@ class Fixture:
         self._own_store: Store | None = None
 
     @classmethod
-    async def set(cls, stage: Path, scenario: Scenario, store: str, face: Face, timeout: float) -> Fixture:
-        """Lets the stage make a store; raises :class:`Lacking` where the scenario cannot be played on it."""
-        fixture = cls(await Stage.start(stage), face, timeout)
+    async def prepare(cls, harness: Path, scenario: Scenario, store: str, face: Face, timeout: float) -> Fixture:
+        """Lets the harness make a store; raises :class:`Lacking` where the scenario cannot be played on it."""
+        fixture = cls(await Harness.start(harness), face, timeout)
         try:
-            await fixture._set(scenario, store)
+            await fixture._prepare(scenario, store)
         except BaseException:
-            await fixture._stage.kill()
+            await fixture._harness.kill()
             raise
         return fixture
 
-    async def _set(self, scenario: Scenario, store: str) -> None:
+    async def _prepare(self, scenario: Scenario, store: str) -> None:
         connections = sorted({part.connection for part in scenario.parts.values()})
         lease_ms = round(scenario.lease * 1000)
-        scene = await self._stage.ask("set", store=store, lease_ms=lease_ms, connections=connections)
-        needs, offers = set(scenario.needs), set(scene.texts("offers"))
+        prepared = await self._harness.ask("prepare", store=store, lease_ms=lease_ms, connections=connections)
+        needs, offers = set(scenario.needs), set(prepared.texts("offers"))
         lacking = sorted(needs - offers - NETWORK)
         if lacking:
             raise Lacking(f"needs {', '.join(lacking)}, which is not to be had on {store}")
         self._cuts = bool(needs & NETWORK) and not offers & NETWORK
-        self._urls.update(scene.pairs("connections"))
-        self._own_store = await self._face.open(scene.text("url"))
+        self._urls.update(prepared.pairs("connections"))
+        self._own_store = await self._face.open(prepared.text("url"))
 
     @property
     def own_store(self) -> Store:
@@ -72,8 +72,8 @@ class Fixture:
         return self._connections[connection]
 
     async def ask(self, do: str, **what: object) -> None:
-        """Sends a request about the store to the stage."""
-        await self._stage.ask(do, **what)
+        """Sends a request about the store to the harness."""
+        await self._harness.ask(do, **what)
 
     async def cut(self, connection: str) -> None:
         if self._cuts:
@@ -107,14 +107,14 @@ class Fixture:
         for name, store in stores:
             await self._ends(f"the store of {name} to close", _close(store), missed)
         self._connections.clear()
-        await self._ends("the stage to strike", self._strike(), missed)
-        await self._stage.kill()
+        await self._ends("the harness to clean_up", self._clean_up(), missed)
+        await self._harness.kill()
         if missed:
             raise missed[0]
 
-    async def _strike(self) -> None:
-        await self._stage.ask("strike")
-        await self._stage.end()
+    async def _clean_up(self) -> None:
+        await self._harness.ask("clean_up")
+        await self._harness.end()
 
     async def _ends(self, what: str, ending: Awaitable[None], missed: list[Missed]) -> None:
         try:

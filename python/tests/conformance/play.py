@@ -20,7 +20,7 @@ TIMEOUT = 60.0
 """The time limit of an expectation, in seconds, for a busy machine."""
 
 
-async def play(scenario: Scenario, store: str, face: Face, stage: Path, timeout: float = TIMEOUT) -> None:
+async def play(scenario: Scenario, store: str, face: Face, harness: Path, timeout: float = TIMEOUT) -> None:
     """Plays a scenario on a store, through an API of the package.
 
     Raises :class:`Failure` at the first missed expectation or the first broken rule, with the events of all candidates.
@@ -28,7 +28,7 @@ async def play(scenario: Scenario, store: str, face: Face, stage: Path, timeout:
     """
     what = f"{scenario.name} on {store}, by {face.name},"
     try:
-        fixture = await Fixture.set(stage, scenario, store, face, timeout)
+        fixture = await Fixture.prepare(harness, scenario, store, face, timeout)
     except Lacking:
         raise
     except Exception as error:

@@ -1,7 +1,7 @@
 //! Elections as plain data, which the binding of every language plays in the same way.
 //!
 //! - [`scenario`]: the contents of `scenarios/`; `scenario.schema.json` describes them for other languages;
-//! - [`stage`]: a program that makes faults in a store and in the network for a runner;
+//! - [`harness`]: a program that makes faults in a store and in the network for a runner;
 //! - [`runner`]: plays a scenario with candidates of the crate `incumbent`, or of another implementor of its
 //!   `Implementation`.
 //!
@@ -9,6 +9,6 @@
 #![cfg(unix)]
 #![deny(unsafe_code)]
 
+pub mod harness;
 pub mod runner;
 pub mod scenario;
-pub mod stage;

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use incumbent_conformance::harness::StoreKind;
 use incumbent_conformance::runner::offers;
 use incumbent_conformance::scenario::{Scenario, files};
-use incumbent_conformance::stage::StoreKind;
 use serde_json::{Value, json as value};
 
 fn json(path: &Path) -> Value {
@@ -120,7 +120,7 @@ fn every_scenario_is_played_on_a_server_and_most_everywhere() {
     }
     let all = files().unwrap().len();
     assert!(all >= 40, "{all}");
-    // No stage makes another process write for a group, or stops its broker: runtime/tests/kafka has such faults.
+    // No harness makes another process write for a group, or stops its broker: runtime/tests/kafka has such faults.
     let least = |kind| if kind == StoreKind::Kafka { all * 8 } else { all * 9 };
     assert!(played.iter().all(|(kind, count)| count * 10 >= least(*kind)), "of {all}: {played:?}");
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use incumbent_conformance::harness::StoreKind;
 use incumbent_conformance::runner::{Library, run};
-use incumbent_conformance::stage::StoreKind;
 
 fn main() -> ExitCode {
-    let stage = PathBuf::from(env!("CARGO_BIN_EXE_incumbent-stage"));
-    run(&[StoreKind::Nats], Arc::new(Library), stage)
+    let harness = PathBuf::from(env!("CARGO_BIN_EXE_incumbent-harness"));
+    run(&[StoreKind::Nats], Arc::new(Library), harness)
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use incumbent_conformance::harness::StoreKind;
 use incumbent_conformance::runner::{Failure, Library, Setup, play};
 use incumbent_conformance::scenario::Scenario;
-use incumbent_conformance::stage::StoreKind;
 
 /// `a` leads with work that it is asked to finish, and `b` waits: four steps.
 const PAIR: &str = r#"
@@ -22,9 +22,9 @@ fn fails(needs: &str, steps: &str) -> Failure {
             "steps": [{PAIR}, {steps}]}}"#
     );
     let scenario = Scenario::parse(&text).unwrap();
-    let stage = Path::new(env!("CARGO_BIN_EXE_incumbent-stage")).to_owned();
+    let harness = Path::new(env!("CARGO_BIN_EXE_incumbent-harness")).to_owned();
     let setup =
-        Setup { implementation: Arc::new(Library), stage, broker: None, timeout: Duration::from_secs(4) };
+        Setup { implementation: Arc::new(Library), harness, broker: None, timeout: Duration::from_secs(4) };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(play(&scenario, StoreKind::Memory, &setup)).expect_err("it did not fail")
 }

@@ -58,7 +58,7 @@ fn junit(python: OsString, with_node: bool, swift: PathBuf, report: &mut Report)
     let mut maven = kotlin::maven();
     maven.arg("surefire:test");
     maven.env("INCUMBENT_CLI", shell::built("incumbent"));
-    maven.env("INCUMBENT_STAGE", shell::built("incumbent-stage"));
+    maven.env("INCUMBENT_HARNESS", shell::built("incumbent-harness"));
     maven.env("INCUMBENT_PYTHON", python);
     maven.env("INCUMBENT_NODE", if with_node { node::folder().into() } else { OsString::new() });
     maven.env("INCUMBENT_SWIFT", swift);

@@ -310,8 +310,8 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
         steps.push(Step::new(Part::Component, COMPONENTS, Compute, build).building().after(TESTS));
     }
     if has(Part::Python) || has(Part::Node) || has(Part::Kotlin) || has(Part::Swift) {
-        // The command line, and the stage of the conformance scenarios, for the tests of other languages.
-        let mut programs = vec!["incumbent", "incumbent-stage"];
+        // The command line, and the harness of the conformance scenarios, for the tests of other languages.
+        let mut programs = vec!["incumbent", "incumbent-harness"];
         programs.extend((has(Part::Kotlin) || has(Part::Swift)).then_some(BINDGEN));
         let build = move |_: &mut Report| nextest::programs(&programs);
         steps.push(Step::new(of_programs, PROGRAMS, Compute, build).building().after(TESTS));

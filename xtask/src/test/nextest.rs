@@ -197,7 +197,7 @@ pub(super) fn packages(parts: &[Part]) -> Vec<&'static str> {
         [Part::Sim] => vec!["--package", "incumbent-sim"],
         [Part::Model] => vec!["--package", "incumbent-model"],
         [Part::Chaos] => vec!["--package", "incumbent-chaos"],
-        // The command line takes part in the elections of components, and the stage in their scenarios.
+        // The command line takes part in the elections of components, and the harness in their scenarios.
         [Part::Component] => {
             let others = ["incumbent-cli", "incumbent-conformance"];
             COMPONENT.iter().chain(&others).flat_map(|package| ["--package", *package]).collect()
@@ -326,7 +326,7 @@ mod tests {
             ("incumbent-testkit::nats_server", Some(Part::Runtime)),
             ("incumbent-conformance::scenarios", Some(Part::Runtime)),
             ("incumbent-conformance::nats_scenarios", Some(Part::Nats)),
-            ("incumbent-conformance::bin/incumbent-stage", Some(Part::Runtime)),
+            ("incumbent-conformance::bin/incumbent-harness", Some(Part::Runtime)),
             ("xtask::bin/xtask", Some(Part::Runtime)),
             ("incumbent-fuzz::corpora", Some(Part::Runtime)),
             ("incumbent-cli::bin/incumbent", Some(Part::Cli)),

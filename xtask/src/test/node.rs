@@ -91,7 +91,7 @@ fn vitest(other: Option<(u32, &Path)>, files: &[&str], python: &OsStr, report: &
     vitest.args(["--reporter=dot", "--reporter=junit"]);
     vitest.arg(format!("--outputFile.junit={}", results.display()));
     vitest.env("INCUMBENT_CLI", shell::built("incumbent"));
-    vitest.env("INCUMBENT_STAGE", shell::built("incumbent-stage"));
+    vitest.env("INCUMBENT_HARNESS", shell::built("incumbent-harness"));
     vitest.env("INCUMBENT_PYTHON", python);
     if other.is_some() {
         // The compiler of types is run by the Node on the path, whatever the release.

@@ -19,8 +19,8 @@ use crate::shell;
 
 /// The variable with the path of the command line.
 const CLI: &str = "INCUMBENT_CLI";
-/// The variable with the path of `incumbent-stage`, for the conformance scenarios.
-const STAGE: &str = "INCUMBENT_STAGE";
+/// The variable with the path of `incumbent-harness`, for the conformance scenarios.
+const HARNESS: &str = "INCUMBENT_HARNESS";
 /// The variable with the stores that those are played on.
 pub(super) const STORES: &str = "INCUMBENT_STORES";
 
@@ -217,7 +217,7 @@ fn count(pytest: &mut std::process::Command, name: &str, file: &str, report: &mu
     if results.exists() {
         fs::remove_file(&results).with_context(|| format!("cannot remove {}", results.display()))?;
     }
-    pytest.env(CLI, shell::built("incumbent")).env(STAGE, shell::built("incumbent-stage"));
+    pytest.env(CLI, shell::built("incumbent")).env(HARNESS, shell::built("incumbent-harness"));
     // Other runs may use the same folder.
     pytest
         .args(["-p", "no:cacheprovider"])

@@ -99,7 +99,7 @@ fn runner(tests: Tests) -> Result<Command> {
     runner.env("INCUMBENT_PROGRAMS", tests.programs());
     runner.env("INCUMBENT_SOURCES", shell::root());
     runner.env("INCUMBENT_CLI", shell::built("incumbent"));
-    runner.env("INCUMBENT_STAGE", shell::built("incumbent-stage"));
+    runner.env("INCUMBENT_HARNESS", shell::built("incumbent-harness"));
     if let Ok(server) = nats_server(NatsVersion::Newest) {
         runner.env(NATS_SERVER, server);
     }

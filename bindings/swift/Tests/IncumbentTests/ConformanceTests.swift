@@ -47,17 +47,17 @@ struct Case: Sendable, CustomTestStringConvertible {
     func play() async throws {
         let lease = max(scenario["lease_ms"]?.number ?? 0, leastLeaseMs[store] ?? 0)
         let connections = (scenario["candidates"]?.fields ?? [:]).map { $0.value["connection"]?.text ?? $0.key }
-        let stage = try await Stage()
+        let harness = try await Harness()
         do {
-            let scene = try await stage.set(store, leaseMs: lease, connections: Array(Set(connections)).sorted())
-            #expect(scene.offers == offers[store], "another table of what the stage offers on \(store)")
-            try await IncumbentTests.play(scenario, leaseMs: lease, scene, stage)
-            try await stage.ask("strike")
+            let prepared = try await harness.prepare(store, leaseMs: lease, connections: Array(Set(connections)).sorted())
+            #expect(prepared.offers == offers[store], "another table of what the harness offers on \(store)")
+            try await IncumbentTests.play(scenario, leaseMs: lease, prepared, harness)
+            try await harness.ask("clean_up")
         } catch {
-            try? await stage.end()
+            try? await harness.end()
             throw error
         }
-        try await stage.end()
+        try await harness.end()
     }
 }
 

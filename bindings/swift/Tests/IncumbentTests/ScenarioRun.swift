@@ -66,8 +66,8 @@ final class Rules: Sendable {
 }
 
 /// Plays a scenario; throws an error with the step, the expectation and the observation.
-func play(_ scenario: JSON, leaseMs: Double, _ scene: Scene, _ stage: Stage) async throws {
-    let run = try await ScenarioRun(scenario, leaseMs: leaseMs, scene, stage)
+func play(_ scenario: JSON, leaseMs: Double, _ prepared: Prepared, _ harness: Harness) async throws {
+    let run = try await ScenarioRun(scenario, leaseMs: leaseMs, prepared, harness)
     var place = "the begin"
     do {
         for (number, step) in (scenario["steps"]?.list ?? []).enumerated() {
@@ -93,8 +93,8 @@ private final class ScenarioRun {
     let own: Store
     let rules: Rules
     private let leaseMs: Double
-    private let scene: Scene
-    private let stage: Stage
+    private let prepared: Prepared
+    private let harness: Harness
     private var performers: [String: Performer] = [:]
     /// The stores by connection, in the order in which they were opened, and are closed.
     private var stores: [(connection: String, store: Store)] = []
@@ -104,10 +104,10 @@ private final class ScenarioRun {
     private var seen: [String: Shared<[Observation]>] = [:]
     private var observing: [Task<Void, any Error>] = []
 
-    init(_ scenario: JSON, leaseMs: Double, _ scene: Scene, _ stage: Stage) async throws {
-        (self.leaseMs, self.scene, self.stage) = (leaseMs, scene, stage)
+    init(_ scenario: JSON, leaseMs: Double, _ prepared: Prepared, _ harness: Harness) async throws {
+        (self.leaseMs, self.prepared, self.harness) = (leaseMs, prepared, harness)
         let performers = (scenario["candidates"]?.fields ?? [:]).map { Performer($0.key, $0.value) }
-        own = try await connect(scene.url)
+        own = try await connect(prepared.url)
         rules = Rules(performers)
         for one in performers {
             self.performers[one.id] = one
@@ -139,17 +139,17 @@ private final class ScenarioRun {
         case "observe": observe(step["observer"]?.text ?? "", election)
         case "kill":
             let performer = try performer(step)
-            try await stage.ask("kill", ["connection": .text(performer.connection)])
+            try await harness.ask("kill", ["connection": .text(performer.connection)])
             performer.kill()
             // One that is left would go on dialling a port that another scenario may get, and campaign there.
             if let store = opened(performer.connection) {
                 stores.removeAll { $0.connection == performer.connection }
                 killed.append(Task { try await store.close() })
             }
-        case "cut", "heal": try await stage.ask(verb, ["connection": .text(try performer(step).connection)])
-        case "put_key": try await stage.ask(verb, ["key": .text(election), "value": step["value"] ?? .null])
-        case "delete_key": try await stage.ask(verb, ["key": .text(election)])
-        case "reset_store", "stop_server", "start_server": try await stage.ask(verb)
+        case "cut", "heal": try await harness.ask(verb, ["connection": .text(try performer(step).connection)])
+        case "put_key": try await harness.ask(verb, ["key": .text(election), "value": step["value"] ?? .null])
+        case "delete_key": try await harness.ask(verb, ["key": .text(election)])
+        case "reset_store", "stop_server", "start_server": try await harness.ask(verb)
         case "mark": marks[step["mark"]?.text ?? ""] = monotonic()
         default: try await expect(verb, step, election)
         }
@@ -230,7 +230,7 @@ private final class ScenarioRun {
         let performer = try performer(step)
         var store = opened(performer.connection)
         if store == nil {
-            guard let url = scene.connections[performer.connection] else { throw Unmet("there is no such connection") }
+            guard let url = prepared.connections[performer.connection] else { throw Unmet("there is no such connection") }
             let new = try await connect(url)
             stores.append((performer.connection, new))
             store = new

@@ -10,21 +10,21 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use incumbent_conformance::harness::StoreKind;
 use incumbent_conformance::runner::run;
-use incumbent_conformance::stage::StoreKind;
 
 use components::Components;
 
 fn main() -> ExitCode {
     // A component imports a key-value store, and an election on etcd is a queue.
     let stores = [StoreKind::Memory, StoreKind::Sqlite, StoreKind::Nats];
-    run(&stores, Arc::new(Components::default()), stage())
+    run(&stores, Arc::new(Components::default()), harness())
 }
 
 /// The program, which cargo builds with the tests of its own package.
-fn stage() -> PathBuf {
+fn harness() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
-    let program = tests.parent().unwrap().parent().unwrap().join("incumbent-stage");
+    let program = tests.parent().unwrap().parent().unwrap().join("incumbent-harness");
     assert!(
         program.is_file(),
         "there is no {}; run `cargo build -p incumbent-conformance`",

@@ -1,4 +1,4 @@
-//! The runner's access to the store and to the network: through the stage, or its own where the stage has none.
+//! The runner's access to the store and to the network: through the harness, or its own where the harness has none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use incumbent::store::{Memory, StoreAdmin, StoreSettings};
 use incumbent::testing::{Faults, Faulty};
 use incumbent::{Clock, Store};
 
+use super::harness::Harness;
 use super::implementation::{Implementation, OpenStore};
 use super::play::Setup;
-use super::stage::Stage;
+use crate::harness::{Prepared, Request, StoreKind};
 use crate::scenario::{Need, Scenario};
-use crate::stage::{Request, Set, StoreKind};
 
-/// The faults that this runner can make in a store, with the stage's help.
+/// The faults that this runner can make in a store, with the harness's help.
 pub fn offers(kind: StoreKind) -> BTreeSet<Need> {
     let own: &[Need] = match kind {
         StoreKind::Memory => &[Need::Operator, Need::Reset, Need::Network, Need::Kill],
@@ -27,9 +27,9 @@ pub fn offers(kind: StoreKind) -> BTreeSet<Need> {
 /// The store of a scenario, and the faults that can be made in it.
 pub(super) struct Fixture {
     implementation: Arc<dyn Implementation>,
-    stage: Stage,
-    /// The store that the stage made.
-    set: Set,
+    harness: Harness,
+    /// The store that the harness made.
+    prepared: Prepared,
     lease: Duration,
     /// True if the runner cuts connections itself.
     cuts: bool,
@@ -53,17 +53,17 @@ impl Fixture {
         if let Some(why) = scenario.cannot(&*setup.implementation) {
             return Err(format!("these candidates cannot play the scenario: {why}"));
         }
-        let mut stage = Stage::start(&setup.stage, setup.broker.as_deref()).await?;
+        let mut harness = Harness::start(&setup.harness, setup.broker.as_deref()).await?;
         let connections = scenario.connections();
         let lease = scenario.lease(kind);
         let lease_ms = u64::try_from(lease.as_millis()).map_err(text)?;
-        let request = Request::Set { store: kind, lease_ms, connections };
-        let set = stage.ask(&request).await?.ok_or("the stage set nothing")?;
+        let request = Request::Prepare { store: kind, lease_ms, connections };
+        let prepared = harness.ask(&request).await?.ok_or("the harness prepared nothing")?;
         let network = BTreeSet::from([Need::Network, Need::Kill]);
-        let cuts = !scenario.needs.is_disjoint(&network) && set.offers.is_disjoint(&network);
-        let own_store = Store::open(&set.url).await.map_err(text)?;
+        let cuts = !scenario.needs.is_disjoint(&network) && prepared.offers.is_disjoint(&network);
+        let own_store = Store::open(&prepared.url).await.map_err(text)?;
         let implementation = Arc::clone(&setup.implementation);
-        Ok(Self { implementation, stage, set, lease, cuts, own_store, connections: BTreeMap::new() })
+        Ok(Self { implementation, harness, prepared, lease, cuts, own_store, connections: BTreeMap::new() })
     }
 
     /// The runner's own connection.
@@ -76,7 +76,7 @@ impl Fixture {
         if let Some(open) = self.connections.get(connection) {
             return Ok(Arc::clone(&open.store));
         }
-        let url = self.set.connections.get(connection).ok_or("the stage gave no URL for it")?;
+        let url = self.prepared.connections.get(connection).ok_or("the harness gave no URL for it")?;
         let clock = Clock::system();
         let (store, faults) = if self.cuts {
             let settings: StoreSettings = url.parse().map_err(text)?;
@@ -170,17 +170,17 @@ impl Fixture {
             }
         }
         let _ = tokio::time::timeout(timeout, self.own_store.close()).await;
-        let struck = self.stage.ask(&Request::Strike {}).await.map(drop);
-        result.and(struck).and(self.stage.end().await)
+        let struck = self.harness.ask(&Request::CleanUp {}).await.map(drop);
+        result.and(struck).and(self.harness.end().await)
     }
 
     async fn ask(&mut self, request: &Request) -> Result<(), String> {
-        self.stage.ask(request).await.map(drop)
+        self.harness.ask(request).await.map(drop)
     }
 
-    /// The store in this process, where the scenario has one: the stage has no access to it.
+    /// The store in this process, where the scenario has one: the harness has no access to it.
     fn own_memory(&self) -> Result<Option<Memory>, String> {
-        match self.set.url.parse().map_err(text)? {
+        match self.prepared.url.parse().map_err(text)? {
             StoreSettings::Memory(settings) => {
                 Memory::open(&settings, &Clock::system()).map(Some).map_err(text)
             }

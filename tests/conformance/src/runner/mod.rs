@@ -1,18 +1,18 @@
 //! Plays scenarios with candidates in this process: those of the crate `incumbent`, or of another [`Implementation`].
 //!
-//! It drives candidates through the public API and nothing else; the [stage](crate::stage) makes the faults
-//! in the store and the network. Where the stage has no access (the runner's own memory, a file without a
+//! It drives candidates through the public API and nothing else; the [harness](crate::harness) makes the faults
+//! in the store and the network. Where the harness has no access (the runner's own memory, a file without a
 //! network) the runner uses the faulty store of `incumbent::testing`.
 
 mod expect;
 mod fixture;
+mod harness;
 mod implementation;
 mod leader_check;
 mod library;
 mod participant;
 mod play;
 mod rules;
-mod stage;
 mod suite;
 mod time;
 

@@ -15,17 +15,17 @@ use super::participant::{Participant, Watcher};
 use super::rules;
 use super::suite::{Failure, Missed};
 use super::time::Time;
+use crate::harness::StoreKind;
 use crate::scenario::{self, Scenario, Step};
-use crate::stage::StoreKind;
 
 /// The settings of a runner besides the scenario.
 #[derive(Clone)]
 pub struct Setup {
     /// The candidates under test.
     pub implementation: Arc<dyn Implementation>,
-    /// The program `incumbent-stage`.
-    pub stage: PathBuf,
-    /// The address of a Kafka broker for the stage, which starts one of its own otherwise.
+    /// The program `incumbent-harness`.
+    pub harness: PathBuf,
+    /// The address of a Kafka broker for the harness, which starts one of its own otherwise.
     pub broker: Option<String>,
     /// The time limit of an expectation.
     pub timeout: Duration,
@@ -121,7 +121,7 @@ impl Play {
             }
             Step::CloseStore { candidate } => {
                 let connection = self.connection(candidate)?;
-                let leaving = self.fixture.open(&connection).await.map_err(on_stage)?.close();
+                let leaving = self.fixture.open(&connection).await.map_err(on_harness)?.close();
                 self.participant_mut(candidate)?.leave("close_store", leaving);
             }
             Step::SetHealthy { candidate, healthy } => self.candidate(candidate)?.set_healthy(*healthy),
@@ -146,17 +146,19 @@ impl Play {
             Step::Kill { candidate } => self.kill(candidate).await?,
             Step::Cut { candidate } => {
                 let connection = self.connection(candidate)?;
-                self.fixture.cut(&connection).await.map_err(on_stage)?;
+                self.fixture.cut(&connection).await.map_err(on_harness)?;
             }
             Step::Heal { candidate } => {
                 let connection = self.connection(candidate)?;
-                self.fixture.heal(&connection).await.map_err(on_stage)?;
+                self.fixture.heal(&connection).await.map_err(on_harness)?;
             }
-            Step::DeleteKey { election } => self.fixture.delete(election).await.map_err(on_stage)?,
-            Step::PutKey { election, value } => self.fixture.put(election, value).await.map_err(on_stage)?,
-            Step::ResetStore {} => self.fixture.reset().await.map_err(on_stage)?,
-            Step::StopServer {} => self.fixture.stop_server().await.map_err(on_stage)?,
-            Step::StartServer {} => self.fixture.start_server().await.map_err(on_stage)?,
+            Step::DeleteKey { election } => self.fixture.delete(election).await.map_err(on_harness)?,
+            Step::PutKey { election, value } => {
+                self.fixture.put(election, value).await.map_err(on_harness)?
+            }
+            Step::ResetStore {} => self.fixture.reset().await.map_err(on_harness)?,
+            Step::StopServer {} => self.fixture.stop_server().await.map_err(on_harness)?,
+            Step::StartServer {} => self.fixture.start_server().await.map_err(on_harness)?,
             Step::Mark { mark } => self.time.mark(mark),
             expectation => self.expect(expectation).await?,
         }
@@ -168,7 +170,7 @@ impl Play {
             return Err(Missed::new(format!("{id} to be closed before it campaigns again"), "it is not"));
         }
         let connection = self.connection(id)?;
-        let store = self.fixture.open(&connection).await.map_err(on_stage)?;
+        let store = self.fixture.open(&connection).await.map_err(on_harness)?;
         let participant = self.participant(id)?;
         let settings = settings(participant, self.time.lease);
         let campaigning = store.campaign(participant.of.election(), settings, participant.of.works);
@@ -201,7 +203,7 @@ impl Play {
     /// Cuts the candidate off from the store; then drops it.
     async fn kill(&mut self, id: &str) -> Result<(), Missed> {
         let connection = self.connection(id)?;
-        self.fixture.kill(&connection).await.map_err(on_stage)?;
+        self.fixture.kill(&connection).await.map_err(on_harness)?;
         let deadline = deadline(&**self.candidate(id)?);
         let participant = self.participant_mut(id)?;
         let (election, id) = (participant.of.election().to_owned(), participant.id.clone());
@@ -268,7 +270,7 @@ impl Play {
     }
 }
 
-fn on_stage(error: String) -> Missed {
+fn on_harness(error: String) -> Missed {
     Missed::new("the step to be carried out", error)
 }
 

@@ -15,8 +15,8 @@ use tokio::task::JoinSet;
 use super::fixture::offers;
 use super::implementation::Implementation;
 use super::play::{Setup, play};
+use crate::harness::StoreKind;
 use crate::scenario::{Scenario, files};
-use crate::stage::StoreKind;
 
 /// The time limit of an expectation, on however busy a machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -24,11 +24,11 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const AT_A_TIME: usize = 8;
 
 /// The tests of a binary without a harness: all scenarios on these stores, played by these candidates with the help of the
-/// program `incumbent-stage`.
+/// program `incumbent-harness`.
 ///
 /// On Kafka one test plays them all on one broker, several at a time: a broker takes longer to start than most scenarios
 /// take. Each can be played alone with `--ignored`.
-pub fn run(kinds: &[StoreKind], implementation: Arc<dyn Implementation>, stage: PathBuf) -> ExitCode {
+pub fn run(kinds: &[StoreKind], implementation: Arc<dyn Implementation>, harness: PathBuf) -> ExitCode {
     let args = Arguments::from_args();
     let files = match files() {
         Ok(files) => files,
@@ -37,7 +37,7 @@ pub fn run(kinds: &[StoreKind], implementation: Arc<dyn Implementation>, stage: 
             return ExitCode::FAILURE;
         }
     };
-    let setup = Setup { implementation, stage, broker: None, timeout: TIMEOUT };
+    let setup = Setup { implementation, harness, broker: None, timeout: TIMEOUT };
     let all = kinds.iter().flat_map(|kind| files.iter().map(|file| trial(*kind, file, &setup)));
     let mut all: Vec<Trial> = all.collect();
     if kinds.contains(&StoreKind::Kafka) {

@@ -11,7 +11,7 @@ use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
-use crate::stage::StoreKind;
+use crate::harness::StoreKind;
 
 pub use need::Need;
 pub use step::Step;

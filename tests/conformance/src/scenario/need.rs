@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Scenario, Step};
 
-/// A kind of access to the store or to the network; not every stage has it.
+/// A kind of access to the store or to the network; not every harness has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Need {

@@ -22,7 +22,7 @@ fun tool(variable: String): String =
 fun optional(variable: String): String? = System.getenv(variable)?.ifEmpty { null }
 
 val CLI: String get() = tool("INCUMBENT_CLI")
-val STAGE: String get() = tool("INCUMBENT_STAGE")
+val HARNESS: String get() = tool("INCUMBENT_HARNESS")
 
 /** The address of a Kafka broker that tests share; null where there is none. */
 val BROKER: String? get() = System.getenv("INCUMBENT_KAFKA")

@@ -30,13 +30,13 @@ private val LEAST_LEASE_MS = mapOf("etcd" to 6_000L)
 private fun on(store: String, file: JsonNode) {
     val lease = maxOf(file["lease_ms"].asLong(), LEAST_LEASE_MS[store] ?: 0)
     val scenario = file.deepCopy<ObjectNode>().put("lease_ms", lease)
-    Stage().use { stage ->
+    Harness().use { harness ->
         val connections = scenario["candidates"].properties().map { (id, part) -> part["connection"]?.asText() ?: id }
-        val scene = stage.set(store, lease, connections.distinct())
-        val lacking = scenario["needs"]?.map { it.asText() }.orEmpty() - scene.offers.toSet()
+        val prepared = harness.prepare(store, lease, connections.distinct())
+        val lacking = scenario["needs"]?.map { it.asText() }.orEmpty() - prepared.offers.toSet()
         assumeTrue(lacking.isEmpty(), "$store has no ${lacking.joinToString()}")
-        runBlocking(Dispatchers.IO) { play(scenario, scene, stage) }
-        stage.ask("strike")
+        runBlocking(Dispatchers.IO) { play(scenario, prepared, harness) }
+        harness.ask("clean_up")
     }
 }
 

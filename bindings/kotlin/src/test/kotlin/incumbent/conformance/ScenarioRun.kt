@@ -35,10 +35,10 @@ private val CLOSE = TimeUnit.MILLISECONDS.toNanos(50)
 private val PRECISE = TimeUnit.MICROSECONDS.toNanos(200)
 
 /** Plays a scenario; throws an error with the step, the expectation and the observation. */
-suspend fun play(scenario: JsonNode, scene: Scene, stage: Stage) {
-    val own = connect(scene.url)
+suspend fun play(scenario: JsonNode, prepared: Prepared, harness: Harness) {
+    val own = connect(prepared.url)
     val scope = CoroutineScope(SupervisorJob() + Dispatchers.IO)
-    val run = ScenarioRun(scenario, scene, stage, own, scope)
+    val run = ScenarioRun(scenario, prepared, harness, own, scope)
     val leaderCheck = thread(isDaemon = true) {
         try {
             while (true) {
@@ -74,8 +74,8 @@ suspend fun play(scenario: JsonNode, scene: Scene, stage: Stage) {
 
 class ScenarioRun(
     private val scenario: JsonNode,
-    private val scene: Scene,
-    private val stage: Stage,
+    private val prepared: Prepared,
+    private val harness: Harness,
     private val own: Store,
     private val scope: CoroutineScope,
 ) {
@@ -113,17 +113,17 @@ class ScenarioRun(
             "fail_work" -> candidate(step).term!!.fail()
             "observe" -> observe(step["observer"].asText(), election)
             "kill" -> {
-                stage.ask("kill", "connection" to participant(step).connection)
+                harness.ask("kill", "connection" to participant(step).connection)
                 participant(step).kill()
                 // One that is left would go on dialling a port that another scenario may get, and campaign there.
                 stores.remove(participant(step).connection)?.let { store ->
                     killed.add(scope.async { runCatching { store.close() } })
                 }
             }
-            "cut", "heal" -> stage.ask(verb, "connection" to participant(step).connection)
-            "put_key" -> stage.ask(verb, "key" to election, "value" to step["value"].asText())
-            "delete_key" -> stage.ask(verb, "key" to election)
-            "reset_store", "stop_server", "start_server" -> stage.ask(verb)
+            "cut", "heal" -> harness.ask(verb, "connection" to participant(step).connection)
+            "put_key" -> harness.ask(verb, "key" to election, "value" to step["value"].asText())
+            "delete_key" -> harness.ask(verb, "key" to election)
+            "reset_store", "stop_server", "start_server" -> harness.ask(verb)
             "mark" -> marks[step["mark"].asText()] = System.nanoTime()
             else -> expect(verb, step, election)
         }
@@ -193,7 +193,7 @@ class ScenarioRun(
     }
 
     private suspend fun campaign(participant: Participant, step: JsonNode) {
-        val store = stores.getOrPut(participant.connection) { connect(scene.connections.getValue(participant.connection)) }
+        val store = stores.getOrPut(participant.connection) { connect(prepared.connections.getValue(participant.connection)) }
         val settings = settingsOf(participant.id, participant.part, scenario["lease_ms"].asLong())
         val error = try {
             participant.begin(store.campaign(participant.election, settings))

@@ -56,29 +56,29 @@ enum JSON: Codable, Hashable, Sendable, CustomStringConvertible {
 }
 
 /// The place where a scenario is played.
-struct Scene {
+struct Prepared {
     let url: String
     let offers: Set<String>
     let connections: [String: String]
 }
 
 /// The program that controls the store and the network. It is asked by one task at a time.
-final class Stage: Sendable {
+final class Harness: Sendable {
     private let child: Child
 
     init() async throws {
-        child = try Child(try tool("INCUMBENT_STAGE"))
+        child = try Child(try tool("INCUMBENT_HARNESS"))
         let hello = try await read()
-        guard hello["stage"]?.text == "incumbent", hello["protocol"]?.number == 1 else {
+        guard hello["harness"]?.text == "incumbent", hello["protocol"]?.number == 1 else {
             throw Unmet("another protocol: \(hello)")
         }
     }
 
-    func set(_ store: String, leaseMs: Double, connections: [String]) async throws -> Scene {
-        let reply = try await ask("set", [
+    func prepare(_ store: String, leaseMs: Double, connections: [String]) async throws -> Prepared {
+        let reply = try await ask("prepare", [
             "store": .text(store), "lease_ms": .number(leaseMs), "connections": .list(connections.map { .text($0) }),
         ])
-        return Scene(
+        return Prepared(
             url: reply["url"]?.text ?? "",
             offers: Set(reply["offers"]?.list.compactMap(\.text) ?? []),
             connections: reply["connections"]?.fields.compactMapValues(\.text) ?? [:]
@@ -89,12 +89,12 @@ final class Stage: Sendable {
     func ask(_ what: String, _ fields: [String: JSON] = [:]) async throws -> JSON {
         try child.say("\(JSON.fields(fields.merging(["do": .text(what)]) { $1 }))")
         let reply = try await read()
-        guard reply["ok"]?.flag == true else { throw Unmet("the stage does not \(what): \(reply)") }
+        guard reply["ok"]?.flag == true else { throw Unmet("the harness does not \(what): \(reply)") }
         return reply
     }
 
     private func read() async throws -> JSON {
-        guard let line = try await child.line() else { throw Unmet("the stage has ended") }
+        guard let line = try await child.line() else { throw Unmet("the harness has ended") }
         return try JSON.parse(line)
     }
 

@@ -1,4 +1,4 @@
-//! The stage as a runner sees it: a child process that answers requests.
+//! The harness as a runner sees it: a child process that answers requests.
 
 use std::io;
 use std::path::Path;
@@ -8,19 +8,19 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use crate::stage::{BROKER, Hello, PROTOCOL, Reply, Request, Set};
+use crate::harness::{BROKER, Hello, PROTOCOL, Prepared, Reply, Request};
 
 /// Longer than any request takes: a server may have to start on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// A running stage.
-pub(super) struct Stage {
+/// A running harness.
+pub(super) struct Harness {
     child: Child,
     requests: ChildStdin,
     replies: Lines<BufReader<ChildStdout>>,
 }
 
-impl Stage {
+impl Harness {
     /// Starts the program; `broker` is the Kafka broker to use instead of one of its own.
     pub(super) async fn start(program: &Path, broker: Option<&str>) -> Result<Self, String> {
         let mut command = Command::new(program);
@@ -30,26 +30,26 @@ impl Stage {
         let mut child = command.spawn().map_err(cannot)?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (requests, replies) = pipes.ok_or_else(|| cannot(io::Error::other("no pipes")))?;
-        let mut stage = Self { child, requests, replies: BufReader::new(replies).lines() };
-        let hello: Hello = stage.hear().await?;
+        let mut harness = Self { child, requests, replies: BufReader::new(replies).lines() };
+        let hello: Hello = harness.hear().await?;
         if hello.protocol != PROTOCOL {
-            return Err(format!("the stage speaks protocol {}, and the runner {PROTOCOL}", hello.protocol));
+            return Err(format!("the harness speaks protocol {}, and the runner {PROTOCOL}", hello.protocol));
         }
-        Ok(stage)
+        Ok(harness)
     }
 
     /// Sends a request, and waits until it is done.
-    pub(super) async fn ask(&mut self, request: &Request) -> Result<Option<Set>, String> {
+    pub(super) async fn ask(&mut self, request: &Request) -> Result<Option<Prepared>, String> {
         let mut line = serde_json::to_string(request).map_err(|error| error.to_string())?;
         line.push('\n');
         self.requests
             .write_all(line.as_bytes())
             .await
-            .map_err(|error| format!("the stage is gone: {error}"))?;
+            .map_err(|error| format!("the harness is gone: {error}"))?;
         let reply: Reply = self.hear().await?;
         match reply.error {
-            None if reply.ok => Ok(reply.set),
-            error => Err(error.unwrap_or_else(|| "the stage says no, and not why".into())),
+            None if reply.ok => Ok(reply.prepared),
+            error => Err(error.unwrap_or_else(|| "the harness says no, and not why".into())),
         }
     }
 
@@ -58,17 +58,17 @@ impl Stage {
         drop(self.requests);
         match tokio::time::timeout(TIMEOUT, self.child.wait()).await {
             Ok(Ok(status)) if status.success() => Ok(()),
-            Ok(Ok(status)) => Err(format!("the stage ended with {status}")),
-            Ok(Err(error)) => Err(format!("the stage cannot be waited for: {error}")),
-            Err(_) => Err(format!("the stage did not end within {TIMEOUT:?}")),
+            Ok(Ok(status)) => Err(format!("the harness ended with {status}")),
+            Ok(Err(error)) => Err(format!("the harness cannot be waited for: {error}")),
+            Err(_) => Err(format!("the harness did not end within {TIMEOUT:?}")),
         }
     }
 
     async fn hear<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, String> {
         let line = tokio::time::timeout(TIMEOUT, self.replies.next_line()).await;
-        let line = line.map_err(|_| format!("the stage did not answer within {TIMEOUT:?}"))?;
-        let line = line.map_err(|error| format!("the stage is gone: {error}"))?;
-        let line = line.ok_or("the stage has ended")?;
-        serde_json::from_str(&line).map_err(|error| format!("the stage said {line:?}: {error}"))
+        let line = line.map_err(|_| format!("the harness did not answer within {TIMEOUT:?}"))?;
+        let line = line.map_err(|error| format!("the harness is gone: {error}"))?;
+        let line = line.ok_or("the harness has ended")?;
+        serde_json::from_str(&line).map_err(|error| format!("the harness said {line:?}: {error}"))
     }
 }

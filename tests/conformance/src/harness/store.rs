@@ -13,16 +13,16 @@ use incumbent_testkit::proxy::Proxy;
 use tempfile::TempDir;
 
 use super::server::Server;
-use super::{Set, StoreKind};
+use super::{Prepared, StoreKind};
 
 /// A store made for one scenario.
-pub(super) struct Scene {
+pub(super) struct ScenarioStore {
     store: Store,
     lease: Duration,
 }
 
 enum Store {
-    /// The runner's own memory; the stage has no access to it.
+    /// The runner's own memory; the harness has no access to it.
     Memory {
         name: String,
     },
@@ -49,9 +49,9 @@ struct Line {
     is_dead: bool,
 }
 
-impl Scene {
+impl ScenarioStore {
     /// Makes a store; `number` makes its name unique, and `server` is set where the store needs one.
-    pub(super) async fn set(
+    pub(super) async fn prepare(
         kind: StoreKind,
         lease: Duration,
         connections: &BTreeSet<String>,
@@ -60,11 +60,12 @@ impl Scene {
     ) -> Result<Self, String> {
         let store = match (kind, server) {
             (StoreKind::Memory, _) => {
-                Store::Memory { name: format!("scene-{number}-of-{}", std::process::id()) }
+                Store::Memory { name: format!("scenario-{number}-of-{}", std::process::id()) }
             }
             (StoreKind::Sqlite, _) => {
-                let folder = tempfile::Builder::new().prefix("incumbent-scene-").tempdir().map_err(text)?;
-                let settings = SqliteSettings::new(folder.path().join("scene.db"));
+                let folder =
+                    tempfile::Builder::new().prefix("incumbent-scenario-").tempdir().map_err(text)?;
+                let settings = SqliteSettings::new(folder.path().join("scenario.db"));
                 Sqlite::init(&settings, &Clock::system(), true).await.map_err(text)?;
                 Store::Sqlite { folder }
             }
@@ -72,20 +73,20 @@ impl Scene {
                 return Err("there is no server".into());
             }
             (StoreKind::Nats, Some(server)) => {
-                let bucket = format!("scene-{number}");
+                let bucket = format!("scenario-{number}");
                 let settings = NatsSettings::new(&server.address(), &bucket).map_err(text)?.fail_fast(true);
                 init(&settings, &InitOptions::new(lease).never_used(true)).await.map_err(text)?;
                 Store::Nats { bucket, lines: lines(server, connections) }
             }
             (StoreKind::Etcd, Some(server)) => {
-                let prefix = format!("scene-{number}");
+                let prefix = format!("scenario-{number}");
                 let settings = EtcdSettings::new(&server.address()).map_err(text)?.prefix(&prefix);
                 etcd::init(&settings, true).await.map_err(text)?;
                 Store::Etcd { prefix, lines: lines(server, connections) }
             }
             (StoreKind::Kafka, Some(server)) => {
-                // Candidates create their topics; other stages may use the same broker.
-                let prefix = format!("scene-{number}-of-{}", std::process::id());
+                // Candidates create their topics; other harnesses may use the same broker.
+                let prefix = format!("scenario-{number}-of-{}", std::process::id());
                 Store::Kafka { prefix, lines: lines(server, connections) }
             }
         };
@@ -93,7 +94,7 @@ impl Scene {
     }
 
     /// The store's description for the runner.
-    pub(super) fn describe(&self, connections: &BTreeSet<String>, server: Option<&Server>) -> Set {
+    pub(super) fn describe(&self, connections: &BTreeSet<String>, server: Option<&Server>) -> Prepared {
         let url = self.url(server);
         let of_connection = |name: &String| {
             let proxied = match &self.store {
@@ -118,7 +119,7 @@ impl Scene {
             Store::Kafka { .. } => StoreKind::Kafka,
         }
         .offers();
-        Set { offers, connections: connections.iter().map(of_connection).collect(), url }
+        Prepared { offers, connections: connections.iter().map(of_connection).collect(), url }
     }
 
     pub(super) async fn delete(&self, key: &str, server: Option<&Server>) -> Result<(), String> {
@@ -213,7 +214,7 @@ impl Scene {
     fn url(&self, server: Option<&Server>) -> String {
         match &self.store {
             Store::Memory { name } => format!("memory:{name}"),
-            Store::Sqlite { folder } => format!("sqlite:{}", folder.path().join("scene.db").display()),
+            Store::Sqlite { folder } => format!("sqlite:{}", folder.path().join("scenario.db").display()),
             Store::Nats { bucket, .. } => {
                 format!("nats://{}/{bucket}", server.map(Server::address).unwrap_or_default())
             }

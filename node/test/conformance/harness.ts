@@ -4,9 +4,9 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
-import { STAGE, tool } from '../tools.js';
+import { HARNESS, tool } from '../tools.js';
 
-/** Longer than any expectation and any answer of the stage takes. */
+/** Longer than any expectation and any answer of the harness takes. */
 const LIMIT_MS = 70_000;
 
 /** The result of a promise; an error that names what did not come where it takes too long. */
@@ -23,7 +23,7 @@ export async function inTime<T>(what: string, promise: Promise<T>): Promise<T> {
 }
 
 /** The place where a scenario is played. */
-export interface Scene {
+export interface Prepared {
   readonly url: string;
   readonly offers: string[];
   readonly connections: Record<string, string>;
@@ -34,35 +34,35 @@ interface Reply {
   error?: string;
 }
 
-export class Stage {
+export class Harness {
   readonly #child: ChildProcess;
   readonly #lines: AsyncIterator<string>;
 
   private constructor() {
-    this.#child = spawn(tool(STAGE), { stdio: ['pipe', 'pipe', 'inherit'] });
+    this.#child = spawn(tool(HARNESS), { stdio: ['pipe', 'pipe', 'inherit'] });
     this.#lines = createInterface({ input: this.#child.stdout! })[Symbol.asyncIterator]();
   }
 
-  static async start(): Promise<Stage> {
-    const stage = new Stage();
-    const hello = (await stage.#read()) as { stage: string; protocol: number };
-    if (hello.stage !== 'incumbent' || hello.protocol !== 1) {
-      throw new Error(`the stage speaks another protocol: ${JSON.stringify(hello)}`);
+  static async start(): Promise<Harness> {
+    const harness = new Harness();
+    const hello = (await harness.#read()) as { harness: string; protocol: number };
+    if (hello.harness !== 'incumbent' || hello.protocol !== 1) {
+      throw new Error(`the harness speaks another protocol: ${JSON.stringify(hello)}`);
     }
-    return stage;
+    return harness;
   }
 
   async ask(request: Record<string, unknown>): Promise<unknown> {
     this.#child.stdin!.write(`${JSON.stringify(request)}\n`);
     const reply = (await this.#read()) as Reply;
     if (!reply.ok) {
-      throw new Error(`the stage does not ${JSON.stringify(request)}: ${reply.error}`);
+      throw new Error(`the harness does not ${JSON.stringify(request)}: ${reply.error}`);
     }
     return reply;
   }
 
-  async set(store: string, leaseMs: number, connections: string[]): Promise<Scene> {
-    return (await this.ask({ do: 'set', store, lease_ms: leaseMs, connections })) as Scene;
+  async prepare(store: string, leaseMs: number, connections: string[]): Promise<Prepared> {
+    return (await this.ask({ do: 'prepare', store, lease_ms: leaseMs, connections })) as Prepared;
   }
 
   /** Ends the program by closing its input. */
@@ -70,13 +70,13 @@ export class Stage {
     const { exitCode, signalCode } = this.#child;
     const ended = exitCode === null && signalCode === null ? once(this.#child, 'exit') : undefined;
     this.#child.stdin!.end();
-    await (ended && inTime('the end of the stage', ended));
+    await (ended && inTime('the end of the harness', ended));
   }
 
   async #read(): Promise<unknown> {
-    const { done, value } = await inTime('an answer of the stage', this.#lines.next());
+    const { done, value } = await inTime('an answer of the harness', this.#lines.next());
     if (done === true) {
-      throw new Error(`the stage has ended: ${this.#child.signalCode ?? this.#child.exitCode}`);
+      throw new Error(`the harness has ended: ${this.#child.signalCode ?? this.#child.exitCode}`);
     }
     return JSON.parse(value);
   }

@@ -1,4 +1,4 @@
-//! The stage's loop: a request, a reply.
+//! The harness's loop: a request, a reply.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
-use super::scene::Scene;
 use super::server::Server;
-use super::{Hello, PROTOCOL, Reply, Request, Set, StoreKind};
+use super::store::ScenarioStore;
+use super::{Hello, PROTOCOL, Prepared, Reply, Request, StoreKind};
 
 /// Serves requests until there are no more; then every server it started is gone.
 ///
@@ -18,15 +18,15 @@ use super::{Hello, PROTOCOL, Reply, Request, Set, StoreKind};
 /// Where the lines cannot be read or written.
 pub fn serve(requests: impl BufRead, mut replies: impl Write) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let mut stage = Stage {
+    let mut harness = Harness {
         runtime,
-        scene: None,
+        store: None,
         kind: StoreKind::Memory,
         servers: BTreeMap::new(),
         is_stopped: false,
-        scenes: 0,
+        prepared: 0,
     };
-    let hello = Hello { stage: "incumbent".into(), protocol: PROTOCOL, stores: StoreKind::ALL.to_vec() };
+    let hello = Hello { harness: "incumbent".into(), protocol: PROTOCOL, stores: StoreKind::ALL.to_vec() };
     say(&mut replies, &hello)?;
     for line in requests.lines() {
         let line = line?;
@@ -34,8 +34,8 @@ pub fn serve(requests: impl BufRead, mut replies: impl Write) -> io::Result<()> 
             continue;
         }
         // The test kit panics where it cannot go on; the runner gets that as an error reply.
-        let done = catch_unwind(AssertUnwindSafe(|| stage.answer(&line)));
-        let reply = done.unwrap_or_else(|panic| Err(format!("the stage failed: {}", message(&*panic))));
+        let done = catch_unwind(AssertUnwindSafe(|| harness.answer(&line)));
+        let reply = done.unwrap_or_else(|panic| Err(format!("the harness failed: {}", message(&*panic))));
         say(&mut replies, &Reply::from(reply))?;
     }
     Ok(())
@@ -52,56 +52,57 @@ fn message(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }
 
-struct Stage {
+struct Harness {
     runtime: Runtime,
-    // The proxies of a scene are dropped before the server behind them.
-    scene: Option<Scene>,
-    /// The kind of the scene's store.
+    // The proxies of a store are dropped before the server behind them.
+    store: Option<ScenarioStore>,
+    /// The kind of the store.
     kind: StoreKind,
-    /// Started at their first use, and kept for the next scenes.
+    /// Started at their first use, and kept for the next scenarios.
     servers: BTreeMap<StoreKind, Server>,
-    /// True if the scene has stopped its server.
+    /// True if the scenario has stopped its server.
     is_stopped: bool,
-    scenes: u64,
+    /// The number of stores made so far.
+    prepared: u64,
 }
 
-impl Stage {
-    fn answer(&mut self, line: &str) -> Result<Option<Set>, String> {
+impl Harness {
+    fn answer(&mut self, line: &str) -> Result<Option<Prepared>, String> {
         let request =
             serde_json::from_str(line).map_err(|error| format!("not a request: {error}: {line}"))?;
         match request {
-            Request::Set { store, lease_ms, connections } => {
-                self.scene = None;
-                self.scenes += 1;
+            Request::Prepare { store, lease_ms, connections } => {
+                self.store = None;
+                self.prepared += 1;
                 self.serve_store(store);
                 let lease = Duration::from_millis(lease_ms);
                 let server = self.servers.get(&store);
-                let set = Scene::set(store, lease, &connections, self.scenes, server);
-                let scene = self.runtime.block_on(set)?;
-                let description = scene.describe(&connections, server);
-                self.scene = Some(scene);
+                let preparing = ScenarioStore::prepare(store, lease, &connections, self.prepared, server);
+                let store = self.runtime.block_on(preparing)?;
+                let description = store.describe(&connections, server);
+                self.store = Some(store);
                 return Ok(Some(description));
             }
-            Request::Strike {} => {
-                self.scene()?;
-                self.scene = None;
+            Request::CleanUp {} => {
+                self.store()?;
+                self.store = None;
             }
             Request::DeleteKey { key } => {
-                let deleting = self.scene()?.delete(&key, self.servers.get(&self.kind));
+                let deleting = self.store()?.delete(&key, self.servers.get(&self.kind));
                 self.runtime.block_on(deleting)?;
             }
             Request::PutKey { key, value } => {
-                let putting = self.scene()?.put(&key, &value, self.servers.get(&self.kind));
+                let putting = self.store()?.put(&key, &value, self.servers.get(&self.kind));
                 self.runtime.block_on(putting)?;
             }
             Request::ResetStore {} => {
-                let scene = self.scene.as_ref().ok_or(NO_SCENE)?;
-                let resetting = scene.reset(self.servers.get_mut(&self.kind));
+                let store = self.store.as_ref().ok_or(NO_STORE)?;
+                let resetting = store.reset(self.servers.get_mut(&self.kind));
                 self.runtime.block_on(resetting)?;
             }
-            Request::Cut { connection } => self.scene_mut()?.cut(&connection)?,
-            Request::Heal { connection } => self.scene_mut()?.heal(&connection)?,
-            Request::Kill { connection } => self.scene_mut()?.kill(&connection)?,
+            Request::Cut { connection } => self.store_mut()?.cut(&connection)?,
+            Request::Heal { connection } => self.store_mut()?.heal(&connection)?,
+            Request::Kill { connection } => self.store_mut()?.kill(&connection)?,
             Request::StopServer {} => {
                 self.served()?.kill();
                 self.is_stopped = true;
@@ -114,7 +115,7 @@ impl Stage {
         Ok(None)
     }
 
-    /// Ensures that the server of that kind of store runs, where it has one, also where the scene before has left its own
+    /// Ensures that the server of that kind of store runs, where it has one, also where the scenario before has left its own
     /// stopped.
     fn serve_store(&mut self, kind: StoreKind) {
         if std::mem::take(&mut self.is_stopped)
@@ -130,18 +131,18 @@ impl Stage {
         }
     }
 
-    fn scene(&self) -> Result<&Scene, String> {
-        self.scene.as_ref().ok_or_else(|| NO_SCENE.into())
+    fn store(&self) -> Result<&ScenarioStore, String> {
+        self.store.as_ref().ok_or_else(|| NO_STORE.into())
     }
 
-    fn scene_mut(&mut self) -> Result<&mut Scene, String> {
-        self.scene.as_mut().ok_or_else(|| NO_SCENE.into())
+    fn store_mut(&mut self) -> Result<&mut ScenarioStore, String> {
+        self.store.as_mut().ok_or_else(|| NO_STORE.into())
     }
 
     fn served(&mut self) -> Result<&mut Server, String> {
-        self.scene()?.has_server()?;
+        self.store()?.has_server()?;
         self.servers.get_mut(&self.kind).ok_or_else(|| "there is no server".into())
     }
 }
 
-const NO_SCENE: &str = "no scene is set; ask for `set` first";
+const NO_STORE: &str = "no store is prepared; ask for `prepare` first";

@@ -1,14 +1,14 @@
-//! The program `incumbent-stage`: a runner's access to a store and to the network.
+//! The program `incumbent-harness`: a runner's access to a store and to the network.
 //!
 //! It makes a store for a scenario, gives each connection a URL of its own, and makes the faults that a
 //! scenario asks for in the store and the network. It speaks lines of JSON on its standard input and output,
 //! so that a runner in any language has the same access; `README.md` lists the requests.
 
 mod protocol;
-mod scene;
 mod serve;
 mod server;
+mod store;
 
-pub use protocol::{Hello, PROTOCOL, Reply, Request, Set, StoreKind};
+pub use protocol::{Hello, PROTOCOL, Prepared, Reply, Request, StoreKind};
 pub use serve::serve;
 pub(crate) use server::BROKER;

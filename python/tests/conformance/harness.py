@@ -1,4 +1,4 @@
-"""The stage: a child process that takes requests, one line of JSON each."""
+"""The harness: a child process that takes requests, one line of JSON each."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ ENVIRONMENT = dict(os.environ)
 fails now and then with EFAULT, since C code reads the environment meanwhile."""
 
 
-class Stage:
-    """A running stage."""
+class Harness:
+    """A running harness."""
 
     def __init__(self, process: Process) -> None:
         assert process.stdin is not None and process.stdout is not None
@@ -29,18 +29,18 @@ class Stage:
         self._replies = process.stdout
 
     @classmethod
-    async def start(cls, program: Path) -> Stage:
+    async def start(cls, program: Path) -> Harness:
         process = await asyncio.create_subprocess_exec(program, stdin=PIPE, stdout=PIPE, env=ENVIRONMENT)
-        stage = cls(process)
+        harness = cls(process)
         try:
-            hello = await stage._hear()
+            hello = await harness._hear()
             protocol = hello.number("protocol")
             if protocol != PROTOCOL:
-                raise Missed(f"a stage of protocol {PROTOCOL}", f"it speaks {protocol:g}")
+                raise Missed(f"a harness of protocol {PROTOCOL}", f"it speaks {protocol:g}")
         except BaseException:
-            await stage.kill()
+            await harness.kill()
             raise
-        return stage
+        return harness
 
     async def ask(self, do: str, **what: object) -> Fields:
         """Sends a request, and waits until it is done."""
@@ -48,19 +48,19 @@ class Stage:
         await self._requests.drain()
         reply = await self._hear()
         if not reply.flag("ok"):
-            raise Missed(f"the stage to {do}", reply.text("error"))
+            raise Missed(f"the harness to {do}", reply.text("error"))
         return reply
 
     async def end(self) -> None:
-        """Ends the stage, and waits until it and its child processes have ended."""
+        """Ends the harness, and waits until it and its child processes have ended."""
         self._requests.close()
         try:
             code = await asyncio.wait_for(self._process.wait(), TIMEOUT)
         except asyncio.TimeoutError:
             await self.kill()
-            raise Missed("the stage to end", f"it has not, after {TIMEOUT:g} s") from None
+            raise Missed("the harness to end", f"it has not, after {TIMEOUT:g} s") from None
         if code != 0:
-            raise Missed("the stage to end well", f"it ended with {code}")
+            raise Missed("the harness to end well", f"it ended with {code}")
 
     async def kill(self) -> None:
         if self._process.returncode is None:
@@ -71,7 +71,7 @@ class Stage:
         try:
             line = await asyncio.wait_for(self._replies.readline(), TIMEOUT)
         except asyncio.TimeoutError:
-            raise Missed("an answer of the stage", f"none, after {TIMEOUT:g} s") from None
+            raise Missed("an answer of the harness", f"none, after {TIMEOUT:g} s") from None
         if not line:
-            raise Missed("an answer of the stage", "it has ended")
-        return Fields(json.loads(line), "what the stage said")
+            raise Missed("an answer of the harness", "it has ended")
+        return Fields(json.loads(line), "what the harness said")

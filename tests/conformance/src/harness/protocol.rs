@@ -1,4 +1,4 @@
-//! The messages between a runner and the stage, a line of JSON each.
+//! The messages between a runner and the harness, a line of JSON each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -40,9 +40,9 @@ impl StoreKind {
         }
     }
 
-    /// The faults that a stage can make in it. The memory of another process is out of its reach; nothing that an operator
+    /// The faults that a harness can make in it. The memory of another process is out of its reach; nothing that an operator
     /// writes to Kafka moves a group's partition, and a broker, which takes longer to start than most leases last, is never
-    /// stopped: other stages may use it.
+    /// stopped: other harnesses may use it.
     pub fn offers(self) -> BTreeSet<Need> {
         match self {
             Self::Memory => BTreeSet::new(),
@@ -67,11 +67,11 @@ impl fmt::Display for StoreKind {
     }
 }
 
-/// The first line that the stage writes.
+/// The first line that the harness writes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The stage's implementation: `incumbent`.
-    pub stage: String,
+    /// The harness's implementation: `incumbent`.
+    pub harness: String,
     /// [`PROTOCOL`].
     pub protocol: u32,
     /// The stores it can make.
@@ -83,7 +83,7 @@ pub struct Hello {
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
     /// Makes a new store for a scenario.
-    Set {
+    Prepare {
         /// The kind of store.
         store: StoreKind,
         /// The lifetime of its records.
@@ -125,10 +125,10 @@ pub enum Request {
     /// Starts the server again, with its stored data; returns when it serves.
     StartServer {},
     /// The scenario is over.
-    Strike {},
+    CleanUp {},
 }
 
-/// A reply of the stage.
+/// A reply of the harness.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
     /// True if the request succeeded.
@@ -136,15 +136,15 @@ pub struct Reply {
     /// The reason why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The result of a `set`.
+    /// The result of a `prepare`.
     #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
-    pub set: Option<Set>,
+    pub prepared: Option<Prepared>,
 }
 
-/// The result of a `set`.
+/// The result of a `prepare`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Set {
-    /// The faults that the stage can make in the store.
+pub struct Prepared {
+    /// The faults that the harness can make in the store.
     pub offers: BTreeSet<Need>,
     /// The store's URL, for the runner itself; only a fault of the server affects this connection.
     pub url: String,
@@ -152,11 +152,11 @@ pub struct Set {
     pub connections: BTreeMap<String, String>,
 }
 
-impl From<Result<Option<Set>, String>> for Reply {
-    fn from(result: Result<Option<Set>, String>) -> Self {
+impl From<Result<Option<Prepared>, String>> for Reply {
+    fn from(result: Result<Option<Prepared>, String>) -> Self {
         match result {
-            Ok(set) => Self { ok: true, error: None, set },
-            Err(error) => Self { ok: false, error: Some(error), set: None },
+            Ok(prepared) => Self { ok: true, error: None, prepared },
+            Err(error) => Self { ok: false, error: Some(error), prepared: None },
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The servers behind the stores of scenes.
+//! The servers behind the stores of scenarios.
 
 use incumbent_testkit::etcd::EtcdServer;
 use incumbent_testkit::kafka::Kafka;
@@ -9,16 +9,16 @@ use incumbent_testkit::{etcd, nats};
 
 use super::StoreKind;
 
-/// The variable with the address of a Kafka broker that stages share: one takes longer to start than most scenarios take.
+/// The variable with the address of a Kafka broker that harnesses share: one takes longer to start than most scenarios take.
 pub(crate) const BROKER: &str = "INCUMBENT_KAFKA";
 
-/// A running server, or one that a scene has stopped.
+/// A running server, or one that a scenario has stopped.
 pub(super) enum Server {
     Nats(NatsServer),
     Etcd(Box<EtcdServer>),
     Kafka {
         address: String,
-        /// Where it is this stage's, it ends with it.
+        /// Where it is this harness's, it ends with it.
         _own: Option<Box<Kafka>>,
     },
 }
@@ -62,7 +62,7 @@ impl Server {
         match self {
             Self::Nats(server) => server.kill(),
             Self::Etcd(server) => server.kill(),
-            // A scene on Kafka has no server to stop.
+            // A scenario on Kafka has no server to stop.
             Self::Kafka { .. } => {}
         }
     }

@@ -1,4 +1,4 @@
-//! The program `incumbent-stage` on a real server: what it does is done to that server.
+//! The program `incumbent-harness` on a real server: what it does is done to that server.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 #[test]
-fn a_server_lives_as_long_as_its_stage_and_each_connection_has_a_port_of_its_own() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_incumbent-stage"));
+fn a_server_lives_as_long_as_its_harness_and_each_connection_has_a_port_of_its_own() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_incumbent-harness"));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut requests = child.stdin.take().unwrap();
     let mut replies = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -17,15 +17,15 @@ fn a_server_lives_as_long_as_its_stage_and_each_connection_has_a_port_of_its_own
         writeln!(requests, "{request}").unwrap();
         receive()
     };
-    let set = json!({"do": "set", "store": "nats", "lease_ms": 2000, "connections": ["a", "b"]});
+    let prepare = json!({"do": "prepare", "store": "nats", "lease_ms": 2000, "connections": ["a", "b"]});
     let done = json!({"ok": true});
 
-    let scene = ask(set.clone());
-    assert_eq!(scene["offers"], json!(["operator", "reset", "network", "kill", "server"]));
-    let urls = [&scene["url"], &scene["connections"]["a"], &scene["connections"]["b"]];
+    let prepared = ask(prepare.clone());
+    assert_eq!(prepared["offers"], json!(["operator", "reset", "network", "kill", "server"]));
+    let urls = [&prepared["url"], &prepared["connections"]["a"], &prepared["connections"]["b"]];
     let address = |url: &Value| {
         let url = url.as_str().unwrap().strip_prefix("nats://").unwrap().to_string();
-        url.strip_suffix("/scene-1").unwrap().to_string()
+        url.strip_suffix("/scenario-1").unwrap().to_string()
     };
     let [main, a, b] = urls.map(address);
     assert!(main != a && a != b && main != b);
@@ -44,9 +44,9 @@ fn a_server_lives_as_long_as_its_stage_and_each_connection_has_a_port_of_its_own
     assert_eq!(ask(json!({"do": "stop_server"})), done);
     assert!(std::net::TcpStream::connect(&main).is_err());
 
-    // A scene that left its server stopped does not spoil the next one.
-    let next = ask(set);
-    assert_eq!(next["url"].as_str(), Some(&*format!("nats://{main}/scene-2")));
+    // A scenario that left its server stopped does not spoil the next one.
+    let next = ask(prepare);
+    assert_eq!(next["url"].as_str(), Some(&*format!("nats://{main}/scenario-2")));
     assert!(std::net::TcpStream::connect(&main).is_ok());
     drop(requests);
     assert!(child.wait().unwrap().success());
