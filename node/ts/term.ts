@@ -4,12 +4,15 @@ import { setMaxListeners } from 'node:events';
 import { inspect } from 'node:util';
 
 import { addon } from './addon.js';
-import { whenDone, type answerUnref } from './notifier.js';
+import { whenDone } from './notifier.js';
 import { TermEndedError } from './errors.js';
 import type { Hold as NativeHold, Operation, Term as NativeTerm } from './native.js';
 import type { Reason } from './types.js';
 
 const TEXTS = new Map(addon.reasons().map(({ code, text }) => [code, text]));
+
+/** Waits for an answer, and keeps the process alive where the candidate does. */
+type Wait = <T>(operation: Operation) => Promise<T>;
 
 /**
  * An uninterrupted leadership. Keeping this object delays nothing; code works for the term in `lead`, in a turn of
@@ -17,7 +20,7 @@ const TEXTS = new Map(addon.reasons().map(({ code, text }) => [code, text]));
  */
 export class Term {
   readonly #native: NativeTerm;
-  readonly #wait: typeof answerUnref;
+  readonly #wait: Wait;
   #signal: AbortSignal | undefined;
   #drainSignal: AbortSignal | undefined;
   // One of each for the term: a loop may ask for them in each of its turns.
@@ -30,14 +33,14 @@ export class Term {
    */
   readonly token: string;
 
-  private constructor(native: NativeTerm, wait: typeof answerUnref) {
+  private constructor(native: NativeTerm, wait: Wait) {
     this.#native = native;
     this.#wait = wait;
     this.token = native.token;
   }
 
   /** @internal */
-  static of(native: NativeTerm, wait: typeof answerUnref): Term {
+  static of(native: NativeTerm, wait: Wait): Term {
     return new Term(native, wait);
   }
 
