@@ -47,8 +47,8 @@ const Emitter = EventEmitter as unknown as new () => CandidateEmitter;
  * A participant of an election, made by {@link Store.campaign}. It campaigns until it is closed: after a lost term it
  * campaigns for the next. While it campaigns the process is kept alive.
  *
- * It is also an event emitter: `won`, `draining`, `lost`, `leaderChanged`, `stateChanged`, `warning`; another name is
- * refused. The first listener gets the current state first. Where there are listeners of `draining`, the term goes on
+ * It is also an event emitter: `won`, `draining`, `lost`, `leaderChanged`, `stateChanged`, `warning`, `missed`; another
+ * name is refused. The first listener gets the current state first. Where there are listeners of `draining`, the term goes on
  * until the promises that they return are settled, or the drain time is over. A listener that throws or rejects causes
  * a `warning` event with the code `HANDLER_FAILED`, or, without listeners for it, a warning of the process. With
  * `errorEndsTerm` it ends the term.
