@@ -1,5 +1,7 @@
 //! A store that is open for elections.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use incumbent_ffi::settings::{self, Campaign};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -10,15 +12,16 @@ use crate::mailbox::LoopProbe;
 use crate::operation::Operation;
 use crate::value::{self, DIALECT, OrRaise, candidate, leader};
 
-/// A store that is open for elections.
-#[pyclass(frozen, module = "incumbent._incumbent")]
+/// A store that is open for elections. Python derives a class from it, which warns where no close was requested.
+#[pyclass(frozen, subclass, module = "incumbent._incumbent")]
 pub struct Store {
     store: incumbent_ffi::Store,
+    is_closing: AtomicBool,
 }
 
 impl From<incumbent_ffi::Store> for Store {
     fn from(store: incumbent_ffi::Store) -> Self {
-        Self { store }
+        Self { store, is_closing: AtomicBool::new(false) }
     }
 }
 
@@ -87,6 +90,18 @@ fn campaign_of(
 
 #[pymethods]
 impl Store {
+    /// Takes over the connection of another object.
+    #[new]
+    fn new(other: &Self) -> Self {
+        other.store.clone().into()
+    }
+
+    /// Returns true while no close was requested; false in a forked child.
+    #[getter]
+    fn is_left_open(&self) -> bool {
+        !self.is_closing.load(Ordering::Relaxed) && self.store.check().is_ok()
+    }
+
     /// Campaigns in the election of that key. `health_interval` enables the health questions. `watched` is the probe of
     /// an event loop to watch, and the time that the loop may hang.
     #[pyo3(signature = (election, settings, health_interval, watched=None))]
@@ -140,6 +155,7 @@ impl Store {
 
     /// Closes every candidate, and then the store.
     fn close(&self, inside: bool) -> Operation {
+        self.is_closing.store(true, Ordering::Relaxed);
         Operation::of_nothing(self.store.close(inside))
     }
 

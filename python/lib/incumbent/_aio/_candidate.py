@@ -48,8 +48,8 @@ class Candidate(BaseCandidate[Term]):
     """A participant of an election, made by :meth:`Store.campaign`.
 
     It campaigns until it is closed: after a lost term it campaigns for the next. As an asynchronous context manager it
-    closes itself at the end. Dropping it without closing it ends its term at once, and releases the key in the
-    background.
+    closes itself at the end. Dropping it without closing it ends its term at once, releases the key in the background,
+    and causes a :class:`ResourceWarning`.
     """
 
     __slots__ = ()

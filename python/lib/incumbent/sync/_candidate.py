@@ -57,8 +57,8 @@ class Candidate(BaseCandidate[Term]):
     """A participant of an election, made by :meth:`Store.campaign`.
 
     It campaigns until it is closed: after a lost term it campaigns for the next. As a context manager it closes itself
-    at the end. Dropping it without closing it ends its term at once, and releases the key in the background. Every
-    method may be called on any thread.
+    at the end. Dropping it without closing it ends its term at once, releases the key in the background, and causes a
+    :class:`ResourceWarning`. Every method may be called on any thread.
     """
 
     __slots__ = ()
