@@ -97,19 +97,15 @@ class Candidate(BaseCandidate[Term]):
         try:
             async with term:
                 await work(term)
-        except TermEnded:
-            # Raised for this term, or for another one that the work used.
-            if term.is_current():
-                term.fail()
         except CancelledError:
             if term.is_current():
                 # Sent at once; the cancelling caller does not wait for it.
                 self._native.resign(inside=True)
             raise
         except Exception as error:
-            term.fail()
-            message = f"the work of a term of the election {term.election!r} failed"
-            get_running_loop().call_exception_handler({"message": message, "exception": error})
+            if term._is_failed_by(error) and not isinstance(error, TermEnded):
+                message = f"the work of a term of the election {term.election!r} failed"
+                get_running_loop().call_exception_handler({"message": message, "exception": error})
 
     def events(self) -> Stream[Event]:
         """Returns the events from now on, beginning with the current state, as an asynchronous iterator. Each call

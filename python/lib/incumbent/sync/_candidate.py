@@ -105,13 +105,9 @@ class Candidate(BaseCandidate[Term]):
         try:
             with term:
                 work(term)
-        except TermEnded:
-            # Raised for this term, or for another one that the work used.
-            if term.is_current():
-                term.fail()
         except Exception as error:
-            term.fail()
-            failed(error, work)
+            if term._is_failed_by(error) and not isinstance(error, TermEnded):
+                failed(error, work)
         except BaseException:
             if term.is_current():
                 self._native.resign(inside=True)
