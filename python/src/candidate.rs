@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::feed::{Feed, Item, event, held_event};
 use crate::operation::Operation;
 use crate::term::{Hold, Term};
-use crate::value::{LeaderTuple, OrRaise, leader};
+use crate::value::{LeaderTuple, Name, OrRaise, leader};
 
 /// A participant of an election. Python derives a class from it, which warns where no close was requested.
 #[pyclass(frozen, subclass, module = "incumbent._incumbent")]
@@ -107,8 +107,8 @@ impl Candidate {
     }
 
     /// Hands leadership over to the candidate named `to`.
-    fn hand_over(&self, to: &str, inside: bool) -> Operation {
-        Operation::of_nothing(self.candidate.leave(Leave::HandOver(to), inside))
+    fn hand_over(&self, to: Name, inside: bool) -> Operation {
+        Operation::of_nothing(self.candidate.leave(Leave::HandOver(&to.0), inside))
     }
 
     /// Gives up leadership and ends the campaign.

@@ -10,7 +10,7 @@ use crate::candidate::Candidate;
 use crate::feed::{Feed, Item};
 use crate::mailbox::LoopProbe;
 use crate::operation::Operation;
-use crate::value::{self, DIALECT, OrRaise, candidate, leader};
+use crate::value::{self, DIALECT, Name, OrRaise, candidate, leader};
 
 /// A store that is open for elections. Python derives a class from it, which warns where no close was requested.
 #[pyclass(frozen, subclass, module = "incumbent._incumbent")]
@@ -108,7 +108,7 @@ impl Store {
     fn campaign(
         &self,
         py: Python<'_>,
-        election: String,
+        election: Name,
         settings: &Bound<'_, PyDict>,
         health_interval: Option<&Bound<'_, PyAny>>,
         watched: Option<(Bound<'_, LoopProbe>, Bound<'_, PyAny>)>,
@@ -118,21 +118,21 @@ impl Store {
             let watch = settings::loop_watch(value::value(&limit)?, DIALECT).or_raise(py)?;
             campaign = campaign.watch(&probe.get().probe, watch);
         }
-        let operation = self.store.campaign(election, campaign);
+        let operation = self.store.campaign(election.0, campaign);
         Ok(Operation::new(operation, |py, candidate| Ok(Py::new(py, Candidate::from(candidate))?.into_any())))
     }
 
     /// Watches the election of that key without taking part.
-    fn observe(&self, election: String) -> Operation {
-        let operation = self.store.observe(election, |seen, age| {
+    fn observe(&self, election: Name) -> Operation {
+        let operation = self.store.observe(election.0, |seen, age| {
             Item::Observation((seen.election.to_string(), seen.leader.map(leader), age.as_secs_f64()))
         });
         Operation::new(operation, |py, feed| Ok(Py::new(py, Feed::from(feed))?.into_any()))
     }
 
     /// Answers with the leader of that election now.
-    fn leader(&self, election: String) -> Operation {
-        let operation = self.store.leader(election);
+    fn leader(&self, election: Name) -> Operation {
+        let operation = self.store.leader(election.0);
         Operation::new(operation, |py, holder| Ok(holder.map(leader).into_pyobject(py)?.unbind()))
     }
 
@@ -146,8 +146,8 @@ impl Store {
     }
 
     /// Answers with the candidates of that election; None where the store cannot find out.
-    fn candidates(&self, election: String) -> Operation {
-        Operation::new(self.store.candidates(election), |py, candidates| {
+    fn candidates(&self, election: Name) -> Operation {
+        Operation::new(self.store.candidates(election.0), |py, candidates| {
             let plain = candidates.map(|all| all.into_iter().map(candidate).collect::<Vec<_>>());
             Ok(plain.into_pyobject(py)?.unbind())
         })
