@@ -123,17 +123,19 @@ class Candidate(BaseCandidate[Term]):
         on_lost: Callable[[Term, Reason], object] | None = None,
         on_state_changed: Callable[[State], object] | None = None,
         on_warning: Callable[[Warning], object] | None = None,
+        on_missed: Callable[[int], object] | None = None,
         error_ends_term: bool = False,
     ) -> None:
         """Calls functions, async or not, for the events from now on, beginning with the current state, until the campaign
         is over.
 
         They are called one at a time, in order, on the event loop of this call: a slow one only delays those after it, so
-        the work of a term belongs into :meth:`lead`, and what finishes it into the setting ``drain``.
+        the work of a term belongs into :meth:`lead`, and what finishes it into the setting ``drain``. Callbacks that fall
+        1024 events behind miss some: ``on_missed`` gets their number, before the next event.
         ``sys.unraisablehook`` reports an error that a callback raises, and so does the logger ``incumbent`` where logging is
         configured; with ``error_ends_term`` an error of ``on_won`` ends the term.
         """
-        Callbacks(on_won, on_lost, on_state_changed, on_warning).start(self._native, error_ends_term=error_ends_term)
+        Callbacks(on_won, on_lost, on_state_changed, on_warning, on_missed).start(self._native, error_ends_term=error_ends_term)
 
     async def resign(self) -> None:
         """Gives up leadership, if this candidate leads, and campaigns on behind the other candidates.

@@ -130,16 +130,18 @@ class Candidate(BaseCandidate[Term]):
         on_lost: Callable[[Term, Reason], object] | None = None,
         on_state_changed: Callable[[State], object] | None = None,
         on_warning: Callable[[Warning], object] | None = None,
+        on_missed: Callable[[int], object] | None = None,
         error_ends_term: bool = False,
     ) -> None:
         """Calls functions for the events from now on, beginning with the current state, until the campaign is over.
 
-        They are called one at a time, in order, on a separate thread: a slow one only delays those after it.
+        They are called one at a time, in order, on a separate thread: a slow one only delays those after it. Callbacks
+        that fall 1024 events behind miss some: ``on_missed`` gets their number, before the next event.
         ``on_draining`` gets the seconds it may take. The term is held until it has returned, even where the leader
         leaves before any callback has learned of the win. ``sys.unraisablehook`` reports an error that a callback
         raises, and with ``error_ends_term`` the error ends the term.
         """
-        callbacks = Callbacks(on_won, on_draining, on_lost, on_state_changed, on_warning)
+        callbacks = Callbacks(on_won, on_draining, on_lost, on_state_changed, on_warning, on_missed)
         callbacks.start(self._native, Term, error_ends_term=error_ends_term)
 
     def resign(self, timeout: float | None = None) -> None:
