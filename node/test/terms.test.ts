@@ -53,7 +53,8 @@ test('asked again and again while it waits it gives each term once and leaves no
 });
 
 test('what is asked for at once is answered in order, with one term after another', async () => {
-  const candidate = await store.campaign('jobs', LEAVING);
+  // Each term is held until the next is given, so that its lease has to run out.
+  const candidate = await store.campaign('jobs', { ...LEAVING, lease: 5000 });
   const terms = candidate.terms();
   const asked = [terms.next(), terms.next(), terms.next()];
   const given: Term[] = [];
