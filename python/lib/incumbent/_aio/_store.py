@@ -202,7 +202,7 @@ class Observer:
 
 
 def connect(url: str, *, timeout: float | None = None, **settings: Unpack[StoreSettings]) -> Opening[Store]:
-    """Opens the store that ``url`` names: ``async with await incumbent.connect(url) as store``.
+    """Opens the store that ``url`` names: ``async with incumbent.connect(url) as store``, or ``await`` it.
 
     - ``nats://host:4222/BUCKET``: a NATS JetStream key-value bucket; also ``tls://``, ``ws://``, several hosts
     - ``sqlite:elections.db``: a file, for the processes of one machine
