@@ -10,7 +10,7 @@ import incumbent
 
 
 async def main(url: str, election: str) -> None:
-    async with await incumbent.connect(url) as store:
+    async with incumbent.connect(url) as store:
         # The first observation is the present leader.
         async for observation in store.observe(election):
             leader = observation.leader

@@ -69,6 +69,8 @@ test.each([
   ['memory:', { creds: 'x' }, incumbent.InvalidSettingError, 'a memory: store has no setting "creds"'],
   ['nats://x/B', { connectTimout: 1 }, incumbent.InvalidSettingError, 'did you mean connectTimeout?'],
   ['floppy:', {}, incumbent.InvalidUrlError, 'no store has the scheme "floppy"'],
+  ['nats://127.0.0.1:1/B', { apiPrefix: 'a b' }, incumbent.InvalidUrlError, 'apiPrefix is "a b", and is a part of subjects'],
+  ['nats://127.0.0.1:1/B?api_prefix=a%20b', {}, incumbent.InvalidUrlError, 'api_prefix is "a b", and is a part of subjects'],
   ['nats://127.0.0.1:1/B', { failFast: true }, incumbent.StoreUnavailableError, 'cannot connect to NATS'],
 ])('connecting to %s with %o is refused', async (url, settings, kind, message) => {
   const connecting = incumbent.connect(url as string, settings as incumbent.StoreSettings);

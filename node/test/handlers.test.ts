@@ -228,6 +228,33 @@ test('listeners are taken off as they are put on', async () => {
   expect(received).toEqual(['once', 'lost', 'lost']);
 });
 
+test('listeners that fall behind learn how many events they do not get, before the next one', async () => {
+  const { candidate } = election;
+  const received: unknown[] = [];
+  // Its first event, the present state, is read at once.
+  candidate.on('missed', (count) => received.push(['missed', count]));
+  candidate.on('won', (term) => received.push(['won', term.token]));
+  candidate.on('lost', (term, reason) => received.push(['lost', term.token, reason]));
+  candidate.on('stateChanged', (state) => received.push(state));
+  const overrun = async (rounds: number): Promise<string[]> => {
+    const tokens: string[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      tokens.push(election.acquire());
+      election.revoke('USURPED');
+    }
+    const last = tokens.at(-1);
+    await until('the last loss is reported', () => received.some((one) => (one as string[])[1] === last && (one as string[])[0] === 'lost'));
+    return tokens;
+  };
+  // Four events in each round, and 1024 of them are kept: 512 wins, and their losses.
+  const kept = (tokens: string[]): unknown[] =>
+    tokens.slice(-512).flatMap((token) => [['won', token], ['lost', token, 'USURPED']]);
+  const first = await overrun(600);
+  expect(received.splice(0)).toEqual([['missed', 4 * 600 - 1024], 'WAITING', ...kept(first)]);
+  const second = await overrun(700);
+  expect(received.splice(0)).toEqual([['missed', 4 * 700 - 1024], ...kept(second)]);
+});
+
 describe('with a store', () => {
   let store: Store;
   beforeEach(async () => {

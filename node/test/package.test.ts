@@ -159,6 +159,14 @@ test.each([
   expect([tsc.stdout, tsc.status]).toEqual(['', 0]);
 });
 
+test('the types are strict for a resolution that knows no exports, too', () => {
+  writeFileSync(join(older, 'old.ts'), TYPED);
+  const options = ['--strict', '--noEmit', '--target', 'es2022', '--lib', 'es2022,esnext.disposable'];
+  const system = ['--module', 'commonjs', '--moduleResolution', 'node10', '--types', 'node'];
+  const tsc = spawnSync(join(older, 'node_modules/.bin/tsc'), [...options, ...system, 'old.ts'], { cwd: older, encoding: 'utf8' });
+  expect([tsc.stdout, tsc.status]).toEqual(['', 0]);
+});
+
 test('where the compiled part is missing the error names its package and the remedy', () => {
   const part = join(project, 'node_modules', `incumbent-${platform()}`);
   rmSync(part, { recursive: true });

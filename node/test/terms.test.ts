@@ -1,6 +1,6 @@
 /** Iterators over terms whose `next` is called early. */
 
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 
 import { connect, type Candidate, type Store, type Term } from '../dist/index.js';
 import { until } from '../dist/testing.js';
@@ -53,7 +53,8 @@ test('asked again and again while it waits it gives each term once and leaves no
 });
 
 test('what is asked for at once is answered in order, with one term after another', async () => {
-  const candidate = await store.campaign('jobs', LEAVING);
+  // Each term is held until the next is given, so that its lease has to run out.
+  const candidate = await store.campaign('jobs', { ...LEAVING, lease: 5000 });
   const terms = candidate.terms();
   const asked = [terms.next(), terms.next(), terms.next()];
   const given: Term[] = [];
@@ -136,3 +137,74 @@ setInterval(() => queue.shift()?.(), 1).unref();
 function outside<T>(act: () => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => queue.push(() => void act().then(resolve, reject)));
 }
+
+/** Returns the codes of the process' warnings from now on. */
+function warnings(): unknown[] {
+  const codes: unknown[] = [];
+  const warned = (warning: Error & { code?: string }): unknown => codes.push(warning.code);
+  process.on('warning', warned);
+  onTestFinished(() => void process.off('warning', warned));
+  return codes;
+}
+
+/** Waits until the warnings so far have been emitted, which is in a later turn of the event loop. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test.each(['terms', 'lead', 'draining'])('work that waits for the end of its own term is warned about: %s', async (where) => {
+  const codes = warnings();
+  const candidate = await store.campaign('jobs', { ...FAST, drain: 50 });
+  let isAsked = where === 'draining';
+  const waits = async (term: Term): Promise<unknown> => {
+    isAsked = true;
+    return term.ended();
+  };
+  if (where === 'draining') {
+    candidate.on('draining', waits);
+  } else if (where === 'lead') {
+    void candidate.lead(waits);
+  } else {
+    void (async () => {
+      for await (const term of candidate.terms()) {
+        await waits(term);
+      }
+    })();
+  }
+  await until('it leads, and waits', () => candidate.isLeader && isAsked);
+  const { term } = candidate;
+  await candidate.resign();
+  expect(await term!.ended()).toBe('RESIGNED');
+  await turn();
+  expect(codes).toEqual(['INCUMBENT_WORK_AWAITS_END']);
+});
+
+test('work that is done within the drain time may have asked for the end of its term', async () => {
+  const codes = warnings();
+  const candidate = await store.campaign('jobs', LEAVING);
+  const reasons: string[] = [];
+  const leading = candidate.lead(async (term) => {
+    void term.ended().then((reason) => reasons.push(reason));
+    await term.draining();
+  });
+  await until('it leads', () => candidate.isLeader);
+  await candidate.close();
+  await leading;
+  await until('the end is known', () => reasons.length === 1);
+  await turn();
+  expect([reasons, codes]).toEqual([['CLOSED'], []]);
+});
+
+test('a term that ends without a drain warns of no work that waits for its end', async () => {
+  const codes = warnings();
+  const candidate = await store.campaign('jobs', LEAVING);
+  const reasons: string[] = [];
+  let isAsked = false;
+  void candidate.lead(async (term) => {
+    isAsked = true;
+    reasons.push(await term.ended());
+  });
+  await until('it waits', () => isAsked);
+  candidate.term!.fail();
+  await until('the end is known', () => reasons.length === 1);
+  await turn();
+  expect([reasons, codes]).toEqual([['HANDLER_FAILED'], []]);
+});

@@ -3,13 +3,13 @@
 import { EventEmitter } from 'node:events';
 import { inspect } from 'node:util';
 
-import { answer, answerUnref, keepAlive, whenDone } from './notifier.js';
+import { answer, keepAlive, whenDone } from './notifier.js';
 import { answerOf, check } from './errors.js';
 import { isEvent, type CandidateEmitter } from './emitter.js';
 import { Handlers, type Held } from './handlers.js';
 import { Work, isInside } from './inside.js';
 import { lead } from './lead.js';
-import type { Candidate as NativeCandidate, Feed, Hold as NativeHold, Item, Term as NativeTerm } from './native.js';
+import type { Candidate as NativeCandidate, Feed, Hold as NativeHold, Item, Operation, Term as NativeTerm } from './native.js';
 import { callable, options as optionsOf, signalIn, text, type HandlerSettings } from './settings.js';
 import { Stream } from './stream.js';
 import { Term, type TermStatus } from './term.js';
@@ -47,8 +47,8 @@ const Emitter = EventEmitter as unknown as new () => CandidateEmitter;
  * A participant of an election, made by {@link Store.campaign}. It campaigns until it is closed: after a lost term it
  * campaigns for the next. While it campaigns the process is kept alive.
  *
- * It is also an event emitter: `won`, `draining`, `lost`, `leaderChanged`, `stateChanged`, `warning`; another name is
- * refused. The first listener gets the current state first. Where there are listeners of `draining`, the term goes on
+ * It is also an event emitter: `won`, `draining`, `lost`, `leaderChanged`, `stateChanged`, `warning`, `missed`; another
+ * name is refused. The first listener gets the current state first. Where there are listeners of `draining`, the term goes on
  * until the promises that they return are settled, or the drain time is over. A listener that throws or rejects causes
  * a `warning` event with the code `HANDLER_FAILED`, or, without listeners for it, a warning of the process. With
  * `errorEndsTerm` it ends the term.
@@ -60,7 +60,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
   /** Pending waits for a term, which do not keep the process alive. */
   readonly #awaited = new Set<Promise<unknown>>();
   readonly #keepsAlive: boolean;
-  #wait: typeof answerUnref;
+  #isUnref: boolean;
   #present: Term | undefined;
 
   private constructor(native: NativeCandidate, keepsAlive: boolean, handlers: HandlerSettings) {
@@ -68,7 +68,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
     this.#native = native;
     this.#leads = native.isLeader();
     this.#keepsAlive = keepsAlive;
-    this.#wait = keepsAlive ? answer : answerUnref;
+    this.#isUnref = !keepsAlive;
     this.#handlers = new Handlers(
       () => this.#heldEvents(),
       (term) => Term.nativeOf(term).hold(),
@@ -197,7 +197,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
   /** Gives up leadership and ends the campaign; otherwise like {@link resign}. Closing twice is no error. */
   async close(): Promise<void> {
     // Waiters for the next term learn that there is none before the process ends.
-    this.#wait = answer;
+    this.#isUnref = false;
     void Promise.allSettled(this.#awaited).then(keepAlive());
     await answer(this.#native.close(isInside(this.#native)));
   }
@@ -234,8 +234,12 @@ export class Candidate extends Emitter implements AsyncDisposable {
     return `Candidate ${inspect(this.status(), options)}`;
   }
 
+  #answer<T>(operation: Operation): Promise<T> {
+    return answer(operation, { isUnref: this.#isUnref });
+  }
+
   #next(after?: NativeTerm): Promise<NativeHold | null> {
-    const next = this.#wait<NativeHold | null>(this.#native.nextTerm(after));
+    const next = this.#answer<NativeHold | null>(this.#native.nextTerm(after));
     const forget = (): void => void this.#awaited.delete(next);
     this.#awaited.add(next);
     next.then(forget, forget);
@@ -245,7 +249,7 @@ export class Candidate extends Emitter implements AsyncDisposable {
   /** Returns the one object of a term, so that there is one signal. */
   #termOf(native: NativeTerm): Term {
     if (this.#present?.token !== native.token) {
-      this.#present = Term.of(native, (operation) => this.#wait(operation));
+      this.#present = Term.of(native, (operation) => this.#answer(operation));
     }
     return this.#present;
   }

@@ -20,6 +20,12 @@ export interface CandidateEvents {
   stateChanged: [state: State];
   /** A problem that a person should look at. */
   warning: [warning: Warning];
+  /**
+   * Events that the listeners do not get, because the event loop fell 1024 events behind: the number of them since the
+   * last `missed`. Emitted before the next event. The oldest events other than `won` and `lost` are left out first, and
+   * then a `won` together with its `lost`.
+   */
+  missed: [count: number];
 }
 
 /** An event emitter with typed events; a listener may return a promise. */
@@ -42,6 +48,7 @@ const NAMES: Record<keyof CandidateEvents, true> = {
   leaderChanged: true,
   stateChanged: true,
   warning: true,
+  missed: true,
 };
 
 /** The events of every emitter: `events.once` also listens for errors. */

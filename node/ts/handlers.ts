@@ -73,7 +73,13 @@ export class Handlers {
   async #run(events: Stream<Held>): Promise<void> {
     // The work of a term with a listener of `draining`: a drain waits until that is done.
     let work: Work | undefined;
+    let reported = 0;
     for await (const { event, hold } of events) {
+      const { missed } = events;
+      if (missed > reported) {
+        this.#call('missed', [missed - reported]);
+        reported = missed;
+      }
       switch (event.type) {
         case 'won':
           work?.finish();

@@ -36,9 +36,15 @@ export class Work {
     return this.#isOver ? this.#outer?.alive() : this;
   }
 
-  holds(token: string | undefined): boolean {
+  /** Whether it holds its term still. */
+  get isHolding(): boolean {
+    return this.#hold !== undefined;
+  }
+
+  /** Returns this work, or the nearest around it, that holds the term of that token; of any term without one. */
+  holding(token: string | undefined): Work | undefined {
     const isMine = this.#hold !== undefined && (token === undefined || token === this.#token);
-    return isMine || (this.#outer?.holds(token) ?? false);
+    return isMine ? this : this.#outer?.holding(token);
   }
 
   /** Runs a function inside of it. */
@@ -58,5 +64,10 @@ const storage = new AsyncLocalStorage<Work>();
 export function isInside(candidate?: { readonly term: { readonly token: string } | null }): boolean {
   const work = storage.getStore();
   // Outside of all work, the usual case, the present term is not asked for.
-  return work !== undefined && work.holds(candidate?.term?.token);
+  return work?.holding(candidate?.term?.token) !== undefined;
+}
+
+/** Returns the work around the caller that holds the term of that token. */
+export function workFor(token: string): Work | undefined {
+  return storage.getStore()?.holding(token);
 }

@@ -96,25 +96,6 @@ export function whenDone(operation: Operation, done: (error: Error | null, value
   };
 }
 
-/** Waits for the answer of an operation, and keeps the event loop running until it is there. */
-export function answer<T>(operation: Operation): Promise<T> {
-  const letGo = keepAlive();
-  return answerUnref<T>(operation).finally(letGo);
-}
-
-/** Waits for the answer of an operation, and keeps nothing running. */
-export function answerUnref<T>(operation: Operation): Promise<T> {
-  return new Promise((resolve, reject) => {
-    whenDone(operation, (error, value) => {
-      if (error === null) {
-        resolve(value as T);
-      } else {
-        reject(error);
-      }
-    });
-  });
-}
-
 /** What ends a wait before its answer. */
 export interface WaitLimits {
   /** Cancels the call when it is aborted; the promise rejects with the signal's reason. */
@@ -123,13 +104,20 @@ export interface WaitLimits {
   timeout?: number | undefined;
 }
 
+/** A wait for an answer: its limits, and what is kept running meanwhile. */
+export interface Wait extends WaitLimits {
+  /** The name of the call, for the error of its timeout. */
+  what?: string;
+  /** Whether the event loop may end before the answer; false by default. */
+  isUnref?: boolean;
+}
+
 /**
- * Like {@link answer}, up to a limit: an operation that has no answer by then is cancelled. The signal is not aborted yet:
- * `limitsIn` has thrown its reason otherwise.
+ * Waits for the answer of an operation, up to the limits: an operation that has no answer by then is cancelled. The
+ * signal is not aborted yet: `limitsIn` has thrown its reason otherwise.
  */
-export function answerWithin<T>(what: string, operation: Operation, { signal, timeout }: WaitLimits): Promise<T> {
-  const letGo = keepAlive();
-  let end = letGo;
+export function answer<T>(operation: Operation, { what, isUnref, signal, timeout }: Wait = {}): Promise<T> {
+  const atEnd = isUnref === true ? [] : [keepAlive()];
   const answered = new Promise<T>((resolve, reject) => {
     const cancel = whenDone(operation, (error, value) => {
       if (error === null) {
@@ -138,23 +126,22 @@ export function answerWithin<T>(what: string, operation: Operation, { signal, ti
         reject(error);
       }
     });
-    const abort = (): void => {
+    const stop = (error: Error): void => {
       cancel();
-      reject(signal?.reason as Error);
+      reject(error);
     };
-    const late = (): void => {
-      cancel();
-      reject(new TimedOutError('TIMED_OUT', `${what} took longer than ${timeout} ms, its timeout`));
-    };
-    const timer = timeout === undefined ? undefined : setTimeout(late, timeout);
-    signal?.addEventListener('abort', abort);
-    end = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', abort);
-      letGo();
-    };
+    if (signal !== undefined) {
+      const abort = (): void => stop(signal.reason as Error);
+      signal.addEventListener('abort', abort);
+      atEnd.push(() => signal.removeEventListener('abort', abort));
+    }
+    if (timeout !== undefined) {
+      const message = `${what} took longer than ${timeout} ms, its timeout`;
+      const timer = setTimeout(() => stop(new TimedOutError('TIMED_OUT', message)), timeout);
+      atEnd.push(() => clearTimeout(timer));
+    }
   });
-  return answered.finally(() => end());
+  return atEnd.length === 0 ? answered : answered.finally(() => atEnd.forEach((end) => end()));
 }
 
 /**

@@ -278,10 +278,11 @@ export function naming<T>(names: readonly string[], given: Record<string, unknow
   }
 }
 
-/** Converts the names of settings in an error to JavaScript's. */
+/** Converts the names of settings in an error to JavaScript's; with a URL that is refused, of settings that are given. */
 export function renamed(error: unknown, names: readonly string[], given: Record<string, unknown>): unknown {
-  if (error instanceof IncumbentError && error.code === 'INVALID_SETTING') {
-    for (const name of [...names, ...Object.keys(given)].filter((one) => one.includes('_'))) {
+  if (error instanceof IncumbentError && (error.code === 'INVALID_SETTING' || error.code === 'INVALID_URL')) {
+    const shown = [...(error.code === 'INVALID_SETTING' ? names : []), ...Object.keys(given)];
+    for (const name of shown.filter((one) => one.includes('_'))) {
       error.message = error.message.replaceAll(new RegExp(`\\b${name}\\b`, 'g'), camel(name));
     }
   }

@@ -3,7 +3,7 @@
 import { isMainThread } from 'node:worker_threads';
 
 import { addon } from './addon.js';
-import { answer, answerWithin, loopProbe, type WaitLimits } from './notifier.js';
+import { answer, loopProbe, type WaitLimits } from './notifier.js';
 import { Candidate } from './candidate.js';
 import { answerOf } from './errors.js';
 import { isInside } from './inside.js';
@@ -75,7 +75,7 @@ export class Store implements AsyncDisposable {
     const handlers = handlersOf(given);
     try {
       const operation = answerOf<Operation>(this.#native.campaign(key, given, loopProbe()));
-      return Candidate.of(await answerWithin<NativeCandidate>('the start of the campaign', operation, limits), true, handlers);
+      return Candidate.of(await answer<NativeCandidate>(operation, { what: 'the start of the campaign', ...limits }), true, handlers);
     } catch (error) {
       throw knowing(renamed(error, CAMPAIGN_SETTINGS, given), isDrainTime);
     }
@@ -146,7 +146,7 @@ export async function connect(url: string, settings?: StoreSettings): Promise<St
   const { address, given, names, limits } = opening(url, settings);
   warnByDefault();
   const operation = naming(names, given, () => answerOf<Operation>(addon.openStore(address, given)));
-  return Store.of(await answerWithin<NativeStore>('opening the store', operation, limits));
+  return Store.of(await answer<NativeStore>(operation, { what: 'opening the store', ...limits }));
 }
 
 /**
@@ -168,7 +168,7 @@ export async function init(url: string, settings?: InitSettings): Promise<InitRe
   const names = [...addon.initSettings(), ...addon.storeSettings(address)];
   try {
     const operation = answerOf<Operation>(addon.initStore(address, given));
-    const row = await answerWithin<InitRow>('preparing the store', operation, limits);
+    const row = await answer<InitRow>(operation, { what: 'preparing the store', ...limits });
     return { ...row, leaseMs: row.leaseMs ?? null, topic: row.topic ?? null };
   } catch (error) {
     throw renamed(error, names, given);

@@ -4,12 +4,16 @@ import { setMaxListeners } from 'node:events';
 import { inspect } from 'node:util';
 
 import { addon } from './addon.js';
-import { whenDone, type answerUnref } from './notifier.js';
+import { whenDone } from './notifier.js';
 import { TermEndedError } from './errors.js';
+import { workFor, type Work } from './inside.js';
 import type { Hold as NativeHold, Operation, Term as NativeTerm } from './native.js';
 import type { Reason } from './types.js';
 
-const TEXTS = new Map(addon.reasons().map(({ code, text }) => [code, text]));
+const REASONS = new Map(addon.reasons().map((reason) => [reason.code, reason]));
+
+/** Waits for an answer, and keeps the process alive where the candidate does. */
+type Wait = <T>(operation: Operation) => Promise<T>;
 
 /**
  * An uninterrupted leadership. Keeping this object delays nothing; code works for the term in `lead`, in a turn of
@@ -17,12 +21,15 @@ const TEXTS = new Map(addon.reasons().map(({ code, text }) => [code, text]));
  */
 export class Term {
   readonly #native: NativeTerm;
-  readonly #wait: typeof answerUnref;
+  readonly #wait: Wait;
   #signal: AbortSignal | undefined;
   #drainSignal: AbortSignal | undefined;
   // One of each for the term: a loop may ask for them in each of its turns.
   #ended: Promise<Reason> | undefined;
   #draining: Promise<void> | undefined;
+  /** The work that waits for the end of the term, and so might hold up its drain. */
+  readonly #waiting = new Set<Work>();
+  #isDrained = false;
 
   /**
    * The fencing token, as text of 33 characters that sorts: constant for the term, larger for every later one of the
@@ -30,14 +37,14 @@ export class Term {
    */
   readonly token: string;
 
-  private constructor(native: NativeTerm, wait: typeof answerUnref) {
+  private constructor(native: NativeTerm, wait: Wait) {
     this.#native = native;
     this.#wait = wait;
     this.token = native.token;
   }
 
   /** @internal */
-  static of(native: NativeTerm, wait: typeof answerUnref): Term {
+  static of(native: NativeTerm, wait: Wait): Term {
     return new Term(native, wait);
   }
 
@@ -110,9 +117,23 @@ export class Term {
     return this.#drainSignal;
   }
 
-  /** Waits until the term is over, and returns the reason. Does not hold the term. */
+  /**
+   * Waits until the term is over, and returns the reason. Does not hold the term.
+   *
+   * For code outside of the work of the term. A drain waits for the work, so work that waits for the end of its own term
+   * makes a resignation last for the whole drain time: wait for {@link draining} or {@link drainSignal} there. A term that
+   * ended in that way causes a warning of the process, with the code `INCUMBENT_WORK_AWAITS_END`.
+   */
   ended(): Promise<Reason> {
-    this.#ended ??= this.#wait<Reason>(this.#native.ended());
+    if (this.#ended === undefined) {
+      this.#ended = this.#wait<Reason>(this.#native.ended());
+      // Runs before the work that waits goes on, and finishes.
+      this.#ended.then((reason) => this.#warn(reason), () => undefined);
+    }
+    const work = workFor(this.token);
+    if (work !== undefined) {
+      this.#waiting.add(work);
+    }
     return this.#ended;
   }
 
@@ -132,12 +153,26 @@ export class Term {
 
   /** Reports that the work of the term is done, even with other holds: a draining term ends now. */
   drained(): void {
+    this.#isDrained = true;
     this.#native.drained();
   }
 
   /** Ends the term at once because its work failed, for the reason `HANDLER_FAILED`. */
   fail(): void {
     this.#native.fail();
+  }
+
+  /** Warns where work that waits for the end of the term held it until the drain time was over. */
+  #warn(reason: Reason): void {
+    const wasHeld = [...this.#waiting].some((work) => work.isHolding);
+    this.#waiting.clear();
+    if (!wasHeld || this.#isDrained || REASONS.get(reason)?.mayDrain !== true) {
+      return;
+    }
+    const message =
+      `the drain of a term of ${JSON.stringify(this.election)} lasted for its whole time: the work of the term calls ` +
+      'term.ended(), and the drain waits for the work; wait for term.draining() or term.drainSignal in it';
+    process.emitWarning(message, { type: 'IncumbentWarning', code: 'INCUMBENT_WORK_AWAITS_END' });
   }
 
   /** The term as it is now, for `JSON.stringify`; whole numbers of 64 bits are texts. */
@@ -203,7 +238,7 @@ export class Hold implements Disposable, AsyncDisposable {
 
 /** Makes the error for a term that ended. */
 export function ended(reason: Reason): TermEndedError {
-  return new TermEndedError(reason, `the term ended: ${TEXTS.get(reason) ?? reason}`);
+  return new TermEndedError(reason, `the term ended: ${REASONS.get(reason)?.text ?? reason}`);
 }
 
 /** Makes the error of a term that is over. */

@@ -5,7 +5,7 @@
  */
 
 import { addon } from './addon.js';
-import { answerWithin } from './notifier.js';
+import { answer } from './notifier.js';
 import { Candidate } from './candidate.js';
 import { answerOf, check } from './errors.js';
 import type {
@@ -183,7 +183,7 @@ export async function faultyStore(
   const operation = naming(names, given, () =>
     answerOf<Operation>(addon.openFaulty(address, given, ManualClock.nativeOf(clock))),
   );
-  return FaultyStore.of(await answerWithin<NativeFaulty>('opening the store', operation, limits));
+  return FaultyStore.of(await answer<NativeFaulty>(operation, { what: 'opening the store', ...limits }));
 }
 
 /** Waits until a condition is true: checks it repeatedly, and fails with the name of the condition. */

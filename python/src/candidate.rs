@@ -1,29 +1,43 @@
 //! A participant of an election.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use incumbent_ffi::Leave;
+use incumbent_ffi::{Leave, State};
 use pyo3::prelude::*;
 
 use crate::feed::{Feed, Item, event, held_event};
 use crate::operation::Operation;
 use crate::term::{Hold, Term};
-use crate::value::{LeaderTuple, OrRaise, leader};
+use crate::value::{LeaderTuple, Name, OrRaise, leader};
 
-/// A participant of an election.
-#[pyclass(frozen, module = "incumbent._incumbent")]
+/// A participant of an election. Python derives a class from it, which warns where no close was requested.
+#[pyclass(frozen, subclass, module = "incumbent._incumbent")]
 pub struct Candidate {
     candidate: incumbent_ffi::Candidate,
+    is_closing: AtomicBool,
 }
 
 impl From<incumbent_ffi::Candidate> for Candidate {
     fn from(candidate: incumbent_ffi::Candidate) -> Self {
-        Self { candidate }
+        Self { candidate, is_closing: AtomicBool::new(false) }
     }
 }
 
 #[pymethods]
 impl Candidate {
+    /// Takes over the campaign of another object.
+    #[new]
+    fn new(other: &Self) -> Self {
+        other.candidate.clone().into()
+    }
+
+    /// Returns true while the campaign goes on and no close was requested; false in a forked child.
+    #[getter]
+    fn is_left_open(&self) -> bool {
+        !self.is_closing.load(Ordering::Relaxed) && self.candidate.state() != State::Closed
+    }
+
     /// Returns true if this candidate leads now, by the clock.
     #[getter]
     fn is_leader(&self) -> bool {
@@ -93,12 +107,13 @@ impl Candidate {
     }
 
     /// Hands leadership over to the candidate named `to`.
-    fn hand_over(&self, to: &str, inside: bool) -> Operation {
-        Operation::of_nothing(self.candidate.leave(Leave::HandOver(to), inside))
+    fn hand_over(&self, to: Name, inside: bool) -> Operation {
+        Operation::of_nothing(self.candidate.leave(Leave::HandOver(&to.0), inside))
     }
 
     /// Gives up leadership and ends the campaign.
     fn close(&self, inside: bool) -> Operation {
+        self.is_closing.store(true, Ordering::Relaxed);
         Operation::of_nothing(self.candidate.leave(Leave::Close, inside))
     }
 

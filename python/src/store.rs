@@ -1,5 +1,7 @@
 //! A store that is open for elections.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use incumbent_ffi::settings::{self, Campaign};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -8,17 +10,18 @@ use crate::candidate::Candidate;
 use crate::feed::{Feed, Item};
 use crate::mailbox::LoopProbe;
 use crate::operation::Operation;
-use crate::value::{self, DIALECT, OrRaise, candidate, leader};
+use crate::value::{self, DIALECT, Name, OrRaise, candidate, leader};
 
-/// A store that is open for elections.
-#[pyclass(frozen, module = "incumbent._incumbent")]
+/// A store that is open for elections. Python derives a class from it, which warns where no close was requested.
+#[pyclass(frozen, subclass, module = "incumbent._incumbent")]
 pub struct Store {
     store: incumbent_ffi::Store,
+    is_closing: AtomicBool,
 }
 
 impl From<incumbent_ffi::Store> for Store {
     fn from(store: incumbent_ffi::Store) -> Self {
-        Self { store }
+        Self { store, is_closing: AtomicBool::new(false) }
     }
 }
 
@@ -87,13 +90,25 @@ fn campaign_of(
 
 #[pymethods]
 impl Store {
+    /// Takes over the connection of another object.
+    #[new]
+    fn new(other: &Self) -> Self {
+        other.store.clone().into()
+    }
+
+    /// Returns true while no close was requested; false in a forked child.
+    #[getter]
+    fn is_left_open(&self) -> bool {
+        !self.is_closing.load(Ordering::Relaxed) && self.store.check().is_ok()
+    }
+
     /// Campaigns in the election of that key. `health_interval` enables the health questions. `watched` is the probe of
     /// an event loop to watch, and the time that the loop may hang.
     #[pyo3(signature = (election, settings, health_interval, watched=None))]
     fn campaign(
         &self,
         py: Python<'_>,
-        election: String,
+        election: Name,
         settings: &Bound<'_, PyDict>,
         health_interval: Option<&Bound<'_, PyAny>>,
         watched: Option<(Bound<'_, LoopProbe>, Bound<'_, PyAny>)>,
@@ -103,21 +118,21 @@ impl Store {
             let watch = settings::loop_watch(value::value(&limit)?, DIALECT).or_raise(py)?;
             campaign = campaign.watch(&probe.get().probe, watch);
         }
-        let operation = self.store.campaign(election, campaign);
+        let operation = self.store.campaign(election.0, campaign);
         Ok(Operation::new(operation, |py, candidate| Ok(Py::new(py, Candidate::from(candidate))?.into_any())))
     }
 
     /// Watches the election of that key without taking part.
-    fn observe(&self, election: String) -> Operation {
-        let operation = self.store.observe(election, |seen, age| {
+    fn observe(&self, election: Name) -> Operation {
+        let operation = self.store.observe(election.0, |seen, age| {
             Item::Observation((seen.election.to_string(), seen.leader.map(leader), age.as_secs_f64()))
         });
         Operation::new(operation, |py, feed| Ok(Py::new(py, Feed::from(feed))?.into_any()))
     }
 
     /// Answers with the leader of that election now.
-    fn leader(&self, election: String) -> Operation {
-        let operation = self.store.leader(election);
+    fn leader(&self, election: Name) -> Operation {
+        let operation = self.store.leader(election.0);
         Operation::new(operation, |py, holder| Ok(holder.map(leader).into_pyobject(py)?.unbind()))
     }
 
@@ -131,8 +146,8 @@ impl Store {
     }
 
     /// Answers with the candidates of that election; None where the store cannot find out.
-    fn candidates(&self, election: String) -> Operation {
-        Operation::new(self.store.candidates(election), |py, candidates| {
+    fn candidates(&self, election: Name) -> Operation {
+        Operation::new(self.store.candidates(election.0), |py, candidates| {
             let plain = candidates.map(|all| all.into_iter().map(candidate).collect::<Vec<_>>());
             Ok(plain.into_pyobject(py)?.unbind())
         })
@@ -140,6 +155,7 @@ impl Store {
 
     /// Closes every candidate, and then the store.
     fn close(&self, inside: bool) -> Operation {
+        self.is_closing.store(true, Ordering::Relaxed);
         Operation::of_nothing(self.store.close(inside))
     }
 

@@ -14,7 +14,7 @@ use crate::value::{self, DIALECT};
 use crate::wait::limit;
 
 /// A clock that stands still until it is advanced.
-#[pyclass(frozen, module = "incumbent._incumbent")]
+#[pyclass(frozen, module = "incumbent.testing")]
 pub struct ManualClock {
     clock: ffi::ManualClock,
 }

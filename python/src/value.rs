@@ -1,9 +1,10 @@
 //! Conversion of values from and to Python, and of errors to its exceptions.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use incumbent_ffi::settings::{Dialect, Map, Unit, Value};
-use incumbent_ffi::{CandidateInfo, Leader, Reason};
+use incumbent_ffi::{CandidateInfo, Error, ErrorKind, Leader, Reason};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -36,6 +37,23 @@ pub(crate) fn reason(code: &str) -> PyResult<Reason> {
     found.ok_or_else(|| PyValueError::new_err(format!("{code:?} is no reason for which a term ends")))
 }
 
+/// A key, or the name of a candidate.
+pub(crate) struct Name(pub(crate) String);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Name {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let text = given.cast::<PyString>()?;
+        let refused = |_| {
+            let shown = text.repr().map_or_else(|_| String::new(), |shown| format!(" {shown}"));
+            let message = format!("the name{shown} is no Unicode: it has half of a surrogate pair");
+            raised(given.py(), Error::new(ErrorKind::InvalidName, message))
+        };
+        Ok(Self(text.to_str().map_err(refused)?.to_owned()))
+    }
+}
+
 /// Converts settings.
 pub(crate) fn settings(given: &Bound<'_, PyDict>) -> PyResult<Map> {
     given.iter().map(|(name, given)| Ok((name.str()?.to_string(), value(&given)?))).collect()
@@ -53,8 +71,9 @@ pub(crate) fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
         // An integer too large for a float is outside of every range.
         return Ok(Value::Number(given.extract().unwrap_or(f64::INFINITY)));
     }
-    if let Ok(text) = given.cast::<PyString>() {
-        return Ok(Value::Text(text.to_string_lossy().into_owned()));
+    // A text that is no Unicode is of no kind that a setting may have: another character in its place would be another name.
+    if let Some(text) = given.cast::<PyString>().ok().and_then(|text| text.to_str().ok()) {
+        return Ok(Value::Text(text.to_owned()));
     }
     if let Ok(map) = given.cast::<PyDict>() {
         return settings(map).map(Value::Map);
@@ -66,8 +85,11 @@ pub(crate) fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(time) = given.extract::<Duration>() {
         return Ok(Value::Time(time));
     }
-    if let Ok(path) = given.extract::<std::path::PathBuf>() {
-        return Ok(Value::Text(path.to_string_lossy().into_owned()));
+    if !given.is_instance_of::<PyString>()
+        && let Ok(path) = given.extract::<PathBuf>()
+        && let Ok(text) = path.into_os_string().into_string()
+    {
+        return Ok(Value::Text(text));
     }
     Ok(Value::Other(given.repr()?.to_string()))
 }
@@ -76,7 +98,7 @@ pub(crate) fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
 static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// Makes the exception for an error.
-pub(crate) fn raised(py: Python<'_>, error: incumbent_ffi::Error) -> PyErr {
+pub(crate) fn raised(py: Python<'_>, error: Error) -> PyErr {
     let make = MAKE
         .get_or_try_init(py, || Ok::<_, PyErr>(py.import("incumbent.errors")?.getattr("_make")?.unbind()));
     let reason = error.reason.map(Reason::code);

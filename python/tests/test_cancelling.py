@@ -147,6 +147,9 @@ async def test_a_campaign_is_closed_in_every_state(faulty_store, begin, state):
     assert candidate.state is State.CLOSED and not candidate.is_leader
     faults.heal()
     faults.delay_answers(0)
+    for kept in candidate_and_leader:
+        if isinstance(kept, incumbent.Candidate):
+            await soon(kept.close())
     candidate_and_leader.clear()
     await soon(candidate.close())
     async with store.campaign("jobs", name="next", **FAST) as successor:

@@ -36,6 +36,15 @@ def test_an_error_has_its_causes():
     assert str(error.__cause__.__cause__) == "errno 111"
 
 
+async def test_a_name_that_is_no_unicode_is_refused_as_it_would_become_another(store):
+    async with store.campaign("jobs", **FAST) as candidate:
+        with pytest.raises(incumbent.InvalidSettingError, match=r"name is 'a\\ud800', and must be"):
+            await store.campaign("jobs", name="a\ud800")
+        for call in (store.leader, store.candidates, store.campaign, candidate.hand_over):
+            with pytest.raises(incumbent.InvalidNameError, match=r"the name 'a\\ud800' is no Unicode"):
+                await soon(call("a\ud800"))
+
+
 def test_errors_and_values_travel_between_processes():
     term_ended = incumbent.TermEnded(Reason.DELETED)
     for value in [

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sqlite3
+import subprocess
+import urllib.request
 from contextlib import closing
 
 import pytest
-from support import ROOT, until
+from support import ROOT, TIMEOUT, until
+
+from incumbent import sync
 
 EXAMPLES = ROOT / "examples/python"
 
@@ -57,5 +62,158 @@ def test_the_observer_prints_the_leader_and_the_vacancy_after_it(example, sqlite
     observer.expect("no leader")
 
 
+def stopped(process):
+    """Ends a process with SIGTERM; returns its code, and its errors."""
+    process.popen.send_signal(signal.SIGTERM)
+    code, _, errors = process.ended()
+    return code, errors
+
+
+def test_the_beat_of_celery_sends_while_it_leads_and_stops_before_it_leaves(example, sqlite):
+    beat = example("celery_beat", sqlite)
+    beat.expect("leading with token")
+    for _ in range(2):
+        assert beat.expect("sent") == "celery_beat.bill"
+    beat.popen.send_signal(signal.SIGTERM)
+    beat.expect("beat has stopped")
+    assert beat.ended()[::2] == (0, "")
+
+
+def test_the_jobs_of_apscheduler_run_while_it_leads_and_end_before_it_leaves(example, sqlite):
+    jobs = example("apscheduler_jobs", sqlite)
+    token = jobs.expect("leading with token")
+    for _ in range(2):
+        assert jobs.expect("the job runs with token") == token
+    jobs.popen.send_signal(signal.SIGTERM)
+    jobs.expect("the last job is done")
+    assert jobs.ended()[::2] == (0, "")
+
+
+SETTINGS = """
+INSTALLED_APPS = ["django.contrib.sessions", "shop"]
+DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "shop.db"}}
+SECRET_KEY = "of the tests"
+USE_TZ = True
+"""
+FILLED = """
+import os, sys
+os.chdir(sys.argv[1])
+sys.path.insert(0, sys.argv[1])
+os.environ["DJANGO_SETTINGS_MODULE"] = "settings"
+import django
+django.setup()
+from datetime import timedelta
+from django.contrib.sessions.models import Session
+from django.core.management import call_command, execute_from_command_line
+from django.utils import timezone
+call_command("migrate", verbosity=0)
+for number, hours in enumerate((-2, -1, 1)):
+    Session.objects.create(session_key=str(number), session_data="", expire_date=timezone.now() + timedelta(hours=hours))
+sys.stdout.reconfigure(line_buffering=True)
+execute_from_command_line(["manage.py", "relay", sys.argv[2]])
+print("left", *Session.objects.values_list("session_key", flat=True))
+"""
+
+
+def test_a_management_command_of_django_works_while_it_leads_and_ends_well(python, sqlite, tmp_path):
+    commands = tmp_path / "shop/management/commands"
+    commands.mkdir(parents=True)
+    for package in (commands, commands.parent, commands.parent.parent):
+        (package / "__init__.py").touch()
+    (commands / "relay.py").write_text((EXAMPLES / "django_command.py").read_text(encoding="utf-8"))
+    (tmp_path / "settings.py").write_text(SETTINGS)
+    command = python(FILLED, str(tmp_path), sqlite)
+    command.expect("leading with token")
+    assert [command.expect("deleted") for _ in range(2)] == ["2", "0"]
+    command.popen.send_signal(signal.SIGTERM)
+    command.expect("finished")
+    assert command.expect("left") == "2"
+    assert command.ended()[::2] == (0, "")
+
+
+LABELS = {"election": "report", "candidate": "worker-7"}
+
+
+@pytest.fixture
+def resigned(cli, sqlite):
+    """Has the leader hand over to a candidate that leaves at once, so that its next term is its second."""
+
+    def resign():
+        with sync.connect(sqlite) as store, store.campaign("report", name="worker-8", splay=0) as other:
+            command = [cli, "hand-over", "--store", sqlite, "report", "--to", "worker-8", "--yes"]
+            subprocess.run(command, check=True, capture_output=True)
+            other.next_term(TIMEOUT)
+
+    return resign
+
+
+def test_the_metrics_for_prometheus_count_the_terms_of_a_candidate(example, sqlite, resigned):
+    from prometheus_client.parser import text_string_to_metric_families
+
+    process = example("prometheus_metrics", sqlite, "0")
+    url = process.line()
+
+    def metrics(name=None):
+        with urllib.request.urlopen(url, timeout=TIMEOUT) as answer:
+            families = text_string_to_metric_families(answer.read().decode())
+        samples = [sample for family in families for sample in family.samples]
+        return [
+            (sample.name, sample.labels, sample.value)
+            for sample in samples
+            if sample.name.startswith("incumbent_") and not sample.name.endswith("_created") and name in (None, sample.name)
+        ]
+
+    until(lambda: metrics("incumbent_terms_total") == [("incumbent_terms_total", LABELS, 1.0)], "no term is counted")
+    [(_, labels, first)] = metrics("incumbent_token_sequence")
+    assert labels == LABELS and metrics("incumbent_leader") == [("incumbent_leader", LABELS, 1.0)]
+    resigned()
+    until(lambda: metrics("incumbent_terms_total") == [("incumbent_terms_total", LABELS, 2.0)], "no second term")
+    seen = metrics()
+    left = [value for name, _, value in seen if name == "incumbent_lease_remaining_seconds"]
+    token = [value for name, _, value in seen if name == "incumbent_token_sequence"]
+    assert 0 < left[0] < 60 and token[0] > first
+    assert [one for one in seen if one[0] not in ("incumbent_lease_remaining_seconds", "incumbent_token_sequence")] == [
+        ("incumbent_terms_total", LABELS, 2.0),
+        ("incumbent_terms_ended_total", {**LABELS, "reason": "handed_over"}, 1.0),
+        ("incumbent_leader", LABELS, 1.0),
+    ]
+    assert stopped(process) == (0, "")
+
+
+def test_the_metrics_of_opentelemetry_count_the_terms_of_a_candidate(example, sqlite, resigned):
+    process = example("opentelemetry_metrics", sqlite)
+
+    def exported():
+        data = json.loads(process.line())
+        found = [scope["metrics"] for resource in data["resource_metrics"] for scope in resource["scope_metrics"]]
+        points = {metric["name"]: metric["data"]["data_points"] for metrics in found for metric in metrics}
+        return {name: [(point["attributes"], point["value"]) for point in points[name]] for name in points}
+
+    def counted(terms):
+        until(lambda: (seen := exported()).get("incumbent.terms") == [(LABELS, terms)] and seen, "no such export")
+
+    counted(1)
+    resigned()
+    counted(2)
+    seen = exported()
+    [(about, left)] = seen.pop("incumbent.lease.remaining")
+    assert about == LABELS and 0 < left < 60
+    assert seen == {
+        "incumbent.leader": [(LABELS, 1)],
+        "incumbent.terms": [(LABELS, 2)],
+        "incumbent.terms.ended": [({**LABELS, "reason": "handed_over"}, 1)],
+    }
+    assert stopped(process) == (0, "")
+
+
 def test_every_example_is_run():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"cron_runner", "outbox_relay", "observer"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {
+        "apscheduler_jobs",
+        "celery_beat",
+        "cron_runner",
+        "django_command",
+        "observer",
+        "opentelemetry_metrics",
+        "outbox_relay",
+        "prometheus_metrics",
+    }

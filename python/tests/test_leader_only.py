@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
-from support import soon
+from support import TIMEOUT, soon
 
 import incumbent
 from incumbent import NotLeaderError, Reason, TermEnded, sync
@@ -93,6 +94,57 @@ async def test_callbacks_are_called_in_order_whether_async_or_not(scripted_elect
         ("USURPED", token),
         ("MARKERS_MISLEAD", None),
     ]
+
+
+def kept(tokens):
+    """The wins and losses that are kept for callbacks which are not called meanwhile: 1024 events."""
+    return [one for token in tokens[-512:] for one in (("won", token), ("USURPED", token))]
+
+
+async def test_callbacks_that_fall_behind_learn_how_many_events_they_miss_before_the_next_one(scripted_election):
+    election, seen = scripted_election(), []
+    election.candidate.attach(
+        on_won=lambda term: seen.append(("won", term.token)),
+        on_lost=lambda term, reason: seen.append((reason.name, term.token)),
+        on_missed=lambda count: seen.append(("missed", count)),
+    )
+    # The event loop does not turn meanwhile: the first state, and four events in each round.
+    tokens = []
+    for _ in range(600):
+        tokens.append(election.acquire())
+        election.revoke()
+    while seen[-1:] != [("USURPED", tokens[-1])]:
+        await soon(asyncio.sleep(0.001))
+    assert seen == [("missed", 1 + 4 * 600 - 1024), *kept(tokens)]
+
+
+def test_for_threads_callbacks_that_fall_behind_learn_how_many_events_they_miss(scripted_election_sync):
+    election, seen = scripted_election_sync(), []
+    is_called, go_on, is_done = threading.Event(), threading.Event(), threading.Event()
+
+    def state_changed(state):
+        is_called.set()
+        go_on.wait(TIMEOUT)
+
+    def lost(term, reason):
+        seen.append((reason.name, term.token))
+        if len(seen) == 1025:
+            is_done.set()
+
+    election.candidate.attach(
+        on_won=lambda term: seen.append(("won", term.token)),
+        on_lost=lost,
+        on_state_changed=state_changed,
+        on_missed=lambda count: seen.append(("missed", count)),
+    )
+    assert is_called.wait(TIMEOUT)
+    tokens = []
+    for _ in range(600):
+        tokens.append(election.acquire())
+        election.revoke()
+    go_on.set()
+    assert is_done.wait(TIMEOUT)
+    assert seen == [("missed", 4 * 600 - 1024), *kept(tokens)]
 
 
 async def test_an_error_of_a_callback_ends_the_term_where_asked(scripted_election, monkeypatch):

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+from contextlib import ExitStack
 
 import pytest
 from support import NATS_LEASE, TIMEOUT, nats_server
@@ -44,8 +45,8 @@ with incumbent.sync.connect(sys.argv[1]) as store:
 @pytest.fixture
 def second(bucket):
     """A candidate of this process, behind the other candidates."""
-    with sync.connect(bucket) as store:
-        yield lambda: store.campaign("jobs", name="second", preset="fast", splay=0)
+    with sync.connect(bucket) as store, ExitStack() as stack:
+        yield lambda: stack.enter_context(store.campaign("jobs", name="second", preset="fast", splay=0))
 
 
 def token(text: str) -> incumbent.Token:

@@ -322,8 +322,9 @@ def test_the_interpreters_lock_is_released_while_a_thread_waits(candidate):
 def test_a_candidate_that_is_dropped_gives_its_seat_back(threads_store):
     first = threads_store.campaign("jobs", name="a", **FAST)
     first.next_term(TIMEOUT)
-    del first
-    gc.collect()
+    with pytest.warns(ResourceWarning, match="unclosed candidate 'a' for 'jobs'"):
+        del first
+        gc.collect()
     with threads_store.campaign("jobs", name="b", **FAST) as second:
         second.next_term(TIMEOUT)
 

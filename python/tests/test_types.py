@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import pickle
 import subprocess
 import sys
 import typing
@@ -81,6 +82,18 @@ def test_the_annotations_of_everything_public_resolve_while_a_program_runs(modul
             if inspect.isfunction(one):
                 inspect.signature(one, eval_str=True)
     assert resolved
+
+
+@pytest.mark.parametrize("module", [incumbent, sync, testing, incumbent.errors])
+def test_everything_public_is_named_after_its_public_module_and_pickled_by_that_name(module):
+    named = 0
+    for name in module.__all__:
+        thing = getattr(module, name)
+        if (inspect.isclass(thing) or inspect.isfunction(thing)) and typing.get_origin(thing) is None:
+            home = "incumbent.errors" if name in incumbent.errors.__all__ else module.__name__
+            assert (thing.__module__, pickle.loads(pickle.dumps(thing))) == (home, thing)
+            named += 1
+    assert named and repr(sync.Term) == "<class 'incumbent.sync.Term'>" != repr(incumbent.Term)
 
 
 def described(thing: type, member: str) -> bool:

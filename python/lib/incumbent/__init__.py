@@ -47,6 +47,7 @@ from incumbent._aio import (
     run,
 )
 from incumbent._incumbent import STORES, __version__
+from incumbent._public import publish as _publish
 from incumbent._settings import CampaignSettings, InitSettings, Length, StoreSettings
 from incumbent._types import (
     StateChanged,
@@ -139,3 +140,5 @@ __all__ = [
     "leader_only",
     "run",
 ]
+
+_publish(globals())

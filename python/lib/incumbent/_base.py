@@ -73,6 +73,14 @@ class BaseTerm:
         """Reports that the work of the term is done, even with other work in progress: a draining term ends now."""
         self._native.drained()
 
+    def _is_failed_by(self, error: Exception) -> bool:
+        """Ends the term where its work failed with that error, and returns whether it did. The end of the term is no failure,
+        but that of another term is, which the work used."""
+        if isinstance(error, TermEnded) and not self.is_current():
+            return False
+        self.fail()
+        return True
+
     def __eq__(self, other: object) -> bool:
         return self._native == other._native if isinstance(other, BaseTerm) else NotImplemented
 

@@ -19,8 +19,13 @@ GRACE = 1.0
 threads: set[Thread] = set()
 """The threads that run callbacks."""
 
+has_left = False
+"""Whether everything was closed because the interpreter exits."""
+
 
 def _leave() -> None:
+    global has_left
+    has_left = True
     if not _incumbent.is_running():
         return
     _incumbent.shut_down(LIMIT)

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar, final
 
+from typing_extensions import Self, disjoint_base
+
 T_co = TypeVar("T_co", covariant=True)
 
 __all__ = [
@@ -103,8 +105,11 @@ class LoopProbe:
 class Question:
     def answer(self, is_well: bool) -> None: ...
 
-@final
+@disjoint_base
 class Store:
+    def __new__(cls, other: Store) -> Self: ...
+    @property
+    def is_left_open(self) -> bool: ...
     def campaign(
         self,
         election: str,
@@ -119,8 +124,11 @@ class Store:
     def close(self, inside: bool) -> Operation[None]: ...
     def check(self) -> None: ...
 
-@final
+@disjoint_base
 class Candidate:
+    def __new__(cls, other: Candidate) -> Self: ...
+    @property
+    def is_left_open(self) -> bool: ...
     @property
     def is_leader(self) -> bool: ...
     @property

@@ -1,7 +1,6 @@
 """The types that the APIs for asyncio and threads share."""
 
-from __future__ import annotations
-
+# The annotations of the fields are no strings: a string would be looked up in the public module of its class.
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -30,7 +29,7 @@ class Token(NamedTuple):
         return f"{self.incarnation:016x}-{self.sequence:016x}"
 
     @classmethod
-    def parse(cls, text: str) -> Token:
+    def parse(cls, text: str) -> "Token":
         """Parses a token from the text that ``str`` returns; ``ValueError`` for any other text."""
         parts = text.split("-")
         digits = "0123456789abcdefABCDEF"
@@ -290,34 +289,34 @@ class InitReport(_Record):
     """The settings of a bucket that were changed: the name, the former value and the present one."""
 
 
-def init_of(plain: _incumbent.InitTuple) -> InitReport:
+def init_of(plain: "_incumbent.InitTuple") -> InitReport:
     """Makes a report from a tuple of the compiled part."""
     *values, differences = plain
     return InitReport(*values, tuple(differences))
 
 
-def candidates_of(plain: Sequence[_incumbent.CandidateTuple] | None) -> Sequence[CandidateInfo] | None:
+def candidates_of(plain: "Sequence[_incumbent.CandidateTuple] | None") -> Sequence[CandidateInfo] | None:
     """Makes the candidates of an election from tuples of the compiled part."""
     return None if plain is None else [CandidateInfo(*one) for one in plain]
 
 
-def leader_of(plain: _incumbent.LeaderTuple | None) -> Leader | None:
+def leader_of(plain: "_incumbent.LeaderTuple | None") -> Leader | None:
     """Makes a leader from a tuple of the compiled part."""
     return None if plain is None else Leader(*plain)
 
 
-def election_of(plain: list[tuple[str, _incumbent.LeaderTuple | None]]) -> list[ElectionInfo]:
+def election_of(plain: "list[tuple[str, _incumbent.LeaderTuple | None]]") -> list[ElectionInfo]:
     """Makes the elections of a store from tuples of the compiled part."""
     return [ElectionInfo(election, leader_of(leader)) for election, leader in plain]
 
 
-def observation_of(plain: _incumbent.ObservedTuple) -> Observation:
+def observation_of(plain: "_incumbent.ObservedTuple") -> Observation:
     """Makes an observation from a tuple of the compiled part."""
     election, leader, age = plain
     return Observation(election, leader_of(leader), age)
 
 
-def event_of(plain: _incumbent.EventTuple, term_of: Any) -> Any:
+def event_of(plain: "_incumbent.EventTuple", term_of: Any) -> Any:
     """Makes an event from a tuple of the compiled part; ``term_of`` makes the term for asyncio or threads."""
     kind, term, detail, leader = plain
     if kind == "LEADER_CHANGED":

@@ -20,6 +20,7 @@ from incumbent import _aio, _incumbent
 from incumbent import sync as _sync
 from incumbent._aio._loop import answer as _loop_answer
 from incumbent._incumbent import ManualClock
+from incumbent._open import OpenStore
 from incumbent._settings import StoreSettings
 from incumbent._types import Reason, Token
 from incumbent._typing import Unpack
@@ -146,7 +147,7 @@ async def faulty_store(
     """Opens a store with fault injection, for asyncio."""
     given: dict[str, Any] = {**settings}
     store, faults = await _loop_answer(_incumbent.open_faulty(url, given, clock))
-    return _aio.Store(store), Faults(faults)
+    return _aio.Store(OpenStore(store)), Faults(faults)
 
 
 def faulty_store_sync(
@@ -155,4 +156,4 @@ def faulty_store_sync(
     """Opens a store with fault injection, for threads."""
     given: dict[str, Any] = {**settings}
     store, faults = _answer(_incumbent.open_faulty(url, given, clock))
-    return _sync.Store(store), Faults(faults)
+    return _sync.Store(OpenStore(store)), Faults(faults)

@@ -33,15 +33,20 @@ pub(super) fn stores() -> Option<&'static str> {
     etcd(EtcdVersion::Newest).is_err().then_some("memory,sqlite,nats,kafka")
 }
 
-/// The tests on every other interpreter: all that need nothing but the wheel and pytest.
-const SMOKE: [&str; 6] = [
+/// The tests on every other interpreter: all that need nothing but the wheel and what [`SMOKE_NEEDS`] names.
+const SMOKE: [&str; 7] = [
     "tests/test_term.py",
     "tests/test_left_elsewhere.py",
+    "tests/test_unclosed.py",
     "tests/test_candidate.py",
     "tests/test_sync.py",
     "tests/test_errors.py",
     "tests/test_fork.py::test_children_that_are_forked_while_the_engine_logs_do_not_hang",
 ];
+
+/// The beginnings of the requirements of those tests: pytest and its plugins, and a web framework that enters and leaves
+/// terms in threads of its own.
+const SMOKE_NEEDS: [&str; 3] = ["pytest", "fastapi", "httpx"];
 
 /// The tests that play the scenarios.
 const SCENARIOS: &str = "tests/conformance";
@@ -167,8 +172,8 @@ fn smoke(interpreter: &Interpreter, wheel: &Path, report: &mut Report) -> Result
     shell::progress(format!("pytest on {name}"));
     let environment = interpreter.fresh(&format!("smoke-{}", interpreter.name()))?;
     let list = fs::read_to_string(python::requirements())?;
-    let pytest: Vec<&str> = list.lines().filter(|line| line.starts_with("pytest")).collect();
-    environment.install(&pytest)?;
+    let is_needed = |line: &&str| SMOKE_NEEDS.iter().any(|name| line.starts_with(name));
+    environment.install(&list.lines().filter(is_needed).collect::<Vec<_>>())?;
     environment.install(&["--no-deps", python::text(wheel)?])?;
     let mut pytest = environment.python();
     pytest.args(["-m", "pytest", "--quiet"]).args(SMOKE);

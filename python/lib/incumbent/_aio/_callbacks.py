@@ -20,6 +20,7 @@ class Callbacks(NamedTuple):
     on_lost: Callable[[Term, Reason], object] | None
     on_state_changed: Callable[[State], object] | None
     on_warning: Callable[[Warning], object] | None
+    on_missed: Callable[[int], object] | None
 
     def start(self, candidate: _incumbent.Candidate, *, error_ends_term: bool) -> None:
         """Calls them for the events of a candidate, until its campaign is over. Does not keep the candidate alive."""
@@ -28,7 +29,11 @@ class Callbacks(NamedTuple):
         _tasks.start(work, f"incumbent-callbacks-{candidate.name}")
 
     async def _run(self, events: Stream[_incumbent.EventTuple], *, error_ends_term: bool) -> None:
+        reported = 0
         async for plain in events:
+            if (missed := events.missed) > reported:
+                await _call(self.on_missed, None, missed - reported)
+                reported = missed
             event = event_of(plain, Term)
             if isinstance(event, Won):
                 await _call(self.on_won, event.term if error_ends_term else None, event.term)

@@ -48,8 +48,8 @@ class Candidate(BaseCandidate[Term]):
     """A participant of an election, made by :meth:`Store.campaign`.
 
     It campaigns until it is closed: after a lost term it campaigns for the next. As an asynchronous context manager it
-    closes itself at the end. Dropping it without closing it ends its term at once, and releases the key in the
-    background.
+    closes itself at the end. Dropping it without closing it ends its term at once, releases the key in the background,
+    and causes a :class:`ResourceWarning`.
     """
 
     __slots__ = ()
@@ -97,19 +97,15 @@ class Candidate(BaseCandidate[Term]):
         try:
             async with term:
                 await work(term)
-        except TermEnded:
-            # Raised for this term, or for another one that the work used.
-            if term.is_current():
-                term.fail()
         except CancelledError:
             if term.is_current():
                 # Sent at once; the cancelling caller does not wait for it.
                 self._native.resign(inside=True)
             raise
         except Exception as error:
-            term.fail()
-            message = f"the work of a term of the election {term.election!r} failed"
-            get_running_loop().call_exception_handler({"message": message, "exception": error})
+            if term._is_failed_by(error) and not isinstance(error, TermEnded):
+                message = f"the work of a term of the election {term.election!r} failed"
+                get_running_loop().call_exception_handler({"message": message, "exception": error})
 
     def events(self) -> Stream[Event]:
         """Returns the events from now on, beginning with the current state, as an asynchronous iterator. Each call
@@ -127,17 +123,19 @@ class Candidate(BaseCandidate[Term]):
         on_lost: Callable[[Term, Reason], object] | None = None,
         on_state_changed: Callable[[State], object] | None = None,
         on_warning: Callable[[Warning], object] | None = None,
+        on_missed: Callable[[int], object] | None = None,
         error_ends_term: bool = False,
     ) -> None:
         """Calls functions, async or not, for the events from now on, beginning with the current state, until the campaign
         is over.
 
         They are called one at a time, in order, on the event loop of this call: a slow one only delays those after it, so
-        the work of a term belongs into :meth:`lead`, and what finishes it into the setting ``drain``.
+        the work of a term belongs into :meth:`lead`, and what finishes it into the setting ``drain``. Callbacks that fall
+        1024 events behind miss some: ``on_missed`` gets their number, before the next event.
         ``sys.unraisablehook`` reports an error that a callback raises, and so does the logger ``incumbent`` where logging is
         configured; with ``error_ends_term`` an error of ``on_won`` ends the term.
         """
-        Callbacks(on_won, on_lost, on_state_changed, on_warning).start(self._native, error_ends_term=error_ends_term)
+        Callbacks(on_won, on_lost, on_state_changed, on_warning, on_missed).start(self._native, error_ends_term=error_ends_term)
 
     async def resign(self) -> None:
         """Gives up leadership, if this candidate leads, and campaigns on behind the other candidates.

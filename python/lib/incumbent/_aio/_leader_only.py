@@ -6,8 +6,9 @@ import functools
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Literal, ParamSpec, TypeVar, Union, overload
 
+from incumbent import _leader_only
 from incumbent._aio._candidate import Candidate
-from incumbent.errors import NotLeaderError, TermEnded
+from incumbent.errors import TermEnded
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,9 +40,7 @@ def leader_only(
     The call holds the term, as ``async with term`` does, and raises :class:`TermEnded` where the term ends before the
     function returns. For threads see :func:`incumbent.sync.leader_only`.
     """
-    if otherwise not in ("raise", "skip"):
-        message = f"otherwise is {otherwise!r}, and must be 'raise' or 'skip'"
-        raise ValueError(message)
+    _leader_only.check(otherwise)
 
     def decorate(function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R | None]]:
         # Imported late: it takes longer to import than this package.
@@ -62,10 +61,8 @@ def leader_only(
                     # The term ended between the two lines.
                     term = None
             if term is None:
-                if otherwise == "skip":
-                    return None
-                message = f"{chosen.name!r} does not lead {chosen.election!r}: only the leader may call this"
-                raise NotLeaderError(message)
+                _leader_only.refuse(chosen, otherwise)
+                return None
             try:
                 result = await function(*args, **kwargs)
             except BaseException as error:

@@ -11,7 +11,6 @@ from incumbent._aio._loop import running
 from incumbent._aio._store import Store, connect
 from incumbent._aio._term import Term
 from incumbent._stop import STOP_ON, StopSignals
-from incumbent.errors import TermEnded
 
 if TYPE_CHECKING:
     from incumbent import _incumbent
@@ -96,15 +95,10 @@ async def _lead(candidate: Candidate, work: Callable[[Term], Awaitable[T]], *, k
             try:
                 async with term:
                     result = await work(term)
-            except TermEnded:
-                if not term.is_current():
-                    continue
-                # Raised for another term that the work used.
-                term.fail()
-                raise
-            except Exception:
-                term.fail()
-                raise
+            except Exception as error:
+                if term._is_failed_by(error):
+                    raise
+                continue
             if term.is_current() and not term.is_draining and not keep_leading:
                 break
     finally:

@@ -13,6 +13,7 @@ from incumbent._aio._drain import DrainHandler
 from incumbent._aio._health import HealthCheck
 from incumbent._aio._loop import answer, wakeups
 from incumbent._aio._stream import Stream
+from incumbent._open import OpenCandidate, OpenStore
 from incumbent._settings import CampaignSettings, InitSettings, Length, StoreSettings, interval_of
 from incumbent._types import (
     CandidateInfo,
@@ -65,7 +66,7 @@ class Store:
     """A store that is open for elections, made by :func:`incumbent.connect`.
 
     It has one connection, one watch and one thread for all its elections. As an asynchronous context manager it closes
-    itself at the end.
+    itself at the end. One that is dropped and was never closed causes a :class:`ResourceWarning`.
     """
 
     __slots__ = ("__weakref__", "_native")
@@ -139,7 +140,7 @@ class Store:
                 _drain.start(native, handler, ends_term=error_ends_term)
             if health is not None:
                 _health.start(native, health)
-            return Candidate(native)
+            return Candidate(OpenCandidate(native, self._native))
 
         return Opening(campaign, "Store.campaign")
 
@@ -201,7 +202,7 @@ class Observer:
 
 
 def connect(url: str, *, timeout: float | None = None, **settings: Unpack[StoreSettings]) -> Opening[Store]:
-    """Opens the store that ``url`` names: ``async with await incumbent.connect(url) as store``.
+    """Opens the store that ``url`` names: ``async with incumbent.connect(url) as store``, or ``await`` it.
 
     - ``nats://host:4222/BUCKET``: a NATS JetStream key-value bucket; also ``tls://``, ``ws://``, several hosts
     - ``sqlite:elections.db``: a file, for the processes of one machine
@@ -223,7 +224,7 @@ def connect(url: str, *, timeout: float | None = None, **settings: Unpack[StoreS
         from incumbent import _log
 
         _log.start()
-        return Store(await answer(_incumbent.open_store(url, given), timeout))
+        return Store(OpenStore(await answer(_incumbent.open_store(url, given), timeout)))
 
     return Opening(opened, "connect")
 

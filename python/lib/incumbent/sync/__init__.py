@@ -17,6 +17,7 @@ raises :class:`incumbent.TermEnded`. :func:`leader_only` guards a function, and 
 a separate thread. Everything else, errors and events included, is in :mod:`incumbent`.
 """
 
+from incumbent._public import publish as _publish
 from incumbent.sync._candidate import Candidate, Event, Terms
 from incumbent.sync._health import HealthCheck
 from incumbent.sync._leader_only import leader_only
@@ -38,3 +39,5 @@ __all__ = [
     "leader_only",
     "run",
 ]
+
+_publish(globals())

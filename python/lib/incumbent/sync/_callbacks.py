@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +23,7 @@ class Callbacks(NamedTuple):
     on_lost: Callable[[Term, Reason], object] | None
     on_state_changed: Callable[[State], object] | None
     on_warning: Callable[[Warning], object] | None
+    on_missed: Callable[[int], object] | None
 
     def start(
         self,
@@ -41,7 +42,7 @@ class Callbacks(NamedTuple):
                 raise TypeError(message)
         if self.on_draining is not None:
             # Held from the moment it is won: the leader may leave before this thread has read the win.
-            events: Iterator[_incumbent.HeldEventTuple] = Stream(candidate.holding_events(), lambda pair: pair)
+            events: Stream[_incumbent.HeldEventTuple] = Stream(candidate.holding_events(), lambda pair: pair)
         else:
             events = Stream(candidate.events(), lambda plain: (plain, None))
         work = partial(self._run, events, term_of, error_ends_term=error_ends_term)
@@ -49,14 +50,18 @@ class Callbacks(NamedTuple):
 
     def _run(
         self,
-        events: Iterator[_incumbent.HeldEventTuple],
+        events: Stream[_incumbent.HeldEventTuple],
         term_of: Callable[[_incumbent.Term], Term],
         *,
         error_ends_term: bool,
     ) -> None:
         # A drain waits until this callback, where there is one, has returned.
         held: _inside.Work | None = None
+        reported = 0
         for plain, hold in events:
+            if (missed := events.missed) > reported:
+                _call(self.on_missed, None, missed - reported)
+                reported = missed
             event = event_of(plain, term_of)
             if isinstance(event, Won):
                 if hold is not None:

@@ -57,8 +57,8 @@ class Candidate(BaseCandidate[Term]):
     """A participant of an election, made by :meth:`Store.campaign`.
 
     It campaigns until it is closed: after a lost term it campaigns for the next. As a context manager it closes itself
-    at the end. Dropping it without closing it ends its term at once, and releases the key in the background. Every
-    method may be called on any thread.
+    at the end. Dropping it without closing it ends its term at once, releases the key in the background, and causes a
+    :class:`ResourceWarning`. Every method may be called on any thread.
     """
 
     __slots__ = ()
@@ -105,13 +105,9 @@ class Candidate(BaseCandidate[Term]):
         try:
             with term:
                 work(term)
-        except TermEnded:
-            # Raised for this term, or for another one that the work used.
-            if term.is_current():
-                term.fail()
         except Exception as error:
-            term.fail()
-            failed(error, work)
+            if term._is_failed_by(error) and not isinstance(error, TermEnded):
+                failed(error, work)
         except BaseException:
             if term.is_current():
                 self._native.resign(inside=True)
@@ -134,16 +130,18 @@ class Candidate(BaseCandidate[Term]):
         on_lost: Callable[[Term, Reason], object] | None = None,
         on_state_changed: Callable[[State], object] | None = None,
         on_warning: Callable[[Warning], object] | None = None,
+        on_missed: Callable[[int], object] | None = None,
         error_ends_term: bool = False,
     ) -> None:
         """Calls functions for the events from now on, beginning with the current state, until the campaign is over.
 
-        They are called one at a time, in order, on a separate thread: a slow one only delays those after it.
+        They are called one at a time, in order, on a separate thread: a slow one only delays those after it. Callbacks
+        that fall 1024 events behind miss some: ``on_missed`` gets their number, before the next event.
         ``on_draining`` gets the seconds it may take. The term is held until it has returned, even where the leader
         leaves before any callback has learned of the win. ``sys.unraisablehook`` reports an error that a callback
         raises, and with ``error_ends_term`` the error ends the term.
         """
-        callbacks = Callbacks(on_won, on_draining, on_lost, on_state_changed, on_warning)
+        callbacks = Callbacks(on_won, on_draining, on_lost, on_state_changed, on_warning, on_missed)
         callbacks.start(self._native, Term, error_ends_term=error_ends_term)
 
     def resign(self, timeout: float | None = None) -> None:

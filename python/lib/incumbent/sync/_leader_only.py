@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Literal, ParamSpec, TypeVar, Union, overload
 
-from incumbent.errors import NotLeaderError, TermEnded
+from incumbent import _leader_only
+from incumbent.errors import TermEnded
 from incumbent.sync._candidate import Candidate
 
 P = ParamSpec("P")
@@ -39,9 +40,7 @@ def leader_only(
     The end of the term does not stop the function: inside, ``candidate.term`` has the token, and ``term.check()``
     raises. For ``async def`` use :func:`incumbent.leader_only`; a generator is refused, because it runs after the call.
     """
-    if otherwise not in ("raise", "skip"):
-        message = f"otherwise is {otherwise!r}, and must be 'raise' or 'skip'"
-        raise ValueError(message)
+    _leader_only.check(otherwise)
 
     def decorate(function: Callable[P, R]) -> Callable[P, R | None]:
         # Imported late: it takes longer to import than this package.
@@ -63,10 +62,8 @@ def leader_only(
                     # The term ended between the two lines.
                     term = None
             if term is None:
-                if otherwise == "skip":
-                    return None
-                message = f"{chosen.name!r} does not lead {chosen.election!r}: only the leader may call this"
-                raise NotLeaderError(message)
+                _leader_only.refuse(chosen, otherwise)
+                return None
             try:
                 return function(*args, **kwargs)
             finally:

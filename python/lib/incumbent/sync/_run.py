@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from incumbent._stop import STOP_ON, StopSignals
-from incumbent.errors import TermEnded
 from incumbent.sync._candidate import Candidate
 from incumbent.sync._store import Store, connect
 from incumbent.sync._term import Term
@@ -68,15 +67,10 @@ def _lead(candidate: Candidate, work: Callable[[Term], T], *, keep_leading: bool
             try:
                 with term:
                     result = work(term)
-            except TermEnded:
-                if not term.is_current():
-                    continue
-                # Raised for another term that the work used.
-                term.fail()
-                raise
-            except Exception:
-                term.fail()
-                raise
+            except Exception as error:
+                if term._is_failed_by(error):
+                    raise
+                continue
             if term.is_current() and not term.is_draining and not keep_leading:
                 break
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from incumbent import _incumbent, _inside, _log
+from incumbent._open import OpenCandidate, OpenStore
 from incumbent._settings import CampaignSettings, InitSettings, Length, StoreSettings, interval_of
 from incumbent._types import (
     CandidateInfo,
@@ -29,7 +30,8 @@ class Store:
     """A store that is open for elections, made by :func:`incumbent.sync.connect`.
 
     It has one connection, one watch and one thread for all its elections. As a context manager it closes itself at the
-    end. Every method may be called on any thread.
+    end. One that is dropped and was never closed causes a :class:`ResourceWarning`. Every method may be called on any
+    thread.
     """
 
     __slots__ = ("__weakref__", "_native")
@@ -64,7 +66,7 @@ class Store:
         native = answer(self._native.campaign(election, given, interval_of(health, health_interval)), timeout)
         if health is not None:
             _health.start(native, health)
-        return Candidate(native)
+        return Candidate(OpenCandidate(native, self._native))
 
     def observe(self, election: str, timeout: float | None = None) -> Stream[Observation]:
         """Watches the election of that key without taking part. Returns an iterator of :class:`Observation`, beginning
@@ -104,7 +106,7 @@ def connect(url: str, *, timeout: float | None = None, **settings: Unpack[StoreS
     """
     given: dict[str, object] = {**settings}
     _log.start()
-    return Store(answer(_incumbent.open_store(url, given), timeout))
+    return Store(OpenStore(answer(_incumbent.open_store(url, given), timeout)))
 
 
 def init(url: str, *, timeout: float | None = None, **settings: Unpack[InitSettings]) -> InitReport:

@@ -1,0 +1,34 @@
+"""Runs the jobs of an APScheduler on one of however many processes are started.
+
+    python apscheduler_jobs.py sqlite:elections.db
+
+Start it twice and stop the one that works with SIGTERM or Ctrl-C: the other continues at once.
+"""
+
+import sys
+
+from apscheduler.schedulers.background import BackgroundScheduler
+
+import incumbent.sync
+
+
+def report(token: incumbent.Token) -> None:
+    # Send the token with every request, and let the resource refuse a smaller one than it has seen.
+    print("the job runs with token", token, flush=True)
+
+
+def lead(term: incumbent.sync.Term) -> None:
+    """The work of one term: a scheduler, which starts with it and stops before another process may lead."""
+    print("leading with token", term.token, flush=True)
+    scheduler = BackgroundScheduler()
+    scheduler.add_job(report, "interval", seconds=1, args=[term.token])
+    scheduler.start()
+    # Returns when this process is stopped, resigns, or leads no more.
+    term.draining()
+    # Waits for jobs that run; the lease is held meanwhile, up to the drain time.
+    scheduler.shutdown()
+    print("the last job is done", flush=True)
+
+
+if __name__ == "__main__":
+    incumbent.sync.run(sys.argv[1] if len(sys.argv) > 1 else "memory:", "jobs", lead)

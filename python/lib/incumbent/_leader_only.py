@@ -1,0 +1,22 @@
+"""The rules of ``leader_only`` for asyncio and threads alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from incumbent._base import BaseCandidate
+from incumbent.errors import NotLeaderError
+
+
+def check(otherwise: str) -> None:
+    """Raises ``ValueError`` where it is neither of the two."""
+    if otherwise not in ("raise", "skip"):
+        message = f"otherwise is {otherwise!r}, and must be 'raise' or 'skip'"
+        raise ValueError(message)
+
+
+def refuse(candidate: BaseCandidate[Any], otherwise: str) -> None:
+    """Refuses a call where the candidate does not lead: raises, or returns where the call is to be skipped."""
+    if otherwise == "raise":
+        message = f"{candidate.name!r} does not lead {candidate.election!r}: only the leader may call this"
+        raise NotLeaderError(message)
