@@ -46,7 +46,7 @@ pub(crate) fn measure(sides: &[Side], pairs: usize, rounds: usize) -> Vec<Sample
             crashing.into_iter().map(|time| time.join().expect("another candidate leads")).collect()
         });
         for (place, time) in times.into_iter().enumerate() {
-            samples[place / pairs].add(time);
+            samples[place / pairs].extend(time);
         }
     }
     samples

@@ -15,7 +15,7 @@ pub(crate) fn measure(sides: &[Side], rounds: usize) -> Vec<Option<Sample>> {
         .collect();
     for _ in 0..rounds / TURN {
         for (pair, sample) in measured.iter_mut().flatten() {
-            sample.extend((0..TURN).map(|_| pair.hand_over()));
+            sample.extend((0..TURN).filter_map(|_| pair.hand_over()));
         }
     }
     measured.into_iter().map(|side| side.map(|(_, sample)| sample)).collect()

@@ -44,6 +44,8 @@ pub(crate) struct Pair<'a> {
     election: String,
     leader: Candidate,
     waiter: Candidate,
+    /// The time since which the waiter waits.
+    waiting: u64,
     /// The number of candidates started.
     started: u32,
 }
@@ -81,9 +83,12 @@ impl Candidate {
 
     /// Waits for an event later than `after`, and returns its time: nanoseconds of the machine's clock.
     fn event(&self, event: &str, after: u64) -> u64 {
-        let time = |line: &Value| line["t"].as_u64().unwrap_or_default();
-        let fits = |line: &Value| line["event"] == event && time(line) > after;
-        time(&self.program.await_line(event, LIMIT, fits))
+        time(&self.program.await_line(event, LIMIT, |line| fits(line, event, after)))
+    }
+
+    /// Returns true if it has reported such an event.
+    fn has_reported(&self, event: &str, after: u64) -> bool {
+        self.program.lines().iter().any(|line| fits(line, event, after))
     }
 }
 
@@ -94,19 +99,25 @@ impl<'a> Pair<'a> {
         let leader = candidate("c1");
         leader.event(side.leads, 0);
         let waiter = candidate("c2");
-        let mut pair = Self { side, election: election.into(), leader, waiter, started: 2 };
+        let mut pair = Self { side, election: election.into(), leader, waiter, waiting: 0, started: 2 };
         pair.settle(0);
         pair
     }
 
     /// Waits until the waiter waits.
     fn settle(&mut self, since: u64) {
-        self.waiter.event(self.side.waits, since);
+        self.waiting = self.waiter.event(self.side.waits, since);
         std::thread::sleep(SETTLED);
     }
 
-    /// Has the leader leave: the time from its request to the report of the one that waited.
-    pub(crate) fn hand_over(&mut self) -> Duration {
+    /// Has the leader leave: the time from its request to the report of the one that waited. None where the leader had lost
+    /// its lease before, as happens on a machine that stands still for longer; another pair is started then.
+    pub(crate) fn hand_over(&mut self) -> Option<Duration> {
+        if self.waiter.has_reported(self.side.leads, self.waiting) {
+            eprintln!("not counted: a leader lost its lease, {}", self.side.name);
+            *self = Self::start(self.side, &format!("{}-again", self.election));
+            return None;
+        }
         let since = now();
         self.leader.order("resign");
         let resigning = self.leader.event("resigning", since);
@@ -115,15 +126,18 @@ impl<'a> Pair<'a> {
         std::mem::swap(&mut self.leader, &mut self.waiter);
         self.waiter.order("campaign");
         self.settle(elected);
-        Duration::from_nanos(elected - resigning)
+        Some(Duration::from_nanos(elected - resigning))
     }
 
-    /// Kills the leader: the time from the signal to the report of the one that waited.
-    pub(crate) fn crash(&mut self) -> Duration {
+    /// Kills the leader: the time from the signal to the report of the one that waited. None where that leads already.
+    pub(crate) fn crash(&mut self) -> Option<Duration> {
         let killed = now();
         self.leader.program.child().kill();
-        let elected = self.waiter.event(self.side.leads, killed);
-        Duration::from_nanos(elected - killed)
+        let elected = self.waiter.event(self.side.leads, self.waiting);
+        if elected < killed {
+            eprintln!("not counted: a leader lost its lease, {}", self.side.name);
+        }
+        Some(Duration::from_nanos(elected.checked_sub(killed)?))
     }
 
     /// Starts a candidate in place of the leader that was killed.
@@ -142,6 +156,16 @@ impl Drop for Candidate {
         // Killed where it does not end: its locks and leases are no longer needed.
         self.program.child().kill();
     }
+}
+
+/// Returns true if a line reports this event, later than `after`.
+fn fits(line: &Value, event: &str, after: u64) -> bool {
+    line["event"] == event && time(line) > after
+}
+
+/// The time of a line: nanoseconds of the machine's clock.
+fn time(line: &Value) -> u64 {
+    line["t"].as_u64().unwrap_or_default()
 }
 
 /// The machine's clock, which all candidates print.
