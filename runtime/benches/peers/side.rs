@@ -14,6 +14,9 @@ const LIMIT: Duration = Duration::from_secs(180);
 /// that they campaign just before they do.
 pub(crate) const SETTLED: Duration = Duration::from_millis(150);
 
+/// Makes the command for a candidate in an election, with a name.
+type Start = Box<dyn Fn(&str, &str) -> Command + Sync>;
+
 /// A kind of candidates, with their settings.
 pub(crate) struct Side {
     /// Its name in the figures.
@@ -28,8 +31,7 @@ pub(crate) struct Side {
     pub(crate) leads: &'static str,
     /// True if a leader can leave before its lease is over.
     pub(crate) resigns: bool,
-    /// The command for a candidate in this election, with this name.
-    pub(crate) command: Box<dyn Fn(&str, &str) -> Command + Sync>,
+    pub(crate) command: Start,
 }
 
 /// A running candidate.

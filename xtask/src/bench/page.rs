@@ -172,7 +172,7 @@ fn comparison(sides: &[&Distribution<'_>], less: &[&Distribution<'_>]) -> String
                 let percentile = |percent| less.map(|less| span(sample(less).percentile(percent)));
                 row.extend([50, 100].map(|percent| percentile(percent).unwrap_or("n/a".into())));
             }
-            row.push(times.len().to_string());
+            row.push(number(times.len() as f64));
             row
         })
         .collect();
@@ -265,7 +265,7 @@ fn all_figures(stored: &[Stored]) -> String {
             .figures
             .iter()
             .map(|figure| {
-                vec![escaped(&figure.figure), value(figure), goal(figure), figure.samples.to_string()]
+                vec![escaped(&figure.figure), value(figure), goal(figure), number(figure.samples as f64)]
             })
             .collect();
         let _ = write!(
