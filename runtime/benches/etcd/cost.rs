@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use incumbent::{CampaignOptions, Candidate, Preset, Store};
 use incumbent_testkit::etcd::EtcdServer;
-
-use crate::figure::Figure;
+use incumbent_testkit::figure::Figure;
 
 /// The shortest lease on a server with default settings.
 const LEASE: Duration = Duration::from_secs(6);
@@ -80,9 +79,8 @@ pub(crate) async fn measure(server: &EtcdServer, url: &str) -> Vec<Figure> {
     store.close().await.expect("closed once");
 
     let each = |with: f64, without: f64| (with - without) / WAITING as f64;
-    let figure =
-        |name: &str, value, unit, most, counted| Figure::at_most(name.into(), value, unit, most, counted);
-    let plain = |name: &str, value, counted| Figure::plain(name.into(), value, "per T", counted);
+    let figure = |name: &str, value, unit, most, counted| Figure::at_most(name, value, unit, most, counted);
+    let plain = |name: &str, value, counted| Figure::plain(name, value, "per T", counted);
     vec![
         // A third of the lease apart, of two leases each; a timer is late, never early.
         figure("keep-alives of a leader", alone.keep_alives, "per T", 6.1, alone.counted),

@@ -5,16 +5,14 @@
 #![allow(clippy::expect_used, reason = "a benchmark that cannot go on says why")]
 
 mod cost;
-#[path = "../handover/figure.rs"]
-mod figure;
 mod go;
 mod hand_over;
 
 use std::time::Duration;
 
-use figure::{Figure, Sample};
 use incumbent::store::etcd::{EtcdSettings, init};
 use incumbent_testkit::etcd::{EtcdServer, Options};
+use incumbent_testkit::figure::{Figure, Sample};
 
 /// Hand-overs of each side, in turn, so that both see the same machine.
 const ROUNDS: usize = 300;
@@ -42,15 +40,16 @@ async fn main() {
         for _ in 0..TURN {
             our_times.add(ours.hand_over().await);
         }
-        go.hand_over(TURN).into_iter().for_each(|time| go_times.add(time));
+        go_times.extend(go.hand_over(TURN));
     }
     ours.close().await;
     go.close();
     for (percentile, most) in [(50, Some(LIMIT)), (90, None), (99, None)] {
         let (our, go) = (our_times.percentile(percentile), go_times.percentile(percentile));
-        figures.push(Figure::plain(format!("hand-over p{percentile}"), ms(our), "ms", ROUNDS));
-        figures.push(Figure::plain(format!("Go hand-over p{percentile}"), ms(go), "ms", ROUNDS));
-        let (name, ratio) = (format!("hand-over p{percentile} / Go"), our.as_secs_f64() / go.as_secs_f64());
+        let name = format!("hand-over p{percentile}");
+        figures.push(Figure::plain(name.as_str(), our, "ms", ROUNDS).of(&our_times));
+        figures.push(Figure::plain(format!("Go {name}"), go, "ms", ROUNDS).of(&go_times));
+        let (name, ratio) = (format!("{name} / Go"), our / go);
         figures.push(match most {
             Some(most) => Figure::at_most(name, ratio, "ratio", most, ROUNDS),
             None => Figure::plain(name, ratio, "ratio", ROUNDS),
@@ -70,8 +69,4 @@ async fn new_prefix(server: &EtcdServer, name: &str) -> String {
     let settings = EtcdSettings::from_url(&url).expect("the test kit's address is one");
     init(&settings, true).await.expect("a new server takes the record");
     url
-}
-
-fn ms(span: Duration) -> f64 {
-    span.as_secs_f64() * 1e3
 }

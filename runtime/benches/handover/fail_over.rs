@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use async_nats::HeaderMap;
 use incumbent::{CampaignOptions, Preset, Store};
-
-use crate::figure::Sample;
+use incumbent_testkit::figure::Sample;
 
 /// The times from the end of a crashed leader's lease to the win of the waiting candidate, and the store's own expiry
 /// granularity.

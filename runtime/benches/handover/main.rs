@@ -7,13 +7,12 @@
 mod bare;
 mod cost;
 mod fail_over;
-mod figure;
 mod hand_over;
 
 use std::time::Duration;
 
-use figure::{Figure, Sample};
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
+use incumbent_testkit::figure::{Figure, Sample};
 use incumbent_testkit::nats::{NatsServer, Options};
 
 /// Hand-overs and bare hand-overs, in turn, so that both see the same machine.
@@ -44,16 +43,10 @@ async fn main() {
     ours.close().await;
     for (percentile, most) in [(50, 1.5), (99, 3.0)] {
         let (our, bare) = (our_times.percentile(percentile), bare_times.percentile(percentile));
-        figures.push(Figure::plain(format!("hand-over p{percentile}"), ms(our), "ms", ROUNDS));
-        figures.push(Figure::plain(format!("bare hand-over p{percentile}"), ms(bare), "ms", ROUNDS));
-        let ratio = our.as_secs_f64() / bare.as_secs_f64();
-        figures.push(Figure::at_most(
-            format!("hand-over p{percentile} / bare"),
-            ratio,
-            "ratio",
-            most,
-            ROUNDS,
-        ));
+        let name = format!("hand-over p{percentile}");
+        figures.push(Figure::plain(name.as_str(), our, "ms", ROUNDS).of(&our_times));
+        figures.push(Figure::plain(format!("bare {name}"), bare, "ms", ROUNDS).of(&bare_times));
+        figures.push(Figure::at_most(format!("{name} / bare"), our / bare, "ratio", most, ROUNDS));
     }
 
     for (name, bucket_name, markers, allowance) in
@@ -63,31 +56,25 @@ async fn main() {
         let lease = Duration::from_secs(2);
         let url = bucket(&server, bucket_name, lease, markers).await;
         let (late, granularity) = fail_over::measure(&server.url(), bucket_name, &url, lease, CRASHES).await;
-        let most = ms(granularity) + allowance;
+        let most = granularity.as_secs_f64() * 1e3 + allowance;
         let figure = format!("fail-over after a crash, less T, {name}, worst");
-        figures.push(Figure::at_most(figure, ms(late.percentile(100)), "ms", most, CRASHES));
+        figures.push(Figure::at_most(figure, late.percentile(100), "ms", most, CRASHES));
         let figure = format!("fail-over after a crash, less T, {name}, p50");
-        figures.push(Figure::plain(figure, ms(late.percentile(50)), "ms", CRASHES));
+        figures.push(Figure::plain(figure, late.percentile(50), "ms", CRASHES).of(&late));
     }
 
     eprintln!("writes of a leader, alone and with candidates waiting");
     let lease = Duration::from_secs(2);
     let url = bucket(&server, "COST", lease, false).await;
     let cost = cost::writes(&server.url(), "COST", &url, lease).await;
-    figures.push(Figure::at_most("writes of a leader".into(), cost.leader, "per T", 3.1, cost.writes));
-    figures.push(Figure::at_most(
-        "writes of a waiting candidate".into(),
-        cost.candidate,
-        "per T",
-        0.0,
-        cost.writes,
-    ));
+    figures.push(Figure::at_most("writes of a leader", cost.leader, "per T", 3.1, cost.writes));
+    figures.push(Figure::at_most("writes of a waiting candidate", cost.candidate, "per T", 0.0, cost.writes));
 
     eprintln!("is_leader()");
     let (is_leader, clock) = cost::is_leader().await;
     let most = 60.0_f64.max(2.0 * clock.value);
-    figures.push(Figure::plain("a clock read".into(), clock.value, "ns", clock.calls));
-    figures.push(Figure::at_most("is_leader()".into(), is_leader.value, "ns", most, is_leader.calls));
+    figures.push(Figure::plain("a clock read", clock.value, "ns", clock.calls));
+    figures.push(Figure::at_most("is_leader()", is_leader.value, "ns", most, is_leader.calls));
 
     println!("{}", serde_json::to_string(&figures).expect("figures are plain data"));
 }
@@ -99,8 +86,4 @@ async fn bucket(server: &NatsServer, name: &str, lease: Duration, markers: bool)
     let options = InitOptions::new(lease).markers(markers).never_used(true);
     init(&settings, &options).await.expect("a new server makes a bucket");
     url
-}
-
-fn ms(span: Duration) -> f64 {
-    span.as_secs_f64() * 1e3
 }

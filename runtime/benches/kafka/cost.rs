@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use incumbent::Store;
+use incumbent_testkit::figure::Figure;
 use rdkafka::config::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 
-use crate::figure::Figure;
 use crate::{LEASE, options, settle};
 
 /// The heartbeats that are counted; with five in a lease, those of five leases.
@@ -79,8 +79,8 @@ pub(crate) async fn measure(servers: &str, url: &str) -> Vec<Figure> {
     store.close().await.expect("closed once");
 
     // Five in a lease; a timer is late, never early. Of the commits, one more may fall between two readings.
-    let at_most = |name: &str, value, counted| Figure::at_most(name.into(), value, "per T", 5.3, counted);
-    let plain = |name: &str, value, counted| Figure::plain(name.into(), value, "per T", counted);
+    let at_most = |name: &str, value, counted| Figure::at_most(name, value, "per T", 5.3, counted);
+    let plain = |name: &str, value, counted| Figure::plain(name, value, "per T", counted);
     vec![
         at_most("heartbeats of a leader", alone.heartbeats, alone.counted),
         at_most("commits of a leader", alone.commits, alone.counted),

@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use incumbent::Store;
+use incumbent_testkit::figure::Sample;
 use incumbent_testkit::process::ChildGuard;
 
-use crate::figure::Sample;
 use crate::{KILLS, options, settle};
 
 const ELECTION: &str = "killed";

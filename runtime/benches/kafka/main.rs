@@ -7,14 +7,12 @@
 mod bare;
 mod cost;
 mod fail_over;
-#[path = "../handover/figure.rs"]
-mod figure;
 mod hand_over;
 
 use std::time::Duration;
 
-use figure::{Figure, Sample};
 use incumbent::{CampaignOptions, Preset, Store};
+use incumbent_testkit::figure::{Figure, Sample};
 use incumbent_testkit::kafka::Kafka;
 use incumbent_testkit::tools::KafkaVersion;
 
@@ -63,11 +61,12 @@ async fn main() {
     drop(bare);
     for (percentile, most) in [(50, Some(LIMIT)), (90, None), (99, None)] {
         let (our, bare) = (our_times.percentile(percentile), bare_times.percentile(percentile));
-        eprintln!("p{percentile}: {:.0} ms, bare {:.0} ms", ms(our), ms(bare));
-        figures.push(Figure::plain(format!("hand-over on close p{percentile}"), ms(our), "ms", ROUNDS));
-        figures.push(Figure::plain(format!("bare hand-over p{percentile}"), ms(bare), "ms", ROUNDS));
-        let (name, ratio) =
-            (format!("hand-over p{percentile} / bare"), our.as_secs_f64() / bare.as_secs_f64());
+        eprintln!("p{percentile}: {our:.0} ms, bare {bare:.0} ms");
+        let name = format!("hand-over on close p{percentile}");
+        figures.push(Figure::plain(name, our, "ms", ROUNDS).of(&our_times));
+        let name = format!("bare hand-over p{percentile}");
+        figures.push(Figure::plain(name, bare, "ms", ROUNDS).of(&bare_times));
+        let (name, ratio) = (format!("hand-over p{percentile} / bare"), our / bare);
         figures.push(match most {
             Some(most) => Figure::at_most(name, ratio, "ratio", most, ROUNDS),
             None => Figure::plain(name, ratio, "ratio", ROUNDS),
@@ -79,10 +78,11 @@ async fn main() {
 
     eprintln!("fail-over: {KILLS} leaders are killed");
     let late = fail_over::measure(&url(&broker)).await;
-    let most = ms(SESSION + LATE);
-    figures.push(Figure::plain("fail-over after SIGKILL p50".into(), ms(late.percentile(50)), "ms", KILLS));
-    let worst = ms(late.percentile(100));
-    figures.push(Figure::at_most("fail-over after SIGKILL, worst".into(), worst, "ms", most, KILLS));
+    let most = (SESSION + LATE).as_secs_f64() * 1e3;
+    let median = late.percentile(50);
+    figures.push(Figure::plain("fail-over after SIGKILL p50", median, "ms", KILLS).of(&late));
+    let worst = late.percentile(100);
+    figures.push(Figure::at_most("fail-over after SIGKILL, worst", worst, "ms", most, KILLS));
 
     println!("{}", serde_json::to_string(&figures).expect("figures are plain data"));
 }
@@ -101,8 +101,4 @@ async fn settle(store: &Store, election: &str, members: usize) {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     tokio::time::sleep(HEARTBEAT + SETTLED).await;
-}
-
-fn ms(span: Duration) -> f64 {
-    span.as_secs_f64() * 1e3
 }

@@ -2,20 +2,20 @@
 //!
 //! Each side is a process of its own, this program again, so that its memory and its processor time are its own. Progress
 //! goes to standard error; standard output is one JSON array of figures. Linux alone: it reads `/proc`.
+//!
+//! Numbers of elections as its arguments restrict it to these sizes.
 
 #![allow(clippy::expect_used, reason = "a benchmark that cannot go on says why")]
 
 mod bare;
-#[path = "../handover/figure.rs"]
-mod figure;
 mod ours;
 mod side;
 
 use std::thread::sleep;
 use std::time::Duration;
 
-use figure::{Figure, Sample};
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
+use incumbent_testkit::figure::{Figure, Sample};
 use incumbent_testkit::nats::{NatsServer, Options};
 use side::{Side, cpu_of, now};
 
@@ -45,7 +45,11 @@ fn main() {
         ["bare", url, elections, lease] => {
             runtime.block_on(bare::lead(url, number(elections), Duration::from_secs(number(lease).into())));
         }
-        _ => measure(&runtime),
+        _ => {
+            let named: Vec<u32> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
+            let is_wanted = |(size, _): &(u32, Duration)| named.is_empty() || named.contains(size);
+            measure(&runtime, SIZES.into_iter().filter(is_wanted));
+        }
     }
 }
 
@@ -53,9 +57,9 @@ fn number(text: &str) -> u32 {
     text.parse().expect("a number")
 }
 
-fn measure(runtime: &tokio::runtime::Runtime) {
+fn measure(runtime: &tokio::runtime::Runtime, sizes: impl Iterator<Item = (u32, Duration)>) {
     let mut figures = Vec::new();
-    for (elections, lease) in SIZES {
+    for (elections, lease) in sizes {
         let server = NatsServer::start(Options::new());
         let bucket = |name: &str| runtime.block_on(bucket(&server, name, lease));
         figures.extend(one_size(&server, bucket, elections, lease));
@@ -124,13 +128,8 @@ fn one_size(
             late.add(won.saturating_sub(died));
         }
         for percent in [50, 99, 100] {
-            let after = late.percentile(percent).as_secs_f64();
-            figure(
-                &format!("led again after a crash, of T, p{percent}"),
-                after / lease.as_secs_f64(),
-                "ratio",
-                None,
-            );
+            let of_lease = late.percentile(percent) / (lease.as_secs_f64() * 1e3);
+            figure(&format!("led again after a crash, of T, p{percent}"), of_lease, "ratio", None);
         }
     }
     figures

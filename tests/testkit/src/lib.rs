@@ -4,12 +4,14 @@
 //! - [`etcd`]: one etcd member or a cluster of three;
 //! - [`certificates`]: an authority, and what it signed, for servers and clients with TLS;
 //! - [`kafka`]: one Kafka broker or a cluster of three, and an operator's actions;
+//! - [`redis`], [`postgres`]: a server whose locks are measured beside elections;
 //! - [`proxy`]: a TCP proxy that cuts, holds and delays what passes through it;
 //! - [`process`]: children that cannot outlive their test, and the signals that stop them;
 //! - [`wait`]: waiting for a condition, with a limit, instead of sleeping;
 //! - [`json`]: children that print JSON, a line at a time;
 //! - [`go`]: candidates, a watcher and single writes on the official Go client, from `tests/interop/go`;
-//! - [`tools`]: the paths of the servers' programs.
+//! - [`tools`]: the paths of the servers' programs;
+//! - [`figure`]: the figures that a benchmark prints.
 //!
 //! It knows neither the core nor the runtime, so it cannot share their mistakes. Everything but
 //! [`wait::until_async`] blocks the calling thread; no function needs a tokio runtime of the caller's,
@@ -22,12 +24,15 @@
 
 pub mod certificates;
 pub mod etcd;
+pub mod figure;
 pub mod go;
 pub mod json;
 pub mod kafka;
 pub mod nats;
 pub mod port;
+pub mod postgres;
 pub mod process;
 pub mod proxy;
+pub mod redis;
 pub mod tools;
 pub mod wait;

@@ -261,6 +261,56 @@ pub fn go_etcd_program(name: &str) -> Result<PathBuf, String> {
     Err(format!("no Go program {}: run `cargo xtask tools`", program.display()))
 }
 
+/// A program of `tests/interop/peers`: `redsync` or `pgadvisory`.
+///
+/// # Errors
+/// Its expected path, and the command that builds it.
+pub fn go_peer_program(name: &str) -> Result<PathBuf, String> {
+    let program = go_peer_programs().join(name);
+    if is_program(&program) {
+        return Ok(program);
+    }
+    Err(format!("no Go program {}: run `cargo xtask tools peers`", program.display()))
+}
+
+/// The folder of the programs of `tests/interop/peers`.
+pub fn go_peer_programs() -> PathBuf {
+    folder().join("interop-peers")
+}
+
+/// The Redis server: on the path, or in `target/tools`.
+///
+/// # Errors
+/// Its expected path, and the command that installs it.
+pub fn redis_server() -> Result<PathBuf, String> {
+    let installed = folder().join("redis").join("redis-server");
+    if is_program(&installed) {
+        return Ok(installed);
+    }
+    let missing = || format!("no redis-server {}: run `cargo xtask tools peers`", installed.display());
+    on_path("redis-server").ok_or_else(missing)
+}
+
+/// A program of the PostgreSQL server, such as `initdb`: on the path, or the newest of Debian's.
+///
+/// # Errors
+/// The folder that was searched, and the command that installs it.
+pub fn postgres(name: &str) -> Result<PathBuf, String> {
+    const VERSIONS: &str = "/usr/lib/postgresql";
+    if let Some(found) = on_path("initdb").and_then(|initdb| Some(initdb.parent()?.join(name))) {
+        return Ok(found);
+    }
+    let number = |folder: &PathBuf| folder.file_name()?.to_str()?.parse::<u32>().ok();
+    let mut folders: Vec<PathBuf> =
+        Path::new(VERSIONS).read_dir().into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    folders.sort_by_key(number);
+    let programs = folders.into_iter().rev().map(|folder| folder.join("bin").join(name));
+    programs
+        .into_iter()
+        .find(|program| is_program(program))
+        .ok_or_else(|| format!("no {name} in {VERSIONS}: run `cargo xtask tools peers`"))
+}
+
 /// The folder of the programs of `tests/interop/etcd`.
 pub fn go_etcd_programs() -> PathBuf {
     folder().join("interop-etcd")

@@ -1,4 +1,4 @@
-//! The programs of `tests/interop/go`, `tests/interop/etcd` and `tests/interop/kafka`, which the Rust side's tests run.
+//! The programs of `tests/interop`'s `go`, `etcd`, `kafka` and `peers`, which the Rust side's tests and benchmarks run.
 
 use std::path::PathBuf;
 
@@ -28,6 +28,11 @@ pub(super) fn kafka() -> Result<(PathBuf, String)> {
         ("candidate-1.4", &["-modfile=confluent-1.4.mod", "./cmd/candidate"]),
     ];
     provide("tests/interop/kafka", &builds, tools::go_kafka_programs())
+}
+
+/// The programs on locks in Redis and PostgreSQL.
+pub(super) fn peers() -> Result<(PathBuf, String)> {
+    provide("tests/interop/peers", &[("", &["./cmd/..."])], tools::go_peer_programs())
 }
 
 /// Builds them each time: Go knows what has changed, and is quick where nothing has.

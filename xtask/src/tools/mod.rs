@@ -12,6 +12,7 @@ mod kafka;
 mod kotlin;
 mod nats_server;
 pub(crate) mod packaging;
+mod peers;
 mod swift;
 pub(crate) mod systems;
 
@@ -70,6 +71,8 @@ enum Name {
     Packages,
     /// Systems with an older C library, and with another processor, in folders
     Systems,
+    /// Redis and PostgreSQL, and candidates on their locks, for `cargo xtask bench peers`
+    Peers,
 }
 
 /// A tool of the tests.
@@ -95,6 +98,12 @@ pub(crate) enum Tool {
     GoEtcdPrograms,
     /// The programs of `tests/interop/kafka`.
     GoKafkaPrograms,
+    /// The programs of `tests/interop/peers`.
+    GoPeerPrograms,
+    /// The Redis server.
+    Redis,
+    /// The PostgreSQL server.
+    Postgres,
     /// A JDK, Maven, and what it needs for the Kotlin library.
     Kotlin,
     /// The Swift toolchain.
@@ -110,7 +119,7 @@ pub(crate) enum Tool {
 }
 
 impl Tool {
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 24] = [
         Self::NatsServer(NatsVersion::Newest),
         Self::NatsServer(NatsVersion::V2_12),
         Self::NatsServer(NatsVersion::V2_10),
@@ -125,6 +134,9 @@ impl Tool {
         Self::GoPrograms,
         Self::GoEtcdPrograms,
         Self::GoKafkaPrograms,
+        Self::GoPeerPrograms,
+        Self::Redis,
+        Self::Postgres,
         Self::Kotlin,
         Self::Swift,
         Self::Mdbook,
@@ -147,6 +159,9 @@ impl Tool {
             Self::GoPrograms => go_programs::nats(),
             Self::GoEtcdPrograms => go_programs::etcd(),
             Self::GoKafkaPrograms => go_programs::kafka(),
+            Self::GoPeerPrograms => go_programs::peers(),
+            Self::Redis => peers::redis(),
+            Self::Postgres => peers::postgres(),
             Self::Kotlin => kotlin::provide(),
             Self::Swift => swift::provide(),
             Self::Mdbook => MDBOOK.provide(),
@@ -167,6 +182,7 @@ impl Tool {
             Self::Swift => Name::Swift,
             Self::Mdbook | Self::Packaging | Self::NpmCheckers => Name::Packages,
             Self::System(_) => Name::Systems,
+            Self::GoPeerPrograms | Self::Redis | Self::Postgres => Name::Peers,
         }
     }
 
@@ -179,39 +195,49 @@ impl Tool {
                 | Self::GoPrograms
                 | Self::GoEtcdPrograms
                 | Self::GoKafkaPrograms
+                | Self::GoPeerPrograms
                 | Self::Actionlint
         )
     }
 }
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    // Gigabytes that the tests of packages alone need.
-    let usual = |tool: &Tool| args.tools.is_empty() && tool.name() != Name::Systems;
+    // Gigabytes that the tests of packages alone need, and servers that one benchmark needs.
+    let special = [Name::Systems, Name::Peers];
+    let usual = |tool: &Tool| args.tools.is_empty() && !special.contains(&tool.name());
     let named = |tool: &&Tool| usual(tool) || args.tools.contains(&tool.name());
     let tools: Vec<Tool> = Tool::ALL.iter().filter(named).copied().collect();
     all(&tools, &args.without)?;
     Ok(true)
 }
 
-/// Finds or installs every one of `tools`, and prints its path.
+/// Finds or installs every one of `tools`, and prints its path. Returns their versions.
 ///
 /// # Errors
 /// The tools that are missing, each with what to install.
-pub(crate) fn all(tools: &[Tool], without: &[Without]) -> Result<()> {
-    let missing = provide(tools, without);
+pub(crate) fn all(tools: &[Tool], without: &[Without]) -> Result<Vec<String>> {
+    let (versions, missing) = each(tools, without);
     if !missing.is_empty() {
         let reasons: Vec<&str> = missing.iter().map(|(_, reason)| reason.as_str()).collect();
         bail!("tools are missing\n  {}", reasons.join("\n  "));
     }
-    Ok(())
+    Ok(versions)
 }
 
 /// Finds or installs `tools`, and prints the path of each. Returns the missing ones, and the reasons.
 pub(crate) fn provide(tools: &[Tool], without: &[Without]) -> Vec<(Tool, String)> {
-    let mut missing = Vec::new();
+    each(tools, without).1
+}
+
+/// The versions of the tools that are there; the missing ones, and the reasons.
+fn each(tools: &[Tool], without: &[Without]) -> (Vec<String>, Vec<(Tool, String)>) {
+    let (mut versions, mut missing) = (Vec::new(), Vec::new());
     for tool in tools {
         match tool.provide() {
-            Ok((path, version)) => println!("{version:<28} {}", path.display()),
+            Ok((path, version)) => {
+                println!("{version:<28} {}", path.display());
+                versions.push(version);
+            }
             Err(error) if tool.needs_go() && without.contains(&Without::Go) => {
                 println!("not tested, as Go is left out: {error:#}");
             }
@@ -224,5 +250,5 @@ pub(crate) fn provide(tools: &[Tool], without: &[Without]) -> Vec<(Tool, String)
             Err(error) => missing.push((*tool, format!("{error:#}"))),
         }
     }
-    missing
+    (versions, missing)
 }

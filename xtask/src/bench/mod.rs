@@ -1,16 +1,23 @@
-//! `cargo xtask bench NAME`: runs a benchmark of the workspace, shows and stores its figures.
+//! `cargo xtask bench NAME`: runs a benchmark of the workspace, shows and stores its figures. `all` runs each in turn and
+//! writes the page about them, `page` only writes it.
 //!
 //! A benchmark is a bench target without the standard harness, or `python/bench`. It prints progress on standard
 //! error, and on standard output one JSON array of [`Figure`]s.
+
+mod page;
+mod plot;
+mod stored;
 
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+use incumbent_testkit::figure::Figure;
 use incumbent_testkit::tools::{EtcdVersion, KafkaVersion, NatsVersion};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::package;
@@ -18,20 +25,62 @@ use crate::python::{self, Profile};
 use crate::shell;
 use crate::test::node;
 use crate::tools::{self, Tool};
+use stored::{Machine, Meter, Stored};
 
 /// `cargo xtask bench`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The benchmark to run
     #[arg(value_enum)]
-    name: Bench,
-    /// Also write the figures to this file
+    name: What,
+    /// Also write the figures of one benchmark to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Arguments of one benchmark: numbers of elections for `scale`
+    #[arg(last = true)]
+    arguments: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+/// What is to be done.
+#[derive(Clone, Copy, Debug)]
+enum What {
+    One(Bench),
+    All,
+    Page,
+}
+
+impl ValueEnum for What {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [What; 10] = [
+            What::One(Bench::Peers),
+            What::One(Bench::Handover),
+            What::One(Bench::Scale),
+            What::One(Bench::Etcd),
+            What::One(Bench::Kafka),
+            What::One(Bench::Component),
+            What::One(Bench::Python),
+            What::One(Bench::Node),
+            What::All,
+            What::Page,
+        ];
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::One(bench) => bench.to_possible_value(),
+            Self::All => {
+                Some(PossibleValue::new("all").help("Every benchmark in turn, and the page about them"))
+            }
+            Self::Page => Some(PossibleValue::new("page").help("The page again, from what is stored")),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Bench {
+    /// The time of a hand-over and of a fail-over on NATS, etcd and SQLite, beside other software's elections and locks
+    Peers,
     /// The time of a hand-over and of a fail-over on NATS, beside the bare client; the cost of leading
     Handover,
     /// A thousand, ten thousand and a hundred thousand elections in one process on NATS, beside the bare client: the time
@@ -52,6 +101,7 @@ enum Bench {
 impl Bench {
     fn name(self) -> &'static str {
         match self {
+            Self::Peers => "peers",
             Self::Handover => "handover",
             Self::Scale => "scale",
             Self::Etcd => "etcd",
@@ -65,6 +115,7 @@ impl Bench {
     /// The command that measures, after building what it needs.
     fn command(self) -> Result<Command> {
         match self {
+            Self::Peers => Ok(cargo("incumbent", "peers")),
             Self::Handover => Ok(cargo("incumbent", "handover")),
             Self::Scale => Ok(cargo("incumbent", "scale")),
             Self::Etcd => Ok(cargo("incumbent", "etcd")),
@@ -95,6 +146,15 @@ impl Bench {
 
     fn tools(self) -> &'static [Tool] {
         match self {
+            Self::Peers => &[
+                Tool::NatsServer(NatsVersion::Newest),
+                Tool::GoPrograms,
+                Tool::Etcd(EtcdVersion::Newest),
+                Tool::GoEtcdPrograms,
+                Tool::Redis,
+                Tool::Postgres,
+                Tool::GoPeerPrograms,
+            ],
             Self::Handover | Self::Scale => &[Tool::NatsServer(NatsVersion::Newest)],
             // `etcdctl` is of the older version.
             Self::Etcd => {
@@ -107,49 +167,83 @@ impl Bench {
     }
 }
 
-/// One figure of a benchmark.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Figure {
-    /// The name of the measurement.
-    figure: String,
-    /// The result.
-    value: f64,
-    /// Its unit: `ms`, `ns`, `ratio`, …
-    unit: String,
-    /// The goal, as a number or a text such as `≤ 1.5`; null where there is none.
-    goal: Value,
-    /// True if the goal is met; null where there is none.
-    met: Option<bool>,
-    /// The number of measurements behind the value.
-    samples: u64,
+/// Does what is asked. Returns whether all goals of what was measured are met.
+pub(crate) fn run(args: &Args) -> Result<bool> {
+    match args.name {
+        What::One(bench) => {
+            let figures = measure(bench, &args.arguments)?;
+            if let Some(file) = &args.json {
+                let json = serde_json::to_string_pretty(&figures)? + "\n";
+                fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;
+            }
+            Ok(figures.iter().all(|figure| figure.met != Some(false)))
+        }
+        What::All => {
+            let mut is_well = true;
+            for bench in Bench::value_variants() {
+                // What one lacks is no reason to leave the rest out.
+                match measure(*bench, &[]) {
+                    Ok(figures) => is_well &= figures.iter().all(|figure| figure.met != Some(false)),
+                    Err(error) => {
+                        eprintln!("error: bench {}: {error:#}", bench.name());
+                        is_well = false;
+                    }
+                }
+            }
+            write_page()?;
+            Ok(is_well)
+        }
+        What::Page => write_page().map(|()| true),
+    }
 }
 
-/// Runs a benchmark. Returns whether it met its goals.
-pub(crate) fn run(args: &Args) -> Result<bool> {
-    tools::all(args.name.tools(), &[])?;
-    let target = args.name.name();
-    shell::progress(format!("bench {target}, optimised"));
+/// Writes the page from what is stored.
+fn write_page() -> Result<()> {
+    let read = Bench::value_variants().iter().map(|bench| Stored::read(bench.name()));
+    let stored: Vec<Stored> = read.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+    ensure!(!stored.is_empty(), "nothing is stored; run `cargo xtask bench all`");
+    page::write(&stored)
+}
+
+/// Runs a benchmark, prints its figures and stores them.
+fn measure(bench: Bench, arguments: &[String]) -> Result<Vec<Figure>> {
+    let name = bench.name();
+    let versions = tools::all(bench.tools(), &[])?;
+    shell::progress(format!("bench {name}, optimised"));
+    let meter = Meter::start();
     let mut text = String::new();
-    let succeeded = shell::lines(&mut args.name.command()?, |line| {
+    let mut command = bench.command()?;
+    if !arguments.is_empty() {
+        command.arg("--").args(arguments);
+    }
+    let succeeded = shell::lines(&mut command, |line| {
         text.push_str(line);
         text.push('\n');
     })?;
+    let (seconds, others) = meter.read();
     let figures: Vec<Figure> = match serde_json::from_str(&text) {
+        _ if !succeeded => bail!("bench {name} failed"),
         Ok(figures) => figures,
-        Err(_) if !succeeded => anyhow::bail!("bench {target} failed"),
         Err(error) => {
-            return Err(error).with_context(|| format!("bench {target} printed no figures: {text:?}"));
+            return Err(error).with_context(|| format!("bench {name} printed no figures: {text:?}"));
         }
     };
     print!("{}", table(&figures));
-    if let Some(file) = &args.json {
-        let json = serde_json::to_string_pretty(&figures)? + "\n";
-        fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;
-    }
     let missed = figures.iter().filter(|figure| figure.met == Some(false)).count();
     let with_goal = figures.iter().filter(|figure| figure.met.is_some()).count();
     println!("{} of {with_goal} goals met", with_goal - missed);
-    Ok(succeeded && missed == 0)
+    Stored {
+        bench: name.into(),
+        date: stored::today()?,
+        commit: stored::commit()?,
+        machine: Machine::here(),
+        versions,
+        seconds,
+        others,
+        figures: figures.clone(),
+    }
+    .write()?;
+    Ok(figures)
 }
 
 /// A bench target of the workspace.
@@ -168,7 +262,7 @@ fn table(figures: &[Figure]) -> String {
             other => other.to_string(),
         };
         let met = figure.met.map_or("-", |met| if met { "yes" } else { "NO" });
-        let value = format!("{:.3}", figure.value);
+        let value = figure.value.map_or("n/a".into(), |value| format!("{value:.3}"));
         [figure.figure.clone(), value, figure.unit.clone(), goal, met.into(), figure.samples.to_string()]
     });
     let rows: Vec<[String; 6]> = std::iter::once(head).chain(rows).collect();
@@ -200,7 +294,8 @@ mod tests {
         let figures: Vec<Figure> = serde_json::from_str(
             r#"[{"figure": "hand-over p50", "value": 1.25, "unit": "ratio", "goal": "≤ 1.5", "met": true, "samples": 100},
                 {"figure": "is_leader", "value": 71, "unit": "ns", "goal": 60, "met": false, "samples": 5},
-                {"figure": "bare p50", "value": 0.8, "unit": "ms", "goal": null, "met": null, "samples": 100}]"#,
+                {"figure": "bare p50", "value": 0.8, "unit": "ms", "goal": null, "met": null, "samples": 2, "raw": [0.8, 0.9]},
+                {"figure": "queue p50", "value": null, "unit": "ms", "goal": null, "met": null, "samples": 0}]"#,
         )
         .unwrap();
         assert_eq!(
@@ -208,7 +303,8 @@ mod tests {
             "figure          value  unit   goal   met  samples\n\
              hand-over p50   1.250  ratio  ≤ 1.5  yes      100\n\
              is_leader      71.000  ns     60     NO         5\n\
-             bare p50        0.800  ms     -      -        100\n"
+             bare p50        0.800  ms     -      -          2\n\
+             queue p50         n/a  ms     -      -          0\n"
         );
     }
 }
