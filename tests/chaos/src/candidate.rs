@@ -31,7 +31,7 @@ pub(crate) fn run(parent: u32) -> Result<()> {
     served.map_err(|failed| anyhow!("{} {:?}", failed.message, failed.causes))
 }
 
-/// Logs everything, and prints the reports for the director.
+/// Logs everything, and prints the reports for the controller.
 #[derive(Clone)]
 struct Logs {
     log: Arc<Log>,

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
+use crate::environment::CONTROLLER;
 use crate::kind::Kind;
 use crate::log::{self, Election, Line, Nanos, Note};
-use crate::stage::DIRECTOR;
 
 /// A run, from the logs of all processes.
 #[derive(Clone, Debug, Default)]
@@ -79,8 +79,9 @@ impl History {
     /// # Errors
     /// When a file is missing or damaged.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
-        let director = folder.join(DIRECTOR);
-        let notes = log::read(&director).with_context(|| format!("cannot read {}", director.display()))?;
+        let controller = folder.join(CONTROLLER);
+        let notes =
+            log::read(&controller).with_context(|| format!("cannot read {}", controller.display()))?;
         let mut history = Self::of(notes)?;
         for life in &mut history.lives {
             let path = folder.join(format!("{}.jsonl", life.who()));
@@ -92,7 +93,7 @@ impl History {
         Ok(history)
     }
 
-    /// Builds a history from the director's notes, without the candidates' lines.
+    /// Builds a history from the controller's notes, without the candidates' lines.
     pub(crate) fn of(notes: Vec<Note>) -> Result<Self> {
         let mut history = Self::default();
         let mut faults = BTreeMap::new();
@@ -134,7 +135,7 @@ impl History {
             }
         }
         if history.scenario.is_empty() {
-            bail!("the director wrote of no beginning");
+            bail!("the controller wrote of no beginning");
         }
         history.lives = lives.into_values().collect();
         history.faults = faults.into_values().collect();
@@ -170,7 +171,7 @@ impl History {
             }
         }
         for fault in &self.faults {
-            let what = format!("{:<9} {} on {} ({})", "director", fault.kind, fault.on, fault.key);
+            let what = format!("{:<9} {} on {} ({})", "controller", fault.kind, fault.on, fault.key);
             let ends = fault.repaired.map(|repaired| (repaired, format!("{what} ends")));
             lines.extend([(fault.at, what)].into_iter().chain(ends).filter(|(when, _)| near(*when)));
         }

@@ -1,4 +1,4 @@
-//! The logs of candidates and of the director, a line of JSON each: writing and reading.
+//! The logs of candidates and of the controller, a line of JSON each: writing and reading.
 //!
 //! Every time is in nanoseconds of the machine's clock. It counts from the boot, and all processes share it.
 //! A line is one write to a file, so it is either complete or missing, even when its process is killed.
@@ -54,7 +54,7 @@ impl Line {
     }
 }
 
-/// A line of the director's log.
+/// A line of the controller's log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub(crate) enum Note {
@@ -76,7 +76,7 @@ pub(crate) enum Note {
     ForeignTerm { name: String, key: String, from: Nanos, until: Nanos },
     /// No client could write to the bucket meanwhile, as far as an independent client can observe.
     Outage { bucket: String, from: Nanos, until: Nanos },
-    /// The director got no processor time meanwhile.
+    /// The controller got no processor time meanwhile.
     Stall { from: Nanos, until: Nanos },
     /// The last fault has been repaired; no other follows.
     FaultsOver { at: Nanos },
@@ -176,8 +176,8 @@ mod tests {
     #[test]
     fn a_damaged_line_is_reported_with_its_file() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("director.jsonl");
+        let path = folder.path().join("controller.jsonl");
         std::fs::write(&path, "{\"is\":\"nothing\"}\n").unwrap();
-        assert!(read::<Note>(&path).unwrap_err().to_string().contains("director.jsonl"));
+        assert!(read::<Note>(&path).unwrap_err().to_string().contains("controller.jsonl"));
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   script ── which faults come in which order, from a seed
-//!   director ── plays it
-//!     └── stage ── servers, proxies, candidates, an operator; injects and repairs
+//!   controller ── runs it
+//!     └── environment ── servers, proxies, candidates, an operator; injects and repairs
 //!           candidate ── a process of its own, which campaigns and logs its events and answers
 //!   history ── all that was written down, in order
 //!     └── check ── what must not be in it
@@ -16,7 +16,8 @@
 
 mod candidate;
 mod check;
-mod director;
+mod controller;
+mod environment;
 mod history;
 mod kind;
 mod log;
@@ -24,7 +25,6 @@ mod report;
 mod run;
 mod scenario;
 mod script;
-mod stage;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -61,7 +61,7 @@ enum Command {
     /// One candidate
     #[command(hide = true)]
     Candidate {
-        /// The director's process; the candidate ends with it
+        /// The controller's process; the candidate ends with it
         parent: u32,
     },
 }

@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use incumbent_testkit::tools::{EtcdVersion, NatsVersion, etcd, etcdctl, go_etcd_program, nats_server};
 
 use crate::check::{Violation, check};
-use crate::director::{self, INTERRUPTED};
+use crate::controller::{self, INTERRUPTED};
 use crate::history::History;
 use crate::kind::Kind;
 use crate::report::Report;
@@ -124,18 +124,18 @@ fn one(scenario: Scenario, args: &Args, time: Duration) -> Result<Report> {
     let folder = tempfile::Builder::new().prefix(&format!("incumbent-chaos-{name}-")).tempdir()?;
     let path = folder.path().to_owned();
     // A server or process operation that fails panics.
-    let played =
-        thread::Builder::new().name(name.into()).spawn(move || director::play(scenario, seed, time, &path));
-    let played = played?.join().unwrap_or_else(|panic| Err(anyhow::Error::msg(said(&*panic))));
+    let running =
+        thread::Builder::new().name(name.into()).spawn(move || controller::run(scenario, seed, time, &path));
+    let ran = running?.join().unwrap_or_else(|panic| Err(anyhow::Error::msg(said(&*panic))));
     if INTERRUPTED.load(Ordering::Acquire) {
         bail!("interrupted");
     }
-    let report = match (History::read(folder.path()), played) {
-        (Ok(history), played) => {
+    let report = match (History::read(folder.path()), ran) {
+        (Ok(history), ran) => {
             let mut violations = check(&history);
-            if let Err(error) = played {
+            if let Err(error) = ran {
                 violations.push(Violation {
-                    rule: "play",
+                    rule: "run",
                     what: format!("{error:#}"),
                     key: None,
                     at: history.end,
@@ -144,8 +144,8 @@ fn one(scenario: Scenario, args: &Args, time: Duration) -> Result<Report> {
             show(&history, &violations);
             Report::of(&history, &violations)
         }
-        (Err(unreadable), played) => {
-            let why = played.err().unwrap_or(unreadable);
+        (Err(unreadable), ran) => {
+            let why = ran.err().unwrap_or(unreadable);
             Report::broken(name, seed, format!("{why:#}"))
         }
     };
@@ -155,7 +155,7 @@ fn one(scenario: Scenario, args: &Args, time: Duration) -> Result<Report> {
         eprintln!("to judge it again: cargo run -p incumbent-chaos -- check {}", kept.display());
         let minutes = time.as_secs_f64() / 60.0;
         eprintln!(
-            "to play the script again: cargo run -p incumbent-chaos -- --only {name} --seed {seed} --minutes {minutes:.1}"
+            "to run the script again: cargo run -p incumbent-chaos -- --only {name} --seed {seed} --minutes {minutes:.1}"
         );
     }
     Ok(report)

@@ -79,7 +79,7 @@ fn check(one: [u64; 2], other: [u64; 2]) -> Output {
         started("b"),
         "{\"is\":\"faults_over\",\"at\":900000000}\n{\"is\":\"end\",\"at\":900000000}\n".into(),
     ];
-    write("director.jsonl", &notes);
+    write("controller.jsonl", &notes);
     for (name, token, answers) in [("a-1.jsonl", ONE, one), ("b-1.jsonl", TWO, other)] {
         let leads = format!("{{\"token\":\"{token}\",\"deadline\":1000000000,\"later\":1000000000}}");
         let answer = |at: u64| {
@@ -120,5 +120,5 @@ fn what_cannot_be_is_refused_with_what_could() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("a number of minutes above 0"));
     let missing = command().args(["check", "/nowhere/at/all"]).output().unwrap();
     assert_eq!(missing.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&missing.stderr).contains("director.jsonl"));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("controller.jsonl"));
 }

@@ -30,11 +30,11 @@ use servers::Servers;
 /// The longest time that a candidate may take to leave.
 const LEAVING: Duration = Duration::from_secs(30);
 
-/// The name of the director's own file.
-pub(crate) const DIRECTOR: &str = "director.jsonl";
+/// The name of the controller's own file.
+pub(crate) const CONTROLLER: &str = "controller.jsonl";
 
 /// A run's servers and candidates. Dropping it leaves nothing behind but the files in its folder.
-pub(crate) struct Stage {
+pub(crate) struct Environment {
     pub(crate) scenario: Scenario,
     folder: PathBuf,
     notes: Arc<Log>,
@@ -52,16 +52,16 @@ pub(crate) struct Stage {
     faults: u32,
 }
 
-/// The leader, as far as reported to the director.
+/// The leader, as far as reported to the controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Leading {
-    pub(crate) actor: usize,
+    pub(crate) member: usize,
     pub(crate) token: Token,
 }
 
-impl Stage {
+impl Environment {
     /// Starts the servers and makes the buckets; then the candidates.
-    pub(crate) fn set(scenario: Scenario, seed: u64, folder: &Path) -> Result<Self> {
+    pub(crate) fn prepare(scenario: Scenario, seed: u64, folder: &Path) -> Result<Self> {
         let servers = Servers::start(&scenario);
         let addresses = servers.addresses();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -77,7 +77,7 @@ impl Stage {
         }
         let names: Vec<&'static str> = buckets.iter().map(|(bucket, _)| *bucket).collect();
         let operator = runtime.block_on(Operator::connect(store, &addresses, &names))?;
-        let notes = Arc::new(Log::create(&folder.join(DIRECTOR))?);
+        let notes = Arc::new(Log::create(&folder.join(CONTROLLER))?);
         let pulse = {
             let _inside = runtime.enter();
             Pulse::start(store, &addresses, &names, &notes)
@@ -86,7 +86,7 @@ impl Stage {
         let links = |_| addresses.iter().map(|server| Proxy::to(server)).collect();
         let links = scenario.names.iter().map(links).collect();
         let clock = Clock::system();
-        let mut stage = Self {
+        let mut environment = Self {
             scenario,
             folder: folder.to_owned(),
             notes,
@@ -100,8 +100,8 @@ impl Stage {
             runtime,
             faults: 0,
         };
-        stage.begin(seed)?;
-        Ok(stage)
+        environment.begin(seed)?;
+        Ok(environment)
     }
 
     fn begin(&mut self, seed: u64) -> Result<()> {
@@ -119,7 +119,7 @@ impl Stage {
             elections: elections.collect(),
             at: self.now(),
         });
-        (0..self.links.len()).try_for_each(|actor| self.start(actor))?;
+        (0..self.links.len()).try_for_each(|member| self.start(member))?;
         let mixed = self.scenario.elections.iter().find(|contest| contest.is_mixed);
         self.foreign = mixed.map(|contest| {
             let queue = format!("{}/{}", contest.bucket, contest.key);
@@ -129,11 +129,11 @@ impl Stage {
         Ok(())
     }
 
-    fn start(&mut self, actor: usize) -> Result<()> {
+    fn start(&mut self, member: usize) -> Result<()> {
         let at = self.now();
-        let (name, life) = (self.name(actor), self.fleet.members[actor].run + 1);
-        let servers: Vec<String> = self.links[actor].iter().map(Proxy::address).collect();
-        let contests = self.scenario.elections.iter().filter(|contest| contest.among.contains(&actor));
+        let (name, life) = (self.name(member), self.fleet.members[member].run + 1);
+        let servers: Vec<String> = self.links[member].iter().map(Proxy::address).collect();
+        let contests = self.scenario.elections.iter().filter(|contest| contest.among.contains(&member));
         let campaigns = contests.map(|contest| CampaignSetup {
             store: match self.scenario.store {
                 StoreKind::Nats => format!("nats://{}/{}", servers.join(","), contest.bucket),
@@ -151,15 +151,15 @@ impl Stage {
         let errors = std::fs::File::options().create(true).append(true).open(errors)?;
         command.arg("candidate").arg(std::process::id().to_string()).stderr(Stdio::from(errors));
         let _inside = self.runtime.enter();
-        let started = self.fleet.start_process(actor, command, setup);
+        let started = self.fleet.start_process(member, command, setup);
         started.with_context(|| format!("cannot start {name}"))?;
         self.notes.write(&Note::Started { name: name.into(), life, at });
         Ok(())
     }
 
     /// Waits until a candidate has left, as ordered.
-    fn await_end(&mut self, actor: usize) -> Result<()> {
-        let member = &mut self.fleet.members[actor];
+    fn await_end(&mut self, member: usize) -> Result<()> {
+        let member = &mut self.fleet.members[member];
         if !member.is_present() {
             return Ok(());
         }
@@ -184,8 +184,8 @@ impl Stage {
 
     /// The leader of that election, where it is able to lead; of two that reported a win, the later one.
     pub(crate) fn leader(&self, election: usize) -> Option<Leading> {
-        let (actor, token) = self.fleet.leader(self.scenario.elections[election].key)?;
-        Some(Leading { actor, token })
+        let (member, token) = self.fleet.leader(self.scenario.elections[election].key)?;
+        Some(Leading { member, token })
     }
 
     /// Whether a candidate leads that election, be it of other software.
@@ -198,8 +198,8 @@ impl Stage {
         self.scenario.elections[election].is_mixed && self.foreign.as_ref().is_some_and(Foreign::leads)
     }
 
-    pub(crate) fn name(&self, actor: usize) -> &'static str {
-        self.scenario.names[actor]
+    pub(crate) fn name(&self, member: usize) -> &'static str {
+        self.scenario.names[member]
     }
 
     /// Whether the store takes writes.
@@ -227,7 +227,7 @@ impl Stage {
             foreign.end();
         }
         self.fleet.members.iter().for_each(|member| member.order(Order::Close));
-        (0..self.links.len()).try_for_each(|actor| self.await_end(actor))
+        (0..self.links.len()).try_for_each(|member| self.await_end(member))
     }
 
     /// The end of the servers' logs.

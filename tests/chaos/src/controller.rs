@@ -1,4 +1,4 @@
-//! Plays a script on a stage, and reports the progress on standard error.
+//! Runs a script in an environment, and reports the progress on standard error.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::check::excuse::recovery;
+use crate::environment::{Environment, Injected, Leading};
 use crate::scenario::Scenario;
 use crate::script::{Script, Step};
-use crate::stage::{Injected, Leading, Stage};
 
 /// The time without faults at the end.
 const QUIET: Duration = Duration::from_secs(5);
@@ -21,58 +21,58 @@ const POLL: Duration = Duration::from_millis(5);
 /// Set by a signal that asks for the end.
 pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Plays for that long, and logs everything in that folder.
+/// Runs for that long, and logs everything in that folder.
 ///
 /// # Errors
-/// The reason why it did not play to the end; the history is in the folder all the same.
-pub(crate) fn play(scenario: Scenario, seed: u64, time: Duration, folder: &Path) -> Result<()> {
+/// The reason why it did not run to the end; the history is in the folder all the same.
+pub(crate) fn run(scenario: Scenario, seed: u64, time: Duration, folder: &Path) -> Result<()> {
     let began = Instant::now();
     let script = Script::new(&scenario, seed);
-    let stage = Stage::set(scenario, seed, folder)?;
-    let mut play = Play { stage, began };
-    let played = play.perform(script, began + time);
-    if played.is_err() {
+    let environment = Environment::prepare(scenario, seed, folder)?;
+    let mut controller = Controller { environment, began };
+    let ran = controller.carry_out(script, began + time);
+    if ran.is_err() {
         // Best effort: it only helps a reader of the folder.
-        let _ = std::fs::write(folder.join("servers.txt"), play.stage.server_logs());
+        let _ = std::fs::write(folder.join("servers.txt"), controller.environment.server_logs());
     }
-    played
+    ran
 }
 
-struct Play {
-    stage: Stage,
+struct Controller {
+    environment: Environment,
     began: Instant,
 }
 
-impl Play {
-    fn perform(&mut self, script: Script, end: Instant) -> Result<()> {
-        self.await_leaders(Stage::is_led)?;
+impl Controller {
+    fn carry_out(&mut self, script: Script, end: Instant) -> Result<()> {
+        self.await_leaders(Environment::is_led)?;
         for step in script {
             if Instant::now() >= end {
                 break;
             }
             self.step(&step)?;
-            if let Some(ended) = self.stage.ended_early() {
+            if let Some(ended) = self.environment.ended_early() {
                 bail!("{ended}");
             }
         }
-        self.stage.faults_over();
-        self.await_leaders(Stage::is_led)?;
+        self.environment.faults_over();
+        self.await_leaders(Environment::is_led)?;
         self.sleep_until(Instant::now() + QUIET)?;
-        if let Some(ended) = self.stage.ended_early() {
+        if let Some(ended) = self.environment.ended_early() {
             bail!("{ended}");
         }
-        self.stage.end()
+        self.environment.end()
     }
 
     fn step(&mut self, step: &Step) -> Result<()> {
         self.sleep_until(Instant::now() + step.pause)?;
-        self.await_leaders(|stage, election| {
+        self.await_leaders(|environment, election| {
             let aims = step.faults.iter().any(|fault| fault.aim == election);
-            !aims || stage.is_led(election)
+            !aims || environment.is_led(election)
         })?;
         let mut injected = Vec::new();
         for fault in &step.faults {
-            match self.stage.inject(fault)? {
+            match self.environment.inject(fault)? {
                 Some(fault) => injected.push((Instant::now() + fault.hold, fault)),
                 None => self.say(&format!("{:<22} no victim", fault.kind)),
             }
@@ -80,17 +80,17 @@ impl Play {
         injected.sort_by_key(|(until, _)| *until);
         for (until, fault) in &injected {
             self.sleep_until(*until)?;
-            self.stage.repair(fault)?;
+            self.environment.repair(fault)?;
         }
-        self.await_leaders(|stage, election| {
+        self.await_leaders(|environment, election| {
             let mut its = injected.iter().filter(|(_, fault)| fault.election == election);
             its.all(|(_, fault)| {
-                if stage.is_led_by_foreign(election) {
+                if environment.is_led_by_foreign(election) {
                     return true;
                 }
-                let Some(after) = stage.leader(election) else { return false };
+                let Some(after) = environment.leader(election) else { return false };
                 let is_new = fault.before.as_ref().is_none_or(|before| before.token != after.token);
-                is_new || !fault.kind.ends_the_term(stage.scenario.store)
+                is_new || !fault.kind.ends_the_term(environment.scenario.store)
             })
         })?;
         for (_, fault) in &injected {
@@ -102,36 +102,36 @@ impl Play {
 
     /// The result of a fault.
     fn line(&self, fault: &Injected) -> String {
-        let after = self.stage.leader(fault.election);
-        let name = |leading: &Leading| self.stage.name(leading.actor);
+        let after = self.environment.leader(fault.election);
+        let name = |leading: &Leading| self.environment.name(leading.member);
         let outcome = match (&fault.before, &after) {
             (Some(before), Some(after)) if before.token == after.token => {
                 format!("{} still leads", name(after))
             }
             (_, Some(after)) => format!("{} leads", name(after)),
-            (_, None) if self.stage.is_led_by_foreign(fault.election) => "go leads".into(),
+            (_, None) if self.environment.is_led_by_foreign(fault.election) => "go leads".into(),
             (_, None) => "VACANT".into(),
         };
-        let took = Duration::from_nanos(self.stage.now().saturating_sub(fault.at)).as_secs_f64();
-        let key = self.stage.scenario.elections[fault.election].key;
+        let took = Duration::from_nanos(self.environment.now().saturating_sub(fault.at)).as_secs_f64();
+        let key = self.environment.scenario.elections[fault.election].key;
         format!("{:<22} {:<9} {:<7} {outcome}, after {took:.1} s", fault.kind, fault.on, key)
     }
 
     /// Waits until each election has an acceptable leader. Reports when that takes too long, and goes on: the
     /// checker judges it.
-    fn await_leaders(&mut self, will_do: impl Fn(&Stage, usize) -> bool) -> Result<()> {
-        for election in 0..self.stage.scenario.elections.len() {
-            let contest = &self.stage.scenario.elections[election];
+    fn await_leaders(&mut self, will_do: impl Fn(&Environment, usize) -> bool) -> Result<()> {
+        for election in 0..self.environment.scenario.elections.len() {
+            let contest = &self.environment.scenario.elections[election];
             let (key, limit) = (contest.key, recovery(contest.lease) + TIMEOUT);
             let began = Instant::now();
-            self.stage.catch_up();
-            while !will_do(&self.stage, election) {
+            self.environment.catch_up();
+            while !will_do(&self.environment, election) {
                 if began.elapsed() > limit {
                     self.say(&format!("no new leader of {key} for {:.0} s", limit.as_secs_f64()));
                     break;
                 }
                 self.sleep_until(Instant::now() + POLL)?;
-                self.stage.catch_up();
+                self.environment.catch_up();
             }
         }
         Ok(())
@@ -152,6 +152,6 @@ impl Play {
 
     fn say(&self, what: &str) {
         let at = self.began.elapsed().as_secs_f64();
-        eprintln!("{:>8} {at:6.1} s  {what}", self.stage.scenario.name);
+        eprintln!("{:>8} {at:6.1} s  {what}", self.environment.scenario.name);
     }
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use incumbent_rig::candidate::Order;
 use incumbent_testkit::{process, wait};
 
-use super::{Leading, Stage, foreign};
+use super::{Environment, Leading, foreign};
 use crate::kind::Kind;
 use crate::log::Note;
 use crate::script::Fault;
@@ -53,7 +53,7 @@ enum Victim {
     Servers(Vec<usize>),
 }
 
-impl Stage {
+impl Environment {
     /// Makes a fault; none where there is no victim.
     pub(crate) fn inject(&mut self, fault: &Fault) -> Result<Option<Injected>> {
         self.catch_up();
@@ -62,7 +62,7 @@ impl Stage {
         let Some(victim) = self.victim(fault, before.as_ref()) else { return Ok(None) };
         let key = self.scenario.elections[election].key;
         let on = match &victim {
-            Victim::Candidate(actor) => self.name(*actor).to_owned(),
+            Victim::Candidate(member) => self.name(*member).to_owned(),
             Victim::Key => key.to_owned(),
             Victim::Foreign => foreign::NAME.to_owned(),
             Victim::Servers(which) => {
@@ -73,7 +73,7 @@ impl Stage {
         let (number, at, kind) = (self.faults, self.now(), fault.kind);
         self.notes.write(&Note::Fault { number, kind, on: on.clone(), key: key.into(), at });
         let undo = match victim {
-            Victim::Candidate(actor) => self.inject_in_candidate(fault, actor)?,
+            Victim::Candidate(member) => self.inject_in_candidate(fault, member)?,
             Victim::Key => {
                 let bucket = self.scenario.elections[election].bucket;
                 let meddled = self.runtime.block_on(self.operator.meddle(kind, bucket, key));
@@ -90,7 +90,7 @@ impl Stage {
     fn victim(&self, fault: &Fault, leader: Option<&Leading>) -> Option<Victim> {
         let contest = &self.scenario.elections[fault.aim];
         let count = self.servers.addresses().len();
-        let actor = match fault.kind {
+        let member = match fault.kind {
             Kind::Delete | Kind::Overwrite | Kind::Purge | Kind::Revoke => return Some(Victim::Key),
             Kind::ResignGo => return self.is_led_by_foreign(fault.aim).then_some(Victim::Foreign),
             Kind::KillGo | Kind::FreezeGo => return Some(Victim::Foreign),
@@ -118,33 +118,33 @@ impl Stage {
                 let idle: Vec<usize> = contest.among.iter().copied().filter(is_idle).collect();
                 *idle.get(fault.pick.checked_rem(idle.len())?)?
             }
-            _ => leader?.actor,
+            _ => leader?.member,
         };
-        Some(Victim::Candidate(actor))
+        Some(Victim::Candidate(member))
     }
 
-    fn inject_in_candidate(&mut self, fault: &Fault, actor: usize) -> Result<Undo> {
+    fn inject_in_candidate(&mut self, fault: &Fault, member: usize) -> Result<Undo> {
         let contest = &self.scenario.elections[fault.aim];
         let (key, lease) = (contest.key, contest.lease);
-        let well = |at: &usize| *at != actor && self.fleet.members[*at].takes_part(key);
+        let well = |at: &usize| *at != member && self.fleet.members[*at].takes_part(key);
         let others: Vec<usize> = contest.among.iter().copied().filter(well).collect();
         let successor = fault.pick.checked_rem(others.len()).map(|at| self.name(others[at]));
-        let victim = &mut self.fleet.members[actor];
-        let links = &self.links[actor];
+        let victim = &mut self.fleet.members[member];
+        let links = &self.links[member];
         let (name, life) = (victim.name.clone(), victim.run);
         Ok(match fault.kind {
             Kind::Kill | Kind::KillFollower => {
                 victim.kill()?;
                 wait::until_some("the end of a killed candidate", wait::GENEROUS, || victim.exit_status());
                 self.notes.write(&Note::Killed { name, life, at: self.now() });
-                Undo::Start(actor)
+                Undo::Start(member)
             }
             Kind::Nap | Kind::Freeze | Kind::FreezeFollower => {
                 victim.stop()?;
                 // Returns when all of its threads are stopped.
                 victim.pid().into_iter().for_each(process::pause);
                 self.notes.write(&Note::Stopped { name, life, at: self.now() });
-                Undo::Resume(actor)
+                Undo::Resume(member)
             }
             Kind::Resign => {
                 victim.order(Order::Resign { key: key.into() });
@@ -158,23 +158,23 @@ impl Stage {
             }
             Kind::Close => {
                 victim.order(Order::Close);
-                Undo::StartWhenGone(actor)
+                Undo::StartWhenGone(member)
             }
             Kind::CutFromMember => {
                 links[fault.pick % links.len()].cut();
-                Undo::Heal(actor)
+                Undo::Heal(member)
             }
             Kind::CutRequests => {
                 links.iter().for_each(|link| link.cut_to_server());
-                Undo::Heal(actor)
+                Undo::Heal(member)
             }
             Kind::CutReplies => {
                 links.iter().for_each(|link| link.cut_to_client());
-                Undo::Heal(actor)
+                Undo::Heal(member)
             }
             Kind::HalfOpen => {
                 links.iter().for_each(|link| link.cut());
-                Undo::Reconnect(actor)
+                Undo::Reconnect(member)
             }
             Kind::Slow => {
                 let delay = (lease / 12).mul_f64(0.2 + fault.hold);
@@ -182,11 +182,11 @@ impl Stage {
                     link.delay_to_client(delay);
                     link.delay_to_server(delay);
                 });
-                Undo::Hasten(actor)
+                Undo::Hasten(member)
             }
             _ => {
                 links.iter().for_each(|link| link.cut());
-                Undo::Heal(actor)
+                Undo::Heal(member)
             }
         })
     }
@@ -240,23 +240,23 @@ impl Stage {
     pub(crate) fn repair(&mut self, fault: &Injected) -> Result<()> {
         match &fault.undo {
             Undo::Nothing => {}
-            Undo::Start(actor) => self.start(*actor)?,
-            Undo::StartWhenGone(actor) => {
-                self.await_end(*actor)?;
-                self.start(*actor)?;
+            Undo::Start(member) => self.start(*member)?,
+            Undo::StartWhenGone(member) => {
+                self.await_end(*member)?;
+                self.start(*member)?;
             }
-            Undo::Resume(actor) => {
+            Undo::Resume(member) => {
                 let at = self.now();
-                let victim = &mut self.fleet.members[*actor];
+                let victim = &mut self.fleet.members[*member];
                 self.notes.write(&Note::Resumed { name: victim.name.clone(), life: victim.run, at });
                 victim.resume()?;
             }
-            Undo::Heal(actor) => self.links[*actor].iter().for_each(|link| link.heal()),
-            Undo::Reconnect(actor) => self.links[*actor].iter().for_each(|link| {
+            Undo::Heal(member) => self.links[*member].iter().for_each(|link| link.heal()),
+            Undo::Reconnect(member) => self.links[*member].iter().for_each(|link| {
                 link.close_all();
                 link.heal();
             }),
-            Undo::Hasten(actor) => self.links[*actor].iter().for_each(|link| {
+            Undo::Hasten(member) => self.links[*member].iter().for_each(|link| {
                 link.delay_to_client(Duration::ZERO);
                 link.delay_to_server(Duration::ZERO);
             }),
