@@ -161,11 +161,16 @@ async fn after_a_wipe_with_the_same_cluster_id_one_leads_a_lease_later_with_a_la
     bench.server.wipe();
     bench.server.restart();
     assert_eq!(cluster_id(&bench), cluster);
-    assert_eq!(a.lost(1).await.reason, Reason::StoreReset);
+    assert!(may_follow_a_reset(a.lost(1).await.reason));
     let (_, next) = next_leader(&[&a, &b], first.token).await;
     assert!(next.token.incarnation > first.token.incarnation);
     assert!(next.started >= before + lease, "after {:?}", next.started.since(before));
     probe.verdict();
+}
+
+/// A leader that learns that its lease is gone does not wait for the read that would show why.
+fn may_follow_a_reset(reason: Reason) -> bool {
+    matches!(reason, Reason::StoreReset | Reason::Expired)
 }
 
 fn cluster_id(bench: &Bench) -> String {
@@ -191,7 +196,7 @@ async fn after_a_restore_no_token_is_given_again() {
 
     bench.server.restore();
     a.warning("the reset", |warning| matches!(warning, Warning::StoreReset { .. })).await;
-    assert_eq!(a.lost(2).await.reason, Reason::StoreReset);
+    assert!(may_follow_a_reset(a.lost(2).await.reason));
     // A store that goes on being written to reaches the largest token again.
     for number in 0..20 {
         bench.server.ctl(&["put", "elsewhere", &number.to_string()]);
