@@ -162,6 +162,8 @@ impl CandidateState {
         if inner.over {
             drop(queue.end());
         } else {
+            // A caller that waits for a term again and again, while no event comes, leaves none behind.
+            inner.forget_gone_readers();
             inner.readers.push(Reader { queue, subscriber });
         }
         Events(subscription)
@@ -299,7 +301,7 @@ impl CandidateState {
 impl Inner {
     /// Puts an event into every reader's queue, and returns the tasks to wake once the lock is released.
     fn emit(&mut self, event: &Event) -> Vec<Waker> {
-        self.readers.retain(|reader| !reader.queue.is_unsubscribed());
+        self.forget_gone_readers();
         if let Event::Warning(warning) = event
             && self.readers.iter().all(|reader| reader.subscriber == Subscriber::Library)
             && self.early.len() < EARLY_WARNINGS
@@ -313,5 +315,24 @@ impl Inner {
             })
         };
         self.readers.iter().filter_map(push).collect()
+    }
+
+    fn forget_gone_readers(&mut self) {
+        self.readers.retain(|reader| !reader.queue.is_unsubscribed());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_that_are_gone_are_forgotten_when_the_next_comes() {
+        let state = CandidateState::new("jobs".into(), "worker-7".into(), Clock::system());
+        for _ in 0..3 {
+            drop(state.subscribe(Subscriber::User));
+        }
+        let _kept = state.subscribe(Subscriber::User);
+        assert_eq!(state.inner().readers.len(), 1);
     }
 }
