@@ -95,7 +95,7 @@ enum How {
     Here,
     /// Linked statically: in a folder as its root that contains nothing else, as in the container image.
     Alone,
-    /// Linked statically, for another processor, which QEMU emulates. The programs that it starts are of this machine.
+    /// Linked statically, for another processor, which QEMU emulates. It can start no programs of that processor.
     Emulated,
 }
 
@@ -115,18 +115,25 @@ impl How {
 const EMULATOR: &str = "qemu-aarch64-static";
 
 /// The commands that an archive's binary must be able to do, in a folder of its own.
-fn commands(binary: &str, store: &str) -> Vec<(Vec<String>, &'static str)> {
-    let expected = if binary == "/bin/echo" { "echo" } else { env!("CARGO_PKG_VERSION") };
+///
+/// `run` starts the program again, and an emulator starts none of its processor: there the election is one of tasks.
+fn commands(binary: &str, store: &str, how: How) -> Vec<(Vec<String>, &'static str)> {
+    let version = env!("CARGO_PKG_VERSION");
     let word = |word: &str| word.replace("BINARY", binary).replace("STORE", store);
-    [
-        ("--version", env!("CARGO_PKG_VERSION")),
-        ("init --store STORE", ""),
-        ("run --store STORE --key jobs --name worker-7 --lease 5s --splay 0s -- BINARY --version", expected),
-        ("status --store STORE --all", "jobs"),
-    ]
-    .into_iter()
-    .map(move |(command, expected)| (command.split(' ').map(word).collect(), expected))
-    .collect()
+    let election = match how {
+        How::Emulated => {
+            ("demo --in-process --workers 3 --for 3s --no-splay", "at no time were there two leaders")
+        }
+        How::Here | How::Alone => (
+            "run --store STORE --key jobs --name worker-7 --lease 5s --splay 0s -- BINARY --version",
+            version,
+        ),
+    };
+    let listed = if how == How::Emulated { "no election was ever held here" } else { "jobs" };
+    [("--version", version), ("init --store STORE", ""), election, ("status --store STORE --all", listed)]
+        .into_iter()
+        .map(move |(command, expected)| (command.split(' ').map(word).collect(), expected))
+        .collect()
 }
 
 /// Runs an election with the binary.
@@ -147,9 +154,7 @@ fn attempt(binary: &Path, how: How) -> Result<()> {
     if how != How::Here {
         linked_statically(binary)?;
     }
-    // The binary is the only program in an empty root, and this machine cannot run one for another.
-    let started = if how == How::Emulated { "/bin/echo" } else { &program };
-    for (arguments, expected) in commands(started, &store) {
+    for (arguments, expected) in commands(&program, &store, how) {
         let mut command = match alone {
             true => in_root(scratch.path()),
             false => how.command(Path::new(&program)),

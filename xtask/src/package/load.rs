@@ -29,17 +29,20 @@ pub(super) fn load(linux: Linux, library: &Path) -> Result<()> {
         false if std::env::consts::ARCH == "x86_64" => System::Bullseye,
         false => return Ok(()),
     };
-    let folder = system.fresh("load")?;
+    let library_name = library.file_name().unwrap_or_default().to_string_lossy();
+    // Of its own, as other packages load theirs at the same time.
+    let inside = format!("load-{library_name}");
+    let folder = system.fresh(&inside)?;
     fs::write(folder.join("load.c"), LOADER).context("cannot write a program")?;
     let mut compile = shell::command(packaging::compiler_for(linux));
     compile.current_dir(&folder).args(["-o", "load", "load.c"]);
     // Zig links statically for musl where it is not asked for something else.
     compile.args(if linux.is_musl() { ["-dynamic"] } else { ["-ldl"] });
     shell::output(&mut compile)?;
-    let library = copy_into(library, &folder)?;
-    let name = library.file_name().unwrap_or_default().to_string_lossy();
-    let said = shell::output(system.command("/load/load").arg(format!("/load/{name}")))?;
-    say!("{name} in {}: {}", system.name(), said.trim());
-    ensure!(said.trim() == "loaded", "{} cannot load {name}", system.name());
+    copy_into(library, &folder)?;
+    let mut loader = system.command(&format!("/{inside}/load"));
+    let said = shell::output(loader.arg(format!("/{inside}/{library_name}")))?;
+    say!("{library_name} in {}: {}", system.name(), said.trim());
+    ensure!(said.trim() == "loaded", "{} cannot load {library_name}", system.name());
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 
 use super::{Build, linux::Linux, linux::copy_into};
 use crate::notices;
@@ -117,11 +118,39 @@ fn contents(wheel: &Path) -> Result<()> {
 
 /// Fails unless auditwheel finds that the wheel runs on the systems that its name promises.
 fn policy(linux: Linux, wheel: &Path) -> Result<()> {
+    if linux.is_musl() {
+        return musl_alone(linux, wheel);
+    }
     let said = shell::output(packaging::program("auditwheel").arg("show").arg(wheel))?;
     say!("{}", said.trim());
     let words: Vec<&str> = said.split_whitespace().collect();
     let consistent = format!("following platform tag: \"{}_{}\"", linux.wheel(), linux.machine());
     ensure!(words.join(" ").contains(&consistent), "auditwheel does not say {consistent}");
+    Ok(())
+}
+
+/// Fails unless auditwheel finds that the wheel needs musl and nothing else.
+///
+/// It knows musl by the name on Alpine alone, and so calls the wheel one for any Linux. Musl itself takes every name that
+/// begins with `libc.` for its own (`load_library` in its `ldso/dynlink.c`), and a linker writes `libc.so`.
+fn musl_alone(linux: Linux, wheel: &Path) -> Result<()> {
+    // It opens the library, which must not be this system's linker script of that name.
+    let system = if linux.is_arm() { System::Arm } else { System::Bullseye };
+    let musl = system.root().join(format!("usr/lib/{}-linux-musl", linux.machine()));
+    let mut show = packaging::program("auditwheel");
+    let said = shell::output(show.args(["show", "--json", "--ldpaths"]).arg(&musl).arg(wheel))?;
+    let found: Value = serde_json::from_str(&said).context("cannot read what auditwheel says")?;
+    let libraries: Vec<&str> = found["external_libs"]
+        .as_object()
+        .into_iter()
+        .flat_map(|all| all.keys())
+        .map(String::as_str)
+        .collect();
+    say!("{} needs {}", python::text(wheel)?, libraries.join(", "));
+    let promised = format!("{}_{}", linux.wheel(), linux.machine());
+    ensure!(libraries == ["libc.so"], "auditwheel finds that the wheel needs {}", libraries.join(", "));
+    ensure!(found["sym_tag"] == *promised, "auditwheel says {}, not {promised}", found["sym_tag"]);
+    ensure!(found["unsupported_isa"] == false, "the wheel needs more of the processor than {promised} has");
     Ok(())
 }
 

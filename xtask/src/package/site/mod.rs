@@ -15,6 +15,13 @@ use crate::tools::MDBOOK;
 /// The folder of the crates' documentation in the site.
 const API: &str = "api";
 
+/// Links of other crates' documentation, which ours repeats where their traits are implemented for every type: of `tracing`.
+const FOREIGN: [&str; 1] = [": dispatcher#setting-the-default-subscriber: "];
+
+/// The page to which rustdoc's own pages lead back.
+const CRATES: &str = "<!doctype html><meta charset=\"utf-8\"><title>Crates</title>\
+    <meta http-equiv=\"refresh\" content=\"0; url=../crates.html\"><a href=\"../crates.html\">Crates</a>\n";
+
 /// Builds the site, and follows its links. Returns its folder.
 pub(crate) fn build() -> Result<PathBuf> {
     let site = super::fresh("site")?;
@@ -28,8 +35,10 @@ pub(crate) fn build() -> Result<PathBuf> {
     documentation(&site.join(API))?;
     shell::progress("links of the site");
     let checked = links::check(&site)?;
-    if !checked.broken.is_empty() {
-        bail!("links of the site lead nowhere:\n  {}", checked.broken.join("\n  "));
+    let broken: Vec<_> =
+        checked.broken.iter().filter(|link| !FOREIGN.iter().any(|foreign| link.contains(foreign))).collect();
+    if let Some(first) = broken.first() {
+        bail!("{} links of the site lead nowhere; the first is {first}", broken.len());
     }
     say!("{pages} pages of the repository, {} pages in all, {} links", checked.pages, checked.links);
     Ok(site)
@@ -74,7 +83,8 @@ fn documentation(to: &Path) -> Result<()> {
         doc.args(["--package", &name]);
     }
     shell::run(&mut doc)?;
-    copy(&documented, to)
+    copy(&documented, to)?;
+    fs::write(to.join("index.html"), CRATES).context("cannot write the index of crates")
 }
 
 /// Copies a folder.
