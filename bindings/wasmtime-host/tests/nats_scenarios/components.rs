@@ -81,6 +81,13 @@ impl OpenStore for Provided {
         let elections = std::mem::take(&mut *self.elections.lock().unwrap());
         Box::pin(async move {
             for election in elections {
+                election.close();
+                // The scenario is over, and the work of its terms with it.
+                while let Some(event) = election.next().await {
+                    if let Event::Draining { .. } = event {
+                        election.drained();
+                    }
+                }
                 closed(election).await;
             }
             Ok(())

@@ -170,8 +170,8 @@ impl Fixture {
             }
         }
         let _ = tokio::time::timeout(timeout, self.own_store.close()).await;
-        let struck = self.harness.ask(&Request::CleanUp {}).await.map(drop);
-        result.and(struck).and(self.harness.end().await)
+        let cleaned_up = self.harness.ask(&Request::CleanUp {}).await.map(drop);
+        result.and(cleaned_up).and(self.harness.end().await)
     }
 
     async fn ask(&mut self, request: &Request) -> Result<(), String> {
