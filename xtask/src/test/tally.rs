@@ -47,7 +47,12 @@ fn summary(message: &str) -> String {
 pub(super) fn failure(case: roxmltree::Node<'_, '_>) -> Option<String> {
     let node = case.children().find(|node| node.has_tag_name("failure") || node.has_tag_name("error"))?;
     let text = node.text().map(str::trim).filter(|text| !text.is_empty());
-    Some(text.or_else(|| node.attribute("message")).unwrap_or("no message").to_owned())
+    let printed = || {
+        let output = case.children().find(|node| node.has_tag_name("system-out"))?.text()?;
+        // A test without Rust's own harness has its message below its name.
+        output.split_once(" ----\n").map(|(_, message)| message)
+    };
+    Some(text.or_else(|| node.attribute("message")).or_else(printed).unwrap_or("no message").to_owned())
 }
 
 /// The tallies of a run, one a part.
@@ -153,6 +158,14 @@ mod tests {
         report.test(Part::Core, "c", Some(&"é".repeat(600)), None);
         assert_eq!(report.failures[0], "core: a: panicked at b.rs:1: left");
         assert_eq!(report.failures[1], format!("core: c: {} …", "é".repeat(500)));
+    }
+
+    #[test]
+    fn a_failure_without_a_text_has_what_its_test_printed_below_its_name() {
+        let case = "<testcase><failure/><system-out>running 1 test\n\n---- etcd::a ----\na failed at step 7\n</system-out>\
+            </testcase>";
+        let document = roxmltree::Document::parse(case).unwrap();
+        assert_eq!(failure(document.root_element()).as_deref(), Some("a failed at step 7\n"));
     }
 
     #[test]
