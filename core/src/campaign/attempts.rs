@@ -12,6 +12,9 @@ use crate::token::{Incarnation, Revision};
 /// The number of attempts that are remembered. An older one that turns out to have been applied counts as a record of ours of
 /// an unknown attempt, which is safe and only slower.
 const REMEMBERED: usize = 128;
+/// The number of these that a newer acknowledged write has overtaken. None of them can be the present record; their times
+/// serve a watch that lags behind, for as long as a lease.
+const OVERTAKEN: usize = 3;
 
 /// The purpose of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +49,16 @@ pub(super) struct Sent {
     pub(super) answered: Answered,
 }
 
+impl Sent {
+    /// The revision that it replaces; that of an absent key is zero.
+    fn expected(&self) -> Revision {
+        match self.expect {
+            Expect::Absent => Revision(0),
+            Expect::Revision(revision) => revision,
+        }
+    }
+}
+
 /// The store's answer to a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(super) enum Answered {
@@ -65,11 +78,14 @@ pub(super) struct Attempts {
     last: Attempt,
     awaited: Option<Attempt>,
     sent: VecDeque<Sent>,
+    /// The newest attempt that was forgotten before it was overtaken.
+    lost: Attempt,
 }
 
 impl Attempts {
     pub(super) fn new(nonce: Nonce) -> Self {
-        Self { nonce, last: Attempt::default(), awaited: None, sent: VecDeque::new() }
+        let (last, lost) = (Attempt::default(), Attempt::default());
+        Self { nonce, last, awaited: None, sent: VecDeque::new(), lost }
     }
 
     /// The number that marks everything this campaign writes.
@@ -86,8 +102,10 @@ impl Attempts {
     /// Remembers a write that is being sent; its answer is awaited.
     pub(super) fn send(&mut self, sent: Sent) {
         debug_assert!(self.awaited.is_none(), "one write is awaited at a time");
-        if self.sent.len() == REMEMBERED {
-            self.sent.pop_front();
+        if self.sent.len() == REMEMBERED
+            && let Some(oldest) = self.sent.pop_front()
+        {
+            self.lost = oldest.attempt;
         }
         self.awaited = Some(sent.attempt);
         self.sent.push_back(sent);
@@ -134,10 +152,7 @@ impl Attempts {
     /// newer revision, or for an absent key, says that the write was not applied.
     pub(super) fn remember(&mut self, attempt: Attempt, outcome: &Outcome) {
         let Some(sent) = self.find_mut(attempt) else { return };
-        let expected = match sent.expect {
-            Expect::Absent => Revision(0),
-            Expect::Revision(revision) => revision,
-        };
+        let expected = sent.expected();
         sent.answered = match (outcome, sent.answered) {
             (Outcome::Applied { revision, .. }, Answered::Open | Answered::Never) => Answered::At(*revision),
             (Outcome::Refused { current }, Answered::Open)
@@ -149,17 +164,38 @@ impl Attempts {
         };
     }
 
+    /// Forgets all but the newest attempts that `acknowledged`, which is `revision` and observed, has overtaken.
+    pub(super) fn forget_overtaken(&mut self, acknowledged: &Sent, revision: Revision) {
+        let is_overtaken = |sent: &Sent| {
+            sent.attempt < acknowledged.attempt
+                && sent.incarnation == acknowledged.incarnation
+                && sent.expected() < revision
+                && !sent.open
+        };
+        let overtaken = self.sent.iter().filter(|sent| is_overtaken(sent)).count();
+        let mut surplus = overtaken.saturating_sub(OVERTAKEN);
+        self.sent.retain(|sent| {
+            let forget = surplus > 0 && is_overtaken(sent);
+            surplus -= usize::from(forget);
+            !forget
+        });
+    }
+
     /// Whether a live record at `revision` may be the work of this attempt, in the incarnation `present`.
     ///
     /// Another process may have the same nonce where random numbers repeat; the answers of the store are this campaign's
-    /// alone. A forgotten attempt may have written any record.
+    /// alone. A forgotten attempt that was overtaken may have written a record of an earlier incarnation, which a restored
+    /// store shows again; any other may have written any record.
     pub(super) fn may_have_written(
         &self,
         attempt: Attempt,
         revision: Revision,
         present: Incarnation,
     ) -> bool {
-        let Some(sent) = self.find(attempt) else { return self.was_sent(attempt) };
+        let Some(sent) = self.find(attempt) else {
+            let in_another = self.sent.back().is_none_or(|newest| newest.incarnation != present);
+            return self.was_sent(attempt) && (attempt <= self.lost || in_another);
+        };
         let may_be_present = match sent.answered {
             Answered::Open => true,
             Answered::At(acknowledged) => acknowledged == revision || sent.incarnation != present,
@@ -293,6 +329,41 @@ mod tests {
         assert!(attempts.may_hold());
     }
 
+    /// Renews over the revision of the same number as the attempt before, as an undisturbed leader does.
+    fn renew(attempts: &mut Attempts, present: u64) {
+        let attempt = send(attempts, Purpose::Renew, Expect::Revision(Revision(present)));
+        attempts.answer(attempt, true);
+        let revision = Revision(present + 1);
+        attempts.close_outdated(revision);
+        attempts.remember(attempt, &Outcome::Applied { revision, incarnation: None });
+        let acknowledged = attempts.find(attempt).unwrap();
+        attempts.forget_overtaken(&acknowledged, revision);
+    }
+
+    #[test]
+    fn attempts_that_an_acknowledged_one_has_overtaken_are_forgotten_but_for_the_newest() {
+        let mut attempts = Attempts::new(Nonce(1));
+        let open = send(&mut attempts, Purpose::Acquire, Expect::Revision(Revision(90)));
+        attempts.stop_waiting();
+        for present in 1..=10 {
+            renew(&mut attempts, present);
+        }
+        let remembered: alloc::vec::Vec<_> = attempts.sent.iter().map(|sent| sent.attempt.0).collect();
+        assert_eq!(remembered, [open.0, 8, 9, 10, 11], "what is open is not overtaken");
+    }
+
+    #[test]
+    fn a_forgotten_attempt_that_was_overtaken_may_be_the_record_of_another_incarnation_alone() {
+        let mut attempts = Attempts::new(Nonce(1));
+        (1..=10).for_each(|present| renew(&mut attempts, present));
+        let may_have_written = |attempt, incarnation| {
+            attempts.may_have_written(Attempt(attempt), Revision(11), Incarnation(incarnation))
+        };
+        assert!(!may_have_written(1, 1) && may_have_written(1, 2));
+        assert!(!may_have_written(9, 1) && may_have_written(10, 1));
+        assert!(!may_have_written(11, 2), "it was never sent");
+    }
+
     #[test]
     fn the_oldest_attempts_are_forgotten_and_still_known_to_have_been_made() {
         let mut attempts = Attempts::new(Nonce(1));
@@ -302,6 +373,7 @@ mod tests {
         }
         assert!(attempts.find(Attempt(1)).is_none() && attempts.find(Attempt(2)).is_some());
         assert!(attempts.was_sent(Attempt(1)));
+        assert!(attempts.may_have_written(Attempt(1), Revision(9), Incarnation(1)));
         assert!(attempts.answer(Attempt(1), true).0.is_none());
     }
 }
