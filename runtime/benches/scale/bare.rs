@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use async_nats::HeaderMap;
+use async_nats::jetstream::consumer::DeliverPolicy;
+use async_nats::jetstream::consumer::push::OrderedConfig;
+use async_nats::jetstream::stream::LastRawMessageErrorKind;
 use async_nats::jetstream::{self, Context};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -38,6 +41,38 @@ pub(crate) async fn lead(url: &str, elections: u32, lease: Duration) {
             .collect();
         renewing.for_each(|()| std::future::ready(())).await;
     }
+}
+
+/// Creates each key with all the messages that a candidate has for it: it watches the bucket, and reads the key before.
+pub(crate) async fn read_and_lead(url: &str, elections: u32) {
+    let (server, bucket) = url.rsplit_once('/').expect("a bucket's URL");
+    let client = async_nats::connect(server).await.expect("the server is up");
+    let jetstream = jetstream::new(client.clone());
+    let stream = jetstream.get_stream(format!("KV_{bucket}")).await.expect("the bucket is there");
+    report("ready");
+    asked().await;
+    let config = OrderedConfig {
+        deliver_subject: client.new_inbox(),
+        deliver_policy: DeliverPolicy::LastPerSubject,
+        ..OrderedConfig::default()
+    };
+    let consumer = stream.create_consumer(config).await.expect("it is allowed");
+    let watched = consumer.messages().await.expect("it delivers").take(elections as usize);
+    let (stream, jetstream) = (&stream, &jetstream);
+    let creating: FuturesUnordered<_> = (0..elections)
+        .map(|number| async move {
+            let subject = format!("$KV.{bucket}.election-{number}");
+            let found = stream.get_last_raw_message_by_subject(&subject).await;
+            assert_eq!(found.expect_err("it is vacant").kind(), LastRawMessageErrorKind::NoMessageFound);
+            write(jetstream, bucket, number, 0).await
+        })
+        .collect();
+    let created = creating.for_each(|_| std::future::ready(()));
+    let watched = watched.for_each(|message| std::future::ready(drop(message.expect("in order"))));
+    tokio::join!(created, watched);
+    let at = now().as_nanos();
+    report("settled");
+    report(&format!("won {at}"));
 }
 
 /// Writes a record of the usual size, and returns its revision.

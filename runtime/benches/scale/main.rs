@@ -45,6 +45,7 @@ fn main() {
         ["bare", url, elections, lease] => {
             runtime.block_on(bare::lead(url, number(elections), Duration::from_secs(number(lease).into())));
         }
+        ["reads", url, elections] => runtime.block_on(bare::read_and_lead(url, number(elections))),
         _ => {
             let named: Vec<u32> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
             let is_wanted = |(size, _): &(u32, Duration)| named.is_empty() || named.contains(size);
@@ -90,6 +91,9 @@ fn one_size(
     let bare_elected = bare.all_won();
     let bare_rest = bare.cpu_over(REST);
     drop(bare);
+    let mut reading = Side::start(&["reads", &bucket("READS"), &count]);
+    let read_and_elected = reading.all_won();
+    drop(reading);
 
     eprintln!("{elections} elections: one process that leads them");
     let url = bucket("OURS");
@@ -103,6 +107,8 @@ fn one_size(
     figure("all led, bare", bare_elected.as_secs_f64() * 1e3, "ms", None);
     figure("all led", elected.as_secs_f64() * 1e3, "ms", None);
     figure("all led / bare", elected.as_secs_f64() / bare_elected.as_secs_f64(), "ratio", Some(1.3));
+    let with_all = elected.as_secs_f64() / read_and_elected.as_secs_f64();
+    figure("all led / bare with reads and a watch", with_all, "ratio", None);
     figure("memory of one led", led as f64 / f64::from(elections), "bytes", Some(2048.0));
     figure("processor of the bare client that renews", 100.0 * bare_rest, "% of a core", None);
     figure("processor, led", 100.0 * rest, "% of a core", None);

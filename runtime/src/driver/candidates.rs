@@ -27,8 +27,6 @@ pub(super) struct CandidateEntry {
     commands: Weak<dyn CommandSink>,
     /// Answered once the campaign has entered, or was refused.
     reply: Option<Reply>,
-    /// The store's age was compared with the lease.
-    is_age_known: bool,
     /// The last term that was led.
     term: Option<Token>,
     /// The channel through which a dropped candidate's work reports its end.
@@ -75,7 +73,6 @@ impl CandidateEntry {
             stage: Stage::Running,
             commands: enter.commands,
             reply: Some(enter.reply),
-            is_age_known: false,
             term: None,
             kept_commands: None,
             is_well: true,
@@ -140,6 +137,7 @@ impl<L: Link> Driver<L> {
         match self.admit(&enter) {
             Ok(admitted) => {
                 self.store.link.follow(&enter.shared.election);
+                self.entering.push(enter.id);
                 self.candidates.insert(enter.id, CandidateEntry::new(enter));
                 self.feed(Input::<L>::Enter(Box::new(admitted)));
             }
@@ -293,18 +291,19 @@ impl<L: Link> Driver<L> {
 
     /// Reports to each new candidate how long the store's age alone keeps it from leading, which nothing else shows.
     pub(super) fn report_a_young_store(&mut self) {
-        let Some((info, age)) = self.info.as_ref().and_then(|info| Some((info, info.age?))) else { return };
-        let age = age + self.clock.now().since(info.asked_at);
+        let Some(info) = &self.info else { return };
+        let age =
+            info.age.filter(|_| !info.never_used).map(|age| age + self.clock.now().since(info.asked_at));
         let mut young = Vec::new();
-        for (&id, entry) in self.candidates.iter_mut().filter(|(_, entry)| !entry.is_age_known) {
-            let Some(campaign) = self.session.campaign(id) else { continue };
-            entry.is_age_known = true;
-            let left = campaign.lease_time().saturating_sub(age);
+        self.entering.retain(|&id| {
+            let Some(campaign) = self.session.campaign(id) else { return self.candidates.contains_key(&id) };
+            let left = age.map_or(Duration::ZERO, |age| campaign.lease_time().saturating_sub(age));
             let left = Duration::from_secs(left.as_secs() + u64::from(left.subsec_nanos() > 0));
-            if !info.never_used && left > NOTICED {
+            if left > NOTICED {
                 young.push((id, left, campaign.lease()));
             }
-        }
+            false
+        });
         for (id, left, lease) in young {
             self.report(id, lease, None, vec![Event::Warning(Warning::YoungStore { left })]);
         }

@@ -81,6 +81,9 @@ struct Driver<L: Link> {
     /// The next wake-up that the session asked for.
     wake: Option<Instant>,
     candidates: HashMap<CampaignId, CandidateEntry>,
+    /// Those whose campaign has not begun, or that may have closed before: the store's age is still to be compared with
+    /// their leases.
+    entering: Vec<CampaignId>,
     /// The newest answer to an inspection.
     info: Option<StoreInfo>,
     /// The elections that have observers.
@@ -118,6 +121,7 @@ impl<L: Link> Driver<L> {
             session,
             wake: None,
             candidates: HashMap::new(),
+            entering: Vec::new(),
             info: None,
             observed: HashMap::new(),
             checks: Checks::default(),
@@ -320,7 +324,6 @@ impl<L: Link> Driver<L> {
                 }
                 Output::<L>::Entered(id) => {
                     self.candidates.get_mut(&id).into_iter().for_each(CandidateEntry::entered);
-                    self.report_a_young_store();
                 }
                 Output::<L>::Refused(id, refusal) => self.refused(id, refusal),
                 Output::<L>::Campaigning(id, campaigning) => self.register(id, campaigning),
