@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use wac_graph::types::Package;
 use wac_graph::{CompositionGraph, EncodeOptions};
-use wasmparser::{Parser, Payload, Validator, WasmFeatures};
+use wasmparser::{BinaryReader, BinaryReaderError, Parser, Payload, Validator, WasmFeatures};
 use wit_component::ComponentEncoder;
 use wit_parser::Resolve;
 
@@ -18,7 +18,26 @@ use wit_parser::Resolve;
 pub fn componentise(module: &[u8]) -> Result<Vec<u8>> {
     let mut encoder = ComponentEncoder::default();
     encoder.validate(true).module(module).context("it is no module of a component")?;
-    encoder.encode().context("it cannot be encoded")
+    let component = encoder.encode().context("it cannot be encoded")?;
+    without_names(&component).context("the encoder's component cannot be read")
+}
+
+/// The custom section with the names of a component's parts, which debuggers show and nothing else reads: a thirtieth of ours.
+const NAMES: &str = "component-name";
+
+fn without_names(component: &[u8]) -> Result<Vec<u8>, BinaryReaderError> {
+    let mut sections = BinaryReader::new(component, 0);
+    // The magic number, the version and the layer.
+    let mut kept = sections.read_bytes(8)?.to_vec();
+    while !sections.eof() {
+        let begin = sections.current_position();
+        let (is_custom, size) = (sections.read_u8()? == 0, sections.read_var_u32()?);
+        let content = sections.read_bytes(size as usize)?;
+        if !is_custom || BinaryReader::new(content, 0).read_string()? != NAMES {
+            kept.extend_from_slice(&component[begin..sections.current_position()]);
+        }
+    }
+    Ok(kept)
 }
 
 /// Fills those imports of `socket` that `plug` exports.

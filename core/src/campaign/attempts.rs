@@ -14,7 +14,7 @@ use crate::token::{Incarnation, Revision};
 const REMEMBERED: usize = 128;
 /// The number of these that a newer acknowledged write has overtaken. None of them can be the present record; their times
 /// serve a watch that lags behind, for as long as a lease.
-const OVERTAKEN: usize = 3;
+const OVERTAKEN: usize = 2;
 
 /// The purpose of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -164,21 +164,17 @@ impl Attempts {
         };
     }
 
-    /// Forgets all but the newest attempts that `acknowledged`, which is `revision` and observed, has overtaken.
-    pub(super) fn forget_overtaken(&mut self, acknowledged: &Sent, revision: Revision) {
-        let is_overtaken = |sent: &Sent| {
-            sent.attempt < acknowledged.attempt
-                && sent.incarnation == acknowledged.incarnation
-                && sent.expected() < revision
-                && !sent.open
-        };
-        let overtaken = self.sent.iter().filter(|sent| is_overtaken(sent)).count();
-        let mut surplus = overtaken.saturating_sub(OVERTAKEN);
-        self.sent.retain(|sent| {
-            let forget = surplus > 0 && is_overtaken(sent);
-            surplus -= usize::from(forget);
-            !forget
-        });
+    /// Forgets all but the newest attempts that `acknowledged`, which is `revision` and observed, has overtaken: the compare
+    /// of an older one can never hold again.
+    pub(super) fn forget_overtaken(&mut self, acknowledged: Attempt, revision: Revision) {
+        while self.sent.len() > 1 + OVERTAKEN
+            && self
+                .sent
+                .front()
+                .is_some_and(|oldest| oldest.attempt < acknowledged && oldest.expected() < revision)
+        {
+            self.sent.pop_front();
+        }
     }
 
     /// Whether a live record at `revision` may be the work of this attempt, in the incarnation `present`.
@@ -193,7 +189,7 @@ impl Attempts {
         present: Incarnation,
     ) -> bool {
         let Some(sent) = self.find(attempt) else {
-            let in_another = self.sent.back().is_none_or(|newest| newest.incarnation != present);
+            let in_another = self.sent.back().is_some_and(|newest| newest.incarnation != present);
             return self.was_sent(attempt) && (attempt <= self.lost || in_another);
         };
         let may_be_present = match sent.answered {
@@ -226,11 +222,7 @@ impl Attempts {
     /// compare can never hold again.
     pub(super) fn close_outdated(&mut self, revision: Revision) {
         for sent in &mut self.sent {
-            let outdated = match sent.expect {
-                Expect::Absent => true,
-                Expect::Revision(expected) => expected < revision,
-            };
-            if outdated && Some(sent.attempt) != self.awaited {
+            if sent.expected() < revision && Some(sent.attempt) != self.awaited {
                 sent.open = false;
             }
         }
@@ -336,20 +328,22 @@ mod tests {
         let revision = Revision(present + 1);
         attempts.close_outdated(revision);
         attempts.remember(attempt, &Outcome::Applied { revision, incarnation: None });
-        let acknowledged = attempts.find(attempt).unwrap();
-        attempts.forget_overtaken(&acknowledged, revision);
+        attempts.forget_overtaken(attempt, revision);
     }
 
     #[test]
     fn attempts_that_an_acknowledged_one_has_overtaken_are_forgotten_but_for_the_newest() {
         let mut attempts = Attempts::new(Nonce(1));
-        let open = send(&mut attempts, Purpose::Acquire, Expect::Revision(Revision(90)));
+        let remembered = |attempts: &Attempts| -> alloc::vec::Vec<_> {
+            attempts.sent.iter().map(|sent| sent.attempt.0).collect()
+        };
+        (1..=10).for_each(|present| renew(&mut attempts, present));
+        assert_eq!(remembered(&attempts), [8, 9, 10]);
+        assert_eq!(attempts.sent.capacity(), 4);
+        send(&mut attempts, Purpose::Renew, Expect::Revision(Revision(90)));
         attempts.stop_waiting();
-        for present in 1..=10 {
-            renew(&mut attempts, present);
-        }
-        let remembered: alloc::vec::Vec<_> = attempts.sent.iter().map(|sent| sent.attempt.0).collect();
-        assert_eq!(remembered, [open.0, 8, 9, 10, 11], "what is open is not overtaken");
+        (11..=14).for_each(|present| renew(&mut attempts, present));
+        assert_eq!(remembered(&attempts), [11, 12, 13, 14, 15], "one that may still be applied stays");
     }
 
     #[test]
@@ -360,7 +354,7 @@ mod tests {
             attempts.may_have_written(Attempt(attempt), Revision(11), Incarnation(incarnation))
         };
         assert!(!may_have_written(1, 1) && may_have_written(1, 2));
-        assert!(!may_have_written(9, 1) && may_have_written(10, 1));
+        assert!(!may_have_written(9, 1) && may_have_written(10, 1), "its answer was another revision");
         assert!(!may_have_written(11, 2), "it was never sent");
     }
 

@@ -215,7 +215,11 @@ impl Campaign {
     /// Returns what to do next. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
     #[must_use]
     pub fn poll(&mut self) -> Output {
-        self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.timers.next()))
+        self.outputs.pop_front().unwrap_or_else(|| {
+            // A process may have many thousands of campaigns, which hardly ever have outputs.
+            self.outputs = VecDeque::new();
+            Output::WakeAt(self.timers.next())
+        })
     }
 
     /// The right to lead: the candidate leads while its clock reads less than the deadline.

@@ -156,7 +156,7 @@ impl Campaign {
             Purpose::Release => self.released(&sent, revision),
             Purpose::Acquire | Purpose::Renew => self.record_applied(&sent, revision),
         }
-        self.attempts.forget_overtaken(&sent, revision);
+        self.attempts.forget_overtaken(sent.attempt, revision);
     }
 
     /// Whether a write was both sent and applied in incarnations that are over.

@@ -33,7 +33,7 @@ pub(super) struct Entering {
 impl<C: Rule> Session<C> {
     pub(super) fn enter(&mut self, enter: Enter) {
         let (id, election) = (enter.id, Arc::clone(&enter.election));
-        self.elections.get_or_default(Arc::clone(&election)).push(id);
+        self.elections.add(Arc::clone(&election), id);
         let candidate = Candidate {
             election,
             stage: Stage::Entering(Box::new(Entering { enter, entered: false, failures: 0, reported: None })),
@@ -164,12 +164,7 @@ impl<C: Rule> Session<C> {
         self.timers.forget(id);
         self.inspection.forget(id);
         let Some(candidate) = self.candidates.remove(&id) else { return };
-        if let Some(campaigns) = self.elections.get_mut(&candidate.election) {
-            campaigns.retain(|other| *other != id);
-            if campaigns.is_empty() {
-                self.elections.remove(&candidate.election);
-            }
-        }
+        self.elections.remove(&candidate.election, id);
         if candidate.campaigning {
             self.outputs.push_back(Output::Campaigning(id, false));
             self.register();

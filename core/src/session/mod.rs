@@ -25,6 +25,7 @@
 //! answers each within its limit. It reads the clock after what happened and before each call of `handle`, so a write
 //! is always sent after the instant that its lease counts from.
 
+mod elections;
 mod entering;
 mod inspection;
 mod io;
@@ -49,6 +50,7 @@ use crate::campaign::{Campaign, Event, Lease, Misuse, State, Warning};
 use crate::store::{Fault, StoreInfo};
 use crate::time::Instant;
 use crate::token::{Revision, Token};
+use elections::Elections;
 use entering::Entering;
 use inspection::Inspection;
 use map::Map;
@@ -79,7 +81,7 @@ pub struct Session<C: Rule = Campaign> {
     /// The latest reading of the caller's clock.
     now: Instant,
     candidates: Map<CampaignId, Box<Candidate<C>>>,
-    elections: Map<Arc<str>, Vec<CampaignId>>,
+    elections: Elections,
     watch: Watch,
     inspection: Inspection,
     reconnect: Reconnect,
@@ -167,7 +169,7 @@ impl<C: Rule> Session<C> {
             store,
             now: Instant::ZERO,
             candidates: Map::default(),
-            elections: Map::default(),
+            elections: Elections::default(),
             watch: Watch::default(),
             inspection: Inspection::default(),
             reconnect: Reconnect::No,
@@ -248,7 +250,7 @@ impl<C: Rule> Session<C> {
 
     /// Whether a candidate of this session campaigns in the election.
     pub fn is_contested(&self, election: &str) -> bool {
-        self.elections.get(election).is_some()
+        !self.elections.get(election).is_empty()
     }
 
     /// Whether the store knows every candidate of this session.
@@ -262,7 +264,7 @@ impl<C: Rule> Session<C> {
             Input::Enter(enter) => self.enter(*enter),
             Input::Command { id, command } => self.command(id, command),
             Input::Requested { election, revision, request } => {
-                for id in self.elections.get(election.as_str()).cloned().unwrap_or_default() {
+                for id in self.elections.get(&election).to_vec() {
                     self.requested(id, revision, &request);
                 }
             }
@@ -495,10 +497,8 @@ impl<C: Rule> Session<C> {
             return;
         }
         self.watch.showed();
-        if let Some(ids) = self.elections.get(election) {
-            for id in ids {
-                self.deliveries.push_back((*id, shown.clone().into()));
-            }
+        for id in self.elections.get(election) {
+            self.deliveries.push_back((*id, shown.clone().into()));
         }
     }
 
