@@ -54,6 +54,7 @@ pub(crate) async fn read_and_lead(url: &str, elections: u32) {
     let config = OrderedConfig {
         deliver_subject: client.new_inbox(),
         deliver_policy: DeliverPolicy::LastPerSubject,
+        filter_subject: format!("$KV.{bucket}.>"),
         ..OrderedConfig::default()
     };
     let consumer = stream.create_consumer(config).await.expect("it is allowed");
