@@ -69,7 +69,7 @@ pub(crate) async fn read_and_lead(url: &str, elections: u32) {
         })
         .collect();
     let created = creating.for_each(|_| std::future::ready(()));
-    let watched = watched.for_each(|message| std::future::ready(drop(message.expect("in order"))));
+    let watched = watched.for_each(async |message| drop(message.expect("in order")));
     tokio::join!(created, watched);
     let at = now().as_nanos();
     report("settled");
