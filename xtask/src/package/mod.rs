@@ -8,6 +8,7 @@ mod load;
 mod native;
 mod node;
 mod python;
+mod readme;
 mod site;
 
 use std::fmt::Write as _;

@@ -1,15 +1,12 @@
 //! The npm packages: the main one, and one with the compiled part for each platform.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use rustix::process::{Pid, Signal, kill_process};
 
 use super::linux::{self, Linux, copy_into};
-use super::{Build, bundlers, load};
+use super::{Build, bundlers, load, readme};
 use crate::shell::{self, say};
 use crate::test::node;
 use crate::tools::packaging;
@@ -195,37 +192,15 @@ fn lead(program: &Path, name: &str, archives: &Path, addons: &[(String, String)]
         node
     };
     led(&shell::output(&mut on("trial.js"))?)?;
-    let readme =
+    let pages =
         fs::read_to_string(project.path().join("node_modules/incumbent/README.md")).context("no README")?;
-    let mut programs = readme.split("```js\n").skip(1).filter_map(|rest| Some(rest.split_once("\n```")?.0));
-    let mut write = |file: &str, store: &str| {
-        let program = programs.next().context("the README lacks a program")?;
-        ensure!(program.contains(STORE), "the README's program has another store");
-        fs::write(project.path().join(file), program.replace(STORE, store)).context("cannot write a program")
-    };
-    write("init.js", "sqlite:elections.db")?;
-    write("worker.js", "memory:")?;
+    for (number, file, store) in [(0, "init.js", "sqlite:elections.db"), (1, "worker.js", "memory:")] {
+        let program = readme::program(&pages, "js", number, store)?;
+        fs::write(project.path().join(file), program).context("cannot write a program")?;
+    }
     let said = shell::output(&mut on("init.js"))?;
     ensure!(said == "new\n", "the README's first program printed {said:?}");
-    leads(&mut on("worker.js"))
-}
-
-/// The store of the README's programs, for which these trials have no server.
-const STORE: &str = "nats://localhost:4222/ELECTIONS";
-
-/// Runs a worker until it leads, and stops it as a supervisor does.
-fn leads(command: &mut Command) -> Result<()> {
-    let mut worker = command.stdout(Stdio::piped()).spawn().context("cannot run the README's program")?;
-    let output = worker.stdout.take().context("the program has no output")?;
-    let line =
-        BufReader::new(output).lines().next().transpose().context("cannot read the program's output")?;
-    let _ = kill_process(Pid::from_child(&worker), Signal::TERM);
-    let ended = worker.wait().context("cannot wait for the README's program")?;
-    let line = line.context("the README's program printed nothing")?;
-    say!("{line}");
-    ensure!(line.starts_with("leading with token "), "the README's program printed {line:?}");
-    ensure!(ended.success(), "the README's program ended with {ended}");
-    Ok(())
+    readme::leads(&mut on("worker.js"))
 }
 
 /// Runs an election on the Node of npm in another system.

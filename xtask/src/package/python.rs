@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::{Build, linux::Linux, linux::copy_into};
+use super::{Build, linux::Linux, linux::copy_into, readme};
 use crate::notices;
 use crate::python::{self, Interpreter, Profile};
 use crate::shell::{self, say};
@@ -171,14 +171,25 @@ fn attempt(linux: Linux, wheel: &Path, interpreters: &[Interpreter]) -> Result<(
     }
 }
 
-/// Runs an election with the wheel in a new environment.
+/// Runs an election with the wheel in a new environment, and the first programs of the README.
 fn lead(interpreter: &Interpreter, wheel: &Path) -> Result<()> {
-    shell::progress(format!("an election on CPython {}", interpreter.name()));
+    shell::progress(format!("an election, and the README's programs, on CPython {}", interpreter.name()));
     let environment = interpreter.fresh("package")?;
     environment.install(&["--no-deps", "--no-index", python::text(wheel)?])?;
     // Not in the repository, where the package's source lies.
     let elsewhere = tempfile::tempdir().context("no temporary folder")?;
-    led(&shell::output(environment.python().current_dir(&elsewhere).args(["-c", TRIAL]))?)
+    let on = |words: &[&str]| {
+        let mut python = environment.python();
+        python.current_dir(&elsewhere).args(words);
+        python
+    };
+    led(&shell::output(&mut on(&["-c", TRIAL]))?)?;
+    let pages = fs::read_to_string(shell::root().join("python/README.md")).context("no README")?;
+    let init = readme::program(&pages, "python", 0, "sqlite:elections.db")?;
+    let said = shell::output(&mut on(&["-c", &init]))?;
+    ensure!(said == "new\n", "the README's first program printed {said:?}");
+    // Without a buffer, for the line to come before the end.
+    readme::leads(&mut on(&["-u", "-c", &readme::program(&pages, "python", 1, "memory:")?]))
 }
 
 /// Runs an election with the wheel on the CPython of another system: that of Debian 11 is too old for it.
