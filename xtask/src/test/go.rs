@@ -1,4 +1,4 @@
-//! The tests of `tests/interop/go`: the official NATS client, on real servers.
+//! The Go programs of `tests/interop`, and the tests of `go` there: the official NATS client, on real servers.
 
 use std::collections::BTreeSet;
 
@@ -13,6 +13,9 @@ use crate::shell::{self, say};
 /// The variable with the servers for the Go tests: paths, separated as in `PATH`.
 const SERVERS: &str = "INCUMBENT_NATS_SERVERS";
 
+/// The modules of `tests/interop`; only the first has tests of its own.
+const MODULES: [&str; 4] = ["go", "etcd", "kafka", "peers"];
+
 /// One line of `go test -json` (`go doc cmd/test2json`).
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -26,11 +29,14 @@ struct Event {
 }
 
 pub(super) fn run(report: &mut Report) -> Result<()> {
-    let folder = shell::root().join("tests/interop/go");
+    let programs = shell::root().join("tests/interop");
     let go = shell::on_path("go").context("Go is not on the path")?;
-    shell::progress("go vet ./...");
-    let vetted = shell::succeeds(shell::command(&go).args(["vet", "./..."]).current_dir(&folder))?;
-    report.check(Part::Interop, "go vet", vetted);
+    for module in MODULES {
+        shell::progress(format!("go vet ./... in {module}"));
+        let mut vet = shell::command(&go);
+        let vetted = shell::succeeds(vet.args(["vet", "./..."]).current_dir(programs.join(module)))?;
+        report.check(Part::Interop, &format!("go vet in {module}"), vetted);
+    }
 
     shell::progress("go test ./...");
     let servers: Vec<_> =
@@ -41,7 +47,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
         shell::command(&go)
             .args(["test", "-json", "-count=1", "-timeout=10m", "-parallel=8", "./..."])
             .env(SERVERS, std::env::join_paths(servers)?)
-            .current_dir(&folder),
+            .current_dir(programs.join("go")),
         |line| outcome.take(line),
     )?;
     report.add(Part::Interop, outcome.tally());
