@@ -11,8 +11,9 @@
 //! | others | [`std::time::Instant`] | not promised | no |
 //!
 //! On Darwin `CLOCK_MONOTONIC` counts suspension too, but follows adjustments of the wall clock; `CLOCK_UPTIME_RAW` stops
-//! while the machine sleeps (clock_gettime(3) of macOS). No clock of a guest can count a pause of the whole virtual
-//! machine, or a restored snapshot.
+//! while the machine sleeps (clock_gettime(3) of macOS). `QueryPerformanceCounter` counts standby and hibernation ("Acquiring
+//! high-resolution time stamps" of Windows' documentation); that [`std::time::Instant`] reads it is not promised. No clock of
+//! a guest can count a pause of the whole virtual machine, or a restored snapshot.
 //!
 //! [`counts_suspend`](Clock::counts_suspend) returns whether suspension is counted here. Instants of two processes can be
 //! compared if their [`boot_id`](Clock::boot_id) is the same.
@@ -187,6 +188,7 @@ mod machine {
 }
 
 #[cfg(target_vendor = "apple")]
+#[allow(unsafe_code, reason = "rustix has neither this clock nor sysctl for Apple's systems")]
 mod machine {
     use std::sync::OnceLock;
 

@@ -1,8 +1,9 @@
-//! The project's tasks: `cargo xtask tools | test | words | package | release | bench`.
+//! The project's tasks: `cargo xtask tools | test | check | words | package | release | bench`.
 //!
 //! Each does its own set-up, so a machine with Rust, and Go for the interop tests, is enough.
 
 mod bench;
+mod check;
 mod kotlin;
 mod notices;
 mod package;
@@ -31,6 +32,8 @@ enum Chore {
     Tools(tools::Args),
     /// Run the tests; the last line is `N passed, N failed`
     Test(test::Args),
+    /// Check that the code compiles for macOS and Windows, with clippy's lints
+    Check(check::Args),
     /// Build what is released, into `target`, and try it
     Package(package::Args),
     /// Check that all parts have the version of a tag, and write its notes
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().chore {
         Chore::Tools(args) => tools::run(&args),
         Chore::Test(args) => test::run(&args),
+        Chore::Check(args) => check::run(&args),
         Chore::Words(args) => test::words::chore(&args),
         Chore::Package(args) => package::run(&args),
         Chore::Release(args) => release::run(&args),

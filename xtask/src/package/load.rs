@@ -34,7 +34,7 @@ pub(super) fn load(linux: Linux, library: &Path) -> Result<()> {
     let inside = format!("load-{library_name}");
     let folder = system.fresh(&inside)?;
     fs::write(folder.join("load.c"), LOADER).context("cannot write a program")?;
-    let mut compile = shell::command(packaging::compiler_for(linux));
+    let mut compile = shell::command(packaging::compiler_for(linux.triple()));
     compile.current_dir(&folder).args(["-o", "load", "load.c"]);
     // Zig links statically for musl where it is not asked for something else.
     compile.args(if linux.is_musl() { ["-dynamic"] } else { ["-ldl"] });

@@ -29,7 +29,6 @@ use incumbent_testkit::tools::{EtcdVersion, KafkaVersion, NatsVersion};
 use crate::kotlin::BINDGEN;
 use crate::package;
 use crate::shell::{self, say};
-use crate::tools::systems::System;
 use crate::tools::{self, Tool, Without};
 use schedule::Lane::{Compute, Wait};
 use schedule::Step;
@@ -127,8 +126,8 @@ impl Part {
         }
     }
 
-    fn tools(self) -> &'static [Tool] {
-        match self {
+    fn tools(self, without: &[Without]) -> Vec<Tool> {
+        let tools: &[Tool] = match self {
             Self::Core | Self::Sim | Self::Model => &[Tool::Nextest],
             Self::Quick => &[Tool::Nextest, Tool::NatsServer(NatsVersion::Newest)],
             Self::Mutants => &[],
@@ -143,8 +142,9 @@ impl Part {
             Self::Kotlin => KOTLIN,
             Self::Swift => SWIFT,
             Self::Lint => &[Tool::Deny, Tool::Actionlint, Tool::Wasm],
-            Self::Packages => PACKAGES,
-        }
+            Self::Packages => return packages::tools(without),
+        };
+        tools.to_vec()
     }
 }
 
@@ -161,16 +161,6 @@ const SERVERS: &[Tool] = &[
 
 const ETCD: &[Tool] =
     &[Tool::Nextest, Tool::Etcd(EtcdVersion::Newest), Tool::Etcd(EtcdVersion::V3_4), Tool::GoEtcdPrograms];
-
-const PACKAGES: &[Tool] = &[
-    Tool::Wasm,
-    Tool::Kotlin,
-    Tool::Mdbook,
-    Tool::Packaging,
-    Tool::NpmCheckers,
-    Tool::System(System::Bullseye),
-    Tool::System(System::Arm),
-];
 
 const CHAOS: &[Tool] = &[
     Tool::Nextest,
@@ -256,12 +246,12 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
 
 /// Finds or installs the tools of the parts; parts whose tools are missing fail, and are removed.
 fn provide(parts: &mut Vec<Part>, without: &[Without], report: &mut Report) {
-    let needed = |tool: &&Tool| parts.iter().any(|part| part.tools().contains(tool));
+    let needed = |tool: &&Tool| parts.iter().any(|part| part.tools(without).contains(tool));
     let needed: Vec<Tool> = Tool::ALL.iter().filter(needed).copied().collect();
     shell::progress("tools");
     for (tool, reason) in &tools::provide(&needed, without) {
         parts.retain(|part| {
-            let needs_it = part.tools().contains(tool);
+            let needs_it = part.tools(without).contains(tool);
             if needs_it {
                 report.check(*part, reason, false);
             }

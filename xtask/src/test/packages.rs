@@ -1,10 +1,12 @@
-//! The packages as they are released: each is built, and used by itself.
+//! The packages as they are released: each is built, and used by itself. The code of those that this machine cannot build is
+//! checked.
 
 use super::Part;
 use super::schedule::{Lane, Step};
+use crate::check::Platform;
 use crate::package::{Build, Package};
 use crate::shell::say;
-use crate::tools::Without;
+use crate::tools::{Tool, Without};
 
 /// The packages, each with what a machine may lack on purpose.
 const PACKAGES: [(Package, &str, Option<Without>); 7] = [
@@ -17,11 +19,24 @@ const PACKAGES: [(Package, &str, Option<Without>); 7] = [
     (Package::Site, "the site", Some(Without::Node)),
 ];
 
-/// A step for each package: it counts as one test.
+/// Returns true if a package needs what the machine lacks on purpose.
+fn is_left_out(needs: Option<Without>, without: &[Without]) -> bool {
+    needs.is_some_and(|needs| without.contains(&needs))
+}
+
+/// The tools of the packages that are not left out, and of the check for other platforms. Zig comes from PyPI, so a CPython
+/// is needed without the wheels, too.
+pub(super) fn tools(without: &[Without]) -> Vec<Tool> {
+    let packages = PACKAGES.into_iter().filter(|(.., needs)| !is_left_out(*needs, without));
+    let needed: Vec<Tool> = packages.flat_map(|(package, ..)| package.tools()).copied().collect();
+    Tool::ALL.into_iter().filter(|tool| *tool == Tool::Platforms || needed.contains(tool)).collect()
+}
+
+/// A step for each package, which counts as one test, and one with a test for each platform.
 pub(super) fn steps<'env>(without: &[Without]) -> Vec<Step<'env>> {
     let mut steps = Vec::new();
     for (package, name, needs) in PACKAGES {
-        if needs.is_some_and(|needs| without.contains(&needs)) {
+        if is_left_out(needs, without) {
             say!("{name} is left out, as asked");
             continue;
         }
@@ -31,5 +46,25 @@ pub(super) fn steps<'env>(without: &[Without]) -> Vec<Step<'env>> {
             Ok(())
         }));
     }
+    steps.push(Step::new(Part::Packages, "other platforms", Lane::Compute, |report| {
+        for platform in Platform::ALL {
+            report.check(Part::Packages, platform.triple(), platform.check()?);
+        }
+        Ok(())
+    }));
     steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_of_packages_that_are_left_out_are_not_installed() {
+        let all = tools(&[]);
+        let fewer = tools(&[Without::Node, Without::Java]);
+        let saved: Vec<Tool> = all.iter().filter(|tool| !fewer.contains(tool)).copied().collect();
+        assert_eq!(saved, [Tool::Kotlin, Tool::Mdbook, Tool::NpmCheckers]);
+        assert!(fewer.contains(&Tool::Wasm) && fewer.contains(&Tool::Platforms), "{fewer:?}");
+    }
 }

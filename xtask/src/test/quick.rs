@@ -59,7 +59,7 @@ const CHOSEN: &str = "all() - (binary_id(incumbent::store_sqlite) & test(/^(crow
 
 pub(super) fn run(begin: Instant) -> Result<bool> {
     shell::progress("tools");
-    tools::all(Part::Quick.tools(), &[])?;
+    tools::all(&Part::Quick.tools(&[]), &[])?;
     let mut report = Report::new(&[Part::Lint, Part::Core, Part::Sim, Part::Model, Part::Runtime, Part::Cli]);
     schedule::run(steps(), 1, &mut report);
     Ok(report.close(begin.elapsed()))

@@ -112,6 +112,8 @@ pub(crate) enum Tool {
     Mdbook,
     /// What builds packages for every kind of Linux, and checks them.
     Packaging,
+    /// What checks the code for macOS and Windows.
+    Platforms,
     /// The checkers of npm packages.
     NpmCheckers,
     /// A system in which packages are tried.
@@ -119,7 +121,7 @@ pub(crate) enum Tool {
 }
 
 impl Tool {
-    pub(crate) const ALL: [Self; 24] = [
+    pub(crate) const ALL: [Self; 25] = [
         Self::NatsServer(NatsVersion::Newest),
         Self::NatsServer(NatsVersion::V2_12),
         Self::NatsServer(NatsVersion::V2_10),
@@ -141,6 +143,7 @@ impl Tool {
         Self::Swift,
         Self::Mdbook,
         Self::Packaging,
+        Self::Platforms,
         Self::NpmCheckers,
         Self::System(System::Bullseye),
         Self::System(System::Arm),
@@ -166,6 +169,7 @@ impl Tool {
             Self::Swift => swift::provide(),
             Self::Mdbook => MDBOOK.provide(),
             Self::Packaging => packaging::provide(),
+            Self::Platforms => packaging::provide_platforms(),
             Self::NpmCheckers => packaging::provide_checkers(),
             Self::System(system) => system.provide(),
         }
@@ -180,7 +184,7 @@ impl Tool {
             Self::Actionlint => Name::Workflows,
             Self::Kotlin => Name::Kotlin,
             Self::Swift => Name::Swift,
-            Self::Mdbook | Self::Packaging | Self::NpmCheckers => Name::Packages,
+            Self::Mdbook | Self::Packaging | Self::Platforms | Self::NpmCheckers => Name::Packages,
             Self::System(_) => Name::Systems,
             Self::GoPeerPrograms | Self::Redis | Self::Postgres => Name::Peers,
         }

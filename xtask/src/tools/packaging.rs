@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use incumbent_testkit::tools::folder;
 
 use super::cargo_tools::provide_target;
+use crate::check::Platform;
 use crate::package::linux::Linux;
 use crate::{python, shell};
 
@@ -37,8 +38,28 @@ fn checkers() -> PathBuf {
     folder().join("npm-checkers")
 }
 
-/// Finds or installs zig and the checkers of wheels.
+/// Finds or installs what builds for every kind of Linux, and the checkers of wheels.
 pub(super) fn provide() -> Result<(PathBuf, String)> {
+    let installed = install()?;
+    for linux in Linux::ALL {
+        provide_target(linux.triple())?;
+        compiler(linux.triple(), &linux.zig())?;
+    }
+    Ok(installed)
+}
+
+/// Finds or installs what checks the code for other platforms.
+pub(super) fn provide_platforms() -> Result<(PathBuf, String)> {
+    let (_, version) = install()?;
+    for platform in Platform::ALL {
+        provide_target(platform.triple())?;
+        compiler(platform.triple(), platform.zig())?;
+    }
+    Ok((compiler_for(Platform::ALL[0].triple()), version))
+}
+
+/// Finds or installs zig and the checkers of wheels.
+fn install() -> Result<(PathBuf, String)> {
     let home = environment();
     let mut wanted = vec![python::pinned("maturin")?];
     wanted.extend(REQUIREMENTS.map(str::to_owned));
@@ -53,10 +74,6 @@ pub(super) fn provide() -> Result<(PathBuf, String)> {
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(wanted.lines());
         shell::output(&mut pip)?;
         fs::write(&marker, &wanted).with_context(|| format!("cannot write {}", marker.display()))?;
-    }
-    for linux in Linux::ALL {
-        provide_target(linux.triple())?;
-        compiler(linux)?;
     }
     Ok((home, REQUIREMENTS[0].replace("lang==", " ")))
 }
@@ -101,14 +118,14 @@ const ARCHIVER: &str = r#"#!/bin/sh
 exec "{bin}/python" -m ziglang ar "$@"
 "#;
 
-/// Writes the programs that cargo calls for a kind of Linux. They are the same for every program that calls cargo: cargo
+/// Writes the programs that cargo calls for a target, which zig has under a name of its own. They are the same for every program that calls cargo: cargo
 /// would build all again for another linker.
-fn compiler(linux: Linux) -> Result<()> {
+fn compiler(triple: &str, zig: &str) -> Result<()> {
     let bin = environment().join("bin");
     let version = REQUIREMENTS[0].trim_start_matches("ziglang==");
-    for (path, text) in [(compiler_for(linux), COMPILER), (archiver(), ARCHIVER)] {
+    for (path, text) in [(compiler_for(triple), COMPILER), (archiver(), ARCHIVER)] {
         let text = text.replace("{bin}", &bin.display().to_string()).replace("{version}", version);
-        let text = text.replace("{target}", &linux.zig());
+        let text = text.replace("{target}", zig);
         if !fs::read_to_string(&path).is_ok_and(|before| before == text) {
             fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
             let mode = fs::Permissions::from_mode(0o755);
@@ -118,9 +135,9 @@ fn compiler(linux: Linux) -> Result<()> {
     Ok(())
 }
 
-/// The path of the compiler and linker for a kind of Linux.
-pub(crate) fn compiler_for(linux: Linux) -> PathBuf {
-    environment().join("bin").join(format!("cc-{}", linux.triple()))
+/// The path of the compiler and linker for a target.
+pub(crate) fn compiler_for(triple: &str) -> PathBuf {
+    environment().join("bin").join(format!("cc-{triple}"))
 }
 
 /// Sets the compilers, the linkers and the archiver for every kind of Linux in the environment of a command that calls cargo.
@@ -128,10 +145,16 @@ pub(crate) fn compiler_for(linux: Linux) -> PathBuf {
 /// during a build, and all that depends on them.
 pub(crate) fn toolchains(command: &mut Command) {
     for linux in Linux::ALL {
-        let name = linux.triple().replace('-', "_");
-        command.env(format!("CC_{name}"), compiler_for(linux)).env(format!("AR_{name}"), archiver());
-        command.env(format!("CARGO_TARGET_{}_LINKER", name.to_uppercase()), compiler_for(linux));
+        c_toolchain(command, linux.triple());
+        let name = linux.triple().replace('-', "_").to_uppercase();
+        command.env(format!("CARGO_TARGET_{name}_LINKER"), compiler_for(linux.triple()));
     }
+}
+
+/// Sets the compiler of C and the archiver for a target, with which build scripts compile.
+pub(crate) fn c_toolchain(command: &mut Command, triple: &str) {
+    let name = triple.replace('-', "_");
+    command.env(format!("CC_{name}"), compiler_for(triple)).env(format!("AR_{name}"), archiver());
 }
 
 fn archiver() -> PathBuf {

@@ -10,6 +10,10 @@ use crate::ErrorKind;
 
 /// The kind of a file system, by its name or number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(any(target_os = "linux", target_os = "android", target_os = "macos")),
+    expect(dead_code, reason = "other systems do not report the kind")
+)]
 enum Kind {
     Local,
     Shared(&'static str),

@@ -15,6 +15,10 @@ pub(super) struct Process {
 
 /// The system's report about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(any(target_os = "linux", target_os = "android")),
+    expect(dead_code, reason = "only Linux reports a process's start")
+)]
 enum ProcessState {
     /// It runs, since this start.
     Running(u64),

@@ -105,6 +105,7 @@ impl Watchers {
 
     /// Hastens the next check: a change is under way, and done in a moment. The time is random, so that many candidates
     /// with the same notice do not all check at once.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(super) fn check_soon(&mut self) {
         self.changed = None;
         self.due = self.due.min(Instant::now() + TRANSACTION / 2 + jitter(self.spread()));

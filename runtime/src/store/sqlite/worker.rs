@@ -101,6 +101,7 @@ impl WorkerState {
     }
 
     /// Hastens the next check.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(super) fn check_soon(&mut self) {
         self.watchers.check_soon();
     }
