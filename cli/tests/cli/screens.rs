@@ -1,11 +1,14 @@
 //! `incumbent top` and `incumbent demo` as a terminal shows them. The test back end of the views shows their content
 //! exactly; here are keys, sizes, signals, and the terminal afterwards.
 
+use std::fs::File;
+use std::io::Read as _;
+
 use incumbent_testkit::process::ChildGuard;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{LIMIT, Running, Scratch, incumbent, sequence};
-use crate::terminal::{Terminal, pieces, terminal};
+use crate::terminal::{DRAWN, Terminal, pieces, terminal};
 
 /// Leaders whose leases do not end just because the machine is busy.
 fn leaders(scratch: &Scratch, keys: &[&str]) -> Vec<Running> {
@@ -158,6 +161,24 @@ fn a_terminal_that_is_hardly_there_breaks_no_line_and_is_left_as_it_was() {
         top.press("q");
         top.ends(0);
     }
+}
+
+#[test]
+fn a_terminal_that_goes_away_ends_the_demo_with_an_error_and_no_panic() {
+    let (ours, theirs) = terminal();
+    let mut command = incumbent(&QUIET);
+    command.stdin(theirs.try_clone().unwrap());
+    command.stdout(theirs.try_clone().unwrap()).stderr(theirs);
+    let mut demo = ChildGuard::spawn(command).unwrap();
+    let mut ours = File::from(ours);
+    let mut shown = Vec::new();
+    while !shown.windows(DRAWN.len()).any(|bytes| bytes == DRAWN) {
+        let mut buffer = [0; 4096];
+        let size = ours.read(&mut buffer).unwrap();
+        shown.extend_from_slice(&buffer[..size]);
+    }
+    drop(ours);
+    assert_eq!(demo.wait(LIMIT).code(), Some(1));
 }
 
 #[test]

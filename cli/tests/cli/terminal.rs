@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
 
 use incumbent_testkit::process::ChildGuard;
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
@@ -17,6 +18,8 @@ use crate::support::{LIMIT, incumbent};
 /// The two ends of a pseudo-terminal of 80 columns and 24 rows.
 pub(crate) fn terminal() -> (OwnedFd, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    // The terminal is gone once we close our end: the program has none of it.
+    fcntl_setfd(&ours, FdFlags::CLOEXEC).unwrap();
     grantpt(&ours).unwrap();
     unlockpt(&ours).unwrap();
     let name = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
@@ -42,7 +45,7 @@ pub(crate) fn pieces(terminal: OwnedFd) -> Receiver<String> {
 /// The text on the terminal before the program; it must be there again afterwards.
 const BEFORE: &str = "$ what was typed before";
 /// The escape sequence at the end of a picture.
-const DRAWN: &[u8] = b"\x1b[?2026l";
+pub(crate) const DRAWN: &[u8] = b"\x1b[?2026l";
 
 /// The program on a terminal of its own, and the emulated screen.
 pub(crate) struct Terminal {
