@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use incumbent_rig::schedule::Fault;
 use incumbent_rig::trial::Event;
+use ratatui::style::Style;
 use serde_json::{Value, json};
 
 use super::plan::Demo;
@@ -12,7 +13,7 @@ use super::summary::Summary;
 use super::table::{View, stamp};
 use crate::failure::Failure;
 use crate::output::{self, millis, span};
-use crate::screen::{Screen, Tone};
+use crate::screen::{Screen, tone};
 
 /// The most lines of the log that the largest terminal shows.
 const LOG: usize = 200;
@@ -21,7 +22,7 @@ const LOG: usize = 200;
 pub(super) struct Renderer {
     format: Format,
     /// The last events: time, tone, text.
-    log: VecDeque<(Duration, Tone, String)>,
+    log: VecDeque<(Duration, Style, String)>,
     /// Warnings shown once already: several candidates report the same one.
     warnings: HashSet<String>,
     is_gone: bool,
@@ -81,7 +82,7 @@ impl Renderer {
             self.show(
                 Duration::ZERO,
                 || json!({ "event": "note", "message": note() }),
-                || Some((Tone::Plain, note())),
+                || Some((tone::PLAIN, note())),
             )?;
         }
         Ok(())
@@ -100,7 +101,7 @@ impl Renderer {
         &mut self,
         at: Duration,
         object: impl Fn() -> Value,
-        sentence: impl Fn() -> Option<(Tone, String)>,
+        sentence: impl Fn() -> Option<(Style, String)>,
     ) -> Result<(), Failure> {
         if let Format::Json = self.format {
             let mut line = json!({ "at_ms": millis(at) });
@@ -124,8 +125,7 @@ impl Renderer {
     pub(super) fn draw(&mut self, view: impl FnOnce() -> View) -> Result<(), Failure> {
         let Format::Table(screen) = &mut self.format else { return Ok(()) };
         let view = View { log: self.log.iter().cloned().collect(), ..view() };
-        let (width, height) = Screen::size();
-        Ok(screen.draw(&view.lines(width, height))?)
+        Ok(screen.draw(&view)?)
     }
 
     /// Restores the terminal.
@@ -152,22 +152,22 @@ impl Renderer {
 }
 
 /// A plain sentence and its tone; none where a person already knows.
-fn sentence(event: &Event) -> Option<(Tone, String)> {
+fn sentence(event: &Event) -> Option<(Style, String)> {
     Some(match event {
         Event::Won { candidate, vacancy: None, .. } => {
-            (Tone::Good, format!("{candidate} leads, the first of all"))
+            (tone::GOOD, format!("{candidate} leads, the first of all"))
         }
         Event::Won { candidate, vacancy: Some(vacancy), expected, .. } => {
             let instead = match expected {
                 Some(expected) if expected != candidate => format!(", not {expected} who was named"),
                 _ => String::new(),
             };
-            (Tone::Good, format!("{candidate} leads{instead}, after a vacancy of {}", span(*vacancy)))
+            (tone::GOOD, format!("{candidate} leads{instead}, after a vacancy of {}", span(*vacancy)))
         }
         Event::Lost { is_news: false, .. } => return None,
         Event::Lost { candidate, reason, .. } => {
             let reason = reason.to_lowercase().replace('_', " ");
-            (Tone::Plain, format!("{candidate} no longer leads ({reason})"))
+            (tone::PLAIN, format!("{candidate} no longer leads ({reason})"))
         }
         Event::Fault { fault, victim, successor } => {
             let text = match (fault, successor) {
@@ -181,22 +181,22 @@ fn sentence(event: &Event) -> Option<(Tone, String)> {
                 (Fault::Delete, _) => format!("deleted the key under {victim}, the leader"),
                 (Fault::Overwrite, _) => format!("overwrote the key of {victim}, the leader"),
             };
-            (Tone::Warn, text)
+            (tone::WARN, text)
         }
         Event::Repaired { fault: Fault::Stop, victim, after } => {
-            (Tone::Plain, format!("{victim} goes on after {} (SIGCONT)", span(*after)))
+            (tone::PLAIN, format!("{victim} goes on after {} (SIGCONT)", span(*after)))
         }
-        Event::Repaired { victim, .. } => (Tone::Plain, format!("{victim} is started again")),
-        Event::Missed { fault, message } => (Tone::Plain, format!("no {}: {message}", fault.name())),
+        Event::Repaired { victim, .. } => (tone::PLAIN, format!("{victim} is started again")),
+        Event::Missed { fault, message } => (tone::PLAIN, format!("no {}: {message}", fault.name())),
         Event::Vacant { after, .. } => {
-            (Tone::Bad, format!("no candidate leads, {} after that", span(*after)))
+            (tone::BAD, format!("no candidate leads, {} after that", span(*after)))
         }
-        Event::Warning { candidate, message } => (Tone::Bad, format!("{candidate}: {message}")),
-        Event::Gone { candidate } => (Tone::Bad, format!("{candidate}'s process has ended by itself")),
+        Event::Warning { candidate, message } => (tone::BAD, format!("{candidate}: {message}")),
+        Event::Gone { candidate } => (tone::BAD, format!("{candidate}'s process has ended by itself")),
         Event::Overlap(overlap) => {
             let (one, other) = (&overlap.one.candidate, &overlap.other.candidate);
             let lasts = span(overlap.duration());
-            (Tone::Bad, format!("TWO LEADERS: {one} and {other} both lead, for {lasts} so far"))
+            (tone::BAD, format!("TWO LEADERS: {one} and {other} both lead, for {lasts} so far"))
         }
     })
 }

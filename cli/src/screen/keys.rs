@@ -1,6 +1,6 @@
 //! Keyboard input.
 
-use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, read};
+use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, read};
 use tokio::sync::mpsc;
 
 /// A key with a meaning.

@@ -1,28 +1,47 @@
-//! Draws lines on a terminal, restores it afterwards, and listens for the signals that end a program there.
+//! Opens a terminal to draw on with `ratatui`, restores it afterwards, and listens for the signals that end a program there.
 
 mod keys;
-mod line;
+#[cfg(test)]
+pub(crate) mod tests;
+mod text;
+pub(crate) mod tone;
 
-use std::io::{self, Stdout, Write};
+use std::io::{self, Stdout};
+use std::mem::ManuallyDrop;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use crossterm::style::{Attribute, Color, Print, ResetColor, SetAttribute, SetForegroundColor};
-use crossterm::terminal::{
-    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
-    LeaveAlternateScreen,
+use ratatui::backend::CrosstermBackend;
+use ratatui::buffer::CellDiffOption;
+use ratatui::crossterm::terminal::{
+    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
 };
-use crossterm::{cursor, execute, queue, terminal};
+use ratatui::crossterm::{cursor, execute, queue, terminal};
+use ratatui::layout::Rect;
+use ratatui::style::Color;
+use ratatui::widgets::Widget;
+use ratatui::{Terminal, TerminalOptions, Viewport};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub(crate) use keys::{Key, Keys};
-pub(crate) use line::{Line, Tone, bar, cell, shortened};
+pub(crate) use text::{bar, columns, fitting, title};
 
 /// A terminal while something is drawn on it. Its earlier content comes back when this is dropped, and where the
 /// program panics.
 pub(crate) struct Screen {
-    out: Stdout,
+    /// Never dropped: it would complain on standard error about a terminal that is gone, and panic where standard
+    /// error is gone with it.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
+    area: Rect,
+    /// The time at which every cell was last written.
+    written: Option<Instant>,
+    has_colours: bool,
 }
+
+/// The interval at which every cell is written, changed or not (1 s): keys are echoed where they are not read, and
+/// other programs write to the terminal.
+const WHOLE: Duration = Duration::from_secs(1);
 
 /// True if we draw on the terminal now.
 static SHOWN: AtomicBool = AtomicBool::new(false);
@@ -41,9 +60,14 @@ impl Screen {
                 before(panic);
             }));
         });
+        let area = area();
+        let options = TerminalOptions { viewport: Viewport::Fixed(area) };
+        let terminal = Terminal::with_options(CrosstermBackend::new(io::stdout()), options)?;
         SHOWN.store(true, Ordering::Relaxed);
-        let mut screen = Self { out: io::stdout() };
-        execute!(screen.out, EnterAlternateScreen, cursor::Hide)?;
+        // `NO_COLOR` asks for no colours (<https://no-color.org>).
+        let has_colours = std::env::var_os("NO_COLOR").is_none_or(|asked| asked.is_empty());
+        let screen = Self { terminal: ManuallyDrop::new(terminal), area, written: None, has_colours };
+        execute!(io::stdout(), EnterAlternateScreen, cursor::Hide)?;
         Ok(screen)
     }
 
@@ -54,34 +78,45 @@ impl Screen {
         Ok((screen, Keys::read()))
     }
 
-    /// Columns and rows; 80 by 24 where the terminal does not report them.
-    pub(crate) fn size() -> (usize, usize) {
-        match terminal::size() {
-            Ok((columns, rows)) if columns > 0 && rows > 0 => (columns.into(), rows.into()),
-            _ => (80, 24),
+    /// Draws on the whole terminal.
+    pub(crate) fn draw(&mut self, picture: impl Widget) -> io::Result<()> {
+        queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
+        let area = area();
+        if area != self.area {
+            self.area = area;
+            self.terminal.resize(area)?;
         }
-    }
-
-    pub(crate) fn draw(&mut self, lines: &[Line]) -> io::Result<()> {
-        queue!(self.out, BeginSynchronizedUpdate, cursor::MoveTo(0, 0))?;
-        for (index, line) in lines.iter().enumerate() {
-            if index > 0 {
-                queue!(self.out, Print("\r\n"))?;
-            }
-            for (tone, text) in &line.0 {
-                paint(&mut self.out, *tone)?;
-                queue!(self.out, Print(text), ResetColor, SetAttribute(Attribute::Reset))?;
-            }
-            queue!(self.out, Clear(ClearType::UntilNewLine))?;
+        let is_whole = self.written.is_none_or(|written| written.elapsed() >= WHOLE);
+        if is_whole {
+            self.written = Some(Instant::now());
         }
-        queue!(self.out, Clear(ClearType::FromCursorDown), EndSynchronizedUpdate)?;
-        self.out.flush()
+        let has_colours = self.has_colours;
+        self.terminal.draw(|frame| {
+            frame.render_widget(picture, area);
+            for cell in &mut frame.buffer_mut().content {
+                if is_whole {
+                    cell.set_diff_option(CellDiffOption::AlwaysUpdate);
+                }
+                if !has_colours {
+                    cell.set_fg(Color::Reset);
+                }
+            }
+        })?;
+        execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
         restore();
+    }
+}
+
+/// The size of the terminal; 80 columns and 24 rows where it does not report them.
+fn area() -> Rect {
+    match terminal::size() {
+        Ok((columns, rows)) if columns > 0 && rows > 0 => Rect::new(0, 0, columns, rows),
+        _ => Rect::new(0, 0, 80, 24),
     }
 }
 
@@ -96,26 +131,6 @@ fn restore() {
         // A terminal that is gone needs no restoring. Raw mode is left where it was entered.
         let _ = terminal::disable_raw_mode();
         let _ = execute!(io::stdout(), LeaveAlternateScreen, cursor::Show);
-    }
-}
-
-/// Sets colours unless `NO_COLOR` asks for none (<https://no-color.org>).
-fn paint(out: &mut Stdout, tone: Tone) -> io::Result<()> {
-    let colour = |out: &mut Stdout, colour| match std::env::var_os("NO_COLOR") {
-        Some(asked) if !asked.is_empty() => Ok(()),
-        _ => queue!(out, SetForegroundColor(colour)),
-    };
-    match tone {
-        Tone::Plain => Ok(()),
-        Tone::Dim => queue!(out, SetAttribute(Attribute::Dim)),
-        Tone::Chosen => queue!(out, SetAttribute(Attribute::Reverse)),
-        Tone::Strong => queue!(out, SetAttribute(Attribute::Bold)),
-        Tone::Good => colour(out, Color::Green),
-        Tone::Warn => colour(out, Color::Yellow),
-        Tone::Bad => {
-            queue!(out, SetAttribute(Attribute::Bold))?;
-            colour(out, Color::Red)
-        }
     }
 }
 

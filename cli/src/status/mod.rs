@@ -121,7 +121,7 @@ async fn all(store: &Store, is_queue: bool, is_group: bool, as_json: bool) -> Re
     }
     let rows: Vec<_> =
         std::iter::once(HEADINGS.map(str::to_owned)).chain(elections.iter().map(row)).collect();
-    let width = stdout().is_terminal().then(crossterm::terminal::size).and_then(Result::ok);
+    let width = stdout().is_terminal().then(ratatui::crossterm::terminal::size).and_then(Result::ok);
     for text in table(&rows, width.map(|(columns, _)| columns)) {
         if !line(text)? {
             break;

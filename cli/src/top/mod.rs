@@ -4,7 +4,7 @@
 //!   looker ── asks the store again and again; an observer of each election wakes it on a change
 //!   board ── what was seen of each election, and since when
 //!   controls ── what the keys have chosen: order, filter, an election, a question
-//!   view ── the lines of the screen
+//!   view ── the picture
 //! ```
 
 mod board;
@@ -181,10 +181,9 @@ impl Top {
     }
 
     fn draw(&mut self) -> Result<(), Failure> {
-        let (width, height) = Screen::size();
         let now = self.clock.now();
         let view = View { place: &self.place, board: &self.board, controls: &self.controls, now };
-        Ok(self.screen.draw(&view.lines(width, height))?)
+        Ok(self.screen.draw(&view)?)
     }
 
     /// Does what a key asks for. Returns whether that is to leave.

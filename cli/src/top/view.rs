@@ -1,14 +1,19 @@
-//! The lines of the screen.
+//! The picture of the screen.
 
 use std::time::Duration;
 
 use incumbent::Instant;
 use incumbent::incumbent_core::record::Entry;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Constraint::{Fill, Length};
+use ratatui::layout::{Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Cell, Row as Cells, Table, Widget};
 
 use super::board::{Board, Row, Since};
 use super::controls::{Controls, Mode, Sort};
 use crate::output::span;
-use crate::screen::{Line, Tone, bar, cell, shortened};
+use crate::screen::{bar, columns, fitting, title, tone};
 
 /// The data to show.
 pub(super) struct View<'a> {
@@ -18,60 +23,70 @@ pub(super) struct View<'a> {
     pub(super) now: Instant,
 }
 
-/// Lines that are no elections.
-const FRAME: usize = 6;
 /// The time after which a silent store is reported.
 const SILENCE: Duration = Duration::from_secs(3);
 
 /// The widths of the columns that vary.
 #[derive(Clone, Copy)]
 struct Widths {
-    election: usize,
-    leader: usize,
-    bar: usize,
+    election: u16,
+    leader: u16,
+    bar: u16,
 }
 
-const HELD: usize = 9;
-const LEFT: usize = 8;
-const CHANGES: usize = 8;
-const WAITING: usize = 8;
+const HELD: u16 = 9;
+const LEFT: u16 = 8;
+const CHANGES: u16 = 8;
+const WAITING: u16 = 8;
+/// The space between two columns.
+const BETWEEN: u16 = 2;
 
 impl Widths {
-    /// The width left beside the other columns, and the two spaces between all of them.
-    fn of(width: usize) -> Self {
-        let space = width.saturating_sub(1 + HELD + LEFT + CHANGES + WAITING + 2 * 5 + 1);
+    /// The width left beside the other columns and the space between all of them.
+    fn of(width: u16) -> Self {
+        let space = width.saturating_sub(1 + HELD + LEFT + CHANGES + WAITING + BETWEEN * 5 + 1);
         let bar = (space / 5).clamp(8, 20);
         let space = space.saturating_sub(bar);
         let leader = space * 2 / 5;
         Self { election: space - leader, leader, bar }
     }
+
+    /// The widths of all columns. The first begins with a space.
+    fn all(self) -> [u16; 6] {
+        [1 + self.election, self.leader, HELD, self.bar + 1 + LEFT, CHANGES, WAITING]
+    }
+}
+
+impl Widget for &View<'_> {
+    fn render(self, area: Rect, buffer: &mut Buffer) {
+        let [top, _, table, more, word, footer] =
+            Layout::vertical([Length(1), Length(1), Fill(1), Length(1), Length(1), Length(1)]).areas(area);
+        let [_, rows] = Layout::vertical([Length(1), Fill(1)]).areas(table);
+        let shown = self.controls.shown(self.board, self.now);
+        let space = usize::from(rows.height);
+        let chosen = self.controls.chosen(&shown);
+        let first = (chosen + 1).saturating_sub(space);
+
+        self.title(shown.len(), area.width).render(top, buffer);
+        let widths = Widths::of(area.width);
+        // Only what is shown becomes text: a store may have thousands of elections.
+        let visible = shown.iter().enumerate().skip(first).take(space);
+        let lines = visible.map(|(index, (key, row))| self.row(key, row, widths, index == chosen));
+        Table::new(lines, columns(&widths.all(), BETWEEN, area.width))
+            .header(self.headings(widths))
+            .column_spacing(BETWEEN)
+            .render(table, buffer);
+        if shown.is_empty() {
+            Line::from(Span::styled(format!(" {}", self.nothing()), tone::DIM)).render(rows, buffer);
+        }
+        Line::from(Span::styled(hidden(shown.len(), first, space), tone::DIM)).render(more, buffer);
+        Line::from(self.word(shown.get(chosen).copied())).render(word, buffer);
+        Line::from(self.footer()).render(footer, buffer);
+    }
 }
 
 impl View<'_> {
-    /// The lines of a terminal of that size.
-    pub(super) fn lines(&self, width: usize, height: usize) -> Vec<Line> {
-        let shown = self.controls.shown(self.board, self.now);
-        let widths = Widths::of(width);
-        let space = height.saturating_sub(FRAME);
-        let chosen = self.controls.chosen(&shown);
-        let first = (chosen + 1).saturating_sub(space);
-        let mut lines = vec![self.title(shown.len(), width), Line::default(), self.headings(widths)];
-        for (index, (key, row)) in shown.iter().enumerate().skip(first).take(space) {
-            lines.push(self.row(key, row, widths, index == chosen));
-        }
-        if shown.is_empty() && space > 0 {
-            lines.push(Line(vec![(Tone::Dim, format!(" {}", self.nothing()))]));
-        }
-        lines.resize(height.saturating_sub(3), Line::default());
-        lines.push(more(shown.len(), first, space));
-        lines.push(self.word(shown.get(chosen).copied()));
-        lines.push(self.footer());
-        lines.truncate(height);
-        lines.iter().map(|line| line.cut(width)).collect()
-    }
-
-    fn title(&self, shown: usize, width: usize) -> Line {
-        let name = " incumbent top";
+    fn title(&self, shown: usize, width: u16) -> Line<'static> {
         let all = self.board.rows.len();
         let count = match shown {
             shown if shown == all => format!("{all}"),
@@ -79,62 +94,66 @@ impl View<'_> {
         };
         let held = self.board.rows.values().filter(|row| row.leader().is_some()).count();
         let elections = if count == "1" { "election" } else { "elections" };
-        let count = format!("{count} {elections}, {held} held");
-        let place = format!("  {}", self.place);
-        let space = width.saturating_sub(name.len() + count.len() + 2);
-        let place = shortened(&place, space);
-        let gap = " ".repeat(space.saturating_sub(place.chars().count()) + 1);
-        Line(vec![(Tone::Strong, name.into()), (Tone::Dim, place), (Tone::Plain, gap + &count)])
+        let count = Span::raw(format!("{count} {elections}, {held} held"));
+        title(" incumbent top", &format!("  {}", self.place), count, width)
     }
 
-    fn headings(&self, widths: Widths) -> Line {
+    fn headings(&self, widths: Widths) -> Cells<'static> {
         let Widths { election, leader, bar } = widths;
         let columns = [election, leader, HELD, bar + 1 + LEFT, CHANGES, WAITING];
-        let mut pieces = vec![(Tone::Dim, " ".to_owned())];
-        for (sort, width) in Sort::ALL.into_iter().zip(columns) {
+        let headings = Sort::ALL.into_iter().zip(columns).map(|(sort, width)| {
             let is_sorted = sort == self.controls.sort;
             let arrow = match (is_sorted, self.controls.is_reversed) {
                 (false, _) => "",
                 (true, false) => "↓",
                 (true, true) => "↑",
             };
-            let tone = if is_sorted { Tone::Strong } else { Tone::Dim };
-            pieces.push((tone, cell(&format!("{}{arrow}", sort.heading()), width)));
-            pieces.push((Tone::Dim, "  ".into()));
-        }
-        Line(pieces)
+            let tone = if is_sorted { tone::STRONG } else { tone::DIM };
+            let margin = if sort == Sort::Election { " " } else { "" };
+            let text = fitting(&format!("{}{arrow}", sort.heading()), width);
+            Span::styled(format!("{margin}{text}"), tone)
+        });
+        Cells::new(headings)
     }
 
-    fn row(&self, key: &str, row: &Row, widths: Widths, is_chosen: bool) -> Line {
+    fn row(&self, key: &str, row: &Row, widths: Widths, is_chosen: bool) -> Cells<'static> {
         let state = row.state(self.now);
         let tone = match state {
-            "held" => Tone::Good,
-            "overdue" => Tone::Bad,
-            _ => Tone::Warn,
+            "held" => tone::GOOD,
+            "overdue" => tone::BAD,
+            _ => tone::WARN,
         };
         let left = row.left(self.now);
         let (bar_tone, bar, left) = match left {
-            None => (Tone::Dim, String::new(), String::new()),
+            None => (tone::DIM, String::new(), String::new()),
             Some(left) => {
                 let tone = match (left.is_bound, left.left * 3 < left.lease) {
-                    (true, _) => Tone::Dim,
-                    (false, true) => Tone::Warn,
-                    (false, false) => Tone::Good,
+                    (true, _) => tone::DIM,
+                    (false, true) => tone::WARN,
+                    (false, false) => tone::GOOD,
                 };
                 let text = if state == "overdue" { state.into() } else { short(left.left, left.is_bound) };
                 (tone, bar(left.left, left.lease, widths.bar), text)
             }
         };
-        let chosen = if is_chosen { Tone::Chosen } else { Tone::Plain };
+        let left_tone = if state == "overdue" { tone } else { tone::PLAIN };
         let waiting = row.waiting.as_ref().map_or("-".into(), |waiting| waiting.len().to_string());
-        Line(vec![
-            (chosen, format!(" {}", cell(key, widths.election))),
-            (tone, format!("  {}", cell(&leader(row, state), widths.leader))),
-            (Tone::Plain, format!("  {}", cell(&age(row.held, self.now), HELD))),
-            (bar_tone, format!("  {}", cell(&bar, widths.bar))),
-            (if state == "overdue" { tone } else { Tone::Plain }, format!(" {left:>LEFT$}")),
-            (Tone::Plain, format!("  {:>CHANGES$}", row.changes)),
-            (Tone::Plain, format!("  {waiting:>WAITING$}")),
+        let (bar_width, left_width) = (usize::from(widths.bar), usize::from(LEFT));
+        let (changes_width, waiting_width) = (usize::from(CHANGES), usize::from(WAITING));
+        Cells::new([
+            Cell::from(format!(" {}", fitting(key, widths.election))).style(if is_chosen {
+                tone::CHOSEN
+            } else {
+                tone::PLAIN
+            }),
+            Cell::from(Span::styled(fitting(&leader(row, state), widths.leader), tone)),
+            Cell::from(fitting(&age(row.held, self.now), HELD)),
+            Cell::from(Line::from(vec![
+                Span::styled(format!("{bar:<bar_width$}"), bar_tone),
+                Span::styled(format!(" {left:>left_width$}"), left_tone),
+            ])),
+            Cell::from(format!("{:>changes_width$}", row.changes)),
+            Cell::from(format!("{waiting:>waiting_width$}")),
         ])
     }
 
@@ -149,36 +168,36 @@ impl View<'_> {
 
     /// The question or the result, or the store's warning; otherwise the candidates that wait for the chosen
     /// election.
-    fn word(&self, chosen: Option<(&str, &Row)>) -> Line {
+    fn word(&self, chosen: Option<(&str, &Row)>) -> Span<'static> {
         let controls = self.controls;
         let silent = self.now.since(self.board.answered.unwrap_or(self.board.began));
         let (tone, text) = match (&controls.mode, &controls.said, &self.board.warning) {
-            (Mode::Confirm { question, .. }, _, _) => (Tone::Strong, question.clone()),
-            (Mode::Filter, _, _) => (Tone::Strong, format!("filter: {}▏", controls.filter)),
-            (Mode::Look, Some(said), _) => (Tone::Strong, said.clone()),
+            (Mode::Confirm { question, .. }, _, _) => (tone::STRONG, question.clone()),
+            (Mode::Filter, _, _) => (tone::STRONG, format!("filter: {}▏", controls.filter)),
+            (Mode::Look, Some(said), _) => (tone::STRONG, said.clone()),
             (Mode::Look, None, Some(warning)) => {
-                (Tone::Bad, format!("as it was {} ago: {warning}", span(silent)))
+                (tone::BAD, format!("as it was {} ago: {warning}", span(silent)))
             }
             (Mode::Look, None, None) if silent > SILENCE => {
-                (Tone::Bad, format!("the store has not answered for {}", span(silent)))
+                (tone::BAD, format!("the store has not answered for {}", span(silent)))
             }
             (Mode::Look, None, None) if !controls.filter.is_empty() => {
-                (Tone::Warn, format!("filter: {}  (Esc shows all)", controls.filter))
+                (tone::WARN, format!("filter: {}  (Esc shows all)", controls.filter))
             }
             (Mode::Look, None, None) => {
-                (Tone::Plain, chosen.map(|(key, row)| waiting(key, row)).unwrap_or_default())
+                (tone::PLAIN, chosen.map(|(key, row)| waiting(key, row)).unwrap_or_default())
             }
         };
-        Line(vec![(tone, format!(" {text}"))])
+        Span::styled(format!(" {text}"), tone)
     }
 
-    fn footer(&self) -> Line {
+    fn footer(&self) -> Span<'static> {
         let keys = match self.controls.mode {
             Mode::Look => " q leave  ↑↓ choose  s sort  r reverse  / filter  e evict",
             Mode::Filter => " Enter done  Esc shows all",
             Mode::Confirm { .. } => " y evicts  any other key: nothing is done",
         };
-        Line(vec![(Tone::Dim, keys.into())])
+        Span::styled(keys, tone::DIM)
     }
 }
 
@@ -205,15 +224,14 @@ fn waiting(key: &str, row: &Row) -> String {
 }
 
 /// The numbers of lines above and below.
-fn more(shown: usize, first: usize, space: usize) -> Line {
+fn hidden(shown: usize, first: usize, space: usize) -> String {
     let below = shown.saturating_sub(first + space);
-    let text = match (first, below) {
+    match (first, below) {
         (0, 0) => String::new(),
         (0, below) => format!(" {below} more below"),
         (above, 0) => format!(" {above} more above"),
         (above, below) => format!(" {above} more above, {below} below"),
-    };
-    Line(vec![(Tone::Dim, text)])
+    }
 }
 
 /// The age of a state; with `>` where it is a lower bound.
@@ -242,9 +260,12 @@ fn short(left: Duration, is_bound: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ratatui::style::Modifier;
+
     use super::super::board::tests::{at, deleted, held, present};
     use super::*;
     use crate::screen::Key;
+    use crate::screen::tests::{drawn, picture, text};
 
     fn board() -> Board {
         let mut board = Board::new(at(0));
@@ -259,29 +280,60 @@ mod tests {
         board
     }
 
-    fn text(lines: &[Line]) -> Vec<String> {
-        let whole = |line: &Line| line.0.iter().map(|(_, text)| text.as_str()).collect::<String>();
-        lines.iter().map(|line| whole(line).trim_end().to_owned()).collect()
-    }
-
-    fn lines(board: &Board, controls: &Controls, width: usize, height: usize) -> Vec<Line> {
-        View { place: "sqlite:elections.db", board, controls, now: at(75) }.lines(width, height)
+    fn shown(board: &Board, controls: &Controls, width: u16, height: u16) -> Buffer {
+        let view = View { place: "sqlite:elections.db", board, controls, now: at(75) };
+        drawn(&view, width, height)
     }
 
     #[test]
     fn it_shows_who_leads_for_how_long_and_what_is_left_of_the_lease() {
+        let lines = [
+            " incumbent top  sqlite:elections.db                         3 elections, 2 held",
+            "",
+            " election↓          leader      for        left of the lease  changes   waiting",
+            " jobs               ada         >1:14      ███████▌   14.0 s         0         2",
+            " nightly-report     ben2        >1:14                overdue         0         0",
+            " old                (deleted)   0:01                                 0         0",
+            "",
+            "",
+            "",
+            "",
+            " waiting for jobs: cleo 1:10, dora 1:10",
+            " q leave  ↑↓ choose  s sort  r reverse  / filter  e evict",
+        ];
+        let styles = [
+            (0, 0..14, tone::STRONG),
+            (0, 14..60, tone::DIM),
+            (2, 0..10, tone::STRONG),
+            (2, 20..26, tone::DIM),
+            (2, 32..35, tone::DIM),
+            (2, 43..60, tone::DIM),
+            (2, 62..69, tone::DIM),
+            (2, 72..79, tone::DIM),
+            (3, 0..18, tone::CHOSEN),
+            (3, 20..23, tone::GOOD),
+            (3, 43..51, tone::GOOD),
+            (4, 20..24, tone::BAD),
+            (4, 43..51, tone::DIM),
+            (4, 51..60, tone::BAD),
+            (5, 20..29, tone::WARN),
+            (5, 43..51, tone::DIM),
+            (11, 0..57, tone::DIM),
+        ];
+        assert_eq!(shown(&board(), &Controls::default(), 80, 12), picture(lines, 80, &styles));
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_narrow_columns_for_elections_and_leaders() {
         assert_eq!(
-            text(&lines(&board(), &Controls::default(), 80, 12)),
+            text(&shown(&board(), &Controls::default(), 60, 9)),
             [
-                " incumbent top  sqlite:elections.db                         3 elections, 2 held",
+                " incumbent top  sqlite:elections.db     3 elections, 2 held",
                 "",
-                " election↓          leader      for        left of the lease  changes   waiting",
-                " jobs               ada         >1:14      ███████▌   14.0 s         0         2",
-                " nightly-report     ben2        >1:14                overdue         0         0",
-                " old                (deleted)   0:01                                 0         0",
-                "",
-                "",
-                "",
+                " elec…  l…  for        left of the lease  changes   waiting",
+                " jobs   a…  >1:14      ███████▌   14.0 s         0         2",
+                " nigh…  b…  >1:14                overdue         0         0",
+                " old    (…  0:01                                 0         0",
                 "",
                 " waiting for jobs: cleo 1:10, dora 1:10",
                 " q leave  ↑↓ choose  s sort  r reverse  / filter  e evict",
@@ -290,15 +342,54 @@ mod tests {
     }
 
     #[test]
-    fn every_line_fits_a_terminal_of_any_size() {
+    fn a_tall_terminal_has_its_last_lines_at_its_end() {
+        let tall = text(&shown(&board(), &Controls::default(), 120, 40));
+        let rows = [
+            " jobs                                  ada                       >1:14      ██████████████    14.0 s         0         2",
+            " nightly-report                        ben2                      >1:14                       overdue         0         0",
+            " old                                   (deleted)                 0:01                                        0         0",
+        ];
+        assert_eq!(tall[3..6], rows);
+        assert!(tall[6..38].iter().all(String::is_empty), "{tall:#?}");
+        let end = [
+            " waiting for jobs: cleo 1:10, dora 1:10",
+            " q leave  ↑↓ choose  s sort  r reverse  / filter  e evict",
+        ];
+        assert_eq!(tall[38..], end);
+    }
+
+    #[test]
+    fn a_question_takes_the_place_of_the_candidates_and_of_the_keys() {
         let mut controls = Controls::default();
         controls.press(Key::Char('e'), &board(), at(75));
-        for (width, height) in [(0, 0), (1, 1), (10, 3), (80, 24), (120, 40), (300, 2)] {
-            let lines = lines(&board(), &controls, width, height);
-            assert_eq!(lines.len(), height);
-            for line in text(&lines) {
-                assert!(line.chars().count() <= width, "{line:?} in {width}");
-            }
+        let asked = shown(&board(), &controls, 80, 12);
+        let end = [
+            " Evict ada from jobs? The next leader waits 15.00 s. [y/N]",
+            " y evicts  any other key: nothing is done",
+        ];
+        assert_eq!(text(&asked)[10..], end);
+        assert_eq!(asked[(1, 10)].modifier, Modifier::BOLD);
+    }
+
+    #[test]
+    fn wide_characters_and_control_characters_move_no_column() {
+        let mut board = Board::new(at(0));
+        let keys = ["選挙の鍵は長い名前です", "a\u{1b}[2Jb", "reports-of-every-night"];
+        board.take(at(1), keys.map(|key| held(key, "大統領の名前", 1)).into(), None);
+        let lines = text(&shown(&board, &Controls::default(), 80, 12));
+        let rows = [
+            " a[2Jb              大統領の…   >1:14                overdue         0         -",
+            " reports-of-every…  大統領の…   >1:14                overdue         0         -",
+            " 選挙の鍵は長い名…  大統領の…   >1:14                overdue         0         -",
+        ];
+        assert_eq!(lines[3..6], rows);
+    }
+
+    #[test]
+    fn a_terminal_of_any_size_is_survived() {
+        for (width, height) in [(0, 0), (1, 1), (2, 2), (10, 3), (20, 5), (300, 2)] {
+            let drawn = shown(&board(), &Controls::default(), width, height);
+            assert_eq!((drawn.area.width, drawn.area.height), (width, height));
         }
     }
 
@@ -307,15 +398,18 @@ mod tests {
         let mut board = Board::new(at(0));
         board.take(at(1), (0..40).map(|n| held(&format!("e{n:02}"), "ada", n)).collect(), None);
         let mut controls = Controls::default();
-        let first = text(&lines(&board, &controls, 80, 24));
+        let first = text(&shown(&board, &controls, 80, 24));
         assert!(first[3].starts_with(" e00 ") && first[20].starts_with(" e17 "), "{first:#?}");
         assert_eq!(first[21], " 22 more below");
         for _ in 0..20 {
             controls.press(Key::Down, &board, at(75));
         }
-        let moved = text(&lines(&board, &controls, 80, 24));
-        assert!(moved[20].starts_with(" e20 "), "{moved:#?}");
-        assert_eq!(moved[21], " 3 more above, 19 below");
+        let moved = shown(&board, &controls, 80, 24);
+        let lines = text(&moved);
+        assert!(lines[20].starts_with(" e20 "), "{lines:#?}");
+        assert_eq!(lines[21], " 3 more above, 19 below");
+        let reversed = (3..21).filter(|y| moved[(1, *y)].modifier.contains(Modifier::REVERSED));
+        assert_eq!(reversed.collect::<Vec<_>>(), [20]);
     }
 
     #[test]
@@ -323,7 +417,7 @@ mod tests {
         let mut board = board();
         let word = |board: &Board| {
             let view = View { place: "", board, controls: &Controls::default(), now: at(79) };
-            text(&view.lines(80, 12))[10].clone()
+            text(&drawn(&view, 80, 12))[10].clone()
         };
         assert_eq!(word(&board), " the store has not answered for 5.00 s");
         board.warning("no answer".into());

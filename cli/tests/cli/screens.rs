@@ -1,162 +1,14 @@
-//! `incumbent top` and `incumbent demo` as a terminal shows them: on a pseudo-terminal, in an emulator.
+//! `incumbent top` and `incumbent demo` as a terminal shows them. The test back end of the views shows their content
+//! exactly; here are keys, sizes, signals, and the terminal afterwards.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
-use std::num::NonZero;
-use std::os::fd::OwnedFd;
-use std::sync::mpsc::{self, Receiver};
-use std::time::Instant;
+use std::io::Read as _;
 
 use incumbent_testkit::process::ChildGuard;
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::support::{LIMIT, Running, Scratch, incumbent, sequence};
-use crate::terminal::{pieces, terminal};
-
-/// The text on the terminal before the program; it must be there again afterwards.
-const BEFORE: &str = "$ what was typed before";
-/// The escape sequence at the end of a picture.
-const DRAWN: &[u8] = b"\x1b[?2026l";
-
-/// The program on a terminal of its own, and the emulated screen.
-struct Terminal {
-    child: ChildGuard,
-    keyboard: File,
-    program_side: OwnedFd,
-    modes: Termios,
-    bytes: Receiver<Vec<u8>>,
-    unseen: Vec<u8>,
-    emulator: vt100::Parser,
-    /// The terminal was always large enough for its earlier content.
-    is_wide: bool,
-}
-
-impl Terminal {
-    #[track_caller]
-    fn start(arguments: &[&str], columns: u16, rows: u16) -> Self {
-        Self::start_with(arguments, &[], columns, rows)
-    }
-
-    #[track_caller]
-    fn start_with(arguments: &[&str], environment: &[(&str, &str)], columns: u16, rows: u16) -> Self {
-        let (ours, theirs) = terminal();
-        tcsetwinsize(&ours, size(columns, rows)).unwrap();
-        let modes = tcgetattr(&theirs).unwrap();
-        let mut command = incumbent(arguments);
-        command.envs(environment.iter().copied());
-        command.stdin(theirs.try_clone().unwrap());
-        command.stdout(theirs.try_clone().unwrap()).stderr(theirs.try_clone().unwrap());
-        let mut emulator = vt100::Parser::new(NonZero::new(rows).unwrap(), NonZero::new(columns).unwrap(), 0);
-        emulator.process(format!("{BEFORE}\r\n").as_bytes());
-        let child = ChildGuard::spawn(command).unwrap();
-        let keyboard = File::from(ours.try_clone().unwrap());
-        let program_side = theirs.into();
-        Self {
-            child,
-            keyboard,
-            program_side,
-            modes,
-            bytes: read(ours),
-            unseen: Vec::new(),
-            emulator,
-            is_wide: columns >= 60,
-        }
-    }
-
-    fn press(&mut self, keys: &str) {
-        self.keyboard.write_all(keys.as_bytes()).unwrap();
-    }
-
-    fn resize(&mut self, columns: u16, rows: u16) {
-        self.emulator.screen_mut().set_size(NonZero::new(rows).unwrap(), NonZero::new(columns).unwrap());
-        tcsetwinsize(&self.keyboard, size(columns, rows)).unwrap();
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_raw(self.child.pid().try_into().unwrap()).unwrap(), signal).unwrap();
-    }
-
-    fn lines(&self) -> Vec<String> {
-        let screen = self.emulator.screen();
-        let (_, columns) = screen.size();
-        screen.rows(0, columns.get()).map(|row| row.trim_end().to_owned()).collect()
-    }
-
-    /// The lines of the first complete picture that matches; no line may be broken.
-    #[track_caller]
-    fn until(&mut self, what: &str, found: impl Fn(&[String]) -> bool) -> Vec<String> {
-        let started = Instant::now();
-        loop {
-            while let Some(at) = self.unseen.windows(DRAWN.len()).position(|bytes| bytes == DRAWN) {
-                let picture: Vec<u8> = self.unseen.drain(..at + DRAWN.len()).collect();
-                self.emulator.process(&picture);
-                let lines = self.lines();
-                let screen = self.emulator.screen();
-                // A picture for the size before may be broken.
-                let mut rows = 0..screen.size().0.get();
-                if found(&lines) && !rows.any(|row| screen.row_wrapped(row)) {
-                    assert!(screen.alternate_screen() && screen.hide_cursor(), "{lines:#?}");
-                    return lines;
-                }
-            }
-            match self.bytes.recv_timeout(LIMIT.saturating_sub(started.elapsed())) {
-                Ok(bytes) => self.unseen.extend(bytes),
-                Err(error) => panic!("{what} never came ({error}): {:#?}", self.lines()),
-            }
-        }
-    }
-
-    /// Waits for its end, and checks that the terminal is restored. Returns its last output.
-    #[track_caller]
-    fn ends(mut self, code: i32) -> Vec<String> {
-        assert_eq!(self.child.wait(LIMIT).code(), Some(code), "{:#?}", self.lines());
-        let modes = tcgetattr(&self.program_side).unwrap();
-        assert_eq!(
-            (modes.local_modes, modes.input_modes, modes.output_modes),
-            (self.modes.local_modes, self.modes.input_modes, self.modes.output_modes)
-        );
-        // The last open end of the program's side: closing it ends the reader.
-        drop(self.program_side);
-        self.emulator.process(&self.unseen);
-        while let Ok(bytes) = self.bytes.recv_timeout(LIMIT) {
-            self.emulator.process(&bytes);
-        }
-        let screen = self.emulator.screen();
-        let (_, columns) = screen.size();
-        let mut lines: Vec<String> =
-            screen.rows(0, columns.get()).map(|row| row.trim_end().to_owned()).collect();
-        assert!(!screen.alternate_screen() && !screen.hide_cursor(), "{lines:#?}");
-        assert_eq!((screen.fgcolor(), screen.bold()), (vt100::Color::Default, false));
-        let first = lines.remove(0);
-        if self.is_wide {
-            assert_eq!(first, BEFORE);
-        }
-        while lines.last().is_some_and(String::is_empty) {
-            lines.pop();
-        }
-        lines
-    }
-}
-
-fn size(columns: u16, rows: u16) -> Winsize {
-    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
-}
-
-/// The bytes as they come, until no writer is left.
-fn read(terminal: OwnedFd) -> Receiver<Vec<u8>> {
-    let (give, take) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut terminal = File::from(terminal);
-        let mut buffer = [0; 4096];
-        while let Ok(size @ 1..) = terminal.read(&mut buffer) {
-            if give.send(buffer[..size].to_vec()).is_err() {
-                return;
-            }
-        }
-    });
-    take
-}
+use crate::terminal::{DRAWN, Terminal, pieces, terminal};
 
 /// Leaders whose leases do not end just because the machine is busy.
 fn leaders(scratch: &Scratch, keys: &[&str]) -> Vec<Running> {
@@ -282,6 +134,22 @@ fn the_demo_fits_120_by_40_and_any_size_it_is_given_and_sigterm_leaves_the_termi
 }
 
 #[test]
+fn what_is_typed_into_the_demo_is_drawn_over() {
+    let mut demo = Terminal::start(&QUIET, 80, 24);
+    shows_all_of_the_demo(&mut demo, 80, 24);
+    // The lines scroll the screen, because the demo reads no keys.
+    demo.press("\ntyped by hand\n\n\n");
+    demo.until_output("typed by hand");
+    let lines = demo.until("the table, and no more", |lines| {
+        lines[0].starts_with(" incumbent demo  ") && !lines.iter().any(|line| line.contains("typed"))
+    });
+    assert!(lines[23].starts_with(" Ctrl-C ends it"), "{lines:#?}");
+    shows_all_of_the_demo(&mut demo, 80, 24);
+    demo.signal(Signal::INT);
+    has_a_summary(&demo.ends(0));
+}
+
+#[test]
 fn a_terminal_that_is_hardly_there_breaks_no_line_and_is_left_as_it_was() {
     let scratch = Scratch::made();
     let _leaders = leaders(&scratch, &["jobs"]);
@@ -296,17 +164,31 @@ fn a_terminal_that_is_hardly_there_breaks_no_line_and_is_left_as_it_was() {
 }
 
 #[test]
+fn a_terminal_that_goes_away_ends_the_demo_with_an_error_and_no_panic() {
+    let (ours, theirs) = terminal();
+    let mut command = incumbent(&QUIET);
+    command.stdin(theirs.try_clone().unwrap());
+    command.stdout(theirs.try_clone().unwrap()).stderr(theirs);
+    let mut demo = ChildGuard::spawn(command).unwrap();
+    let mut ours = File::from(ours);
+    let mut shown = Vec::new();
+    while !shown.windows(DRAWN.len()).any(|bytes| bytes == DRAWN) {
+        let mut buffer = [0; 4096];
+        let size = ours.read(&mut buffer).unwrap();
+        shown.extend_from_slice(&buffer[..size]);
+    }
+    drop(ours);
+    assert_eq!(demo.wait(LIMIT).code(), Some(1));
+}
+
+#[test]
 fn without_colours_nothing_is_coloured_and_all_is_there() {
     let scratch = Scratch::made();
     let _leaders = leaders(&scratch, &["jobs"]);
     let coloured = |environment: &[(&str, &str)]| {
         let mut top = Terminal::start_with(&["top", "--store", &scratch.url], environment, 80, 24);
         top.until("the bar", |lines| lines[3].contains('█'));
-        let screen = top.emulator.screen();
-        let mut cells = (0..24).flat_map(|row| (0..80).map(move |column| (row, column)));
-        let coloured = cells.any(|(row, column)| {
-            screen.cell(row, column).is_some_and(|cell| cell.fgcolor() != vt100::Color::Default)
-        });
+        let coloured = top.is_coloured();
         top.press("q");
         top.ends(0);
         coloured
