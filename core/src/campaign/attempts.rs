@@ -12,8 +12,9 @@ use crate::token::{Incarnation, Revision};
 /// The number of attempts that are remembered. An older one that turns out to have been applied counts as a record of ours of
 /// an unknown attempt, which is safe and only slower.
 const REMEMBERED: usize = 128;
-/// The number of these that a newer acknowledged write has overtaken. None of them can be the present record; their times
-/// serve a watch that lags behind, for as long as a lease.
+/// The number of these that a newer acknowledged write has overtaken; their times serve a watch that lags behind, for as
+/// long as a lease. None of them is the present record. A copy of one that expected no key may be applied once the key was
+/// deleted: then it counts as foreign, which is safe and only slower.
 const OVERTAKEN: usize = 2;
 
 /// The purpose of a write.
@@ -164,8 +165,7 @@ impl Attempts {
         };
     }
 
-    /// Forgets all but the newest attempts that `acknowledged`, which is `revision` and observed, has overtaken: the compare
-    /// of an older one can never hold again.
+    /// Forgets all but the newest attempts that `acknowledged`, which is `revision` and observed, has overtaken.
     pub(super) fn forget_overtaken(&mut self, acknowledged: Attempt, revision: Revision) {
         while self.sent.len() > 1 + OVERTAKEN
             && self
