@@ -88,7 +88,7 @@ impl OpenStore for Provided {
                         election.drained();
                     }
                 }
-                closed(election).await;
+                let _ = election.ended().await;
             }
             Ok(())
         })
