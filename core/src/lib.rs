@@ -33,6 +33,7 @@
 //!     granularity: Duration::ZERO,
 //!     expiry_pushed: true,
 //!     incarnation_acked: true,
+//!     watch_shows_all: false,
 //!     fail_over: Duration::ZERO,
 //! };
 //! let now = Instant::from_nanos(0);

@@ -147,6 +147,9 @@ pub struct Capabilities {
     pub expiry_pushed: bool,
     /// Acknowledgements carry the incarnation, so a campaign need not ask for it.
     pub incarnation_acked: bool,
+    /// A new watch shows every entry that stands, and then says that it has shown all. A candidate that enters at the same
+    /// time waits for that, briefly, instead of reading its key.
+    pub watch_shows_all: bool,
     /// The longest time for which a healthy store may lack a leader of its own when one of its servers fails.
     pub fail_over: Duration,
 }

@@ -19,6 +19,9 @@ pub(crate) const DRIFT: i64 = 5_000;
 /// The stream of what only an etcd draws.
 pub(crate) const ETCD: u64 = 0x3_0000;
 
+/// The stream of whether watches say when they have shown all that stands.
+const SHOWS_ALL: u64 = 0x7_0000;
+
 /// The stream of what only a consumer group draws.
 pub(crate) const KAFKA: u64 = 0x5_0000;
 
@@ -88,6 +91,8 @@ pub(crate) struct Plan {
     pub(crate) own_lease: bool,
     pub(crate) markers: bool,
     pub(crate) acked: bool,
+    /// Watches say when they have shown all that stands.
+    pub(crate) shows_all: bool,
     pub(crate) replicas: usize,
     pub(crate) never_used: bool,
     /// The percentage of writes after which other keys are written.
@@ -236,6 +241,8 @@ impl Plan {
             true => dice.pick(&[-DRIFT, 0, DRIFT]),
             false => 0,
         };
+        // A stream of its own, so that what else a seed draws stays as it is.
+        let shows_all = choice.store == Store::Nats && Dice::new(choice.seed, SHOWS_ALL).percent(50);
         let keeps_leases = !kinds.contains(&Kind::EarlyRevocation);
         let faulty = lease * if long { 12 } else { 60 };
         let script = script(&mut dice, &kinds, lease, faulty, choice);
@@ -268,6 +275,7 @@ impl Plan {
             own_lease,
             markers,
             acked,
+            shows_all,
             replicas,
             never_used,
             other_keys,
@@ -319,6 +327,7 @@ impl Plan {
             own_lease: true,
             markers: false,
             acked: false,
+            shows_all: true,
             replicas: 1,
             never_used: true,
             other_keys: 0,
@@ -343,6 +352,7 @@ impl Plan {
             granularity: GRANULARITY,
             expiry_pushed: self.markers,
             incarnation_acked: self.acked,
+            watch_shows_all: self.shows_all,
             fail_over: Duration::ZERO,
         }
     }

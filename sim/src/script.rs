@@ -70,6 +70,7 @@ fn world(plan: &Plan) -> String {
         (!plan.keeps_leases, "live leases may be revoked"),
         (plan.markers, "markers"),
         (bucket && plan.acked, "incarnations acknowledged"),
+        (plan.shows_all, "watches that say when they have shown all"),
         (plan.never_used, "name never used"),
         (plan.choice.peers > 0, "with candidates of the Go library"),
         (!plan.choice.plain, "settings that differ"),

@@ -205,6 +205,8 @@ impl From<stores::Capabilities> for Capabilities {
             granularity: Duration::from_nanos(store.granularity),
             expiry_pushed: store.expiry_pushed,
             incarnation_acked: store.incarnation_acked,
+            // A guest's watch does not say so.
+            watch_shows_all: false,
             fail_over: Duration::from_nanos(store.fail_over),
         }
     }

@@ -10,7 +10,7 @@ use incumbent::Clock;
 use incumbent::incumbent_core::Incarnation;
 use incumbent::incumbent_core::record::Entry;
 use incumbent::incumbent_core::store::{Fault, FaultKind};
-use incumbent::store::{Adapter, WatchEvent};
+use incumbent::store::{Adapter, WatchEvent, Watched};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -100,7 +100,7 @@ impl Present {
 }
 
 /// Reads a watch to its end.
-async fn read(mut stream: BoxStream<'static, WatchEvent>, present: Weak<Mutex<Present>>, number: u64) {
+async fn read(mut stream: BoxStream<'static, Watched>, present: Weak<Mutex<Present>>, number: u64) {
     loop {
         let next = stream.next().await;
         let Some(present) = present.upgrade() else { return };
@@ -108,11 +108,12 @@ async fn read(mut stream: BoxStream<'static, WatchEvent>, present: Weak<Mutex<Pr
         if present.number != number {
             return;
         }
-        let (Some(WatchEvent { key, entry }), Some(stream)) = (next, &mut present.stream) else {
+        let (Some(next), Some(stream)) = (next, &mut present.stream) else {
             // Dropping it notifies the followers.
             present.stream = None;
             return;
         };
+        let Watched::Entry(WatchEvent { key, entry }) = next else { continue };
         let followers = stream.followers.iter().filter(|(followed, _)| *followed == key);
         followers.filter_map(|(_, unread)| unread.upgrade()).for_each(|unread| unread.show(entry.clone()));
         stream.newest.insert(key, entry);

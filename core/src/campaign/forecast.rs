@@ -86,6 +86,7 @@ mod tests {
             granularity: MILLI * 350,
             expiry_pushed,
             incarnation_acked: false,
+            watch_shows_all: false,
             fail_over: Duration::from_secs(fail_over),
         };
         let info = StoreInfo {

@@ -81,6 +81,11 @@ impl KeyView {
         self.wait
     }
 
+    /// Whether anything is known of the key.
+    pub(super) fn is_known(&self) -> bool {
+        self.entry.is_some() || !self.saw_no_holder()
+    }
+
     /// Whether no record was ever observed, so that nothing is known of a previous leader.
     pub(super) fn saw_no_holder(&self) -> bool {
         self.holder.is_none()

@@ -256,6 +256,11 @@ impl Campaign {
         self.reported.leader.as_ref()
     }
 
+    /// Whether this candidate has observed its key, or knows of a holder.
+    pub(crate) fn has_observed(&self) -> bool {
+        self.key.is_known()
+    }
+
     /// The candidate's name.
     pub fn name(&self) -> &str {
         &self.rules.name

@@ -39,10 +39,14 @@ impl Elections {
     }
 }
 
-/// FNV-1a: names are the user's own, and nothing is lost where they are chosen to fall into one map.
 fn place(election: &str) -> usize {
-    let hash = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-    election.bytes().fold(0x811c_9dc5, hash) as usize % MAPS
+    hash(election) as usize % MAPS
+}
+
+/// FNV-1a: names are the user's own, and nothing but time is lost where they are chosen to collide.
+pub(super) fn hash(election: &str) -> u32 {
+    let add = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    election.bytes().fold(0x811c_9dc5, add)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use core::time::Duration;
 
 use super::io::{Command, Enter, Output, Refusal, Request};
 use super::rule::{Common, Rule};
+use super::starting::First;
 use super::{CampaignId, Candidate, FIRST_WAIT, Observer, Session, Stage, Timer, doubled};
 use crate::campaign::{Event, State, Warning, check_name};
 use crate::store::{Fault, FaultKind, StoreInfo};
@@ -46,6 +47,7 @@ impl<C: Rule> Session<C> {
             hand_over: None,
             acceptance: None,
             barred_by: None,
+            first: First::Over,
         };
         self.candidates.insert(id, Box::new(candidate));
         let number = self.watch.want();
@@ -84,7 +86,7 @@ impl<C: Rule> Session<C> {
         if let Some(since) = self.watch.since() {
             self.deliveries.push_back((id, Common::Watching { since }.into()));
         }
-        self.deliveries.push_back((id, Common::Campaign.into()));
+        self.starts_when_it_may(id);
     }
 
     /// The campaign cannot begin at present: it is refused where its caller waits for it to enter, and tried again
@@ -161,6 +163,7 @@ impl<C: Rule> Session<C> {
     }
 
     fn forget(&mut self, id: CampaignId) {
+        self.first_question(id, First::Asked, First::Over);
         self.timers.forget(id);
         self.inspection.forget(id);
         let Some(candidate) = self.candidates.remove(&id) else { return };

@@ -68,6 +68,11 @@ pub enum Input<A = StoreAnswer, S = Entry> {
         /// What the watch shows of it: its entry, or the change of a queue.
         shown: S,
     },
+    /// A watch has shown every entry that stood when it began.
+    WatchedAll {
+        /// The watch's number.
+        number: u64,
+    },
     /// A watch ended, or could not begin.
     WatchEnded {
         /// The watch's number.

@@ -10,7 +10,8 @@
 //! A session holds the [`Campaign`]s of all candidates on one connection, and their shared parts:
 //!
 //! - A campaign *enters*: the store is inspected once for its incarnation and tried again with a back-off; the health
-//!   of the candidate is handed in before the start.
+//!   of the candidate is handed in before the start. Where the watch has just begun and says when it has shown all there
+//!   is, the campaign waits for that, briefly: its key need not be read then. Of very many, some wait for others.
 //! - One *watch* serves all elections. It is numbered and begins again with a back-off. Before an inspection of another
 //!   incarnation is handed in, a new watch begins, and the old one no longer counts.
 //! - One *inspection* serves all campaigns that want one; one is under way at a time.
@@ -32,6 +33,7 @@ mod io;
 mod map;
 mod registration;
 mod rule;
+mod starting;
 mod timers;
 mod watch;
 
@@ -55,6 +57,7 @@ use entering::Entering;
 use inspection::Inspection;
 use map::Map;
 use registration::Registration;
+use starting::{First, Starting};
 use timers::Timers;
 use watch::Watch;
 
@@ -83,6 +86,7 @@ pub struct Session<C: Rule = Campaign> {
     candidates: Map<CampaignId, Box<Candidate<C>>>,
     elections: Elections,
     watch: Watch,
+    starting: Starting,
     inspection: Inspection,
     reconnect: Reconnect,
     /// The time at which the present connection was made, where it is not the first.
@@ -128,6 +132,7 @@ struct Candidate<C> {
     acceptance: Option<Revision>,
     /// The largest token it has seen, where it stays out because the store would give no larger one.
     barred_by: Option<Token>,
+    first: First,
 }
 
 #[derive(Clone, Debug)]
@@ -171,6 +176,7 @@ impl<C: Rule> Session<C> {
             candidates: Map::default(),
             elections: Elections::default(),
             watch: Watch::default(),
+            starting: Starting::default(),
             inspection: Inspection::default(),
             reconnect: Reconnect::No,
             reconnected: None,
@@ -268,7 +274,10 @@ impl<C: Rule> Session<C> {
                     self.requested(id, revision, &request);
                 }
             }
-            Input::Answered { id, answer } => self.deliveries.push_back((id, answer.into())),
+            Input::Answered { id, answer } => {
+                self.first_question(id, First::Asked, First::Over);
+                self.deliveries.push_back((id, answer.into()));
+            }
             Input::Inspected { number, result } => self.inspected(number, &result, observer),
             Input::Flaw(flaw) => self.flaw(flaw),
             Input::Observe => {
@@ -286,6 +295,7 @@ impl<C: Rule> Session<C> {
                 }
             }
             Input::Watched { number, election, shown } => self.watched(number, &election, &shown),
+            Input::WatchedAll { number } => self.watch.showed_all(number),
             Input::WatchEnded { number } => {
                 if let Some(at) = self.watch.ended(number, self.now) {
                     self.timers.set(Timer::Watch, at);
@@ -318,6 +328,8 @@ impl<C: Rule> Session<C> {
                 self.inspection.want(id, self.now);
                 self.inspect();
             }
+            Timer::Shown => self.start_without_the_watch(),
+            Timer::Answered => self.start_without_answers(),
             Timer::Watch => {
                 let number = self.watch.begin();
                 self.begin_watch(number);
@@ -344,10 +356,14 @@ impl<C: Rule> Session<C> {
 
     fn deliver(&mut self, observer: &mut impl Observer<C>) -> Result<(), Misuse> {
         let mut result = Ok(());
-        while let Some((id, input)) = self.deliveries.pop_front() {
-            result = result.and(self.step(id, input, observer));
+        loop {
+            while let Some((id, input)) = self.deliveries.pop_front() {
+                result = result.and(self.step(id, input, observer));
+            }
+            if !self.start_some() {
+                return result;
+            }
         }
-        result
     }
 
     /// Hands an input to a campaign. Its lease and its events are emitted before its requests.
@@ -411,6 +427,7 @@ impl<C: Rule> Session<C> {
                 }
                 candidate.last_sent = self.now;
                 self.outputs.push_back(Output::Ask { id, request, limit: candidate.limit });
+                self.first_question(id, First::Started, First::Asked);
             }
             Sorted::Inspect { since } => {
                 self.inspection.want(id, since);
@@ -496,7 +513,7 @@ impl<C: Rule> Session<C> {
         if !self.watch.is_ready(number) {
             return;
         }
-        self.watch.showed();
+        self.watch.showed(election, C::watch_shows_all(&self.store));
         for id in self.elections.get(election) {
             self.deliveries.push_back((*id, shown.clone().into()));
         }

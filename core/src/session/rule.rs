@@ -53,6 +53,18 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = (now, store);
     }
 
+    /// Whether a new watch of the store says when it has shown all that stands.
+    fn watch_shows_all(store: &Self::Store) -> bool {
+        let _ = store;
+        false
+    }
+
+    /// What a watch that has shown all says to a campaign that knows nothing of its election: that there is nothing.
+    /// `None` for a campaign that knows something.
+    fn shown_nothing(&self) -> Option<Self::Shown> {
+        None
+    }
+
     /// As [`Campaign::poll`].
     fn poll(&mut self) -> Self::Output;
 
@@ -205,6 +217,14 @@ impl Rule for Campaign {
         now: Instant,
     ) -> Result<Self, InvalidSettings> {
         Self::new(settings, *store, info, nonce, seed, now)
+    }
+
+    fn watch_shows_all(store: &Capabilities) -> bool {
+        store.watch_shows_all
+    }
+
+    fn shown_nothing(&self) -> Option<Entry> {
+        (!self.has_observed()).then_some(Entry::Vacant)
     }
 
     fn sort(output: campaign::Output) -> Sorted<Self> {

@@ -16,6 +16,10 @@ pub enum Timer<T = campaign::Timer> {
     Campaign(CampaignId, T),
     /// Inspect the store again for a campaign that has not begun.
     Enter(CampaignId),
+    /// The watch has not shown all there is in time: campaigns that waited for it go on without.
+    Shown,
+    /// None of the questions that campaigns ask when they enter was answered for a while: more enter.
+    Answered,
     /// Watch again, because the watch ended or could not begin.
     Watch,
     /// Request a connection again, because the last attempt failed.
@@ -39,6 +43,8 @@ const FEW: usize = 64;
 /// The owner of a timer. It has one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
+    Shown,
+    Answered,
     Watch,
     Reconnect,
     Register,
@@ -49,6 +55,8 @@ impl<T> From<Timer<T>> for Key {
     fn from(timer: Timer<T>) -> Self {
         match timer {
             Timer::Campaign(id, _) | Timer::Enter(id) => Self::Campaign(id),
+            Timer::Shown => Self::Shown,
+            Timer::Answered => Self::Answered,
             Timer::Watch => Self::Watch,
             Timer::Reconnect => Self::Reconnect,
             Timer::Register => Self::Register,
@@ -90,6 +98,18 @@ impl<T: Copy> Timers<T> {
     /// Stops the timer of a campaign.
     pub(super) fn stop(&mut self, id: CampaignId) {
         self.unset(Key::Campaign(id));
+    }
+
+    /// Sets a timer, unless it is set.
+    pub(super) fn set_first(&mut self, timer: Timer<T>, at: Instant) {
+        if self.wake(&timer.into()).is_none() {
+            self.set(timer, at);
+        }
+    }
+
+    /// Stops a timer that is of no campaign.
+    pub(super) fn stop_shared(&mut self, timer: Timer<T>) {
+        self.unset(timer.into());
     }
 
     /// Stops the timer of a campaign that is over.

@@ -35,6 +35,7 @@ pub fn bucket() -> Capabilities {
         granularity: ms(250),
         expiry_pushed: false,
         incarnation_acked: false,
+        watch_shows_all: false,
         fail_over: secs(7),
     }
 }

@@ -52,6 +52,7 @@ impl Parts {
             granularity: Duration::ZERO,
             expiry_pushed: true,
             incarnation_acked: true,
+            watch_shows_all: false,
             fail_over: Duration::ZERO,
         };
         let info = StoreInfo {

@@ -3,7 +3,7 @@
 use incumbent_core::campaign::Settings;
 use incumbent_core::session::{Command, Enter, Input, Timer};
 
-use crate::harness::{Bench, denied, enter, ms, secs, unreachable};
+use crate::harness::{Bench, denied, enter, foreign, ms, secs, unreachable};
 
 #[test]
 fn the_first_campaign_has_the_store_watched_and_inspected() {
@@ -87,6 +87,36 @@ fn settings_that_the_store_cannot_keep_are_a_warning_once_the_caller_has_gone_on
     assert_eq!(outputs.len(), 1);
     assert!(outputs[0].starts_with("1: warning (lease"), "{outputs:?}");
     assert_eq!(bench.wake(), Some((secs(5), Timer::Enter(1))));
+}
+
+/// The campaigns that ask for a read among these outputs.
+fn asking(outputs: &[String]) -> usize {
+    outputs.iter().filter(|output| output.contains(" read ")).count()
+}
+
+#[test]
+fn of_very_many_campaigns_a_thousand_ask_at_once_and_the_next_when_these_are_answered() {
+    let mut bench = Bench::new();
+    (1..=2_500).for_each(|id| drop(bench.enter(id, &format!("jobs-{id}"))));
+    assert_eq!(asking(&bench.inspected(1)), 1_000);
+    assert_eq!(asking(&bench.read(1, 1, foreign(4))), 1);
+    // One that leaves without an answer makes room as well.
+    assert_eq!(asking(&bench.command(2, Command::Close)), 1);
+    assert_eq!(asking(&bench.read(3, 1, foreign(5))), 1);
+    assert_eq!(asking(&bench.read(3, 1, foreign(5))), 0, "an answer counts once");
+}
+
+#[test]
+fn where_no_campaign_is_answered_a_thousand_more_ask_each_second() {
+    let mut bench = Bench::new();
+    (1..=2_500).for_each(|id| drop(bench.enter(id, &format!("jobs-{id}"))));
+    bench.inspected(1);
+    let mut asked = Vec::new();
+    // Before those that gave up ask again.
+    for _ in 0..2 {
+        asked.push(asking(&bench.after(secs(1))));
+    }
+    assert_eq!(asked, [1_000, 500]);
 }
 
 #[test]

@@ -37,6 +37,15 @@ pub struct Bench {
 impl Bench {
     /// A session without campaigns, one hour after the clock's origin.
     pub fn new() -> Self {
+        Self::on(false)
+    }
+
+    /// The same, on a store whose watches say when they have shown all.
+    pub fn with_a_watch_that_shows_all() -> Self {
+        Self::on(true)
+    }
+
+    fn on(watch_shows_all: bool) -> Self {
         let store = Capabilities {
             own_lease: false,
             lease_step: Duration::ZERO,
@@ -45,6 +54,7 @@ impl Bench {
             granularity: ms(250),
             expiry_pushed: false,
             incarnation_acked: false,
+            watch_shows_all,
             fail_over: secs(7),
         };
         Self { session: Session::new(store), now: Instant::ZERO + secs(3600) }

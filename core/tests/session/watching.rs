@@ -1,7 +1,7 @@
 //! One watch for all elections, numbered.
 
 use incumbent_core::record::Entry;
-use incumbent_core::session::{Input, Timer};
+use incumbent_core::session::{Command, Input, Timer};
 use incumbent_core::store::StoreInfo;
 use incumbent_core::{Incarnation, Revision};
 
@@ -36,6 +36,90 @@ fn what_a_watch_that_is_not_ready_shows_counts_for_nothing() {
     bench.enter(1, "jobs");
     bench.inspected(1);
     assert_eq!(bench.watched(1, "jobs", foreign(4)), [""; 0]);
+}
+
+#[test]
+fn a_campaign_that_enters_with_a_new_watch_acquires_without_a_read_once_all_is_shown() {
+    let mut bench = Bench::with_a_watch_that_shows_all();
+    bench.enter(1, "jobs");
+    bench.enter(2, "mail");
+    assert_eq!(bench.inspected(1), ["1 entered", "1: ", "2 entered", "2: "]);
+    bench.watching(1);
+    bench.watched(1, "mail", foreign(4));
+    assert_eq!(
+        bench.give(Input::WatchedAll { number: 1 }),
+        [
+            "1: acquiring",
+            "1 acquire 1 over absent within 30s",
+            "1 campaigns",
+            "register within 5s",
+            "2: waiting",
+            "2 campaigns",
+        ]
+    );
+}
+
+#[test]
+fn a_campaign_that_enters_after_all_was_shown_reads_its_key_where_anything_was_shown_of_it() {
+    let mut bench = Bench::with_a_watch_that_shows_all();
+    bench.give(Input::Observe);
+    bench.watching(1);
+    bench.watched(1, "jobs", foreign(4));
+    bench.give(Input::WatchedAll { number: 1 });
+    bench.watched(1, "mail", foreign(5));
+    for (id, election) in [(1, "jobs"), (2, "mail"), (3, "cron")] {
+        bench.enter(id, election);
+    }
+    let asked: Vec<_> = bench
+        .inspected(1)
+        .into_iter()
+        .filter(|output| output.ends_with("within 10s") || output.contains("acquire "))
+        .collect();
+    assert_eq!(asked, ["1 read 1 within 10s", "2 read 1 within 10s", "3 acquire 1 over absent within 30s"]);
+}
+
+#[test]
+fn what_was_shown_before_the_store_was_first_inspected_is_not_lost() {
+    let mut bench = Bench::with_a_watch_that_shows_all();
+    bench.enter(1, "jobs");
+    bench.watching(1);
+    bench.watched(1, "jobs", foreign(4));
+    bench.give(Input::WatchedAll { number: 1 });
+    let outputs = bench.inspected(1);
+    assert!(outputs.iter().any(|output| output.starts_with("1 read 1")), "{outputs:?}");
+}
+
+#[test]
+fn where_all_is_not_shown_in_time_or_the_watch_ends_the_key_is_read() {
+    let reads = |outputs: &[String]| outputs.iter().any(|output| output.starts_with("1 read 1"));
+    let mut bench = Bench::with_a_watch_that_shows_all();
+    bench.enter(1, "jobs");
+    bench.inspected(1);
+    assert_eq!(bench.wake(), Some((ms(100), Timer::Shown)));
+    let outputs = bench.after(ms(100));
+    assert!(reads(&outputs), "{outputs:?}");
+
+    let mut bench = Bench::with_a_watch_that_shows_all();
+    bench.enter(1, "jobs");
+    bench.inspected(1);
+    let outputs = bench.give(Input::WatchEnded { number: 1 });
+    assert!(reads(&outputs), "{outputs:?}");
+
+    let mut bench = Bench::with_a_watch_that_shows_all();
+    bench.enter(1, "jobs");
+    bench.inspected(1);
+    let outputs = bench.give(Input::NotWatchable { number: 1 });
+    assert!(reads(&outputs), "{outputs:?}");
+}
+
+#[test]
+fn a_campaign_that_was_closed_while_it_waited_for_the_watch_sends_nothing() {
+    let mut bench = Bench::with_a_watch_that_shows_all();
+    bench.enter(1, "jobs");
+    bench.inspected(1);
+    bench.command(1, Command::Close);
+    bench.watching(1);
+    assert_eq!(bench.give(Input::WatchedAll { number: 1 }), [""; 0]);
 }
 
 #[test]

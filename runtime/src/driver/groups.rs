@@ -90,6 +90,7 @@ impl Link for GroupLink {
             granularity: Duration::ZERO,
             expiry_pushed: false,
             incarnation_acked: true,
+            watch_shows_all: false,
             fail_over: FAIL_OVER,
         }
     }

@@ -162,6 +162,8 @@ pub(super) enum Watched<S> {
         text: String,
         revision: Revision,
     },
+    /// Every entry that stood when the watch began was shown.
+    ShownAll,
 }
 
 /// Reports the outcomes of writes to the user's listener.

@@ -68,6 +68,7 @@ impl Link for QueueLink {
             granularity: GRANULARITY,
             expiry_pushed: true,
             incarnation_acked: false,
+            watch_shows_all: false,
             // The shortest lease is an election timeout and a half; a new leader is elected within two of them.
             fail_over: server.shortest * 4 / 3,
         }

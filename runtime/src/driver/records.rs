@@ -14,7 +14,7 @@ use super::in_flight::{bounded, within};
 use super::link::{Answers, Asked, Link, Watch, Watched, WriteReports};
 use crate::Result;
 use crate::store::registry::merge;
-use crate::store::{Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent, request};
+use crate::store::{self, Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent, request};
 
 pub(super) struct RecordLink {
     adapter: Arc<dyn Adapter>,
@@ -84,11 +84,14 @@ impl Link for RecordLink {
     fn watch(&self) -> BoxFuture<'static, Result<Watch<Self>, Fault>> {
         let adapter = Arc::clone(&self.adapter);
         async move {
-            let watched = |WatchEvent { key, entry }| match entry {
-                Entry::Live(record) if request::is_reserved(&key) => {
-                    Watched::Requested { key, text: record.candidate, revision: record.revision }
-                }
-                shown => Watched::Changed { election: key, shown },
+            let watched = |item| match item {
+                store::Watched::ShownAll => Watched::ShownAll,
+                store::Watched::Entry(WatchEvent { key, entry }) => match entry {
+                    Entry::Live(record) if request::is_reserved(&key) => {
+                        Watched::Requested { key, text: record.candidate, revision: record.revision }
+                    }
+                    shown => Watched::Changed { election: key, shown },
+                },
             };
             Ok(adapter.watch().await?.map(watched).boxed())
         }

@@ -5,7 +5,7 @@ use futures_util::stream::BoxStream;
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo, Write};
 
-use super::{Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent};
+use super::{Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent, Watched};
 use crate::Result;
 
 #[async_trait]
@@ -46,7 +46,7 @@ impl<A: Adapter + ?Sized> Adapter for Box<A> {
         (**self).list().await
     }
 
-    async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault> {
+    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
         (**self).watch().await
     }
 

@@ -27,7 +27,7 @@ use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
 use tokio::sync::watch;
 
-use super::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent};
+use super::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent, Watched};
 use crate::Result;
 
 /// A store that behaves as the inner one, except for the faults that its [`Faults`] inject.
@@ -336,7 +336,7 @@ impl<A: Adapter> Adapter for Faulty<A> {
         self.faults.perform(listing).await
     }
 
-    async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault> {
+    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
         let begun = self.faults.shared.link.borrow().kills;
         let changes = self.faults.perform(self.inner.watch()).await?;
         let watch = FaultyWatch { changes, faults: self.faults.clone(), begun };
@@ -374,13 +374,13 @@ impl<A: Adapter + StoreAdmin> StoreAdmin for Faulty<A> {
 }
 
 struct FaultyWatch {
-    changes: BoxStream<'static, WatchEvent>,
+    changes: BoxStream<'static, Watched>,
     faults: Faults,
     begun: u64,
 }
 
 impl FaultyWatch {
-    async fn next(mut self) -> Option<(WatchEvent, Self)> {
+    async fn next(mut self) -> Option<(Watched, Self)> {
         tokio::select! {
             biased;
             () = self.faults.killed_since(self.begun) => std::future::pending().await,

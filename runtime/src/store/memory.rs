@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::local::{FOREIGN_LEASE, Message, check_text, next_incarnation, pairs};
 use super::registry::WeakRegistry;
-use super::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent};
+use super::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent, Watched};
 use crate::clock::Clock;
 use crate::fork::Own;
 use crate::{Error, ErrorKind, Result};
@@ -253,6 +253,7 @@ impl Adapter for Memory {
             granularity: Duration::ZERO,
             expiry_pushed: self.shared.markers,
             incarnation_acked: true,
+            watch_shows_all: false,
             fail_over: Duration::ZERO,
         }
     }
@@ -308,7 +309,7 @@ impl Adapter for Memory {
         Ok(self.contents()?.entries())
     }
 
-    async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault> {
+    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
         let contents = self.contents()?;
         let watch = Watch {
             first: contents.entries().into(),
@@ -316,7 +317,7 @@ impl Adapter for Memory {
             shared: Arc::clone(&self.shared),
             closed: self.closed.clone(),
         };
-        Ok(stream::unfold(watch, Watch::next).boxed())
+        Ok(stream::unfold(watch, Watch::next).map(Watched::Entry).boxed())
     }
 
     async fn reconnect(&self) {}

@@ -99,7 +99,10 @@ pub trait Adapter: Send + Sync + 'static {
     /// Watches all keys: first the present entries, then every change in order. Of changes to one key in quick
     /// succession a store may deliver the newest only. The stream ends when the store can no longer promise that; the
     /// driver then watches again.
-    async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault>;
+    ///
+    /// Where [the capabilities](Self::capabilities) say so, an item between two entries says that all present ones were
+    /// shown.
+    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault>;
 
     /// Leaves the present connection for a new one, to another server where there are several.
     /// Returns once connected again; the driver bounds the wait.
@@ -151,6 +154,15 @@ pub struct EntryInfo {
     pub revision: Revision,
     /// The time since it was written.
     pub ago: Duration,
+}
+
+/// An item of a watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Watched {
+    /// A key has this entry.
+    Entry(WatchEvent),
+    /// Every entry that stood when the watch began was shown, or has changed since.
+    ShownAll,
 }
 
 /// An entry seen under a key.

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use incumbent::incumbent_core::record::Entry;
 use incumbent::incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
-use incumbent::store::{Adapter, Memory, MemorySettings, WatchEvent};
+use incumbent::store::{Adapter, Memory, MemorySettings, WatchEvent, Watched};
 use incumbent::{CampaignOptions, Candidate, Clock, Event, Events, Preset, Reason, Store};
 
 /// Far longer than any step takes, also on a busy machine.
@@ -142,7 +142,7 @@ impl Adapter for Switched {
         self.memory.list().await
     }
 
-    async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault> {
+    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
         self.switches.watches.fetch_add(1, Ordering::SeqCst);
         self.memory.watch().await
     }

@@ -29,7 +29,7 @@ use incumbent::incumbent_core::record::{
 };
 use incumbent::incumbent_core::store::{Action, Expect, Outcome, Put, Write};
 use incumbent::incumbent_core::{Incarnation, Revision};
-use incumbent::store::{Adapter, StoreAdmin, WatchEvent};
+use incumbent::store::{Adapter, StoreAdmin, WatchEvent, Watched};
 
 /// The longest wait for something that must happen soon.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
@@ -105,6 +105,7 @@ macro_rules! store_contract {
             }
             watching {
                 it_begins_with_what_is_there,
+                it_says_when_it_has_shown_all_that_is_there,
                 it_delivers_nothing_of_an_empty_store_until_something_is_written,
                 it_delivers_every_change_in_order_with_its_headers,
                 it_delivers_a_release_and_a_deletion_as_what_they_are,
@@ -236,14 +237,24 @@ where
 }
 
 /// The next change; `None` when the watch has ended.
-pub(crate) async fn next(watch: &mut BoxStream<'static, WatchEvent>) -> Option<WatchEvent> {
+pub(crate) async fn next(watch: &mut BoxStream<'static, Watched>) -> Option<WatchEvent> {
+    loop {
+        match next_item(watch).await? {
+            Watched::Entry(change) => return Some(change),
+            Watched::ShownAll => {}
+        }
+    }
+}
+
+/// The next item; `None` when the watch has ended.
+pub(crate) async fn next_item(watch: &mut BoxStream<'static, Watched>) -> Option<Watched> {
     let next = tokio::time::timeout(LIMIT, watch.next()).await;
     next.unwrap_or_else(|_| panic!("the watch delivers nothing within {LIMIT:?}"))
 }
 
 /// The changes up to the first that `is_last`.
 pub(crate) async fn until(
-    watch: &mut BoxStream<'static, WatchEvent>,
+    watch: &mut BoxStream<'static, Watched>,
     is_last: impl Fn(&WatchEvent) -> bool,
 ) -> Vec<WatchEvent> {
     let mut delivered = Vec::new();

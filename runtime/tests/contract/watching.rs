@@ -2,9 +2,11 @@
 
 use incumbent::incumbent_core::Revision;
 use incumbent::incumbent_core::record::Entry;
-use incumbent::store::WatchEvent;
+use incumbent::store::{WatchEvent, Watched};
 
-use super::{Fixture, acquire, acquired, applied, assert_growing, next, release, renew, until, write_id};
+use super::{
+    Fixture, acquire, acquired, applied, assert_growing, next, next_item, release, renew, until, write_id,
+};
 use incumbent::incumbent_core::store::Expect;
 
 pub(crate) async fn it_begins_with_what_is_there(fixture: &impl Fixture) {
@@ -18,6 +20,27 @@ pub(crate) async fn it_begins_with_what_is_there(fixture: &impl Fixture) {
     delivered.sort_by(|one, two| one.key.cmp(&two.key));
     for (watched, key) in delivered.iter().zip(["a", "b"]) {
         assert_eq!(*watched, WatchEvent { key: key.into(), entry: store.read(key).await.unwrap() });
+    }
+}
+
+/// Where the store says so, once, after what is there and before what comes.
+pub(crate) async fn it_says_when_it_has_shown_all_that_is_there(fixture: &impl Fixture) {
+    let store = fixture.connect().await;
+    let says_so = store.capabilities().watch_shows_all;
+    let said = if says_so { &[Watched::ShownAll][..] } else { &[] };
+    for entries in [0, 3] {
+        for key in ["a", "b", "c"].iter().take(entries) {
+            acquired(&*store, key, "x", fixture.lease()).await;
+        }
+        let mut watch = store.watch().await.unwrap();
+        let mut seen = Vec::new();
+        for _ in 0..entries + said.len() {
+            seen.push(next_item(&mut watch).await.unwrap());
+        }
+        assert_eq!(&seen[entries..], said);
+        let late = format!("late{entries}");
+        acquired(&*store, &late, "x", fixture.lease()).await;
+        assert!(matches!(next_item(&mut watch).await, Some(Watched::Entry(change)) if change.key == late));
     }
 }
 

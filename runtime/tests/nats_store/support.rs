@@ -11,7 +11,7 @@ use incumbent::incumbent_core::Revision;
 use incumbent::incumbent_core::record::{Attempt, Entry, Headers};
 use incumbent::incumbent_core::store::{Action, Expect, Fault, Outcome, Put, Write};
 use incumbent::store::nats::{ConnectionEvent, InitOptions, Nats, NatsSettings, init};
-use incumbent::store::{Adapter, WatchEvent};
+use incumbent::store::{Adapter, WatchEvent, Watched};
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::wait::{self, GENEROUS};
 use tokio::time::timeout;
@@ -150,6 +150,10 @@ pub(crate) async fn read(store: &Nats, key: &str) -> Entry {
     within(store.read(key)).await.unwrap()
 }
 
-pub(crate) async fn next(watch: &mut BoxStream<'static, WatchEvent>) -> WatchEvent {
-    within(watch.next()).await.expect("the watch has ended")
+pub(crate) async fn next(watch: &mut BoxStream<'static, Watched>) -> WatchEvent {
+    loop {
+        if let Watched::Entry(change) = within(watch.next()).await.expect("the watch has ended") {
+            return change;
+        }
+    }
 }

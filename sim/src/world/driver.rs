@@ -112,6 +112,9 @@ impl World {
                     if entry != Entry::Vacant {
                         self.deliver(node, Incoming::Watched { number, incarnation, entry });
                     }
+                    if self.plan.shows_all {
+                        self.handle(node, Input::WatchedAll { number });
+                    }
                 }
             }
             Incoming::Watched { number, incarnation, entry } => {

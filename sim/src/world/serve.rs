@@ -91,7 +91,11 @@ impl World {
             return;
         }
         let incarnation = self.cluster.bucket.incarnation;
-        let entry = self.cluster.bucket.entry();
+        let mut entry = self.cluster.bucket.entry();
+        if self.plan.shows_all && self.is_on(Kind::SilentWatch) && self.nodes[node].dice.percent(30) {
+            // It is served by a replica that is behind, and shows that there is nothing.
+            entry = Entry::Vacant;
+        }
         self.nodes[node].watch.on = Some((incarnation, server));
         if self.nodes[node].cut_in == 0 && !self.is_lost(node) {
             let at = self.watch_latency(node);

@@ -116,6 +116,7 @@ impl Node {
             granularity: Duration::from_secs(world.late.into()),
             expiry_pushed: world.markers,
             incarnation_acked: world.acked,
+            watch_shows_all: false,
             fail_over: Duration::ZERO,
         };
         self.process += 1;

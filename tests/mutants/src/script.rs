@@ -57,6 +57,7 @@ impl Bench {
             granularity: Duration::ZERO,
             expiry_pushed: false,
             incarnation_acked: true,
+            watch_shows_all: false,
             fail_over: Duration::ZERO,
         };
         let now = Instant::ZERO + Duration::from_secs(3_600);

@@ -71,7 +71,7 @@ use self::wire::api::{self, Api, ApiError, Bucket, Failure};
 use self::wire::follow::Follow;
 use self::wire::stream::{AccountInfo, StreamInfo};
 use self::wire::{message, outcome};
-use super::{Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent};
+use super::{Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent, Watched};
 use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};
 
@@ -251,7 +251,7 @@ impl Adapter for Nats {
         follow.map_err(|failure| failure.fault(&self.api.bucket))?.collect().await
     }
 
-    async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault> {
+    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
         let follow = Follow::begin(&self.api, self.interval).await;
         Ok(follow.map_err(|failure| failure.fault(&self.api.bucket))?.into_stream())
     }

@@ -57,7 +57,7 @@ use tokio::sync::mpsc;
 pub use settings::SqliteSettings;
 
 use super::local::check_text;
-use super::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent};
+use super::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent, Watched};
 use crate::clock::Clock;
 use crate::{Error, ErrorKind, Result};
 use connection::Connection;
@@ -187,6 +187,7 @@ impl Adapter for Sqlite {
             granularity: Duration::ZERO,
             expiry_pushed: false,
             incarnation_acked: true,
+            watch_shows_all: false,
             fail_over: Duration::ZERO,
         }
     }
@@ -224,12 +225,12 @@ impl Adapter for Sqlite {
         Ok(self.on_reader(|database| Ok(database.changes_after(Revision(0))?.entries)).await?)
     }
 
-    async fn watch(&self) -> Result<BoxStream<'static, WatchEvent>, Fault> {
+    async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
         let changes = self.reader.run(|state| state.watchers.add(&mut state.connection)).await?;
         let next = |mut changes: mpsc::Receiver<WatchEvent>| async move {
             changes.recv().await.map(|change| (change, changes))
         };
-        Ok(stream::unfold(changes, next).boxed())
+        Ok(stream::unfold(changes, next).map(Watched::Entry).boxed())
     }
 
     async fn reconnect(&self) {

@@ -55,6 +55,7 @@ impl Wishes<'_> {
             granularity: Duration::ZERO,
             expiry_pushed: true,
             incarnation_acked: true,
+            watch_shows_all: false,
             fail_over: Duration::ZERO,
         };
         let info = StoreInfo {

@@ -23,8 +23,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::api::{Api, Failure};
 use super::message;
-use crate::store::WatchEvent;
 use crate::store::nats::connection::{Link, NoAnswer};
+use crate::store::{WatchEvent, Watched};
 
 /// Longer intervals leave a dead consumer unnoticed for long.
 const LONGEST_HEARTBEAT: Duration = Duration::from_secs(5);
@@ -200,12 +200,22 @@ impl Follow {
         Ok(newest.into_iter().map(|(key, entry)| WatchEvent { key, entry }).collect())
     }
 
-    /// The entries as a stream.
-    pub(in crate::store::nats) fn into_stream(self) -> BoxStream<'static, WatchEvent> {
-        stream::unfold(self, |mut follow| async {
+    /// The entries as a stream, and when those that waited at the beginning were shown.
+    pub(in crate::store::nats) fn into_stream(self) -> BoxStream<'static, Watched> {
+        let waiting = Some(self.waiting);
+        stream::unfold((self, waiting), |(mut follow, mut waiting)| async move {
             loop {
-                if let ConsumerMessage::Entry { watched, .. } = follow.next().await? {
-                    return Some((watched, follow));
+                if waiting == Some(0) {
+                    return Some((Watched::ShownAll, (follow, None)));
+                }
+                match follow.next().await? {
+                    ConsumerMessage::Entry { watched, pending } => {
+                        let waiting = waiting.map(|_| pending);
+                        return Some((Watched::Entry(watched), (follow, waiting)));
+                    }
+                    // What was counted and not sent is gone.
+                    ConsumerMessage::Idle => waiting = waiting.map(|_| 0),
+                    ConsumerMessage::Stalled => {}
                 }
             }
         })

@@ -181,6 +181,7 @@ impl StreamInfo {
             granularity: if level >= LEVEL_2_11 { GRANULARITY } else { OLD_GRANULARITY },
             expiry_pushed: config.subject_delete_marker_ttl > 0 && level >= LEVEL_2_11,
             incarnation_acked: false,
+            watch_shows_all: true,
             fail_over: if config.num_replicas > 1 { CLUSTER_FAIL_OVER } else { RESTART },
         }
     }
@@ -257,6 +258,7 @@ mod tests {
                 granularity: Duration::from_millis(350),
                 expiry_pushed: false,
                 incarnation_acked: false,
+                watch_shows_all: true,
                 fail_over: Duration::from_secs(7),
             }
         );

@@ -90,6 +90,7 @@ impl Plan {
                 granularity: Duration::from_millis(250),
                 expiry_pushed: choices.one_in(2),
                 incarnation_acked: choices.one_in(3),
+                watch_shows_all: false,
                 fail_over: secs(7),
             },
             start: Instant::ZERO + secs(3600),
