@@ -1,7 +1,8 @@
 //! Whole elections on real NATS servers, with the faults of real systems.
 //!
 //! Each test names its fault, and asserts the promise of `docs/guide/what-can-go-wrong.md` for it.
-//! In every one of them a probe asks all candidates all the time whether they lead.
+//! In every one of them a probe asks all candidates all the time whether they lead. [`wire`] has no fault: it counts
+//! messages.
 #![cfg(all(unix, feature = "nats"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers fail their test")]
 
@@ -22,3 +23,4 @@ mod operator;
 mod orphans;
 mod permissions;
 mod processes;
+mod wire;

@@ -4,6 +4,7 @@ mod cargo_test;
 mod chaos;
 mod component;
 mod go;
+mod instructions;
 mod kotlin;
 mod lint;
 mod model;
@@ -29,7 +30,7 @@ use incumbent_testkit::tools::{EtcdVersion, KafkaVersion, NatsVersion};
 use crate::kotlin::BINDGEN;
 use crate::package;
 use crate::shell::{self, say};
-use crate::tools::{self, Tool, Without};
+use crate::tools::{self, Tool, Without, valgrind};
 use schedule::Lane::{Compute, Wait};
 use schedule::Step;
 use tally::Report;
@@ -360,6 +361,12 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
         let run = move |report: &mut Report| component::with_processes(without, python, report);
         let step = Step::new(Part::Component, "processes of all languages", Wait, run);
         steps.push(step.after(COMPONENTS).after(WHEEL).after(ADDON).after(NEXTEST));
+    }
+    if has(Part::Core) {
+        match valgrind::COUNTS_HERE {
+            true => steps.push(compute(Part::Core, "instructions", instructions::run).after(TESTS)),
+            false => say!("instructions are counted on Linux and x86-64 alone"),
+        }
     }
     if has(Part::Mutants) {
         steps.push(compute(Part::Mutants, "mutants", mutants::run).after(TESTS));

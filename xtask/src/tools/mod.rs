@@ -15,6 +15,7 @@ pub(crate) mod packaging;
 mod peers;
 mod swift;
 pub(crate) mod systems;
+pub(crate) mod valgrind;
 
 use std::path::PathBuf;
 
@@ -71,6 +72,8 @@ enum Name {
     Packages,
     /// Systems with an older C library, and with another processor, in folders
     Systems,
+    /// The counter of instructions
+    Valgrind,
     /// Redis and PostgreSQL, and candidates on their locks, for `cargo xtask bench peers`
     Peers,
 }
@@ -108,6 +111,8 @@ pub(crate) enum Tool {
     Kotlin,
     /// The Swift toolchain.
     Swift,
+    /// The counter of instructions.
+    Valgrind,
     /// The maker of the site.
     Mdbook,
     /// What builds packages for every kind of Linux, and checks them.
@@ -121,7 +126,7 @@ pub(crate) enum Tool {
 }
 
 impl Tool {
-    pub(crate) const ALL: [Self; 25] = [
+    pub(crate) const ALL: [Self; 26] = [
         Self::NatsServer(NatsVersion::Newest),
         Self::NatsServer(NatsVersion::V2_12),
         Self::NatsServer(NatsVersion::V2_10),
@@ -141,6 +146,7 @@ impl Tool {
         Self::Postgres,
         Self::Kotlin,
         Self::Swift,
+        Self::Valgrind,
         Self::Mdbook,
         Self::Packaging,
         Self::Platforms,
@@ -167,6 +173,7 @@ impl Tool {
             Self::Postgres => peers::postgres(),
             Self::Kotlin => kotlin::provide(),
             Self::Swift => swift::provide(),
+            Self::Valgrind => valgrind::provide(),
             Self::Mdbook => MDBOOK.provide(),
             Self::Packaging => packaging::provide(),
             Self::Platforms => packaging::provide_platforms(),
@@ -184,6 +191,7 @@ impl Tool {
             Self::Actionlint => Name::Workflows,
             Self::Kotlin => Name::Kotlin,
             Self::Swift => Name::Swift,
+            Self::Valgrind => Name::Valgrind,
             Self::Mdbook | Self::Packaging | Self::Platforms | Self::NpmCheckers => Name::Packages,
             Self::System(_) => Name::Systems,
             Self::GoPeerPrograms | Self::Redis | Self::Postgres => Name::Peers,
@@ -208,7 +216,8 @@ impl Tool {
 pub(crate) fn run(args: &Args) -> Result<bool> {
     // Gigabytes that the tests of packages alone need, and servers that one benchmark needs.
     let special = [Name::Systems, Name::Peers];
-    let usual = |tool: &Tool| args.tools.is_empty() && !special.contains(&tool.name());
+    let runs_here = |tool: &Tool| *tool != Tool::Valgrind || valgrind::COUNTS_HERE;
+    let usual = |tool: &Tool| args.tools.is_empty() && !special.contains(&tool.name()) && runs_here(tool);
     let named = |tool: &&Tool| usual(tool) || args.tools.contains(&tool.name());
     let tools: Vec<Tool> = Tool::ALL.iter().filter(named).copied().collect();
     all(&tools, &args.without)?;
