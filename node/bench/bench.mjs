@@ -53,6 +53,35 @@ progress('isLeader');
   figure('isLeader, of a leader', Math.min(...runs), 'ns', runs.length * CALLS, 150);
 }
 
+progress('a term');
+{
+  // Each reads the clock in the compiled part, through a function of the term. The last one is a getter of a native object,
+  // through which all of them went at first.
+  const CALLS = 20_000;
+  const election = new ScriptedElection();
+  election.acquire();
+  const { candidate } = election;
+  const { term } = candidate;
+  const { signal } = term;
+  const calls = {
+    'term.isCurrent()': () => term.isCurrent(),
+    'signal.aborted': () => !signal.aborted,
+    'candidate.term': () => candidate.term === term,
+    'term.remainingMs, a getter of a native object': () => term.remainingMs > 0,
+  };
+  for (const [name, call] of Object.entries(calls)) {
+    const runs = [];
+    for (let run = 0; run < 50; run += 1) {
+      let lasts = 0;
+      const start = process.hrtime.bigint();
+      for (let count = 0; count < CALLS; count += 1) if (call()) lasts += 1;
+      runs.push(Number(process.hrtime.bigint() - start) / CALLS);
+      if (lasts !== CALLS) throw new Error(`${name} was as expected ${lasts} times`);
+    }
+    figure(name, Math.min(...runs), 'ns', runs.length * CALLS, name.includes('getter') ? undefined : 300);
+  }
+}
+
 const EVENTS = 5000;
 /** The first are slower: what runs is compiled meanwhile. */
 const WARM = 500;

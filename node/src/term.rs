@@ -1,6 +1,7 @@
 //! A term, and a hold on it.
 
-use napi::bindgen_prelude::BigInt;
+use napi::bindgen_prelude::{BigInt, Function};
+use napi::{Env, Result};
 use napi_derive::napi;
 
 use crate::operation::{Operation, Value};
@@ -79,10 +80,12 @@ impl Term {
         self.term.reason().map(incumbent_ffi::Reason::code)
     }
 
-    /// Returns true if the term still lasts, by the clock.
-    #[napi]
-    pub fn is_current(&self) -> bool {
-        self.term.is_current()
+    /// Returns a function that reports whether the term still lasts, by the clock. As for a candidate's `isLeader`, finding
+    /// the term behind an object would cost more than the answer.
+    #[napi(ts_return_type = "() => boolean")]
+    pub fn is_current<'env>(&self, env: &'env Env) -> Result<Function<'env, (), bool>> {
+        let term = self.term.clone();
+        env.create_function_from_closure("isCurrent", move |_| Ok(term.is_current()))
     }
 
     /// Answers when the term is over, with the reason.

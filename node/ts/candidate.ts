@@ -122,6 +122,10 @@ export class Candidate extends Emitter implements AsyncDisposable {
 
   /** The current term; null while this candidate does not lead. */
   get term(): Term | null {
+    // There is one current term. Asking the compiled part for it makes an object, which takes ten times as long.
+    if (this.#present?.isCurrent() === true) {
+      return this.#present;
+    }
     const { term } = this.#native;
     return term === null ? null : this.#termOf(term);
   }

@@ -21,6 +21,7 @@ type Wait = <T>(operation: Operation) => Promise<T>;
  */
 export class Term {
   readonly #native: NativeTerm;
+  readonly #lasts: () => boolean;
   readonly #wait: Wait;
   #signal: AbortSignal | undefined;
   #drainSignal: AbortSignal | undefined;
@@ -39,6 +40,7 @@ export class Term {
 
   private constructor(native: NativeTerm, wait: Wait) {
     this.#native = native;
+    this.#lasts = native.isCurrent();
     this.#wait = wait;
     this.token = native.token;
   }
@@ -87,7 +89,7 @@ export class Term {
    * Whether the term still lasts, by the clock: right even where the event loop was blocked.
    */
   isCurrent(): boolean {
-    return this.#native.isCurrent();
+    return this.#lasts();
   }
 
   /**
@@ -95,8 +97,10 @@ export class Term {
    * event loop was blocked for longer than the lease, `aborted` is true at the first read.
    */
   get signal(): AbortSignal {
-    const native = this.#native;
-    this.#signal ??= signalOf(native.ended(), (isOver) => (isOver || !native.isCurrent() ? over(native) : undefined));
+    if (this.#signal === undefined) {
+      const [native, lasts] = [this.#native, this.#lasts];
+      this.#signal = signalOf(native.ended(), (isOver) => (isOver || !lasts() ? over(native) : undefined));
+    }
     return this.#signal;
   }
 
@@ -105,15 +109,17 @@ export class Term {
    * reason is then an `AbortError`, or the {@link TermEndedError} of {@link signal}. Reads check the clock, too.
    */
   get drainSignal(): AbortSignal {
-    const native = this.#native;
-    this.#drainSignal ??= signalOf(native.draining(), (isDraining) => {
-      if (!native.isCurrent()) {
-        return over(native);
-      }
-      return isDraining || native.drainRemainingMs !== null
-        ? new DOMException('the leader leaves: finish the work', 'AbortError')
-        : undefined;
-    });
+    if (this.#drainSignal === undefined) {
+      const [native, lasts] = [this.#native, this.#lasts];
+      this.#drainSignal = signalOf(native.draining(), (isDraining) => {
+        if (!lasts()) {
+          return over(native);
+        }
+        return isDraining || native.drainRemainingMs !== null
+          ? new DOMException('the leader leaves: finish the work', 'AbortError')
+          : undefined;
+      });
+    }
     return this.#drainSignal;
   }
 
