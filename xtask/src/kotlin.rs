@@ -139,6 +139,41 @@ pub(crate) fn maven() -> Command {
     command
 }
 
+/// Compiles the library and the tests' programs, after [`build`], and returns the command that runs one of these programs by
+/// its class.
+pub(crate) fn program(class: &str) -> Result<Command> {
+    shell::progress("mvn test-compile");
+    shell::run(maven().arg("test-compile"))?;
+    let built = target().join("maven");
+    let mut path = vec![built.join("classes"), built.join("test-classes")];
+    for (group, artifact, property) in LIBRARIES {
+        let version = property_of_the_project(property)?;
+        let folder = repository().join(group.replace('.', "/")).join(artifact).join(&version);
+        path.push(folder.join(format!("{artifact}-{version}.jar")));
+    }
+    if let Some(missing) = path.iter().find(|path| !path.exists()) {
+        bail!("there is no {}", missing.display());
+    }
+    let mut java = shell::command(jdk()?.home.join("bin/java"));
+    java.arg("-cp").arg(std::env::join_paths(path).context("a path has a colon")?).arg(class);
+    Ok(java)
+}
+
+/// The libraries that a program needs at run time: group, artifact, and the property of the project file with the version.
+const LIBRARIES: [(&str, &str, &str); 3] = [
+    ("org.jetbrains.kotlin", "kotlin-stdlib", "kotlin.version"),
+    ("org.jetbrains.kotlinx", "kotlinx-coroutines-core-jvm", "coroutines.version"),
+    ("net.java.dev.jna", "jna", "jna.version"),
+];
+
+fn property_of_the_project(name: &str) -> Result<String> {
+    let pom = fs::read_to_string(folder().join("pom.xml")).context("cannot read the project file")?;
+    let document = roxmltree::Document::parse(&pom).context("the project file is no XML")?;
+    let node = document.descendants().find(|node| node.has_tag_name(name));
+    let text = node.and_then(|node| node.text()).with_context(|| format!("the project has no {name}"))?;
+    Ok(text.to_owned())
+}
+
 /// Maven with a repository of its own, and everything that is built in that folder.
 fn maven_with(built: &Path) -> Command {
     let mut command = shell::command("mvn");

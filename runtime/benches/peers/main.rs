@@ -1,32 +1,43 @@
-//! The time of a hand-over and of a fail-over, beside other software's elections and locks in the same run.
+//! The time of a hand-over and of a fail-over, beside other software's elections and locks in the same run; and the time in
+//! which two candidates lead after a fault that ends.
 //!
 //! Every candidate, ours as well, is a process of its own that prints a JSON object a line with the machine's clock, so all
 //! are measured alike: a hand-over from the leader's request to leave to the report of the one that waited, a fail-over
-//! from the leader's SIGKILL to that report. Progress goes to standard error; standard output is one JSON array of figures.
+//! from the leader's SIGKILL, its stop or its cut connections to that report. Progress goes to standard error; standard
+//! output is one JSON array of figures.
+//!
+//! Kinds of measurements as its arguments restrict it to these: see [`KINDS`].
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot go on says why")]
 
-mod crash;
-mod hand_over;
+mod etcdctl;
 mod ours;
+mod pair;
+mod rounds;
 mod servers;
 mod side;
 
 use std::thread;
 use std::time::Duration;
 
-use incumbent::Preset;
 use incumbent_testkit::figure::{Figure, Sample};
+use pair::{Fault, Succession};
+use rounds::{Extent, sample};
 use servers::Servers;
 use side::Side;
 
+/// The kinds of measurements. Those with default leases and on Kafka belong to `crash`, whose time they use as well.
+const KINDS: [&str; 4] = ["hand-over", "crash", "pause", "partition"];
 /// Hand-overs of each side.
 const HAND_OVERS: usize = 50;
-/// Pairs of candidates of each side with one lease, and the rounds in which their leaders are killed.
-const PAIRS: usize = 4;
-const CRASHES: usize = 12;
-/// Pairs of each side with its default lease, whose leaders are killed once: that takes up to two minutes.
-const DEFAULT_PAIRS: usize = 10;
+/// Leaders of each side with one lease that are killed.
+const CRASHES: Extent = Extent { pairs: 4, rounds: 12 };
+/// The same with default leases: that takes up to two minutes.
+const DEFAULT_CRASHES: Extent = Extent { pairs: 10, rounds: 1 };
+/// Hand-overs, and then crashes, of each side on Kafka: a rebalance takes seconds.
+const ON_KAFKA: Extent = Extent { pairs: 4, rounds: 3 };
+/// Leaders of each side that are stopped or cut off.
+const FAULTS: Extent = Extent { pairs: 4, rounds: 3 };
 /// The percentiles that are printed; 100 is the maximum.
 const PERCENTILES: [usize; 4] = [50, 90, 99, 100];
 
@@ -39,48 +50,61 @@ const GOALS: [(&str, &str, &str, f64); 6] = [
     ("crash", "incumbent on NATS, markers, T = 2 s", "rules of nats-kv-leader-elect, T = 2 s", 1.0),
     ("crash", "incumbent on etcd, T = 6 s", "etcd's Go client, T = 6 s", 1.0),
 ];
+/// The beginning of the names of our sides: two candidates of one side never lead at the same time.
+const OURS: &str = "incumbent";
+
+/// Times that were measured: the kind, the side, and the sample, which is none where the side cannot do it.
+type Measured = (&'static str, String, Option<Sample>);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["candidate", url, election, name, lease] => {
+        ["candidate", url, election, name, lease, is_asked] => {
             let lease = Duration::from_millis(lease.parse().expect("a number"));
-            let preset = if lease < Duration::from_secs(5) { Preset::Fast } else { Preset::Standard };
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.expect("a runtime").block_on(ours::campaign(url, election, name, lease, preset));
+            let is_asked = is_asked.parse().expect("true or false");
+            runtime().block_on(ours::campaign(ours::Setup { url, election, name, lease, is_asked }));
         }
-        _ => measure(),
+        ["etcdctl", endpoints, election, name] => {
+            runtime().block_on(etcdctl::campaign(endpoints, election, name));
+        }
+        ref arguments => {
+            let is_named = |kind: &&str| arguments.contains(kind);
+            let named: Vec<&str> = KINDS.into_iter().filter(is_named).collect();
+            measure(if named.is_empty() { &KINDS } else { &named });
+        }
     }
 }
 
-fn measure() {
+/// The runtime of a candidate.
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
+}
+
+fn measure(kinds: &[&str]) {
     let servers = Servers::start();
     let mut measured = Vec::new();
-
-    let sides = servers.that_hand_over();
-    eprintln!("{HAND_OVERS} hand-overs of each of {} sides, in turn", sides.len());
-    for (side, sample) in sides.iter().zip(hand_over::measure(&sides, HAND_OVERS)) {
-        measured.push(("hand-over", side.name.clone(), sample));
-    }
-
-    let (short, long) = (servers.with_one_lease(), servers.with_their_leases());
-    eprintln!("{} crashes of each of {} sides with one lease,", PAIRS * CRASHES, short.len());
-    eprintln!("and at the same time {DEFAULT_PAIRS} of each of {} sides with its default lease", long.len());
-    let (short_times, long_times) = thread::scope(|scope| {
-        let long_times = scope.spawn(|| crash::measure(&long, DEFAULT_PAIRS, 1));
-        (crash::measure(&short, PAIRS, CRASHES), long_times.join().expect("it is measured"))
-    });
-    for (kind, sides, samples) in [("crash", &short, short_times), ("crash with defaults", &long, long_times)]
-    {
-        for (side, sample) in sides.iter().zip(samples) {
-            let name = with_lease(side);
-            let less = side.lease.map(|lease| ("crash less T", name.clone(), Some(sample.less(lease))));
-            measured.push((kind, name, Some(sample)));
-            measured.extend(less);
-        }
-    }
-
     let mut figures = Vec::new();
+    if kinds.contains(&"hand-over") {
+        measured.extend(hand_overs(&servers));
+    }
+    if kinds.contains(&"crash") {
+        measured.extend(crashes(&servers));
+    }
+    let faults = [Fault::Pause, Fault::Partition];
+    let faults: Vec<Fault> =
+        faults.into_iter().filter(|fault| kinds.contains(&fault_names(*fault)[0])).collect();
+    // Both at the same time: they mostly wait.
+    let disturbed: Vec<_> = thread::scope(|scope| {
+        let servers = &servers;
+        let running: Vec<_> =
+            faults.into_iter().map(|fault| scope.spawn(move || disturbances(servers, fault))).collect();
+        running.into_iter().map(|one| one.join().expect("it is measured")).collect()
+    });
+    for (times, successors) in disturbed {
+        measured.extend(times);
+        figures.extend(successors);
+    }
+
     for (kind, name, sample) in &measured {
         let name = format!("{kind}, {name}");
         match sample {
@@ -88,7 +112,7 @@ fn measure() {
             None => figures.push(Figure::absent(format!("{name}, p50"), "ms")),
         }
     }
-    for (kind, ours, theirs, most) in GOALS {
+    for (kind, ours, theirs, most) in GOALS.into_iter().filter(|(kind, ..)| kinds.contains(kind)) {
         let median = |of: &str| {
             let named = measured.iter().find(|(measured, name, _)| *measured == kind && name == of);
             let sample = named.and_then(|(.., sample)| sample.as_ref()).expect("it was measured");
@@ -99,6 +123,99 @@ fn measure() {
         figures.push(Figure::at_most(name, our / their, "ratio", most, samples));
     }
     println!("{}", serde_json::to_string(&figures).expect("figures are plain data"));
+}
+
+fn hand_overs(servers: &Servers) -> Vec<Measured> {
+    let sides = servers.that_hand_over();
+    eprintln!("{HAND_OVERS} hand-overs of each of {} sides, in turn", sides.len());
+    let samples = rounds::hand_over(&sides, HAND_OVERS);
+    sides.iter().zip(samples).map(|(side, sample)| ("hand-over", side.name.clone(), sample)).collect()
+}
+
+/// The crashes with one lease, those with default leases, and what is measured on Kafka.
+fn crashes(servers: &Servers) -> Vec<Measured> {
+    let (short, long) = (servers.with_one_lease(), servers.with_their_leases());
+    let kafka = servers.on_kafka();
+    eprintln!("{} crashes of each of {} sides with one lease,", CRASHES.all(), short.len());
+    eprintln!("{} of each of {} sides with its default lease,", DEFAULT_CRASHES.all(), long.len());
+    eprintln!("and {} hand-overs and crashes of each of {} sides on Kafka", ON_KAFKA.all(), kafka.len());
+    let (short, long, kafka) = (&short[..], &long[..], &kafka[..]);
+    let measured = thread::scope(|scope| {
+        let crash = |sides, extent| rounds::times(sides, extent, "crash", |pair| pair.crash());
+        let long_times = scope.spawn(move || crash(long, DEFAULT_CRASHES));
+        let kafka_times = scope.spawn(move || {
+            (rounds::times(kafka, ON_KAFKA, "hand-over", |pair| pair.hand_over()), crash(kafka, ON_KAFKA))
+        });
+        let short_times = crash(short, CRASHES);
+        let (handed_over, crashed) = kafka_times.join().expect("it is measured");
+        [
+            ("crash", short, short_times),
+            ("crash with defaults", long, long_times.join().expect("it is measured")),
+            ("hand-over on Kafka", kafka, handed_over),
+            ("crash on Kafka", kafka, crashed),
+        ]
+    });
+    let mut all = Vec::new();
+    for (kind, sides, samples) in measured {
+        for (side, sample) in sides.iter().zip(samples) {
+            let name = with_lease(side);
+            let less = side.lease.filter(|_| kind.starts_with("crash"));
+            let less = less.map(|lease| (less_lease(kind), name.clone(), Some(sample.less(lease))));
+            all.push((kind, name, Some(sample)));
+            all.extend(less);
+        }
+    }
+    all
+}
+
+/// The times to a successor and those in which both led, and how often there was a successor.
+fn disturbances(servers: &Servers, fault: Fault) -> (Vec<Measured>, Vec<Figure>) {
+    let sides = match fault {
+        Fault::Pause => servers.that_are_paused(),
+        Fault::Partition => servers.that_are_cut_off(),
+    };
+    let [kind, overlap, successors] = fault_names(fault);
+    eprintln!("{} times a {kind} of each of {} sides", FAULTS.all(), sides.len());
+    let outcomes = rounds::measure(&sides, FAULTS, kind, Some(fault), |pair| pair.disturb());
+    let (mut times, mut figures) = (Vec::new(), Vec::new());
+    for (side, outcomes) in sides.iter().zip(outcomes) {
+        let name = with_lease(side);
+        let all = outcomes.len();
+        let successions: Vec<Succession> = outcomes.into_iter().flatten().collect();
+        let number = successions.len();
+        figures.push(Figure::plain(format!("{successors}, {name}"), number as f64, "in all", all));
+        let after = sample(successions.iter().map(|succession| succession.after));
+        let overlaps = sample(successions.iter().map(|succession| succession.overlap));
+        if name.starts_with(OURS) {
+            let longest = overlaps.percentile(100);
+            let name = format!("longest {overlap}, {name}");
+            figures.push(Figure::at_most(name, longest, "ms", 0.0, number));
+        }
+        let any = |sample: Sample| (number > 0).then_some(sample);
+        let less = side.lease.map(|lease| (less_lease(kind), name.clone(), any(after.less(lease))));
+        times.push((kind, name.clone(), any(after)));
+        times.extend(less);
+        times.push((overlap, name, any(overlaps)));
+    }
+    (times, figures)
+}
+
+/// The names of the figures of a fault: the time to a successor, the time in which both lead, and the number of successors.
+fn fault_names(fault: Fault) -> [&'static str; 3] {
+    match fault {
+        Fault::Pause => ["pause", "overlap after a pause", "successors after a pause"],
+        Fault::Partition => ["partition", "overlap in a partition", "successors in a partition"],
+    }
+}
+
+/// The kind of the same times less the lease.
+fn less_lease(kind: &str) -> &'static str {
+    match kind {
+        "pause" => "pause less T",
+        "partition" => "partition less T",
+        "crash on Kafka" => "crash on Kafka less T",
+        _ => "crash less T",
+    }
 }
 
 /// The name of a side, and its lease.

@@ -1,26 +1,47 @@
 //! A candidate of this library in a process of its own, which prints what happens as the programs of `tests/interop` do.
 
 use std::io::BufRead as _;
+use std::thread;
 use std::time::Duration;
 
-use incumbent::{CampaignOptions, Candidate, Clock, Event, Preset, Store};
+use incumbent::{CampaignOptions, Candidate, Clock, Event, Instant, Preset, Store};
 use serde_json::json;
 use tokio::sync::mpsc;
 
-/// Campaigns until its input ends. Its orders are `resign`, and `campaign`, after which it reports that it waits: it
-/// stays in the election when it resigns.
-pub(crate) async fn campaign(url: &str, election: &str, name: &str, lease: Duration, preset: Preset) {
+use crate::side::{LED, QUESTIONS};
+
+/// What a candidate is started with.
+pub(crate) struct Setup<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) election: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) lease: Duration,
+    /// True if it is asked again and again whether it leads.
+    pub(crate) is_asked: bool,
+}
+
+/// Campaigns until its input ends, or until it is to `close`. Its other orders are `resign`, and `campaign`, after which it
+/// reports that it waits: it stays in the election when it resigns.
+pub(crate) async fn campaign(setup: Setup<'_>) {
     let clock = Clock::system();
-    let report = |event: &str| {
-        println!("{}", json!({"t": clock.now().as_nanos(), "name": name, "event": event}));
+    let name = setup.name.to_owned();
+    let report_at = move |at: Instant, event: &str| {
+        println!("{}", json!({"t": at.as_nanos(), "name": name, "event": event}));
     };
-    let store = Store::open(url).await.expect("the store is there");
-    let options = CampaignOptions::new().name(name).preset(preset).lease(lease).splay(Duration::ZERO);
-    let candidate = store.campaign(election, options).await.expect("sound settings");
+    let report = |event: &str| report_at(clock.now(), event);
+    let store = Store::open(setup.url).await.expect("the store is there");
+    let preset = if setup.lease < Duration::from_secs(5) { Preset::Fast } else { Preset::Standard };
+    let options = CampaignOptions::new().name(setup.name).preset(preset).lease(setup.lease);
+    let candidate =
+        store.campaign(setup.election, options.splay(Duration::ZERO)).await.expect("sound settings");
     let mut events = candidate.events();
     let mut orders = orders();
     let mut reports_waiting = true;
     report("campaigning");
+    if setup.is_asked {
+        let (candidate, clock, report_at) = (candidate.clone(), clock.clone(), report_at.clone());
+        thread::spawn(move || ask(&candidate, &clock, report_at));
+    }
     loop {
         if reports_waiting && waits(&candidate) {
             report("waiting");
@@ -39,6 +60,12 @@ pub(crate) async fn campaign(url: &str, election: &str, name: &str, lease: Durat
                     report("resigned");
                 }
                 Some("campaign") => reports_waiting = true,
+                Some("close") => {
+                    report("closing");
+                    candidate.close().await.expect("closed once");
+                    report("closed");
+                    break;
+                }
                 Some(other) => panic!("no order: {other:?}"),
                 None => break,
             },
@@ -52,10 +79,25 @@ fn waits(candidate: &Candidate) -> bool {
     candidate.leader().is_some_and(|leader| leader.name != candidate.name())
 }
 
+/// Asks whether the candidate leads, and reports the time of the last yes once a no follows it. The clock is read before
+/// the question: what is answered holds at that time or later, however long the process stands still in between.
+fn ask(candidate: &Candidate, clock: &Clock, report_at: impl Fn(Instant, &str)) {
+    let mut last = None;
+    loop {
+        let at = clock.now();
+        if candidate.is_leader() {
+            last = Some(at);
+        } else if let Some(last) = last.take() {
+            report_at(last, LED);
+        }
+        thread::sleep(QUESTIONS);
+    }
+}
+
 /// The lines of the standard input.
-fn orders() -> mpsc::UnboundedReceiver<String> {
+pub(crate) fn orders() -> mpsc::UnboundedReceiver<String> {
     let (send, receive) = mpsc::unbounded_channel();
-    std::thread::spawn(move || {
+    thread::spawn(move || {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
             if send.send(line).is_err() {
                 break;

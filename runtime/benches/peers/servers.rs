@@ -1,25 +1,35 @@
 //! The servers, and the candidates on each, with the settings that are compared.
 
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
+use incumbent::Store;
 use incumbent::store::{InitOptions, StoreSettings};
 use incumbent_testkit::etcd::{self, EtcdServer};
-use incumbent_testkit::nats::{self, NatsServer};
+use incumbent_testkit::kafka::Kafka;
+use incumbent_testkit::nats::{self, NatsCluster, NatsServer};
 use incumbent_testkit::postgres::PostgresServer;
 use incumbent_testkit::redis::RedisServer;
-use incumbent_testkit::tools;
+use incumbent_testkit::tools::{self, KafkaVersion};
 use tempfile::TempDir;
 
-use crate::side::Side;
+use crate::side::{Entry, Leaving, QUESTIONS, Side};
 
 /// The lease of the comparison at one lease: the shortest of our preset `fast`, of etcd's sessions on a server with
 /// default settings, and of the Go candidates that can be had in whole seconds.
 const LEASE: Duration = Duration::from_secs(2);
 /// Our shortest lease on etcd: three of the server's shortest.
 const LEASE_ON_ETCD: Duration = Duration::from_secs(6);
+/// The session timeout on Kafka of our candidates with that lease, and of goNELI's rules with a receive deadline as long:
+/// three times as long each, and the shortest that brokers allow by default.
+const SESSION: Duration = Duration::from_secs(6);
+/// The time from one heartbeat to the group to the next: of our candidates, and by default of Confluent's client.
+const HEARTBEATS: [Duration; 2] = [Duration::from_millis(600), Duration::from_secs(3)];
 /// The time between two attempts of redsync, where it is set to be quick: two requests each.
 const RETRY: Duration = Duration::from_millis(1);
+/// The servers of the cluster.
+const THREE: u32 = 3;
 
 /// All servers, running.
 pub(crate) struct Servers {
@@ -27,17 +37,22 @@ pub(crate) struct Servers {
     etcd: EtcdServer,
     redis: RedisServer,
     postgres: PostgresServer,
+    three: OnceLock<NatsCluster>,
+    kafka: OnceLock<Kafka>,
     files: TempDir,
     runtime: tokio::runtime::Runtime,
 }
 
 impl Servers {
+    /// Starts those that all measurements need; the cluster and Kafka start with their first candidates.
     pub(crate) fn start() -> Self {
         Self {
             nats: NatsServer::start(nats::Options::new()),
             etcd: EtcdServer::start(etcd::Options::new()),
             redis: RedisServer::start(),
             postgres: PostgresServer::start(),
+            three: OnceLock::new(),
+            kafka: OnceLock::new(),
             files: tempfile::tempdir().expect("a folder"),
             runtime: tokio::runtime::Runtime::new().expect("threads start"),
         }
@@ -48,10 +63,12 @@ impl Servers {
         let [nats, etcd, file] = defaults();
         vec![
             self.ours_on_nats("incumbent on NATS", "HANDOVER", nats, false),
+            self.ours_on_three("incumbent on NATS, three servers", "HANDOVER", nats, false),
             self.ours_on_etcd("incumbent on etcd", "handover", etcd),
             self.ours_on_sqlite("incumbent on SQLite", "handover.db", file),
             self.ours_on_sqlite("incumbent on SQLite, poll=1ms", "quick.db?poll=1ms", file),
             self.go_on_etcd("etcd's Go client", "go-handover", seconds(60)),
+            self.etcdctl("etcdctl elect", "ctl-handover"),
             self.redsync("redsync", "handover", seconds(8), None),
             self.redsync("redsync, retry=1ms", "quick", seconds(8), Some(RETRY)),
             self.advisory("PostgreSQL advisory lock", 1),
@@ -64,6 +81,7 @@ impl Servers {
         vec![
             self.ours_on_nats("incumbent on NATS", "CRASH", LEASE, false),
             self.ours_on_nats("incumbent on NATS, markers", "MARKERS", LEASE, true),
+            self.ours_on_three("incumbent on NATS, markers, three servers", "MARKERS", LEASE, true),
             self.ours_on_sqlite("incumbent on SQLite", "crash.db", LEASE),
             self.ours_on_etcd("incumbent on etcd", "crash", LEASE_ON_ETCD),
             self.go_on_etcd("etcd's Go client", "go-crash", LEASE),
@@ -71,6 +89,7 @@ impl Servers {
             self.redsync("redsync", "crash", LEASE, None),
             self.redsync("redsync, retry=1ms", "quick-crash", LEASE, Some(RETRY)),
             self.go_on_nats("rules of nats-kv-leader-elect", "GOCRASH", LEASE),
+            self.go_on_three("rules of nats-kv-leader-elect, three servers", "GOCRASH", LEASE),
             self.advisory("PostgreSQL advisory lock", 2),
         ]
     }
@@ -84,6 +103,7 @@ impl Servers {
             self.ours_on_sqlite("incumbent on SQLite", "default.db", file),
             // concurrency.NewSession
             self.go_on_etcd("etcd's Go client", "go-default", seconds(60)),
+            self.etcdctl("etcdctl elect", "ctl-default"),
             // redsync.NewMutex
             self.redsync("redsync", "default", seconds(8), None),
             // Its shortest.
@@ -91,22 +111,114 @@ impl Servers {
         ]
     }
 
-    fn ours_on_nats(&self, name: &str, bucket: &str, lease: Duration, markers: bool) -> Side {
-        let url = format!("{}/{bucket}", self.nats.url());
-        self.init(&url, &InitOptions::new().lease(lease).markers(markers));
-        ours(name, url, lease)
+    /// The candidates whose leaders are stopped for a while.
+    pub(crate) fn that_are_paused(&self) -> Vec<Side> {
+        vec![
+            self.ours_on_nats("incumbent on NATS, markers", "PAUSE", LEASE, true),
+            self.ours_on_etcd("incumbent on etcd", "pause", LEASE_ON_ETCD),
+            self.ours_on_sqlite("incumbent on SQLite", "pause.db", LEASE),
+            self.go_on_etcd("etcd's Go client", "go-pause", LEASE_ON_ETCD),
+            self.redsync("redsync", "pause", LEASE, None),
+            self.go_on_nats("rules of nats-kv-leader-elect", "GOPAUSE", LEASE),
+            self.advisory("PostgreSQL advisory lock", 3),
+        ]
     }
 
-    fn ours_on_etcd(&self, name: &str, prefix: &str, lease: Duration) -> Side {
-        let url = format!("etcd://{}/{prefix}", self.etcd.address());
-        self.init(&url, &InitOptions::new());
-        ours(name, url, lease)
+    /// The candidates whose leaders are cut off from the server for a while.
+    pub(crate) fn that_are_cut_off(&self) -> Vec<Side> {
+        vec![
+            self.ours_on_nats("incumbent on NATS, markers", "PARTITION", LEASE, true),
+            self.ours_on_etcd("incumbent on etcd", "partition", LEASE_ON_ETCD),
+            self.go_on_etcd("etcd's Go client", "go-partition", LEASE_ON_ETCD),
+            self.redsync("redsync", "partition", LEASE, None),
+            self.go_on_nats("rules of nats-kv-leader-elect", "GOPARTITION", LEASE),
+            self.advisory("PostgreSQL advisory lock", 4),
+        ]
+    }
+
+    /// The candidates on Kafka.
+    pub(crate) fn on_kafka(&self) -> Vec<Side> {
+        let address = self.kafka.get_or_init(|| Kafka::start(KafkaVersion::Newest)).address();
+        vec![
+            self.ours_on_kafka("incumbent on Kafka", &address),
+            self.go_on_kafka("rules of goNELI", &address),
+        ]
+    }
+
+    fn ours_on_nats(&self, name: &str, bucket: &'static str, lease: Duration, markers: bool) -> Side {
+        let url = format!("{}/{bucket}", self.nats.url());
+        self.init(&url, &InitOptions::new().lease(lease).markers(markers));
+        ours(name, self.nats.address(), lease, move |server| format!("nats://{server}/{bucket}"))
+    }
+
+    fn ours_on_three(&self, name: &str, bucket: &'static str, lease: Duration, markers: bool) -> Side {
+        let addresses = self.three().addresses();
+        let options = InitOptions::new().lease(lease).markers(markers).replicas(THREE);
+        self.init(&format!("nats://{addresses}/{bucket}"), &options);
+        ours(name, addresses, lease, move |servers| format!("nats://{servers}/{bucket}"))
+    }
+
+    fn three(&self) -> &NatsCluster {
+        self.three.get_or_init(|| NatsCluster::start(THREE as usize))
+    }
+
+    fn ours_on_etcd(&self, name: &str, prefix: &'static str, lease: Duration) -> Side {
+        self.init(&format!("etcd://{}/{prefix}", self.etcd.address()), &InitOptions::new());
+        ours(name, self.etcd.address(), lease, move |server| format!("etcd://{server}/{prefix}"))
     }
 
     fn ours_on_sqlite(&self, name: &str, file: &str, lease: Duration) -> Side {
         let url = format!("sqlite:{}", self.files.path().join(file).display());
         self.init(&url, &InitOptions::new());
-        ours(name, url, lease)
+        ours(name, String::new(), lease, move |_| url.clone())
+    }
+
+    fn ours_on_kafka(&self, name: &str, address: &str) -> Side {
+        let side = ours(name, address.into(), LEASE, |server| format!("kafka://{server}"));
+        let admin = self.kafka().admin();
+        Side {
+            lease: Some(SESSION),
+            renewal: HEARTBEATS[0],
+            waits: "campaigning",
+            leaving: Leaving::Closes,
+            present: Some(Box::new(move |election, members| {
+                admin.owner(election, members);
+            })),
+            ..side
+        }
+    }
+
+    fn go_on_kafka(&self, name: &str, address: &str) -> Side {
+        let program = tools::go_kafka_program("candidate-1.8").expect("cargo xtask bench builds it");
+        let group = |election: &str| format!("go-{election}");
+        let (topics, groups) = (self.kafka().admin(), self.kafka().admin());
+        let command = move |entry: &Entry<'_>| {
+            let group = group(entry.election);
+            let topic = format!("{group}.neli");
+            // Its first candidate makes the topic.
+            if topics.topic(&topic).is_err() {
+                topics.create_topic(&topic, "1", &[]);
+            }
+            let mut command = Command::new(&program);
+            command.args(["-servers", entry.server, "-group", &group, "-name", entry.name]);
+            command.args(["-timeout", &millis(LEASE)]);
+            command
+        };
+        Side {
+            renewal: HEARTBEATS[1],
+            waits: "live",
+            leads: "acquired",
+            loses: &["revoked", "fenced", "closing"],
+            leaving: Leaving::Closes,
+            present: Some(Box::new(move |election, members| {
+                groups.owner(&group(election), members);
+            })),
+            ..Side::new(name, address.into(), Some(SESSION), command)
+        }
+    }
+
+    fn kafka(&self) -> &Kafka {
+        self.kafka.get().expect("it was started")
     }
 
     fn init(&self, url: &str, options: &InitOptions) {
@@ -117,58 +229,101 @@ impl Servers {
 
     fn go_on_etcd(&self, name: &str, prefix: &'static str, lease: Duration) -> Side {
         let program = tools::go_etcd_program("candidate").expect("cargo xtask bench builds it");
-        let endpoints = self.etcd.address();
-        let command = move |election: &str, candidate: &str| {
+        let command = move |entry: &Entry<'_>| {
             let mut command = Command::new(&program);
-            command.args(["-endpoints", &endpoints, "-prefix", &format!("{prefix}/{election}")]);
-            command.args(["-name", candidate, "-ttl", &lease.as_secs().to_string()]);
+            command.args(["-endpoints", entry.server, "-prefix", &format!("{prefix}/{}", entry.election)]);
+            command.args([
+                "-name",
+                entry.name,
+                "-ttl",
+                &lease.as_secs().to_string(),
+                "-probe",
+                &probe(entry),
+            ]);
             command
         };
-        Side::new(name, Some(lease), command)
+        Side::new(name, self.etcd.address(), Some(lease), command)
+    }
+
+    /// Its session has etcd's default lease, which cannot be chosen.
+    fn etcdctl(&self, name: &str, prefix: &'static str) -> Side {
+        let url = format!("etcd://{}/{prefix}", self.etcd.address());
+        self.init(&url, &InitOptions::new());
+        let store = self.runtime.block_on(Store::open(&url)).expect("the server is up");
+        let runtime = self.runtime.handle().clone();
+        let command = move |entry: &Entry<'_>| {
+            let mut command = this_program();
+            command.args(["etcdctl", entry.server, &format!("{prefix}/{}", entry.election), entry.name]);
+            command
+        };
+        let present = move |election: &str, candidates: usize| {
+            let count = || runtime.block_on(store.candidates(election)).ok().flatten().map(|all| all.len());
+            incumbent_testkit::wait::until("etcdctl to queue", incumbent_testkit::wait::GENEROUS, || {
+                count() == Some(candidates)
+            });
+        };
+        Side {
+            present: Some(Box::new(present)),
+            ..Side::new(name, self.etcd.address(), Some(seconds(60)), command)
+        }
     }
 
     fn redsync(&self, name: &str, prefix: &'static str, expiry: Duration, retry: Option<Duration>) -> Side {
         let program = tools::go_peer_program("redsync").expect("cargo xtask bench builds it");
-        let address = self.redis.address();
-        let command = move |election: &str, candidate: &str| {
+        let command = move |entry: &Entry<'_>| {
             let mut command = Command::new(&program);
-            command.args(["-address", &address, "-key", &format!("{prefix}/{election}"), "-name", candidate]);
-            command.args(["-expiry", &millis(expiry), "-retry", &millis(retry.unwrap_or_default())]);
+            command.args(["-address", entry.server, "-key", &format!("{prefix}/{}", entry.election)]);
+            command.args(["-name", entry.name, "-expiry", &millis(expiry)]);
+            command.args(["-retry", &millis(retry.unwrap_or_default()), "-probe", &probe(entry)]);
             command
         };
-        Side::new(name, Some(expiry), command)
+        Side::new(name, self.redis.address(), Some(expiry), command)
     }
 
     fn advisory(&self, name: &str, number: u32) -> Side {
         let program = tools::go_peer_program("pgadvisory").expect("cargo xtask bench builds it");
-        let url = self.postgres.url();
-        let command = move |election: &str, candidate: &str| {
+        let (url, address) = (self.postgres.url(), self.postgres.address());
+        let command = move |entry: &Entry<'_>| {
             let mut command = Command::new(&program);
-            command.args(["-url", &url, "-key", &format!("{number}/{election}"), "-name", candidate]);
+            command.args(["-url", &url.replace(&address, entry.server)]);
+            command.args(["-key", &format!("{number}/{}", entry.election), "-name", entry.name]);
+            command.args(["-probe", &probe(entry)]);
             command
         };
-        Side::new(name, None, command)
+        Side::new(name, self.postgres.address(), None, command)
     }
 
     /// The bucket is made as ours are.
     fn go_on_nats(&self, name: &str, bucket: &'static str, lease: Duration) -> Side {
         self.init(&format!("{}/{bucket}", self.nats.url()), &InitOptions::new().lease(lease));
-        let program = tools::go_program("candidate").expect("cargo xtask bench builds it");
-        let url = self.nats.url();
-        let command = move |election: &str, candidate: &str| {
-            let mut command = Command::new(&program);
-            command.args(["-url", &url, "-bucket", bucket, "-key", election]);
-            command.args(["-name", candidate, "-no-splay"]);
-            command
-        };
-        Side {
-            waits: "candidate",
-            leads: "won",
-            resigns: false,
-            // Three quarters of the lease, by its rules.
-            renewal: lease * 3 / 4,
-            ..Side::new(name, Some(lease), command)
-        }
+        go_in_bucket(name, self.nats.address(), bucket, lease)
+    }
+
+    /// The same.
+    fn go_on_three(&self, name: &str, bucket: &'static str, lease: Duration) -> Side {
+        let addresses = self.three().addresses();
+        let options = InitOptions::new().lease(lease).replicas(THREE);
+        self.init(&format!("nats://{addresses}/{bucket}"), &options);
+        go_in_bucket(name, addresses, bucket, lease)
+    }
+}
+
+/// The candidates by the rules of nats-kv-leader-elect, in a bucket.
+fn go_in_bucket(name: &str, servers: String, bucket: &'static str, lease: Duration) -> Side {
+    let program = tools::go_program("candidate").expect("cargo xtask bench builds it");
+    let command = move |entry: &Entry<'_>| {
+        let mut command = Command::new(&program);
+        command.args(["-url", &format!("nats://{}", entry.server), "-bucket", bucket]);
+        command.args(["-key", entry.election, "-name", entry.name, "-no-splay", "-probe", &probe(entry)]);
+        command
+    };
+    Side {
+        waits: "candidate",
+        leads: "won",
+        leaving: Leaving::Never,
+        // Three quarters of the lease, by its rules.
+        renewal: lease * 3 / 4,
+        ..Side::new(name, servers, Some(lease), command)
     }
 }
 
@@ -177,15 +332,24 @@ fn defaults() -> [Duration; 3] {
     [30, 15, 5].map(seconds)
 }
 
-/// A side whose candidates are this program again.
-fn ours(name: &str, url: String, lease: Duration) -> Side {
-    let program = std::env::current_exe().expect("a running program has a path");
-    let command = move |election: &str, candidate: &str| {
-        let mut command = Command::new(&program);
-        command.args(["candidate", &url, election, candidate, &lease.as_millis().to_string()]);
+/// A side whose candidates are this program again; `url` makes a URL with the address of a server.
+fn ours(name: &str, server: String, lease: Duration, url: impl Fn(&str) -> String + Sync + 'static) -> Side {
+    let command = move |entry: &Entry<'_>| {
+        let mut command = this_program();
+        command.args(["candidate", &url(entry.server), entry.election, entry.name]);
+        command.args([lease.as_millis().to_string(), entry.is_asked.to_string()]);
         command
     };
-    Side { waits: "waiting", ..Side::new(name, Some(lease), command) }
+    Side { waits: "waiting", ..Side::new(name, server, Some(lease), command) }
+}
+
+fn this_program() -> Command {
+    Command::new(std::env::current_exe().expect("a running program has a path"))
+}
+
+/// The time between two questions to a program in Go whether it leads; 0 where it is not asked.
+fn probe(entry: &Entry<'_>) -> String {
+    millis(if entry.is_asked { QUESTIONS } else { Duration::ZERO })
 }
 
 fn seconds(number: u64) -> Duration {

@@ -4,152 +4,153 @@ use std::io::Write as _;
 use std::process::{ChildStdin, Command, Stdio};
 use std::time::Duration;
 
-use incumbent::Clock;
 use incumbent_testkit::json::JsonProgram;
+use incumbent_testkit::proxy::Proxy;
 use serde_json::Value;
 
-/// The longest that an event may take: the slowest fail-over is that of a lease of a minute.
-const LIMIT: Duration = Duration::from_secs(180);
-/// The time that a new waiter is given: etcd takes up a watch of its Go client within 100 ms, and some programs print
-/// that they campaign just before they do.
-pub(crate) const SETTLED: Duration = Duration::from_millis(150);
+/// Makes the command for a candidate.
+type Start = Box<dyn Fn(&Entry<'_>) -> Command + Sync>;
+/// Waits until so many candidates are in an election.
+type Present = Box<dyn Fn(&str, usize) + Sync>;
 
-/// Makes the command for a candidate in an election, with a name.
-type Start = Box<dyn Fn(&str, &str) -> Command + Sync>;
+/// What a candidate is started with.
+pub(crate) struct Entry<'a> {
+    /// The address of the server, or that of a proxy before it.
+    pub(crate) server: &'a str,
+    pub(crate) election: &'a str,
+    pub(crate) name: &'a str,
+    /// True if it reports until when it led: see [`LED`].
+    pub(crate) is_asked: bool,
+}
+
+/// The event of a candidate that was asked again and again whether it leads, by a call that needs no server, and no longer
+/// says so. Its time is that of the last question to which it said that it leads.
+pub(crate) const LED: &str = "led";
+/// The time between two such questions.
+pub(crate) const QUESTIONS: Duration = Duration::from_millis(5);
+
+/// The way in which a leader leaves before its lease is over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// It resigns, and may campaign again.
+    Resigns,
+    /// It leaves the election, and its program ends.
+    Closes,
+    /// It cannot.
+    Never,
+}
 
 /// A kind of candidates, with their settings.
 pub(crate) struct Side {
     /// Its name in the figures.
     pub(crate) name: String,
+    /// The server's address; empty where there is none.
+    pub(crate) server: String,
     /// The lease; none where a lock ends with its connection.
     pub(crate) lease: Option<Duration>,
-    /// The time from one renewal to the next, over which crashes are spread.
+    /// The time from one renewal to the next, over which faults are spread.
     pub(crate) renewal: Duration,
     /// The event that says that a candidate waits.
     pub(crate) waits: &'static str,
     /// The event that says that it leads.
     pub(crate) leads: &'static str,
-    /// True if a leader can leave before its lease is over.
-    pub(crate) resigns: bool,
+    /// The events that say that it leads no more, where another may be made the leader when a candidate joins.
+    pub(crate) loses: &'static [&'static str],
+    pub(crate) leaving: Leaving,
+    /// Set where the event that a candidate waits comes before it is in the election.
+    pub(crate) present: Option<Present>,
     pub(crate) command: Start,
-}
-
-/// A running candidate.
-pub(crate) struct Candidate {
-    program: JsonProgram,
-    orders: ChildStdin,
-}
-
-/// A leader and a candidate that waits for its end, in an election of their own.
-pub(crate) struct Pair<'a> {
-    pub(crate) side: &'a Side,
-    election: String,
-    leader: Candidate,
-    waiter: Candidate,
-    /// The time since which the waiter waits.
-    waiting: u64,
-    /// The number of candidates started.
-    started: u32,
 }
 
 impl Side {
     /// A side that prints the events of `tests/interop/peers`, and renews three times in a lease.
     pub(crate) fn new(
         name: &str,
+        server: String,
         lease: Option<Duration>,
-        command: impl Fn(&str, &str) -> Command + Sync + 'static,
+        command: impl Fn(&Entry<'_>) -> Command + Sync + 'static,
     ) -> Self {
         Self {
             name: name.into(),
+            server,
             lease,
             renewal: lease.unwrap_or_default() / 3,
             waits: "campaigning",
             leads: "elected",
-            resigns: true,
+            loses: &[],
+            leaving: Leaving::Resigns,
+            present: None,
             command: Box::new(command),
         }
     }
 }
 
+/// A running candidate.
+pub(crate) struct Candidate {
+    program: JsonProgram,
+    orders: ChildStdin,
+    /// The way to the server, where it can be cut.
+    proxy: Option<Proxy>,
+}
+
 impl Candidate {
-    fn start(mut command: Command) -> Self {
+    /// Starts a candidate of a side, with a proxy of its own where `is_cuttable`.
+    pub(crate) fn start(side: &Side, election: &str, name: &str, is_asked: bool, is_cuttable: bool) -> Self {
+        let proxy = is_cuttable.then(|| Proxy::to(&side.server));
+        let address = proxy.as_ref().map_or_else(|| side.server.clone(), Proxy::address);
+        let mut command = (side.command)(&Entry { server: &address, election, name, is_asked });
         command.stdin(Stdio::piped());
         let mut program = JsonProgram::on_stdout(command);
         let orders = program.child().take_stdin().expect("it is piped");
-        Self { program, orders }
+        Self { program, orders, proxy }
     }
 
-    fn order(&mut self, order: &str) {
+    pub(crate) fn order(&mut self, order: &str) {
         writeln!(self.orders, "{order}").expect("it reads");
     }
 
     /// Waits for an event later than `after`, and returns its time: nanoseconds of the machine's clock.
-    fn event(&self, event: &str, after: u64) -> u64 {
-        time(&self.program.await_line(event, LIMIT, |line| fits(line, event, after)))
+    pub(crate) fn event(&self, event: &str, after: u64, limit: Duration) -> u64 {
+        time(&self.program.await_line(event, limit, |line| fits(line, event, after)))
     }
 
-    /// Returns true if it has reported such an event.
-    fn has_reported(&self, event: &str, after: u64) -> bool {
-        self.program.lines().iter().any(|line| fits(line, event, after))
-    }
-}
-
-impl<'a> Pair<'a> {
-    /// Starts a leader, and then a candidate that waits.
-    pub(crate) fn start(side: &'a Side, election: &str) -> Self {
-        let candidate = |name| Candidate::start((side.command)(election, name));
-        let leader = candidate("c1");
-        leader.event(side.leads, 0);
-        let waiter = candidate("c2");
-        let mut pair = Self { side, election: election.into(), leader, waiter, waiting: 0, started: 2 };
-        pair.settle(0);
-        pair
+    /// The time of the first such event, if it has reported one.
+    pub(crate) fn reported(&self, event: &str, after: u64) -> Option<u64> {
+        self.program.lines().iter().find(|line| fits(line, event, after)).map(time)
     }
 
-    /// Waits until the waiter waits.
-    fn settle(&mut self, since: u64) {
-        self.waiting = self.waiter.event(self.side.waits, since);
-        std::thread::sleep(SETTLED);
+    /// The time of the last such event, if it has reported one.
+    pub(crate) fn last_reported(&self, event: &str) -> Option<u64> {
+        self.program.lines().iter().rfind(|line| fits(line, event, 0)).map(time)
     }
 
-    /// Has the leader leave: the time from its request to the report of the one that waited. None where the leader had lost
-    /// its lease before, as happens on a machine that stands still for longer; another pair is started then.
-    pub(crate) fn hand_over(&mut self) -> Option<Duration> {
-        if self.waiter.has_reported(self.side.leads, self.waiting) {
-            eprintln!("not counted: a leader lost its lease, {}", self.side.name);
-            *self = Self::start(self.side, &format!("{}-again", self.election));
-            return None;
-        }
-        let since = now();
-        self.leader.order("resign");
-        let resigning = self.leader.event("resigning", since);
-        let elected = self.waiter.event(self.side.leads, resigning);
-        self.leader.event("resigned", resigning);
-        std::mem::swap(&mut self.leader, &mut self.waiter);
-        self.waiter.order("campaign");
-        self.settle(elected);
-        Some(Duration::from_nanos(elected - resigning))
+    /// Returns true if the newest of these events is the first one.
+    pub(crate) fn newest_is(&self, leads: &str, loses: &[&str]) -> bool {
+        let is_one =
+            |line: &&Value| line["event"] == leads || loses.iter().any(|loss| line["event"] == *loss);
+        self.program.lines().iter().rfind(is_one).is_some_and(|line| line["event"] == leads)
     }
 
-    /// Kills the leader: the time from the signal to the report of the one that waited. None where that leads already.
-    pub(crate) fn crash(&mut self) -> Option<Duration> {
-        let killed = now();
-        self.leader.program.child().kill();
-        let elected = self.waiter.event(self.side.leads, self.waiting);
-        if elected < killed {
-            eprintln!("not counted: a leader lost its lease, {}", self.side.name);
-        }
-        Some(Duration::from_nanos(elected.checked_sub(killed)?))
+    pub(crate) fn kill(&mut self) {
+        self.program.child().kill();
     }
 
-    /// Starts a candidate in place of the leader that was killed.
-    pub(crate) fn replace(&mut self) {
-        self.started += 1;
-        let since = now();
-        let command = (self.side.command)(&self.election, &format!("c{}", self.started));
-        std::mem::swap(&mut self.leader, &mut self.waiter);
-        self.waiter = Candidate::start(command);
-        self.settle(since);
+    pub(crate) fn pause(&mut self) {
+        self.program.child().pause();
+    }
+
+    pub(crate) fn resume(&mut self) {
+        self.program.child().resume();
+    }
+
+    /// Stops all bytes from and to the server; no connection is closed.
+    pub(crate) fn cut(&self) {
+        self.proxy.as_ref().expect("it was started with one").cut();
+    }
+
+    /// Lets all bytes pass, those that were held as well.
+    pub(crate) fn heal(&self) {
+        self.proxy.as_ref().expect("it was started with one").heal();
     }
 }
 
@@ -168,9 +169,4 @@ fn fits(line: &Value, event: &str, after: u64) -> bool {
 /// The time of a line: nanoseconds of the machine's clock.
 fn time(line: &Value) -> u64 {
     line["t"].as_u64().unwrap_or_default()
-}
-
-/// The machine's clock, which all candidates print.
-fn now() -> u64 {
-    Clock::system().now().as_nanos()
 }

@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::{Instant, sleep_until};
 
-use crate::side::{asked, now, report};
+use crate::side::{asked, now, report, report_with_memory};
 
 /// Writes of one turn of renewals.
 const TURNS_PER_SECOND: u32 = 20;
@@ -19,13 +19,13 @@ const TURNS_PER_SECOND: u32 = 20;
 pub(crate) async fn lead(url: &str, elections: u32, lease: Duration) {
     let (server, bucket) = url.rsplit_once('/').expect("a bucket's URL");
     let jetstream = jetstream::new(async_nats::connect(server).await.expect("the server is up"));
-    report("ready");
+    report_with_memory("ready");
     asked().await;
     let creating: FuturesUnordered<_> =
         (0..elections).map(|number| write(&jetstream, bucket, number, 0)).collect();
     let mut written: Vec<(u32, u64)> = creating.collect().await;
     let at = now().as_nanos();
-    report("settled");
+    report_with_memory("settled");
     report(&format!("won {at}"));
     let turns = (lease / 3).as_secs() as u32 * TURNS_PER_SECOND;
     let mut due = Instant::now();
@@ -49,7 +49,7 @@ pub(crate) async fn read_and_lead(url: &str, elections: u32) {
     let client = async_nats::connect(server).await.expect("the server is up");
     let jetstream = jetstream::new(client.clone());
     let stream = jetstream.get_stream(format!("KV_{bucket}")).await.expect("the bucket is there");
-    report("ready");
+    report_with_memory("ready");
     asked().await;
     let config = OrderedConfig {
         deliver_subject: client.new_inbox(),
@@ -72,7 +72,7 @@ pub(crate) async fn read_and_lead(url: &str, elections: u32) {
     let watched = watched.for_each(async |message| drop(message.expect("in order")));
     tokio::join!(created, watched);
     let at = now().as_nanos();
-    report("settled");
+    report_with_memory("settled");
     report(&format!("won {at}"));
 }
 

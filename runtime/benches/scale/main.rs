@@ -8,6 +8,7 @@
 #![allow(clippy::expect_used, reason = "a benchmark that cannot go on says why")]
 
 mod bare;
+mod counted;
 mod ours;
 mod side;
 
@@ -17,7 +18,8 @@ use std::time::Duration;
 use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use incumbent_testkit::figure::{Figure, Sample};
 use incumbent_testkit::nats::{NatsServer, Options};
-use side::{Side, cpu_of, now};
+use incumbent_testkit::process::processor_time;
+use side::{Side, now};
 
 /// The numbers of elections, and their leases: renewals of a hundred thousand in ten seconds are more than this machine's
 /// server takes.
@@ -101,15 +103,16 @@ fn one_size(
     let empty = leader.memory();
     let elected = leader.all_won();
     let led = leader.memory().saturating_sub(empty);
-    let server_before = cpu_of(server.pid());
+    let server_before = processor_time(server.pid());
     let rest = leader.cpu_over(REST);
-    let server_rest = (cpu_of(server.pid()) - server_before).as_secs_f64() / REST.as_secs_f64();
+    let server_rest = (processor_time(server.pid()) - server_before).as_secs_f64() / REST.as_secs_f64();
     figure("all led, bare", bare_elected.as_secs_f64() * 1e3, "ms", None);
     figure("all led", elected.as_secs_f64() * 1e3, "ms", None);
     figure("all led / bare", elected.as_secs_f64() / bare_elected.as_secs_f64(), "ratio", Some(1.3));
     let with_all = elected.as_secs_f64() / read_and_elected.as_secs_f64();
     figure("all led / bare with reads and a watch", with_all, "ratio", None);
     figure("memory of one led", led as f64 / f64::from(elections), "bytes", Some(2048.0));
+    figure("memory of one led, kept", leader.keeps as f64 / f64::from(elections), "bytes", None);
     figure("processor of the bare client that renews", 100.0 * bare_rest, "% of a core", None);
     figure("processor, led", 100.0 * rest, "% of a core", None);
     figure("processor, led, beyond the bare client", 100.0 * (rest - bare_rest), "% of a core", Some(10.0));
@@ -122,6 +125,7 @@ fn one_size(
     let waiting = waiter.memory().saturating_sub(empty);
     let rest = waiter.cpu_over(REST);
     figure("memory of one that waits", waiting as f64 / f64::from(elections), "bytes", Some(2048.0));
+    figure("memory of one that waits, kept", waiter.keeps as f64 / f64::from(elections), "bytes", None);
     // It observes the leader's renewals.
     figure("processor, waiting beside a leader", 100.0 * rest, "% of a core", Some(2.0));
 

@@ -6,12 +6,12 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use incumbent::{CampaignOptions, Candidate, Event, State, Store};
 
-use crate::side::{asked, now, report};
+use crate::side::{asked, now, report, report_with_memory};
 
 /// Campaigns in so many elections, and reports when all wait or lead, and the time of each win.
 pub(crate) async fn campaign(url: &str, elections: u32, name: &str) {
     let store = Store::open(url).await.expect("the bucket is there");
-    report("ready");
+    report_with_memory("ready");
     asked().await;
     let options = || CampaignOptions::new().name(name).splay(Duration::ZERO);
     let entering: FuturesUnordered<_> = (0..elections)
@@ -24,7 +24,7 @@ pub(crate) async fn campaign(url: &str, elections: u32, name: &str) {
         entering.map(|candidate| candidate.expect("sound settings")).collect().await;
     let settled: FuturesUnordered<_> = candidates.iter().map(settles).collect();
     settled.for_each(|()| std::future::ready(())).await;
-    report("settled");
+    report_with_memory("settled");
     let wins: FuturesUnordered<_> = candidates
         .iter()
         .map(|candidate| async {

@@ -6,14 +6,17 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The kernel's unit of processor time in `/proc`, USER_HZ of proc(5): a hundredth of a second on all common platforms.
-const TICK: Duration = Duration::from_millis(10);
+use incumbent_testkit::process::processor_time;
+
+use crate::counted;
 
 /// A running side; killed when dropped.
 pub(crate) struct Side {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
+    /// What it keeps in memory beyond what it kept before it began, in bytes, once all have settled.
+    pub(crate) keeps: u64,
 }
 
 impl Side {
@@ -28,24 +31,24 @@ impl Side {
             .expect("it starts again");
         let input = child.stdin.take().expect("it is piped");
         let output = BufReader::new(child.stdout.take().expect("it is piped"));
-        let mut side = Self { child, input, output };
-        side.expect("ready");
+        let mut side = Self { child, input, output, keeps: 0 };
+        side.keeps = side.kept("ready");
         side
     }
 
     /// Has it begin, and returns the time until all are won.
     pub(crate) fn all_won(&mut self) -> Duration {
         let began = Instant::now();
-        self.begin();
-        self.expect("settled");
+        self.all_wait();
         let _ = self.wins();
         began.elapsed()
     }
 
     /// Has it begin, and returns when all wait.
     pub(crate) fn all_wait(&mut self) {
-        self.begin();
-        self.expect("settled");
+        writeln!(self.input, "begin").expect("it reads");
+        let before = self.keeps;
+        self.keeps = self.kept("settled").saturating_sub(before);
     }
 
     /// The times of the wins, when there is one in each election.
@@ -64,13 +67,14 @@ impl Side {
 
     /// The share of a core that it uses in that time.
     pub(crate) fn cpu_over(&self, span: Duration) -> f64 {
-        let before = cpu_of(self.child.id());
+        let before = processor_time(self.child.id());
         sleep(span);
-        (cpu_of(self.child.id()) - before).as_secs_f64() / span.as_secs_f64()
+        (processor_time(self.child.id()) - before).as_secs_f64() / span.as_secs_f64()
     }
 
-    fn begin(&mut self) {
-        writeln!(self.input, "begin").expect("it reads");
+    /// Reads the next line, which says what it keeps.
+    fn kept(&mut self, word: &str) -> u64 {
+        self.expect(word).parse().expect("a number")
     }
 
     /// Reads the next line, and returns what follows that word.
@@ -90,19 +94,14 @@ impl Drop for Side {
     }
 }
 
-/// The processor time that a process has used.
-pub(crate) fn cpu_of(process: u32) -> Duration {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).expect("it runs");
-    // After the name, which may have spaces: the state is the third field, the times are the 14th and 15th.
-    let (_, fields) = stat.rsplit_once(") ").expect("a name in parentheses");
-    let ticks: u32 =
-        fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u32>().expect("ticks")).sum();
-    TICK * ticks
-}
-
 /// The time since 1970, which both sides read.
 pub(crate) fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970")
+}
+
+/// Writes a line to the other side, with what this one keeps in memory.
+pub(crate) fn report_with_memory(word: &str) {
+    report(&format!("{word} {}", counted::kept()));
 }
 
 /// Writes a line to the other side.

@@ -65,9 +65,14 @@ impl PostgresServer {
         Self { port, child, _folder: folder }
     }
 
+    /// The address for clients: `127.0.0.1:PORT`.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port.number())
+    }
+
     /// The URL for clients.
     pub fn url(&self) -> String {
-        format!("postgres://{USER}@127.0.0.1:{}/postgres", self.port.number())
+        format!("postgres://{USER}@{}/postgres", self.address())
     }
 }
 

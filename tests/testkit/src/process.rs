@@ -240,6 +240,21 @@ fn spawn_from_lasting_thread(command: Command) -> io::Result<Child> {
     answer.recv().map_err(gone)?
 }
 
+/// The processor time that process `pid` has used, in hundredths of a second: the unit of `/proc`, USER_HZ of proc(5), on
+/// all common platforms.
+///
+/// # Panics
+/// When there is no such process, and on systems without `/proc`.
+#[track_caller]
+pub fn processor_time(pid: u32) -> Duration {
+    const TICK: Duration = Duration::from_millis(10);
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    let stat = stat.unwrap_or_else(|error| panic!("process {pid}: {error}"));
+    // After the name, which may have spaces: the state is the third field, the times are the 14th and 15th.
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    TICK * fields.split(' ').skip(11).take(2).flat_map(str::parse::<u32>).sum()
+}
+
 /// Waits until process `pid` has ended (it need not be a child of this process).
 ///
 /// # Panics

@@ -4,8 +4,11 @@
 //! A benchmark is a bench target without the standard harness, or `python/bench`. It prints progress on standard
 //! error, and on standard output one JSON array of [`Figure`]s.
 
+mod languages;
 mod page;
+mod peers;
 mod plot;
+mod sizes;
 mod stored;
 
 use std::fmt::Write;
@@ -36,7 +39,8 @@ pub(crate) struct Args {
     /// Also write the figures of one benchmark to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Arguments of one benchmark: numbers of elections for `scale`
+    /// Arguments of one benchmark: numbers of elections for `scale` and of candidates for `cost`, kinds of
+    /// measurements for `peers`
     #[arg(last = true)]
     arguments: Vec<String>,
 }
@@ -51,8 +55,9 @@ enum What {
 
 impl ValueEnum for What {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [What; 10] = [
+        const ALL: [What; 13] = [
             What::One(Bench::Peers),
+            What::One(Bench::Cost),
             What::One(Bench::Handover),
             What::One(Bench::Scale),
             What::One(Bench::Etcd),
@@ -60,6 +65,8 @@ impl ValueEnum for What {
             What::One(Bench::Component),
             What::One(Bench::Python),
             What::One(Bench::Node),
+            What::One(Bench::Languages),
+            What::One(Bench::Start),
             What::All,
             What::Page,
         ];
@@ -77,10 +84,14 @@ impl ValueEnum for What {
     }
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Bench {
-    /// The time of a hand-over and of a fail-over on NATS, etcd and SQLite, beside other software's elections and locks
+    /// The time of a hand-over and of a fail-over after a crash, a pause and a partition, on every store, beside other
+    /// software's elections and locks, and the time in which two lead
     Peers,
+    /// What one, ten, a hundred and a thousand candidates of one election cost a NATS server, beside candidates by the
+    /// rules of nats-kv-leader-elect
+    Cost,
     /// The time of a hand-over and of a fail-over on NATS, beside the bare client; the cost of leading
     Handover,
     /// A thousand, ten thousand and a hundred thousand elections in one process on NATS, beside the bare client: the time
@@ -96,12 +107,17 @@ enum Bench {
     Python,
     /// The cost of the npm package: `isLeader`, an event, a thousand campaigns
     Node,
+    /// `is_leader()` and the delivery of an event in Rust, Python, Node and Kotlin, beside each other
+    Languages,
+    /// The start of the command line until its first byte to a server, and the memory of `incumbent run`
+    Start,
 }
 
 impl Bench {
     fn name(self) -> &'static str {
         match self {
             Self::Peers => "peers",
+            Self::Cost => "cost",
             Self::Handover => "handover",
             Self::Scale => "scale",
             Self::Etcd => "etcd",
@@ -109,13 +125,28 @@ impl Bench {
             Self::Component => "component",
             Self::Python => "python",
             Self::Node => "node",
+            Self::Languages => "languages",
+            Self::Start => "start",
         }
+    }
+
+    /// Builds what it needs, and measures.
+    fn figures(self, arguments: &[String]) -> Result<Vec<Figure>> {
+        if self == Self::Languages {
+            return languages::measure();
+        }
+        let mut command = self.command()?;
+        if !arguments.is_empty() {
+            command.arg("--").args(arguments);
+        }
+        printed(&mut command)
     }
 
     /// The command that measures, after building what it needs.
     fn command(self) -> Result<Command> {
         match self {
             Self::Peers => Ok(cargo("incumbent", "peers")),
+            Self::Cost => Ok(cargo("incumbent", "cost")),
             Self::Handover => Ok(cargo("incumbent", "handover")),
             Self::Scale => Ok(cargo("incumbent", "scale")),
             Self::Etcd => Ok(cargo("incumbent", "etcd")),
@@ -135,6 +166,8 @@ impl Bench {
                 command.env_remove("PYTHONDONTWRITEBYTECODE").arg("python/bench/bench.py");
                 Ok(command)
             }
+            Self::Start => Ok(cargo("incumbent-cli", "start")),
+            Self::Languages => bail!("each language has a command of its own"),
             Self::Node => {
                 node::build(&["build"])?;
                 let mut command = shell::command("node");
@@ -150,11 +183,16 @@ impl Bench {
                 Tool::NatsServer(NatsVersion::Newest),
                 Tool::GoPrograms,
                 Tool::Etcd(EtcdVersion::Newest),
+                // `etcdctl` is of the older version.
+                Tool::Etcd(EtcdVersion::V3_4),
                 Tool::GoEtcdPrograms,
+                Tool::Kafka(KafkaVersion::Newest),
+                Tool::GoKafkaPrograms,
                 Tool::Redis,
                 Tool::Postgres,
                 Tool::GoPeerPrograms,
             ],
+            Self::Cost => &[Tool::NatsServer(NatsVersion::Newest), Tool::GoPrograms],
             Self::Handover | Self::Scale => &[Tool::NatsServer(NatsVersion::Newest)],
             // `etcdctl` is of the older version.
             Self::Etcd => {
@@ -162,7 +200,9 @@ impl Bench {
             }
             Self::Kafka => &[Tool::Kafka(KafkaVersion::Newest), Tool::GoKafkaPrograms],
             Self::Component => &[Tool::Wasm],
-            Self::Python | Self::Node => &[],
+            Self::Start => &[Tool::NatsServer(NatsVersion::Newest), Tool::GoPrograms],
+            // The languages find their own, as one may be missing.
+            Self::Python | Self::Node | Self::Languages => &[],
         }
     }
 }
@@ -211,23 +251,8 @@ fn measure(bench: Bench, arguments: &[String]) -> Result<Vec<Figure>> {
     let versions = tools::all(bench.tools(), &[])?;
     shell::progress(format!("bench {name}, optimised"));
     let meter = Meter::start();
-    let mut text = String::new();
-    let mut command = bench.command()?;
-    if !arguments.is_empty() {
-        command.arg("--").args(arguments);
-    }
-    let succeeded = shell::lines(&mut command, |line| {
-        text.push_str(line);
-        text.push('\n');
-    })?;
+    let figures = bench.figures(arguments).with_context(|| format!("bench {name}"))?;
     let (seconds, others) = meter.read();
-    let figures: Vec<Figure> = match serde_json::from_str(&text) {
-        _ if !succeeded => bail!("bench {name} failed"),
-        Ok(figures) => figures,
-        Err(error) => {
-            return Err(error).with_context(|| format!("bench {name} printed no figures: {text:?}"));
-        }
-    };
     print!("{}", table(&figures));
     let missed = figures.iter().filter(|figure| figure.met == Some(false)).count();
     let with_goal = figures.iter().filter(|figure| figure.met.is_some()).count();
@@ -244,6 +269,17 @@ fn measure(bench: Bench, arguments: &[String]) -> Result<Vec<Figure>> {
     }
     .write()?;
     Ok(figures)
+}
+
+/// Runs a benchmark, and reads the figures that it prints.
+fn printed(command: &mut Command) -> Result<Vec<Figure>> {
+    let mut text = String::new();
+    let succeeded = shell::lines(command, |line| {
+        text.push_str(line);
+        text.push('\n');
+    })?;
+    ensure!(succeeded, "the benchmark failed");
+    serde_json::from_str(&text).with_context(|| format!("it printed no figures: {text:?}"))
 }
 
 /// A bench target of the workspace.

@@ -5,18 +5,18 @@ use std::fmt::Write as _;
 use std::fs;
 
 use anyhow::{Context, Result};
-use incumbent_testkit::figure::{Figure, Sample};
+use incumbent_testkit::figure::Figure;
 use serde_json::Value;
 
-use super::plot::{self, Line, Row};
 use super::stored::Stored;
+use super::{peers, sizes};
 use crate::shell;
 
 /// The page, and the folder of its plots.
 const PAGE: &str = "docs/performance.md";
 const PLOTS: &str = "docs/performance";
-/// The beginning of the names of our sides.
-const OURS: &str = "incumbent";
+/// The benchmarks that have a section of their own.
+const WITH_SECTION: [&str; 5] = ["peers", "scale", "cost", "languages", "start"];
 /// The share of other programs from which the page warns of them.
 const DISTURBED: f64 = 0.05;
 
@@ -48,10 +48,21 @@ fn page(stored: &[Stored], plots: &mut BTreeMap<String, String>) -> Result<Strin
     );
     page += &goals(stored);
     if let Some(peers) = named("peers") {
-        page += &beside_peers(peers, plots)?;
+        page += &peers::section(&peers.figures, plots)?;
     }
     if let Some(scale) = named("scale") {
-        page += &many_elections(scale, plots)?;
+        page += &sizes::many_elections(&scale.figures, plots)?;
+    }
+    if let Some(cost) = named("cost") {
+        page += &sizes::many_candidates(&cost.figures, plots)?;
+    }
+    for (name, title, prose) in [("languages", "Languages", LANGUAGES), ("start", "The command line", START)]
+    {
+        if let Some(stored) = named(name) {
+            let _ = write!(page, "\n## {title}\n\n{prose}");
+            page +=
+                &if name == "languages" { of_languages(&stored.figures) } else { of_one(&stored.figures) };
+        }
     }
     page += LIMITS;
     page += &all_figures(stored);
@@ -87,193 +98,50 @@ fn goals(stored: &[Stored]) -> String {
     )
 }
 
-/// A distribution of the benchmark `peers`: its kind, the side, and the times, which are none where the side cannot do it.
-struct Distribution<'a> {
-    kind: &'a str,
-    side: &'a str,
-    times: Option<&'a [f64]>,
-}
-
-/// The distributions among figures, which are named `KIND, SIDE, p50`.
-fn distributions(figures: &[Figure]) -> Vec<Distribution<'_>> {
-    figures
+/// The figures of `languages`, which are named `LANGUAGE: WHAT`: a row for each language.
+fn of_languages(figures: &[Figure]) -> String {
+    let named: Vec<(&str, &str, &Figure)> = figures
         .iter()
-        .filter_map(|figure| {
-            let (kind, side) = figure.figure.strip_suffix(", p50")?.split_once(", ")?;
-            let times = figure.raw.as_deref();
-            (times.is_some() || figure.value.is_none()).then_some(Distribution { kind, side, times })
-        })
-        .collect()
-}
-
-fn beside_peers(peers: &Stored, plots: &mut BTreeMap<String, String>) -> Result<String> {
-    let all = distributions(&peers.figures);
-    let of = |kind: &str| all.iter().filter(|one| one.kind == kind).collect::<Vec<_>>();
-    let mut text = String::from("\n## Beside other elections and locks\n\n");
-    text += PEERS;
-    for (title, kind, file, prose) in [
-        ("Hand-over", "hand-over", "hand-over.svg", HAND_OVER),
-        ("After a crash, with one lease", "crash", "crash.svg", CRASH),
-        (
-            "After a crash, with each one's default lease",
-            "crash with defaults",
-            "crash-defaults.svg",
-            DEFAULTS,
-        ),
-    ] {
-        let sides = of(kind);
-        if sides.is_empty() {
-            continue;
+        .filter_map(|figure| figure.figure.split_once(": ").map(|(language, what)| (language, what, figure)))
+        .collect();
+    let (mut languages, mut kinds): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for (language, what, _) in &named {
+        if !languages.contains(language) {
+            languages.push(*language);
         }
-        let less = of("crash less T");
-        // A time of milliseconds would leave no space for the leases.
-        let is_drawn =
-            |one: &&&Distribution<'_>| kind == "hand-over" || less.iter().any(|less| less.side == one.side);
-        let rows: Vec<Row> = sides
-            .iter()
-            .filter(is_drawn)
-            .filter_map(|one| {
-                Some(Row {
-                    name: one.side.into(),
-                    ours: one.side.starts_with(OURS),
-                    times: one.times?.to_vec(),
-                })
-            })
-            .collect();
-        plots.insert(file.into(), plot::distribution("ms", &rows)?);
-        let _ = write!(
-            text,
-            "### {title}\n\n{prose}\n![{title}: every measurement, and the medians](performance/{file})\n\n"
-        );
-        text += &comparison(&sides, if kind == "hand-over" { &[] } else { &less });
-        text.push('\n');
+        if !kinds.contains(what) {
+            kinds.push(*what);
+        }
     }
-    Ok(text)
-}
-
-/// A table of distributions, each beside the first, and beside itself less its lease where `less` has that.
-fn comparison(sides: &[&Distribution<'_>], less: &[&Distribution<'_>]) -> String {
-    let sample = |times: &[f64]| times.iter().copied().collect::<Sample>();
-    let first = sides.iter().find_map(|one| Some(sample(one.times?).percentile(50))).unwrap_or(f64::NAN);
-    let rows: Vec<Vec<String>> = sides
+    // Each figure, and beside it the ratio.
+    kinds.sort_by_key(|what| named.iter().position(|(_, other, _)| what.starts_with(*other)));
+    let rows: Vec<Vec<String>> = languages
         .iter()
-        .map(|one| {
-            let mut row = vec![escaped(one.side)];
-            let Some(times) = one.times else {
-                row.extend(vec!["n/a".into(); if less.is_empty() { 6 } else { 7 }]);
-                return row;
-            };
-            let times = sample(times);
-            row.extend([50, 90, 99, 100].map(|percent| span(times.percentile(percent))));
-            if less.is_empty() {
-                row.push(number(times.percentile(50) / first));
-            } else {
-                let less = less.iter().find(|less| less.side == one.side).and_then(|less| less.times);
-                let percentile = |percent| less.map(|less| span(sample(less).percentile(percent)));
-                row.extend([50, 100].map(|percent| percentile(percent).unwrap_or("n/a".into())));
-            }
-            row.push(number(times.len() as f64));
-            row
+        .map(|language| {
+            let of = |what: &&str| named.iter().find(|(one, other, _)| *one == *language && *other == *what);
+            let cells =
+                kinds.iter().map(|what| of(what).map_or(String::new(), |(_, _, figure)| value(figure)));
+            std::iter::once(escaped(language)).chain(cells).collect()
         })
         .collect();
-    match less {
-        [] => table(1, &["", "p50", "p90", "p99", "max", "p50 of the first row's", "measured"], &rows),
-        _ => {
-            let head = ["", "p50", "p90", "p99", "max", "p50 less T", "max less T", "measured"];
-            table(1, &head, &rows)
-        }
-    }
+    let head: Vec<&str> = std::iter::once("").chain(kinds).collect();
+    table(1, &head, &rows)
 }
 
-/// The figures of `scale`, which are named `N elections: WHAT`, by what they are and the number.
-fn sizes(figures: &[Figure]) -> Vec<(&str, Vec<(u32, &Figure)>)> {
-    let mut sizes: Vec<(&str, Vec<(u32, &Figure)>)> = Vec::new();
-    for figure in figures {
-        let Some((number, what)) = figure.figure.split_once(" elections: ") else { continue };
-        let Ok(number) = number.parse() else { continue };
-        match sizes.iter_mut().find(|(known, _)| *known == what) {
-            Some((_, figures)) => figures.push((number, figure)),
-            None => sizes.push((what, vec![(number, figure)])),
-        }
-    }
-    sizes
-}
-
-fn many_elections(scale: &Stored, plots: &mut BTreeMap<String, String>) -> Result<String> {
-    let sizes = sizes(&scale.figures);
-    let mut numbers: Vec<u32> =
-        sizes.iter().flat_map(|(_, figures)| figures.iter().map(|(n, _)| *n)).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    let mut text = String::from("## Many elections in one process\n\n");
-    text += SCALE;
-    for (file, title, up, measured) in [
-        (
-            "memory.svg",
-            "Memory of all elections",
-            "MB",
-            &["memory of one led", "memory of one that waits"][..],
-        ),
-        (
-            "processor.svg",
-            "Processor time by the number of elections",
-            "% of a core",
-            &[
-                "processor, led",
-                "processor of the bare client that renews",
-                "processor, waiting beside a leader",
-                "processor of the server, led",
-            ][..],
-        ),
-    ] {
-        let lines = sizes.iter().filter(|(what, _)| measured.contains(what)).map(|(what, figures)| {
-            let points = figures.iter().filter_map(|(number, figure)| {
-                let per_one = figure.value.filter(|value| *value > 0.0)?;
-                let all = if up == "MB" { per_one * f64::from(*number) / 1e6 } else { per_one };
-                Some((f64::from(*number), all))
-            });
-            Line {
-                name: what.replace("of one that waits", "of all that wait").replace("of one", "of all"),
-                points: points.collect(),
-            }
-        });
-        let lines: Vec<Line> = lines.filter(|line| line.points.len() > 1).collect();
-        if !lines.is_empty() {
-            plots.insert(file.into(), plot::growth("elections", up, &lines)?);
-            let _ = write!(text, "![{title}](performance/{file})\n\n");
-        }
-    }
-    let head: Vec<String> =
-        std::iter::once(String::new()).chain(numbers.iter().map(|n| number(f64::from(*n)))).collect();
-    let rows: Vec<Vec<String>> = sizes
-        .iter()
-        .map(|(what, figures)| {
-            let of = |n: &u32| figures.iter().find(|(number, _)| number == n);
-            let cell = |n: &u32| of(n).map_or(String::new(), |(_, figure)| value(figure));
-            std::iter::once(escaped(what)).chain(numbers.iter().map(cell)).collect()
-        })
-        .collect();
-    text += &table(1, &head.iter().map(String::as_str).collect::<Vec<_>>(), &rows);
-    Ok(text)
+/// The figures of a benchmark, a row for each.
+fn of_one(figures: &[Figure]) -> String {
+    let row = |figure: &Figure| {
+        vec![escaped(&figure.figure), value(figure), goal(figure), number(figure.samples as f64)]
+    };
+    let rows: Vec<Vec<String>> = figures.iter().map(row).collect();
+    table(1, &["figure", "value", "goal", "measured"], &rows)
 }
 
 /// The figures of the benchmarks that have no section of their own.
 fn all_figures(stored: &[Stored]) -> String {
     let mut text = String::new();
-    for stored in stored.iter().filter(|stored| !["peers", "scale"].contains(&stored.bench.as_str())) {
-        let rows: Vec<Vec<String>> = stored
-            .figures
-            .iter()
-            .map(|figure| {
-                vec![escaped(&figure.figure), value(figure), goal(figure), number(figure.samples as f64)]
-            })
-            .collect();
-        let _ = write!(
-            text,
-            "\n## `cargo xtask bench {}`\n\n{}",
-            stored.bench,
-            table(1, &["figure", "value", "goal", "measured"], &rows)
-        );
+    for stored in stored.iter().filter(|stored| !WITH_SECTION.contains(&stored.bench.as_str())) {
+        let _ = write!(text, "\n## `cargo xtask bench {}`\n\n{}", stored.bench, of_one(&stored.figures));
     }
     text
 }
@@ -330,7 +198,7 @@ fn provenance(stored: &[Stored]) -> String {
 }
 
 /// A table in Markdown: so many columns of words to the left, those of numbers to the right.
-fn table(words: usize, head: &[&str], rows: &[Vec<String>]) -> String {
+pub(super) fn table(words: usize, head: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
     let mut text = line(&head);
@@ -340,12 +208,12 @@ fn table(words: usize, head: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "&lt;")
 }
 
 /// A figure's value and unit.
-fn value(figure: &Figure) -> String {
+pub(super) fn value(figure: &Figure) -> String {
     match (figure.value, figure.unit.as_str()) {
         (None, _) => "n/a".into(),
         (Some(value), "ms") => span(value),
@@ -363,7 +231,7 @@ fn goal(figure: &Figure) -> String {
 }
 
 /// A time, from milliseconds.
-fn span(ms: f64) -> String {
+pub(super) fn span(ms: f64) -> String {
     if ms.abs() >= 1000.0 { format!("{} s", number(ms / 1000.0)) } else { format!("{} ms", number(ms)) }
 }
 
@@ -389,31 +257,17 @@ pub(super) fn number(value: f64) -> String {
     if part.is_empty() { format!("{sign}{grouped}") } else { format!("{sign}{grouped}.{part}") }
 }
 
-const PEERS: &str = "\
-Each candidate is a process of its own and prints a line with the machine's clock when something happens to it, ours as well: \
-what is compared is what a user waits for. All servers run on the same machine, one of each kind, with default settings.\n\
-[The programs](../tests/interop/README.md) are the clients' own elections and locks, and do nothing else.\n\n";
+const LANGUAGES: &str = "\
+One program for each language makes the same calls, and receives the same events of a scripted election, which another thread reports \
+while the reader is idle: an event's time is from the report to the first line of the program that has it. Calls are the quickest \
+of a hundred runs of ten thousand. Every call reads the clock, in every language; what it costs beyond Rust is the way into the \
+compiled part. Columns with a slash are ratios to Rust, in the same run.\n\n";
 
-const HAND_OVER: &str = "\
-From the leader's request to leave to its successor's report that it leads. redsync has no queue and no watch: a candidate asks \
-again after a random 50 to 250 ms by default, and as often as it is told to otherwise, with two requests each time. PostgreSQL \
-wakes the session that waits. A candidate by the rules of nats-kv-leader-elect deletes nothing when it stops, so there is no \
-hand-over.\n";
-
-const CRASH: &str = "\
-From the leader's `SIGKILL` to its successor's report that it leads, at all phases between two renewals. A lease that was just \
-renewed lasts for all of T, one that is about to be renewed for less: that is why times less T may be negative. Our shortest \
-lease on etcd is three of the server's shortest, so etcd's own client is there with both. A PostgreSQL lock has no lease: it ends \
-when the server notices that the connection is closed, which it does at once when a process dies, and by TCP's keep-alive, after \
-two hours by default, when the machine or the network does. Until then no other candidate leads. It is in the table alone.\n";
-
-const DEFAULTS: &str = "\
-The same with the lease that each has where none is chosen, or the shortest that it allows (nats-kv-leader-elect). A longer lease \
-outlasts longer disturbances: this compares defaults, not designs.\n";
-
-const SCALE: &str = "\
-Each side is one process with that many candidates on one connection to NATS. The lease is 30 s, at 100,000 elections 300 s. The \
-bare client creates the same records and renews them as often.\n\n";
+const START: &str = "\
+From the start of a process until a server has its first byte, which is what a cron job waits for before its election can begin; \
+the candidate in Go has the official client alone. `incumbent run` has a second process, which ends the command where the first \
+is killed or stopped. Both are one program, so most of what is resident is the program's file, which they share; the rows below \
+each say what a process has for itself.\n\n";
 
 /// What bounds the figures. The numbers are those of other software's sources and settings, not measurements.
 const LIMITS: &str = "\n\
@@ -441,7 +295,7 @@ mod tests {
     use super::*;
     use crate::bench::stored::Machine;
 
-    /// Results of three benchmarks.
+    /// Results of four benchmarks.
     fn stored() -> Vec<Stored> {
         let result = |bench: &str, others: Option<f64>, figures: &str| Stored {
             bench: bench.into(),
@@ -464,6 +318,12 @@ mod tests {
                 {"figure": "hand-over, rules of nats-kv-leader-elect, p50", "value": null, "unit": "ms", "goal": null, "met": null, "samples": 0},
                 {"figure": "crash, incumbent on NATS, T = 2 s, p50", "value": 1850, "unit": "ms", "goal": null, "met": null, "samples": 1, "raw": [1850.0]},
                 {"figure": "crash less T, incumbent on NATS, T = 2 s, p50", "value": -150, "unit": "ms", "goal": null, "met": null, "samples": 1, "raw": [-150.0]},
+                {"figure": "pause, incumbent on NATS, T = 2 s, p50", "value": 1900, "unit": "ms", "goal": null, "met": null, "samples": 1, "raw": [1900.0]},
+                {"figure": "pause less T, incumbent on NATS, T = 2 s, p50", "value": -100, "unit": "ms", "goal": null, "met": null, "samples": 1, "raw": [-100.0]},
+                {"figure": "overlap after a pause, incumbent on NATS, T = 2 s, p50", "value": 0, "unit": "ms", "goal": null, "met": null, "samples": 1, "raw": [0.0]},
+                {"figure": "successors after a pause, incumbent on NATS, T = 2 s", "value": 1, "unit": "in all", "goal": null, "met": null, "samples": 2},
+                {"figure": "pause, PostgreSQL advisory lock, no lease, p50", "value": null, "unit": "ms", "goal": null, "met": null, "samples": 0},
+                {"figure": "successors after a pause, PostgreSQL advisory lock, no lease", "value": 0, "unit": "in all", "goal": null, "met": null, "samples": 2},
                 {"figure": "hand-over p50, incumbent on NATS / redsync", "value": 0.0067, "unit": "ratio", "goal": "≤ 1.0", "met": true, "samples": 3}]"#,
             ),
             result(
@@ -472,6 +332,16 @@ mod tests {
                 r#"[
                 {"figure": "1000 elections: memory of one led", "value": 3000, "unit": "bytes", "goal": null, "met": null, "samples": 1000},
                 {"figure": "10000 elections: memory of one led", "value": 2500, "unit": "bytes", "goal": "≤ 2048.0", "met": false, "samples": 10000}]"#,
+            ),
+            result(
+                "cost",
+                Some(0.01),
+                r#"[
+                {"figure": "1 candidates: messages in, incumbent", "value": 720, "unit": "an hour", "goal": null, "met": null, "samples": 1},
+                {"figure": "1 candidates: bytes in, incumbent", "value": 76.5, "unit": "kB an hour", "goal": null, "met": null, "samples": 1},
+                {"figure": "1 candidates: messages in, rules", "value": 160, "unit": "an hour", "goal": null, "met": null, "samples": 1},
+                {"figure": "10 candidates: messages in, incumbent", "value": 720, "unit": "an hour", "goal": null, "met": null, "samples": 10},
+                {"figure": "10 candidates: messages in, rules", "value": 3040, "unit": "an hour", "goal": null, "met": null, "samples": 10}]"#,
             ),
             result(
                 "node",
@@ -493,6 +363,10 @@ mod tests {
             "| redsync | 150 ms | 150 ms | 150 ms | 150 ms | 150 | 1 |",
             "| rules of nats-kv-leader-elect | n/a | n/a | n/a | n/a | n/a | n/a |",
             "| incumbent on NATS, T = 2 s | 1.85 s | 1.85 s | 1.85 s | 1.85 s | −150 ms | −150 ms | 1 |",
+            "| incumbent on NATS, T = 2 s | 1.9 s | 1.9 s | −100 ms | −100 ms | 0 ms | 0 ms | 1 of 2 |",
+            "| PostgreSQL advisory lock, no lease | n/a | n/a | n/a | n/a | n/a | n/a | 0 of 2 |",
+            "| messages in, rules | 160 an hour | 3,040 an hour |",
+            "| bytes in, incumbent | 76.5 kB an hour |  |",
             "|  | 1,000 | 10,000 |",
             "| memory of one led | 3,000 bytes | 2,500 bytes |",
             "## `cargo xtask bench node`",
@@ -504,7 +378,29 @@ mod tests {
             assert!(page.lines().any(|found| found == line), "{line}\n\n{page}");
         }
         assert!(page.contains("\nOther programs ran beside peers: "), "{page}");
-        assert_eq!(plots.into_keys().collect::<Vec<_>>(), ["crash.svg", "hand-over.svg", "memory.svg"]);
+        let both = page.find("| messages in, rules |").zip(page.find("| bytes in, incumbent |"));
+        assert!(
+            both.is_some_and(|(messages, bytes)| messages < bytes),
+            "each side of one figure stands together"
+        );
+        let files: Vec<_> = plots.into_keys().collect();
+        assert_eq!(files, ["cost.svg", "crash.svg", "hand-over.svg", "memory.svg", "pause.svg"]);
+    }
+
+    #[test]
+    fn each_language_has_a_row_and_a_ratio_stands_beside_its_figure() {
+        let figures: Vec<Figure> = serde_json::from_str(
+            r#"[{"figure": "Rust: is_leader()", "value": 30, "unit": "ns", "goal": null, "met": null, "samples": 9},
+                {"figure": "Rust: an event, p50", "value": 8, "unit": "µs", "goal": null, "met": null, "samples": 9},
+                {"figure": "Node: is_leader()", "value": 90, "unit": "ns", "goal": null, "met": null, "samples": 9},
+                {"figure": "Node: is_leader() / Rust", "value": 3, "unit": "ratio", "goal": null, "met": null, "samples": 9}]"#,
+        )
+        .unwrap();
+        assert_eq!(
+            of_languages(&figures),
+            "|  | is_leader() | is_leader() / Rust | an event, p50 |\n|---|---:|---:|---:|\n\
+             | Rust | 30 ns |  | 8 µs |\n| Node | 90 ns | 3 × |  |\n"
+        );
     }
 
     #[test]
@@ -513,15 +409,16 @@ mod tests {
         let page = page(&stored(), &mut plots).unwrap();
         let linked: Vec<&str> =
             page.split("](performance/").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0)).collect();
-        assert_eq!(linked, ["hand-over.svg", "crash.svg", "memory.svg"]);
+        assert_eq!(linked, ["hand-over.svg", "crash.svg", "pause.svg", "memory.svg", "cost.svg"]);
     }
 
     #[test]
     fn nothing_is_said_of_a_benchmark_that_was_not_measured() {
         let mut plots = BTreeMap::new();
-        let page = page(&stored()[2..], &mut plots).unwrap();
+        let page = page(&stored()[3..], &mut plots).unwrap();
         assert!(!page.contains("## Beside other elections"), "{page}");
         assert!(!page.contains("## Many elections"), "{page}");
+        assert!(!page.contains("## What the candidates"), "{page}");
         assert!(plots.is_empty());
     }
 

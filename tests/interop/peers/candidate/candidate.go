@@ -6,6 +6,9 @@
 // t is the machine's suspend-aware clock in nanoseconds, wall the Unix time in nanoseconds. It reads commands from its
 // standard input, a line each: "resign", "campaign" and "close", which gives the lock up and ends the program. So does
 // the end of its input.
+//
+// With a probe it also asks the lock at that interval whether it is held, and prints "led" with the time of the last
+// question to which the answer was yes.
 package candidate
 
 import (
@@ -14,6 +17,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/incumbent-rs/incumbent/tests/interop/peers/boottime"
@@ -25,6 +29,9 @@ type Lock interface {
 	Acquire(ctx context.Context) error
 	// Release gives it up.
 	Release(ctx context.Context) error
+	// Held is whether the lock that was acquired last is still held, as far as the library says without a request. It may
+	// be called by any goroutine.
+	Held() bool
 	// Lost is closed when the lock that was acquired last is held no longer. It is nil where the library does not say.
 	Lost() <-chan struct{}
 }
@@ -37,17 +44,27 @@ type event struct {
 	Event string `json:"event"`
 }
 
-// Run competes for the lock until it is lost or closed.
-func Run(name string, lock Lock) error {
+// Run competes for the lock until it is lost or closed. Where probe is not 0, that is the time between two questions
+// whether the lock is held.
+func Run(name string, lock Lock, probe time.Duration) error {
 	out := json.NewEncoder(os.Stdout)
-	say := func(what string) {
-		if err := out.Encode(event{boottime.Now(), time.Now().UnixNano(), name, what}); err != nil {
+	var printing sync.Mutex
+	sayAt := func(at int64, what string) {
+		printing.Lock()
+		defer printing.Unlock()
+		if err := out.Encode(event{at, time.Now().UnixNano(), name, what}); err != nil {
 			// The reader of the output is gone.
 			os.Exit(1)
 		}
 	}
+	say := func(what string) { sayAt(boottime.Now(), what) }
+	var probing sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	// What the probe has to print is printed before the program ends.
+	defer func() {
+		cancel()
+		probing.Wait()
+	}()
 	lines := commands()
 	acquired := make(chan error, 1)
 	campaigning, leads := false, false
@@ -70,6 +87,9 @@ func Run(name string, lock Lock) error {
 			}
 			leads = true
 			say("elected")
+			if probe > 0 {
+				probing.Go(func() { sayAt(untilLost(ctx, lock, probe), "led") })
+			}
 		case <-lost:
 			say("lost")
 			return nil
@@ -96,6 +116,26 @@ func Run(name string, lock Lock) error {
 			default:
 				return fmt.Errorf("no command, or not now: %q", line)
 			}
+		}
+	}
+}
+
+// untilLost asks whether the lock is held, until it is not, and returns the time of the last yes. The clock is read before
+// the question: what is answered holds at that time or later, however long the program stands still in between.
+func untilLost(ctx context.Context, lock Lock, interval time.Duration) int64 {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	last := boottime.Now()
+	for {
+		at := boottime.Now()
+		if !lock.Held() {
+			return last
+		}
+		last = at
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return last
 		}
 	}
 }

@@ -6,6 +6,9 @@
 // t is the machine's suspend-aware clock in nanoseconds, wall the Unix time in nanoseconds. It reads
 // commands from its standard input, a line each: "resign", "campaign", "proclaim NAME", "leader", and
 // "close", which revokes its lease and ends the program. So does the end of its input.
+//
+// With -probe it also asks at that interval whether it leads, that is whether its session is lost, and prints "led" with
+// the time of the last question to which the answer was that it leads.
 package main
 
 import (
@@ -47,10 +50,22 @@ type printer struct {
 }
 
 func (p *printer) print(line event) {
-	line.Name = p.name
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	line.T, line.Wall = boottime.Now(), time.Now().UnixNano()
+	line.T = boottime.Now()
+	p.encode(line)
+}
+
+// printAt prints what was found at a time before.
+func (p *printer) printAt(at int64, line event) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	line.T = at
+	p.encode(line)
+}
+
+func (p *printer) encode(line event) {
+	line.Name, line.Wall = p.name, time.Now().UnixNano()
 	if err := p.out.Encode(line); err != nil {
 		// The reader of the output is gone.
 		os.Exit(1)
@@ -63,6 +78,7 @@ func main() {
 	name := flag.String("name", "", "the value of the candidate's key")
 	ttl := flag.Int("ttl", 5, "the lease of the session, in seconds")
 	observe := flag.Bool("observe", false, "observe the election, and take no part in it")
+	probe := flag.Duration("probe", 0, "the time between two questions whether it leads; none where it is 0")
 	flag.Parse()
 
 	client, err := clientv3.New(clientv3.Config{
@@ -75,7 +91,7 @@ func main() {
 		if *observe {
 			err = watch(client, *prefix, out)
 		} else {
-			err = take(client, *prefix, *ttl, out)
+			err = take(client, *prefix, *ttl, *probe, out)
 		}
 	}
 	if err != nil {
@@ -85,14 +101,19 @@ func main() {
 }
 
 // take takes part until the session is lost or closed.
-func take(client *clientv3.Client, prefix string, ttl int, out *printer) error {
+func take(client *clientv3.Client, prefix string, ttl int, probe time.Duration, out *printer) error {
 	session, err := concurrency.NewSession(client, concurrency.WithTTL(ttl))
 	if err != nil {
 		return fmt.Errorf("session: %w", err)
 	}
 	election := concurrency.NewElection(session, prefix)
 	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	var probing sync.WaitGroup
+	// What the probe has to print is printed before the program ends.
+	defer func() {
+		cancel()
+		probing.Wait()
+	}()
 	lines := commands()
 	elected := make(chan error, 1)
 	campaigning := false
@@ -119,6 +140,9 @@ func take(client *clientv3.Client, prefix string, ttl int, out *printer) error {
 				return fmt.Errorf("campaign: %w", err)
 			}
 			out.print(event{Event: "elected", Key: election.Key(), Revision: election.Rev()})
+			if probe > 0 {
+				probing.Go(func() { out.printAt(untilLost(ctx, session, probe), event{Event: "led"}) })
+			}
 		case line, open := <-lines:
 			word, rest, _ := strings.Cut(line, " ")
 			switch {
@@ -148,6 +172,28 @@ func take(client *clientv3.Client, prefix string, ttl int, out *printer) error {
 			default:
 				return fmt.Errorf("not a command: %q", line)
 			}
+		}
+	}
+}
+
+// untilLost asks whether the session is lost, until it is, and returns the time of the last no. The clock is read before
+// the question: what is answered holds at that time or later, however long the program stands still in between.
+func untilLost(ctx context.Context, session *concurrency.Session, interval time.Duration) int64 {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	last := boottime.Now()
+	for {
+		at := boottime.Now()
+		select {
+		case <-session.Done():
+			return last
+		default:
+			last = at
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return last
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -19,20 +20,21 @@ func main() {
 	url := flag.String("url", "", "the database")
 	key := flag.String("key", "", "the lock's name; its hash is the number that PostgreSQL locks")
 	name := flag.String("name", "", "the candidate's name")
+	probe := flag.Duration("probe", 0, "the time between two questions whether the lock is held; none where it is 0")
 	flag.Parse()
-	if err := run(*url, *key, *name); err != nil {
+	if err := run(*url, *key, *name, *probe); err != nil {
 		fmt.Fprintln(os.Stderr, "pgadvisory:", err)
 		os.Exit(1)
 	}
 }
 
-func run(url, key, name string) error {
+func run(url, key, name string, probe time.Duration) error {
 	connection, err := pgx.Connect(context.Background(), url)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = connection.Close(context.Background()) }()
-	return candidate.Run(name, &lock{connection, key})
+	return candidate.Run(name, &lock{connection, key}, probe)
 }
 
 type lock struct {
@@ -56,5 +58,8 @@ func (l *lock) Release(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Held is always true: without a request nothing says that the connection, and with it the lock, is lost.
+func (l *lock) Held() bool { return true }
 
 func (l *lock) Lost() <-chan struct{} { return nil }

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -23,6 +24,7 @@ func main() {
 	name := flag.String("name", "", "the candidate's name")
 	expiry := flag.Duration("expiry", 8*time.Second, "the lock's expiry; the module's default is 8s")
 	retry := flag.Duration("retry", 0, "the time between two attempts; 0 is the module's default, 50 to 250 ms at random")
+	probe := flag.Duration("probe", 0, "the time between two questions whether the lock is held; none where it is 0")
 	flag.Parse()
 
 	options := []redsync.Option{redsync.WithExpiry(*expiry)}
@@ -31,7 +33,7 @@ func main() {
 	}
 	client := redis.NewClient(&redis.Options{Addr: *address})
 	mutex := redsync.New(goredis.NewPool(client)).NewMutex(*key, options...)
-	if err := candidate.Run(*name, &lock{mutex: mutex, expiry: *expiry}); err != nil {
+	if err := candidate.Run(*name, &lock{mutex: mutex, expiry: *expiry}, *probe); err != nil {
 		fmt.Fprintln(os.Stderr, "redsync:", err)
 		os.Exit(1)
 	}
@@ -40,6 +42,8 @@ func main() {
 type lock struct {
 	mutex  *redsync.Mutex
 	expiry time.Duration
+	// until is what the module last said about the validity of the lock; its own field may not be read while it extends.
+	until atomic.Pointer[time.Time]
 	// stop ends the extensions of the lock that is held, and ended follows their end.
 	stop  context.CancelFunc
 	ended chan struct{}
@@ -53,6 +57,7 @@ func (l *lock) Acquire(ctx context.Context) error {
 			return err
 		}
 	}
+	l.validUntil()
 	extending, stop := context.WithCancel(ctx)
 	l.stop, l.ended, l.lost = stop, make(chan struct{}), make(chan struct{})
 	go l.extend(extending, l.ended, l.lost)
@@ -69,7 +74,10 @@ func (l *lock) extend(ctx context.Context, ended, lost chan struct{}) {
 			return
 		case <-ticker.C:
 			// An attempt that fails is repeated at the next tick, while the lock lasts.
-			if ok, _ := l.mutex.ExtendContext(ctx); !ok && ctx.Err() == nil && time.Now().After(l.mutex.Until()) {
+			ok, _ := l.mutex.ExtendContext(ctx)
+			if ok {
+				l.validUntil()
+			} else if ctx.Err() == nil && !l.Held() {
 				close(lost)
 				return
 			}
@@ -83,5 +91,13 @@ func (l *lock) Release(ctx context.Context) error {
 	_, err := l.mutex.UnlockContext(ctx)
 	return err
 }
+
+func (l *lock) validUntil() {
+	until := l.mutex.Until()
+	l.until.Store(&until)
+}
+
+// Held compares the time until which the module calls the lock valid with the clock.
+func (l *lock) Held() bool { return time.Now().Before(*l.until.Load()) }
 
 func (l *lock) Lost() <-chan struct{} { return l.lost }

@@ -1,0 +1,16 @@
+//! The start of the command line: from `exec` to the first byte that a server gets, beside a program in Go and the
+//! shortest program of the system; and the memory of `incumbent run`, its guard and its child.
+//!
+//! Progress goes to standard error; standard output is one JSON array of figures. It reads `/proc`, so it runs on Linux.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot go on says why")]
+
+#[cfg(target_os = "linux")]
+mod measure;
+
+fn main() {
+    #[cfg(target_os = "linux")]
+    measure::measure();
+    #[cfg(not(target_os = "linux"))]
+    panic!("this benchmark reads /proc, which only Linux has");
+}

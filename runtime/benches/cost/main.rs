@@ -1,0 +1,141 @@
+//! What the candidates of one election cost a NATS server: writes, requests, messages, bytes and processor time in an hour,
+//! by the server's own counters; of ours, and of candidates by the rules of nats-kv-leader-elect.
+//!
+//! Each candidate has a connection of its own; those of one kind share a process. Each kind and number has a server of its
+//! own, and all are measured at the same time, because they mostly wait: what is counted is not disturbed by another.
+//! Progress goes to standard error; standard output is one JSON array of figures. Linux alone: it reads `/proc`.
+//!
+//! Numbers of candidates as its arguments restrict it to these.
+
+#![allow(clippy::expect_used, reason = "a benchmark that cannot go on says why")]
+
+mod ours;
+mod server;
+
+use std::collections::HashSet;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use incumbent_testkit::figure::Figure;
+use incumbent_testkit::json::JsonProgram;
+use incumbent_testkit::{tools, wait};
+use server::{Counters, Server};
+
+/// The numbers of candidates.
+const NUMBERS: [usize; 4] = [1, 10, 100, 1000];
+/// The lease of both sides: our default on NATS, and the shortest of the library.
+const LEASE: Duration = Duration::from_secs(30);
+/// The time over which is counted: three leases, in which whole numbers of writes fall, nine renewals of ours every 10 s and
+/// four of the library's rules every 22.5 s.
+const COUNTED: Duration = Duration::from_secs(90);
+/// The longest time until all candidates wait: the rules spread the first attempts over 22.5 s.
+const SETTLING: Duration = Duration::from_secs(120);
+/// The time in which what the last one did is over.
+const REST: Duration = Duration::from_secs(2);
+const ELECTION: &str = "cost";
+
+#[derive(Clone, Copy)]
+enum Side {
+    Ours,
+    Go,
+}
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ours => "incumbent",
+            Self::Go => "rules of nats-kv-leader-elect",
+        }
+    }
+
+    /// Starts so many candidates, and returns when one leads and all others wait.
+    fn start(self, server: &Server, number: usize) -> JsonProgram {
+        let (url, bucket, count) = (server.url(), server::BUCKET, number.to_string());
+        match self {
+            Self::Ours => {
+                let mut command = Command::new(std::env::current_exe().expect("the program has a path"));
+                command.args(["ours", &format!("{url}/{bucket}"), ELECTION, &count]);
+                let program = JsonProgram::on_stdout(command);
+                program.await_event("settled", SETTLING);
+                program
+            }
+            Self::Go => {
+                let program = tools::go_program("candidate").expect("cargo xtask bench builds it");
+                let mut command = Command::new(program);
+                command.args(["-url", &url, "-bucket", bucket, "-key", ELECTION, "-name", "go"]);
+                command.args(["-candidates", &count]);
+                let program = JsonProgram::on_stdout(command);
+                wait::until("one to lead and all others to wait", SETTLING, || {
+                    let lines = program.lines();
+                    let seen: HashSet<_> = lines.iter().filter_map(|line| line["name"].as_str()).collect();
+                    seen.len() == number && lines.iter().any(|line| line["event"] == "won")
+                });
+                program
+            }
+        }
+    }
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["ours", url, election, number] => {
+            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+            let number = number.parse().expect("a number");
+            runtime.expect("threads start").block_on(ours::campaign(url, election, number));
+        }
+        _ => {
+            let named: Vec<usize> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
+            let is_wanted = |number: &usize| named.is_empty() || named.contains(number);
+            measure(&NUMBERS.into_iter().filter(is_wanted).collect::<Vec<_>>());
+        }
+    }
+}
+
+fn measure(numbers: &[usize]) {
+    let settled = |side: Side, number: usize| {
+        let server = Server::start(LEASE);
+        let candidates = side.start(&server, number);
+        (server, candidates)
+    };
+    eprintln!("{numbers:?} candidates of two sides, and a server without; counted over {COUNTED:?}");
+    let sides = || numbers.iter().flat_map(|number| [(Side::Ours, *number), (Side::Go, *number)]);
+    let running: Vec<(Server, JsonProgram)> = thread::scope(|scope| {
+        let starting: Vec<_> =
+            sides().map(|(side, number)| scope.spawn(move || settled(side, number))).collect();
+        starting.into_iter().map(|one| one.join().expect("its candidates wait")).collect()
+    });
+    let without = Server::start(LEASE);
+    thread::sleep(REST);
+    eprintln!("all wait");
+    let (idle, counted) = thread::scope(|scope| {
+        let idle = scope.spawn(|| without.count(COUNTED));
+        let counting: Vec<_> =
+            running.iter().map(|(server, _)| scope.spawn(|| server.count(COUNTED))).collect();
+        let counted: Vec<Counters> =
+            counting.into_iter().map(|one| one.join().expect("the server answers")).collect();
+        (idle.join().expect("the server answers"), counted)
+    });
+    let figures: Vec<Figure> =
+        sides().zip(counted).flat_map(|((side, number), all)| figures(side, number, &all, &idle)).collect();
+    println!("{}", serde_json::to_string(&figures).expect("figures are plain data"));
+}
+
+/// The figures of so many candidates, in an hour, less what an idle server does.
+fn figures(side: Side, number: usize, all: &Counters, idle: &Counters) -> Vec<Figure> {
+    let per_hour = 3600.0 / COUNTED.as_secs_f64();
+    let figure = |what: &str, of: fn(&Counters) -> f64, unit: &str| {
+        let name = format!("{number} candidates: {what}, {}", side.name());
+        Figure::plain(name, (of(all) - of(idle)) * per_hour, unit, number)
+    };
+    vec![
+        figure("writes applied", |counters| counters.writes, "an hour"),
+        figure("requests to JetStream", |counters| counters.requests, "an hour"),
+        figure("messages to the server", |counters| counters.messages_in, "an hour"),
+        figure("messages to candidates", |counters| counters.messages_out, "an hour"),
+        figure("bytes to the server", |counters| counters.bytes_in / 1e3, "kB an hour"),
+        figure("bytes to candidates", |counters| counters.bytes_out / 1e3, "kB an hour"),
+        figure("processor time of the server", |counters| counters.processor, "s an hour"),
+    ]
+}

@@ -1,0 +1,39 @@
+//! A process with many candidates of one election, each on a connection of its own.
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use incumbent::{CampaignOptions, Candidate, Event, State, Store};
+
+/// Campaigns with so many candidates, reports when one leads and all others wait, and goes on until it is killed.
+pub(crate) async fn campaign(url: &str, election: &str, number: usize) {
+    let entering: FuturesUnordered<_> = (1..=number)
+        .map(|number| async move {
+            let store = Store::open(url).await.expect("the bucket is there");
+            let options = CampaignOptions::new().name(format!("rust-{number}"));
+            let candidate = store.campaign(election, options).await.expect("sound settings");
+            (store, candidate)
+        })
+        .collect();
+    // The stores are kept: each is a connection.
+    let entered: Vec<(Store, Candidate)> = entering.collect().await;
+    let settling: FuturesUnordered<_> = entered.iter().map(|(_, candidate)| settles(candidate)).collect();
+    settling.for_each(|()| std::future::ready(())).await;
+    println!(r#"{{"event": "settled"}}"#);
+    std::future::pending::<()>().await;
+}
+
+/// Returns when the candidate waits for a leader, or leads.
+async fn settles(candidate: &Candidate) {
+    let mut events = candidate.events();
+    loop {
+        let is_settled = match candidate.state() {
+            State::Leading => true,
+            State::Waiting => candidate.leader().is_some(),
+            _ => false,
+        };
+        if is_settled {
+            return;
+        }
+        while !matches!(events.next().await, Some(Event::StateChanged(_) | Event::LeaderChanged(_))) {}
+    }
+}

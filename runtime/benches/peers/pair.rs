@@ -1,0 +1,182 @@
+//! A leader and a candidate that waits for its end, and what is done to the leader.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use incumbent::Clock;
+
+use crate::side::{Candidate, LED, Leaving, Side};
+
+/// The longest that an event may take: the slowest fail-over is that of a lease of a minute.
+const LIMIT: Duration = Duration::from_secs(180);
+/// The time that a new waiter is given: etcd takes up a watch of its Go client within 100 ms, and some programs print
+/// that they campaign just before they do.
+const SETTLED: Duration = Duration::from_millis(150);
+/// The lease by which faults are measured where a lock has none: that of the other sides.
+const WITHOUT_LEASE: Duration = Duration::from_secs(2);
+
+/// A fault that ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The leader's process is stopped, and goes on.
+    Pause,
+    /// The leader's connections carry nothing, in both directions, and carry again.
+    Partition,
+}
+
+/// What came of a fault where another candidate led within two leases of its end.
+pub(crate) struct Succession {
+    /// From the fault to the successor's report that it leads.
+    pub(crate) after: Duration,
+    /// The time in which both said that they lead, from the successor's report to the old leader's last yes; of a pause
+    /// the part after its end.
+    pub(crate) overlap: Duration,
+}
+
+/// A leader and a candidate that waits for its end, in an election of their own.
+pub(crate) struct Pair<'a> {
+    pub(crate) side: &'a Side,
+    election: String,
+    fault: Option<Fault>,
+    leader: Candidate,
+    waiter: Candidate,
+    /// The time since which the waiter waits.
+    waiting: u64,
+    /// The number of candidates started.
+    started: u32,
+    /// True if the former leader is gone, and the waiter leads in its place.
+    lacks_waiter: bool,
+}
+
+impl<'a> Pair<'a> {
+    /// Starts a leader, and then a candidate that waits; both can have this fault.
+    pub(crate) fn start(side: &'a Side, election: &str, fault: Option<Fault>) -> Self {
+        let leader = enter(side, election, 1, fault);
+        leader.event(side.leads, 0, LIMIT);
+        let waiter = enter(side, election, 2, fault);
+        let election = election.into();
+        let mut pair =
+            Self { side, election, fault, leader, waiter, waiting: 0, started: 2, lacks_waiter: false };
+        pair.settle(0);
+        pair
+    }
+
+    /// Waits until the waiter waits.
+    fn settle(&mut self, since: u64) {
+        self.waiting = self.waiter.event(self.side.waits, since, LIMIT);
+        if let Some(present) = &self.side.present {
+            present(&self.election, 2);
+        }
+        thread::sleep(SETTLED);
+        if !self.side.loses.is_empty() {
+            // The leader may be another one than before.
+            if self.waiter.newest_is(self.side.leads, self.side.loses) {
+                std::mem::swap(&mut self.leader, &mut self.waiter);
+            }
+            self.waiting = now();
+        }
+    }
+
+    /// Starts a candidate that waits, where the leader has gone and the one that waited leads.
+    pub(crate) fn complete(&mut self) {
+        if std::mem::take(&mut self.lacks_waiter) {
+            self.started += 1;
+            let since = now();
+            std::mem::swap(&mut self.leader, &mut self.waiter);
+            self.waiter = enter(self.side, &self.election, self.started, self.fault);
+            self.settle(since);
+        }
+    }
+
+    /// Returns true if the waiter leads although nothing was done, as happens on a machine that stands still for longer than
+    /// a lease. Another pair is started then, and nothing is counted.
+    fn is_spoilt(&mut self) -> bool {
+        let is_spoilt = self.waiter.reported(self.side.leads, self.waiting).is_some();
+        if is_spoilt {
+            eprintln!("not counted: a leader lost its lease, {}", self.side.name);
+            *self = Self::start(self.side, &format!("{}-again", self.election), self.fault);
+        }
+        is_spoilt
+    }
+
+    /// Has the leader leave: the time from its request to the report of the one that waited.
+    pub(crate) fn hand_over(&mut self) -> Option<Duration> {
+        if self.is_spoilt() {
+            return None;
+        }
+        let closes = self.side.leaving == Leaving::Closes;
+        let since = now();
+        self.leader.order(if closes { "close" } else { "resign" });
+        let leaving = self.leader.event(if closes { "closing" } else { "resigning" }, since, LIMIT);
+        let elected = self.waiter.event(self.side.leads, leaving, LIMIT);
+        if closes {
+            self.leader.event("closed", leaving, LIMIT);
+            self.lacks_waiter = true;
+        } else {
+            self.leader.event("resigned", leaving, LIMIT);
+            std::mem::swap(&mut self.leader, &mut self.waiter);
+            self.waiter.order("campaign");
+            self.settle(elected);
+        }
+        Some(Duration::from_nanos(elected - leaving))
+    }
+
+    /// Kills the leader: the time from the signal to the report of the one that waited.
+    pub(crate) fn crash(&mut self) -> Option<Duration> {
+        if self.is_spoilt() {
+            return None;
+        }
+        let killed = now();
+        self.leader.kill();
+        let elected = self.waiter.event(self.side.leads, self.waiting, LIMIT);
+        self.lacks_waiter = true;
+        Some(Duration::from_nanos(elected.checked_sub(killed)?))
+    }
+
+    /// Has the fault begin, and end after two leases. Within is none where no other candidate led within two more.
+    pub(crate) fn disturb(&mut self) -> Option<Option<Succession>> {
+        if self.is_spoilt() {
+            return None;
+        }
+        let fault = self.fault.expect("the pair was started with one");
+        let twice = 2 * self.side.lease.unwrap_or(WITHOUT_LEASE);
+        let began = now();
+        match fault {
+            Fault::Pause => self.leader.pause(),
+            Fault::Partition => self.leader.cut(),
+        }
+        thread::sleep(twice);
+        let ended = now();
+        match fault {
+            Fault::Pause => self.leader.resume(),
+            Fault::Partition => self.leader.heal(),
+        }
+        let waited = Instant::now();
+        let elected = loop {
+            match self.waiter.reported(self.side.leads, self.waiting) {
+                Some(elected) => break elected,
+                None if waited.elapsed() > twice => return Some(None),
+                None => thread::sleep(Duration::from_millis(20)),
+            }
+        };
+        let leads_since = self.leader.last_reported(self.side.leads).unwrap_or_default();
+        let led = self.leader.event(LED, leads_since, LIMIT);
+        self.lacks_waiter = true;
+        let from = if fault == Fault::Pause { elected.max(ended) } else { elected };
+        Some(Some(Succession {
+            after: Duration::from_nanos(elected.checked_sub(began)?),
+            overlap: Duration::from_nanos(led.saturating_sub(from)),
+        }))
+    }
+}
+
+/// Starts a candidate.
+fn enter(side: &Side, election: &str, number: u32, fault: Option<Fault>) -> Candidate {
+    let is_cuttable = fault == Some(Fault::Partition);
+    Candidate::start(side, election, &format!("c{number}"), fault.is_some(), is_cuttable)
+}
+
+/// The machine's clock, which all candidates print.
+fn now() -> u64 {
+    Clock::system().now().as_nanos()
+}

@@ -1,0 +1,91 @@
+//! `is_leader()` and the delivery of an event in each language, each beside Rust in the same run. Each language has one
+//! small program, which prints its figures; where a language cannot be measured, its rows are absent.
+
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use incumbent_testkit::figure::Figure;
+
+use super::{cargo, printed};
+use crate::kotlin;
+use crate::python::{self, Profile};
+use crate::shell;
+use crate::test::node;
+use crate::tools::{self, Tool};
+
+/// The language that each other one is compared with.
+pub(super) const FIRST: &str = "Rust";
+
+/// Builds a language's package as it is released, and returns the command of its program.
+type Prepare = fn() -> Result<Command>;
+
+/// The languages, in the order of the page.
+const LANGUAGES: [(&str, Prepare); 5] = [
+    (FIRST, || Ok(cargo("incumbent", "languages"))),
+    ("Python, async", || in_python("async")),
+    ("Python, sync", || in_python("sync")),
+    ("Node", || {
+        node::there_is_node()?;
+        node::build(&["build"])?;
+        let mut command = shell::command("node");
+        command.arg("node/bench/languages.mjs");
+        Ok(command)
+    }),
+    ("Kotlin", || {
+        available(Tool::Kotlin)?;
+        kotlin::build(kotlin::Profile::Release { kafka: false })?;
+        kotlin::program("programs.CostKt")
+    }),
+];
+
+/// Measures each language. What one lacks is no reason to leave the rest out, except for the first.
+pub(super) fn measure() -> Result<Vec<Figure>> {
+    let mut all: Vec<Figure> = Vec::new();
+    let mut first: Vec<Figure> = Vec::new();
+    for (language, prepare) in LANGUAGES {
+        shell::progress(language);
+        let figures = match prepare().and_then(|mut command| printed(&mut command)) {
+            Ok(figures) => figures,
+            Err(error) if language != FIRST => {
+                eprintln!("not measured: {language}: {error:#}");
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        if language == FIRST {
+            first.clone_from(&figures);
+        }
+        for figure in figures {
+            let base = first.iter().find(|base| base.figure == figure.figure).and_then(|base| base.value);
+            let ratio = figure.value.zip(base).map(|(value, base)| value / base);
+            let name = format!("{language}: {}", figure.figure);
+            let samples = usize::try_from(figure.samples).unwrap_or(usize::MAX);
+            all.push(Figure { figure: name.clone(), ..figure });
+            if let Some(ratio) = ratio.filter(|_| language != FIRST) {
+                all.push(Figure::plain(format!("{name} / {FIRST}"), ratio, "ratio", samples));
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn in_python(kind: &str) -> Result<Command> {
+    let interpreters = python::interpreters()?;
+    let interpreter = interpreters.first().context("no interpreter")?;
+    // The same package for both.
+    if kind == "async" {
+        let wheel = python::wheel(interpreter, Profile::Release)?;
+        interpreter.fresh("bench")?.install(&["--no-deps", python::text(&wheel)?])?;
+    }
+    let mut command = interpreter.made("bench").python();
+    command.args(["python/bench/languages.py", kind]);
+    Ok(command)
+}
+
+/// Finds or installs a language's tools.
+fn available(tool: Tool) -> Result<()> {
+    match tools::provide(&[tool], &[]).pop() {
+        Some((_, missing)) => anyhow::bail!(missing),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,124 @@
+//! The sections of the page about benchmarks of several sizes: many elections, and many candidates of one.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use incumbent_testkit::figure::Figure;
+
+use super::page::{escaped, number, table, value};
+use super::plot::{self, Line};
+
+/// The figures that are named `N OF: WHAT`, by what they are, each with its numbers.
+struct Sizes<'a>(Vec<(&'a str, Vec<(u32, &'a Figure)>)>);
+
+impl<'a> Sizes<'a> {
+    fn of(unit: &str, figures: &'a [Figure]) -> Self {
+        let mut sizes: Vec<(&str, Vec<(u32, &Figure)>)> = Vec::new();
+        let middle = format!(" {unit}: ");
+        for figure in figures {
+            let Some((number, what)) = figure.figure.split_once(&middle) else { continue };
+            let Ok(number) = number.parse() else { continue };
+            match sizes.iter_mut().find(|(known, _)| *known == what) {
+                Some((_, figures)) => figures.push((number, figure)),
+                None => sizes.push((what, vec![(number, figure)])),
+            }
+        }
+        Self(sizes)
+    }
+
+    /// A row for each of what was measured, and a column for each number.
+    fn table(&self) -> String {
+        let mut numbers: Vec<u32> =
+            self.0.iter().flat_map(|(_, figures)| figures.iter().map(|(n, _)| *n)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let head: Vec<String> =
+            std::iter::once(String::new()).chain(numbers.iter().map(|n| number(f64::from(*n)))).collect();
+        let rows: Vec<Vec<String>> = self
+            .0
+            .iter()
+            .map(|(what, figures)| {
+                let of = |n: &u32| figures.iter().find(|(number, _)| number == n);
+                let cell = |n: &u32| of(n).map_or(String::new(), |(_, figure)| value(figure));
+                std::iter::once(escaped(what)).chain(numbers.iter().map(cell)).collect()
+            })
+            .collect();
+        table(1, &head.iter().map(String::as_str).collect::<Vec<_>>(), &rows)
+    }
+
+    /// Lines of what is named so, by `point`, which makes one of a number and its figure's value; values of 0 have none.
+    fn lines(&self, is_drawn: impl Fn(&str) -> bool, point: impl Fn(f64, f64) -> f64) -> Vec<Line> {
+        let lines = self.0.iter().filter(|(what, _)| is_drawn(what)).map(|(what, figures)| {
+            let points = figures.iter().filter_map(|(number, figure)| {
+                let value = figure.value.filter(|value| *value > 0.0)?;
+                Some((f64::from(*number), point(f64::from(*number), value)))
+            });
+            Line { name: (*what).into(), points: points.collect() }
+        });
+        lines.filter(|line| line.points.len() > 1).collect()
+    }
+}
+
+/// The section about `scale`. Adds its plots, by the names of their files.
+pub(super) fn many_elections(figures: &[Figure], plots: &mut BTreeMap<String, String>) -> Result<String> {
+    const MEMORY: [&str; 2] = ["memory of one led", "memory of one that waits"];
+    const PROCESSOR: [&str; 4] = [
+        "processor, led",
+        "processor of the bare client that renews",
+        "processor, waiting beside a leader",
+        "processor of the server, led",
+    ];
+    let sizes = Sizes::of("elections", figures);
+    let mut text = String::from("## Many elections in one process\n\n");
+    text += SCALE;
+    let mut memory = sizes.lines(|what| MEMORY.contains(&what), |number, each| number * each / 1e6);
+    for line in &mut memory {
+        line.name = line.name.replace("of one that waits", "of all that wait").replace("of one", "of all");
+    }
+    let processor = sizes.lines(|what| PROCESSOR.contains(&what), |_, share| share);
+    for (file, title, up, lines) in [
+        ("memory.svg", "Memory of all elections", "MB", memory),
+        ("processor.svg", "Processor time by the number of elections", "% of a core", processor),
+    ] {
+        if !lines.is_empty() {
+            plots.insert(file.into(), plot::growth("elections", up, &lines)?);
+            let _ = write!(text, "![{title}](performance/{file})\n\n");
+        }
+    }
+    Ok(text + &sizes.table())
+}
+
+/// The section about `cost`. Adds its plot, by the name of its file.
+pub(super) fn many_candidates(figures: &[Figure], plots: &mut BTreeMap<String, String>) -> Result<String> {
+    const FILE: &str = "cost.svg";
+    let mut sizes = Sizes::of("candidates", figures);
+    // The same of each side stands together: what it is comes before a comma and the side.
+    let place = |what: &str| {
+        let name = |figure: &Figure| Some(figure.figure.split_once(": ")?.1.split_once(", ")?.0.to_owned());
+        let own = what.split_once(", ").map(|(own, _)| own.to_owned());
+        figures.iter().position(|figure| name(figure) == own)
+    };
+    sizes.0.sort_by_key(|(what, _)| place(what));
+    let mut text = String::from("\n## What the candidates of one election cost\n\n");
+    text += COST;
+    let lines = sizes.lines(|what| what.starts_with("messages "), |_, messages| messages);
+    if !lines.is_empty() {
+        plots.insert(FILE.into(), plot::growth("candidates", "messages an hour", &lines)?);
+        let _ = write!(text, "![Messages by the number of candidates](performance/{FILE})\n\n");
+    }
+    Ok(text + &sizes.table())
+}
+
+const SCALE: &str = "\
+Each side is one process with that many candidates on one connection to NATS. The lease is 30 s, at 100,000 elections 300 s. The \
+bare client creates the same records and renews them as often.\n\n";
+
+const COST: &str = "\
+One election on NATS whose candidates have a connection each, with the same bucket and a lease of 30 s, while one leads and all \
+others wait: what the server counts in an hour, by its own counters, less what a server without clients does. It was counted over \
+three leases; differences of a second of processor time are noise. Our leader renews every 10 s, and asks for its bucket's state as \
+often. A candidate that waits watches the key, and sends nothing; the server sends it each renewal, and a heartbeat of its watch \
+every few seconds, by which it would notice that the watch is dead: these are most of what is sent to many candidates. By the rules of nats-kv-leader-elect each candidate does something every 22.5 s: the leader renews, and each \
+other one tries to create the key, which the server refuses. Fewer renewals cost less where there are few candidates, and leave \
+less time to repeat one that failed. A direct read and a refused write are messages, and no requests to JetStream.\n\n";
