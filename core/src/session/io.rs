@@ -8,6 +8,7 @@ use core::time::Duration;
 
 use super::CampaignId;
 use super::timers::Wake;
+use super::watch::Scope;
 use crate::campaign::{self, Event, InvalidSettings, Lease, ReadId, Settings};
 use crate::record::{Attempt, Entry, Nonce};
 use crate::store::{Fault, Outcome, StoreInfo, Write};
@@ -72,6 +73,8 @@ pub enum Input<A = StoreAnswer, S = Entry> {
     WatchedAll {
         /// The watch's number.
         number: u64,
+        /// The elections that it shows from now on, those of earlier such inputs among them.
+        of: Scope,
     },
     /// A watch ended, or could not begin.
     WatchEnded {

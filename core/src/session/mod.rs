@@ -10,8 +10,8 @@
 //! A session holds the [`Campaign`]s of all candidates on one connection, and their shared parts:
 //!
 //! - A campaign *enters*: the store is inspected once for its incarnation and tried again with a back-off; the health
-//!   of the candidate is handed in before the start. Where the watch has just begun and says when it has shown all there
-//!   is, the campaign waits for that, briefly: its key need not be read then. Of very many, some wait for others.
+//!   of the candidate is handed in before the start. Where the watch says when it has shown all there is of an election,
+//!   its campaign waits for that, briefly: its key need not be read then. Of very many, some wait for others.
 //! - One *watch* serves all elections. It is numbered and begins again with a back-off. Before an inspection of another
 //!   incarnation is handed in, a new watch begins, and the old one no longer counts.
 //! - One *inspection* serves all campaigns that want one; one is under way at a time.
@@ -47,6 +47,7 @@ use core::time::Duration;
 pub use io::{Command, Enter, Input, Output, Refusal, Request, StoreAnswer, StoreRequest};
 pub use rule::{Common, Rule, Sorted};
 pub use timers::{Timer, Wake};
+pub use watch::Scope;
 
 use crate::campaign::{Campaign, Event, Lease, Misuse, State, Warning};
 use crate::store::{Fault, StoreInfo};
@@ -295,13 +296,21 @@ impl<C: Rule> Session<C> {
                 }
             }
             Input::Watched { number, election, shown } => self.watched(number, &election, &shown),
-            Input::WatchedAll { number } => self.watch.showed_all(number),
+            Input::WatchedAll { number, of } => {
+                if self.watch.showed_all(number, of) {
+                    self.start_what_was_shown();
+                }
+            }
             Input::WatchEnded { number } => {
                 if let Some(at) = self.watch.ended(number, self.now) {
                     self.timers.set(Timer::Watch, at);
+                    self.start_what_was_shown();
                 }
             }
-            Input::NotWatchable { number } => self.watch.is_not_offered(number),
+            Input::NotWatchable { number } => {
+                self.watch.is_not_offered(number);
+                self.start_what_was_shown();
+            }
             Input::Reconnected => self.new_connection(),
             Input::Connected if matches!(self.reconnect, Reconnect::UnderWay { .. }) => {}
             Input::Connected => self.new_connection(),

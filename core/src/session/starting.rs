@@ -11,7 +11,7 @@ use super::{CampaignId, Session, Timer};
 const AT_ONCE: usize = 1_000;
 /// The time after which further campaigns enter, where none of these is answered.
 const ANSWERED: Duration = Duration::from_secs(1);
-/// The time for which campaigns wait for a new watch to show all there is, before they read their keys. Where it comes
+/// The time for which campaigns wait for the watch to show all there is, before they read their keys. Where it comes
 /// later, that costs them time and nothing else.
 const SHOWN: Duration = Duration::from_millis(100);
 
@@ -21,9 +21,9 @@ const SHOWN: Duration = Duration::from_millis(100);
 /// these have given up, ask for another connection, and ask again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Starting {
+    /// They wait for the watch to show what there is of their elections.
+    unshown: Vec<CampaignId>,
     waiting: VecDeque<CampaignId>,
-    /// They wait for a new watch to show all there is.
-    awaits_watch: bool,
     /// The number of campaigns whose first question is not answered.
     asking: usize,
 }
@@ -42,17 +42,33 @@ pub(super) enum First {
 impl<C: Rule> Session<C> {
     /// A campaign has begun, and enters the race by [`start_some`](Self::start_some).
     pub(super) fn starts_when_it_may(&mut self, id: CampaignId) {
-        let is_first = self.starting.waiting.is_empty();
-        if is_first && C::watch_shows_all(&self.store) && self.watch.is_yet_to_show_all() {
-            self.starting.awaits_watch = true;
-            self.timers.set(Timer::Shown, self.now + SHOWN);
+        if !self.waits_for_the_watch(id) {
+            return self.starting.waiting.push_back(id);
         }
-        self.starting.waiting.push_back(id);
+        self.timers.set_first(Timer::Shown, self.now + SHOWN);
+        self.starting.unshown.push(id);
+    }
+
+    fn waits_for_the_watch(&self, id: CampaignId) -> bool {
+        let candidate = self.candidates.get(&id).filter(|_| C::watch_shows_all(&self.store));
+        candidate.is_some_and(|candidate| self.watch.is_yet_to_show(&candidate.election))
+    }
+
+    /// The watch has shown more elections, or shows nothing any more.
+    pub(super) fn start_what_was_shown(&mut self) {
+        let unshown = core::mem::take(&mut self.starting.unshown);
+        let (unshown, shown): (Vec<_>, Vec<_>) =
+            unshown.into_iter().partition(|id| self.waits_for_the_watch(*id));
+        self.starting.waiting.extend(shown);
+        if unshown.is_empty() {
+            self.timers.stop_shared(Timer::Shown);
+        }
+        self.starting.unshown = unshown;
     }
 
     /// The watch has not shown all there is in time.
     pub(super) fn start_without_the_watch(&mut self) {
-        self.starting.awaits_watch = false;
+        self.starting.waiting.extend(self.starting.unshown.drain(..));
     }
 
     /// None of the first questions was answered for a while.
@@ -62,12 +78,8 @@ impl<C: Rule> Session<C> {
 
     /// As many campaigns as may enter the race. Returns whether any does.
     pub(super) fn start_some(&mut self) -> bool {
-        let is_held = self.starting.awaits_watch && self.watch.is_yet_to_show_all();
-        if self.starting.waiting.is_empty() || is_held {
+        if self.starting.waiting.is_empty() {
             return false;
-        }
-        if core::mem::take(&mut self.starting.awaits_watch) {
-            self.timers.stop_shared(Timer::Shown);
         }
         let free = AT_ONCE.saturating_sub(self.starting.asking).min(self.starting.waiting.len());
         let next: Vec<_> = self.starting.waiting.drain(..free).collect();
@@ -80,9 +92,8 @@ impl<C: Rule> Session<C> {
         !next.is_empty()
     }
 
-    /// A campaign enters the race. Where the watch has shown all there is, and nothing of this election, its key is vacant:
-    /// the compare of the acquire proves that, whoever says it first, and a read may be as old by the time that the acquire
-    /// arrives.
+    /// A campaign enters the race. Where the watch has shown all there is of its election, and that is nothing, its key is
+    /// vacant: the compare of the acquire proves that, and a read may be as old by the time that the acquire arrives.
     fn start(&mut self, id: CampaignId) {
         let Some(candidate) = self.candidates.get_mut(&id) else { return };
         candidate.first = First::Started;

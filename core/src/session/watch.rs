@@ -1,5 +1,6 @@
 //! The one watch of a connection, which begins again when it ends.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -22,11 +23,32 @@ pub(super) struct Watch {
     wanted: bool,
     number: u64,
     shown: Shown,
+    /// The elections of which it has shown every entry that stood when it began.
+    complete: Option<Scope>,
     /// The number of times in a row that it ended, or could not begin, without delivering anything.
     failures: u32,
 }
 
-/// The elections of which a watch has shown anything. One that is not among them may seem to be: its key is read.
+/// The elections that a watch shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All of the store.
+    All,
+    /// These: a store spares a connection with few elections the changes of all others.
+    Elections(Vec<String>),
+}
+
+impl Scope {
+    /// Whether it contains an election.
+    pub fn contains(&self, election: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Elections(these) => these.iter().any(|this| this == election),
+        }
+    }
+}
+
+/// The elections that a watch has shown anything about. Another one may seem to be among them: its key is read.
 #[derive(Clone, Debug, Default)]
 struct Shown(Vec<u64>);
 
@@ -55,8 +77,6 @@ enum State {
     Beginning,
     Standing {
         since: Instant,
-        /// It has shown every entry that stood when it began.
-        shown_all: bool,
     },
     /// The store offers no watches.
     NotOffered,
@@ -75,6 +95,7 @@ impl Watch {
         }
         self.state = State::Beginning;
         self.shown = Shown::default();
+        self.complete = None;
         self.number += 1;
         Some(self.number)
     }
@@ -97,7 +118,7 @@ impl Watch {
     /// The time at which the present watch became ready.
     pub(super) fn since(&self) -> Option<Instant> {
         match self.state {
-            State::Standing { since, .. } => Some(since),
+            State::Standing { since } => Some(since),
             _ => None,
         }
     }
@@ -106,28 +127,37 @@ impl Watch {
     pub(super) fn began(&mut self, number: u64, now: Instant) -> bool {
         let is_present = self.number == number && self.state == State::Beginning;
         if is_present {
-            self.state = State::Standing { since: now, shown_all: false };
+            self.state = State::Standing { since: now };
         }
         is_present
     }
 
-    /// Whether a watch begins, or has begun, that has not shown all entries.
-    pub(super) fn is_yet_to_show_all(&self) -> bool {
-        matches!(self.state, State::Beginning | State::Standing { shown_all: false, .. })
-    }
-
-    /// Notes that a watch has shown all entries.
-    pub(super) fn showed_all(&mut self, number: u64) {
-        if let State::Standing { shown_all, .. } = &mut self.state
-            && self.number == number
-        {
-            *shown_all = true;
+    /// Whether a watch begins, or has begun, that has not shown what there is of this election.
+    pub(super) fn is_yet_to_show(&self, election: &str) -> bool {
+        match self.state {
+            State::Beginning => true,
+            State::Standing { .. } => !self.is_complete(election),
+            State::Down | State::NotOffered => false,
         }
     }
 
-    /// Whether the watch has shown all there is, and nothing of this election.
+    /// Notes that a watch has shown all entries of these elections. Returns whether it is the present one.
+    pub(super) fn showed_all(&mut self, number: u64, of: Scope) -> bool {
+        let is_present = self.is_ready(number);
+        if is_present {
+            self.complete = Some(of);
+        }
+        is_present
+    }
+
+    /// Whether the watch has shown all there is of this election, and that is nothing.
     pub(super) fn has_shown_nothing_of(&self, election: &str) -> bool {
-        matches!(self.state, State::Standing { shown_all: true, .. }) && !self.shown.may_have(election)
+        let stands = matches!(self.state, State::Standing { .. });
+        stands && self.is_complete(election) && !self.shown.may_have(election)
+    }
+
+    fn is_complete(&self, election: &str) -> bool {
+        self.complete.as_ref().is_some_and(|shown| shown.contains(election))
     }
 
     /// Notes that the watch delivered an entry: it works.

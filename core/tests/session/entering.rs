@@ -100,7 +100,7 @@ fn of_very_many_campaigns_a_thousand_ask_at_once_and_the_next_when_these_are_ans
     (1..=2_500).for_each(|id| drop(bench.enter(id, &format!("jobs-{id}"))));
     assert_eq!(asking(&bench.inspected(1)), 1_000);
     assert_eq!(asking(&bench.read(1, 1, foreign(4))), 1);
-    // One that leaves without an answer makes room as well.
+    // One that leaves without an answer lets another ask as well.
     assert_eq!(asking(&bench.command(2, Command::Close)), 1);
     assert_eq!(asking(&bench.read(3, 1, foreign(5))), 1);
     assert_eq!(asking(&bench.read(3, 1, foreign(5))), 0, "an answer counts once");

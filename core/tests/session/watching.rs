@@ -1,7 +1,7 @@
 //! One watch for all elections, numbered.
 
 use incumbent_core::record::Entry;
-use incumbent_core::session::{Command, Input, Timer};
+use incumbent_core::session::{Command, Input, Scope, Timer};
 use incumbent_core::store::StoreInfo;
 use incumbent_core::{Incarnation, Revision};
 
@@ -47,7 +47,7 @@ fn a_campaign_that_enters_with_a_new_watch_acquires_without_a_read_once_all_is_s
     bench.watching(1);
     bench.watched(1, "mail", foreign(4));
     assert_eq!(
-        bench.give(Input::WatchedAll { number: 1 }),
+        bench.give(Input::WatchedAll { number: 1, of: Scope::All }),
         [
             "1: acquiring",
             "1 acquire 1 over absent within 30s",
@@ -65,7 +65,7 @@ fn a_campaign_that_enters_after_all_was_shown_reads_its_key_where_anything_was_s
     bench.give(Input::Observe);
     bench.watching(1);
     bench.watched(1, "jobs", foreign(4));
-    bench.give(Input::WatchedAll { number: 1 });
+    bench.give(Input::WatchedAll { number: 1, of: Scope::All });
     bench.watched(1, "mail", foreign(5));
     for (id, election) in [(1, "jobs"), (2, "mail"), (3, "cron")] {
         bench.enter(id, election);
@@ -79,12 +79,40 @@ fn a_campaign_that_enters_after_all_was_shown_reads_its_key_where_anything_was_s
 }
 
 #[test]
+fn a_campaign_waits_until_the_watch_has_shown_its_own_election() {
+    let these = |elections: &[&str]| {
+        let of = Scope::Elections(elections.iter().map(ToString::to_string).collect());
+        Input::WatchedAll { number: 1, of }
+    };
+    let asks = |outputs: Vec<String>| -> Vec<String> {
+        outputs.into_iter().filter(|output| output.contains(" within ")).collect()
+    };
+    let mut bench = Bench::with_a_watch_that_shows_all();
+    bench.enter(1, "jobs");
+    bench.inspected(1);
+    bench.watching(1);
+    assert_eq!(
+        asks(bench.give(these(&["jobs"]))),
+        ["1 acquire 1 over absent within 30s", "register within 5s"]
+    );
+
+    // The watch stands, and is extended for those that come later.
+    for (id, election) in [(2, "mail"), (3, "cron")] {
+        bench.enter(id, election);
+    }
+    assert_eq!(asks(bench.inspected(2)), [""; 0]);
+    assert_eq!(bench.wake(), Some((ms(100), Timer::Shown)));
+    assert_eq!(asks(bench.give(these(&["jobs", "mail"]))), ["2 acquire 1 over absent within 30s"]);
+    assert_eq!(asks(bench.after(ms(100))), ["3 read 1 within 10s"]);
+}
+
+#[test]
 fn what_was_shown_before_the_store_was_first_inspected_is_not_lost() {
     let mut bench = Bench::with_a_watch_that_shows_all();
     bench.enter(1, "jobs");
     bench.watching(1);
     bench.watched(1, "jobs", foreign(4));
-    bench.give(Input::WatchedAll { number: 1 });
+    bench.give(Input::WatchedAll { number: 1, of: Scope::All });
     let outputs = bench.inspected(1);
     assert!(outputs.iter().any(|output| output.starts_with("1 read 1")), "{outputs:?}");
 }
@@ -119,7 +147,7 @@ fn a_campaign_that_was_closed_while_it_waited_for_the_watch_sends_nothing() {
     bench.inspected(1);
     bench.command(1, Command::Close);
     bench.watching(1);
-    assert_eq!(bench.give(Input::WatchedAll { number: 1 }), [""; 0]);
+    assert_eq!(bench.give(Input::WatchedAll { number: 1, of: Scope::All }), [""; 0]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use incumbent_core::record::Entry;
-use incumbent_core::session::{self, CampaignId, Rule};
+use incumbent_core::session::{self, CampaignId, Rule, Scope};
 use incumbent_core::store::{Action, Capabilities, Fault, Outcome, StoreInfo};
 use incumbent_core::{Instant, Revision};
 
@@ -162,8 +162,8 @@ pub(super) enum Watched<S> {
         text: String,
         revision: Revision,
     },
-    /// Every entry that stood when the watch began was shown.
-    ShownAll,
+    /// Every entry of these elections that stood when the watch began was shown.
+    ShownAll(Scope),
 }
 
 /// Reports the outcomes of writes to the user's listener.

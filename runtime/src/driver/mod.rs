@@ -278,7 +278,7 @@ impl<L: Link> Driver<L> {
                 self.feed(Input::<L>::Watched { number, election, shown });
             }
             Some(Watched::Requested { key, text, revision }) => self.operator_request(&key, &text, revision),
-            Some(Watched::ShownAll) => self.feed(Input::<L>::WatchedAll { number }),
+            Some(Watched::ShownAll(of)) => self.feed(Input::<L>::WatchedAll { number, of }),
             None => {
                 self.watched = None;
                 self.feed(Input::<L>::WatchEnded { number });

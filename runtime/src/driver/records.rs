@@ -81,11 +81,19 @@ impl Link for RecordLink {
         Some(stream::once(answer).boxed())
     }
 
+    fn follow(&self, key: &str) {
+        self.adapter.follow(key);
+    }
+
+    fn unfollow(&self, key: &str) {
+        self.adapter.unfollow(key);
+    }
+
     fn watch(&self) -> BoxFuture<'static, Result<Watch<Self>, Fault>> {
         let adapter = Arc::clone(&self.adapter);
         async move {
             let watched = |item| match item {
-                store::Watched::ShownAll => Watched::ShownAll,
+                store::Watched::ShownAll(of) => Watched::ShownAll(of),
                 store::Watched::Entry(WatchEvent { key, entry }) => match entry {
                     Entry::Live(record) if request::is_reserved(&key) => {
                         Watched::Requested { key, text: record.candidate, revision: record.revision }

@@ -46,6 +46,14 @@ impl<A: Adapter + ?Sized> Adapter for Box<A> {
         (**self).list().await
     }
 
+    fn follow(&self, key: &str) {
+        (**self).follow(key);
+    }
+
+    fn unfollow(&self, key: &str) {
+        (**self).unfollow(key);
+    }
+
     async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
         (**self).watch().await
     }

@@ -336,6 +336,14 @@ impl<A: Adapter> Adapter for Faulty<A> {
         self.faults.perform(listing).await
     }
 
+    fn follow(&self, key: &str) {
+        self.inner.follow(key);
+    }
+
+    fn unfollow(&self, key: &str) {
+        self.inner.unfollow(key);
+    }
+
     async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
         let begun = self.faults.shared.link.borrow().kills;
         let changes = self.faults.perform(self.inner.watch()).await?;

@@ -31,6 +31,7 @@ use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use incumbent_core::Revision;
 use incumbent_core::record::Entry;
+use incumbent_core::session::Scope;
 use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo, Write};
 
 #[cfg(feature = "etcd")]
@@ -96,13 +97,24 @@ pub trait Adapter: Send + Sync + 'static {
     /// The newest entry of every key.
     async fn list(&self) -> Result<Vec<WatchEvent>, Fault>;
 
-    /// Watches all keys: first the present entries, then every change in order. Of changes to one key in quick
-    /// succession a store may deliver the newest only. The stream ends when the store can no longer promise that; the
-    /// driver then watches again.
+    /// Watches the keys that are [followed](Self::follow), and perhaps others: first the present entries, then every change
+    /// in order. Of changes to one key in quick succession a store may deliver the newest only. The stream ends when the
+    /// store can no longer promise that; the driver then watches again.
     ///
     /// Where [the capabilities](Self::capabilities) say so, an item between two entries says that all present ones were
-    /// shown.
+    /// shown. Another one, after the present entries of those keys, follows when the watch has been extended to further keys.
     async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault>;
+
+    /// A campaign or an observer of this key is there: the watch that stands shows the key from now on, and so do all
+    /// later ones, with the requests about it. A store whose watch shows all keys does nothing.
+    fn follow(&self, key: &str) {
+        let _ = key;
+    }
+
+    /// No campaign and no observer of this key is left.
+    fn unfollow(&self, key: &str) {
+        let _ = key;
+    }
 
     /// Leaves the present connection for a new one, to another server where there are several.
     /// Returns once connected again; the driver bounds the wait.
@@ -157,12 +169,13 @@ pub struct EntryInfo {
 }
 
 /// An item of a watch.
+#[allow(clippy::large_enum_variant, reason = "nearly all are entries, and each is passed on at once")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Watched {
     /// A key has this entry.
     Entry(WatchEvent),
-    /// Every entry that stood when the watch began was shown, or has changed since.
-    ShownAll,
+    /// Every entry of these elections that stood when the watch began was shown, or has changed since.
+    ShownAll(Scope),
 }
 
 /// An entry seen under a key.

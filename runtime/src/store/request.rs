@@ -1,7 +1,7 @@
 //! An operator's requests to candidates: records beside the election's key.
 //!
-//! Only candidates write the key itself. Every candidate watches all keys of its store anyway, so a request beside the
-//! key reaches all of them. The record expires as any record of the store does.
+//! Only candidates write the key itself. Every candidate watches the requests about its election with the key, so a
+//! request reaches all of them. The record expires as any record of the store does.
 //!
 //! - `_incumbent.hand-over.KEY`: the leader that it names drains, and releases the lease to the successor.
 //! - `_incumbent.accept-reset.KEY`: lets tokens start again. It applies to candidates that stay out because the store
@@ -20,6 +20,12 @@ pub(crate) const RESERVED: &str = "_incumbent.";
 const HAND_OVER: &str = "_incumbent.hand-over.";
 /// The prefix of the key of an acceptance of a reset.
 const ACCEPT_RESET: &str = "_incumbent.accept-reset.";
+
+/// The NATS subject of all requests about an election, within its bucket.
+#[cfg(feature = "nats")]
+pub(crate) fn subject(election: &str) -> String {
+    format!("{RESERVED}*.{election}")
+}
 
 /// A request that the leader hands over the leadership.
 #[derive(Clone, Debug, PartialEq, Eq)]

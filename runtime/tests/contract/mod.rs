@@ -241,7 +241,7 @@ pub(crate) async fn next(watch: &mut BoxStream<'static, Watched>) -> Option<Watc
     loop {
         match next_item(watch).await? {
             Watched::Entry(change) => return Some(change),
-            Watched::ShownAll => {}
+            Watched::ShownAll(_) => {}
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use incumbent::incumbent_core::Revision;
 use incumbent::incumbent_core::record::Entry;
+use incumbent::incumbent_core::session::Scope;
 use incumbent::store::{WatchEvent, Watched};
 
 use super::{
@@ -27,7 +28,7 @@ pub(crate) async fn it_begins_with_what_is_there(fixture: &impl Fixture) {
 pub(crate) async fn it_says_when_it_has_shown_all_that_is_there(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let says_so = store.capabilities().watch_shows_all;
-    let said = if says_so { &[Watched::ShownAll][..] } else { &[] };
+    let said = if says_so { &[Watched::ShownAll(Scope::All)][..] } else { &[] };
     for entries in [0, 3] {
         for key in ["a", "b", "c"].iter().take(entries) {
             acquired(&*store, key, "x", fixture.lease()).await;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Sub;
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use incumbent::store::nats::{InitOptions, init};
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::wait;
@@ -101,6 +102,36 @@ async fn an_election_sends_no_more_than_its_budget() {
         }
     }
     panic!("{}", over.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_is_sent_nothing_of_elections_that_it_takes_no_part_in() {
+    let bench = Bench::start(LONG).await;
+    let observing = open(&bench.server.url(), LONG).await;
+    let observer = observing.observe("mail").await.unwrap();
+    let leading = open(&bench.server.url(), LONG).await;
+    let candidate = leading.campaign(KEY, options("a", LONG)).await.unwrap();
+    drop(candidate.next_term().await.unwrap());
+    candidate.resign().await.unwrap();
+
+    let jetstream = bench.jetstream().await;
+    let delivered = || async {
+        let stream = jetstream.get_stream(STREAM).await.ok()?;
+        let mut consumers = stream.consumers();
+        let mut delivered = [None; 2];
+        while let Some(consumer) = consumers.next().await {
+            let consumer = consumer.ok()?;
+            let shows = |key| consumer.config.filter_subjects.contains(&format!("$KV.{BUCKET}.{key}"));
+            let place = usize::from(shows(KEY));
+            assert!(shows(KEY) != shows("mail"), "{:?}", consumer.config);
+            delivered[place] = Some(consumer.delivered.consumer_sequence);
+        }
+        (delivered[1]? >= 2).then_some(delivered[0])
+    };
+    let of_observer =
+        wait::until_some_async("its own watch to show the win and the release", TIME_LIMIT, delivered);
+    assert_eq!(of_observer.await, Some(0));
+    drop(observer);
 }
 
 /// The traffic of each phase.

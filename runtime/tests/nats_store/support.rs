@@ -151,9 +151,14 @@ pub(crate) async fn read(store: &Nats, key: &str) -> Entry {
 }
 
 pub(crate) async fn next(watch: &mut BoxStream<'static, Watched>) -> WatchEvent {
-    loop {
-        if let Watched::Entry(change) = within(watch.next()).await.expect("the watch has ended") {
-            return change;
-        }
-    }
+    next_or_end(watch).await.expect("the watch has ended")
+}
+
+/// The next change, or none where the watch ends.
+pub(crate) async fn next_or_end(watch: &mut BoxStream<'static, Watched>) -> Option<WatchEvent> {
+    let change = async |item| match item {
+        Watched::Entry(change) => Some(change),
+        Watched::ShownAll(_) => None,
+    };
+    within(std::pin::pin!(watch.filter_map(change)).next()).await
 }

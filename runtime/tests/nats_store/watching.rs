@@ -1,14 +1,19 @@
-//! The watch over all keys.
+//! The watch, over the keys that are followed or over all.
 
 use std::io::Write;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
 use incumbent::incumbent_core::record::Entry;
+use incumbent::incumbent_core::session::Scope;
 use incumbent::incumbent_core::store::Expect;
-use incumbent::store::Adapter;
-use incumbent::store::nats::InitOptions;
+use incumbent::store::nats::{InitOptions, init};
+
+use incumbent::store::{Adapter, HandOver, StoreAdmin, Watched};
+use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::proxy::Proxy;
+use incumbent_testkit::tools::NatsVersion;
 use incumbent_testkit::wait::{self, GENEROUS};
 
 use crate::support::*;
@@ -33,6 +38,98 @@ async fn a_watch_delivers_the_present_entries_and_then_every_change_in_order() {
     assert_eq!(next(&mut watch).await.entry.revision(), Some(released));
 }
 
+/// The keys up to the item that says of these that all was shown, in order.
+async fn keys_until_all_is_shown(watch: &mut BoxStream<'static, Watched>, of: &Scope) -> Vec<String> {
+    let mut keys = Vec::new();
+    loop {
+        match within(watch.next()).await.expect("the watch has ended") {
+            Watched::Entry(change) => keys.push(change.key),
+            Watched::ShownAll(shown) if shown == *of => return keys,
+            Watched::ShownAll(_) => {}
+        }
+    }
+}
+
+fn these(keys: &[&str]) -> Scope {
+    Scope::Elections(keys.iter().map(ToString::to_string).collect())
+}
+
+#[tokio::test]
+async fn a_watch_of_few_keys_shows_these_and_the_requests_about_them_on_every_version() {
+    for version in NatsVersion::tested() {
+        let server = NatsServer::start(Options::new().version(version));
+        init(&settings(&server.url()), &InitOptions::new(LEASE)).await.unwrap();
+        let (store, _) = open(&settings(&server.url())).await;
+        for key in ["a", "a.b", "b", "c"] {
+            applied(&store, key, &acquire(Expect::Absent)).await;
+        }
+        store.put(&HandOver::key("a"), b"to ada").await.unwrap();
+        store.put(&HandOver::key("b"), b"to ben").await.unwrap();
+        store.follow("a");
+        let mut watch = within(store.watch()).await.unwrap();
+        let shown = keys_until_all_is_shown(&mut watch, &these(&["a"])).await;
+        assert_eq!(shown, ["a", "_incumbent.hand-over.a"], "{version:?}");
+
+        // Another key: all of them are shown again, and what is written meanwhile.
+        store.follow("c");
+        let shown = keys_until_all_is_shown(&mut watch, &these(&["a", "c"])).await;
+        assert_eq!(shown, ["a", "c", "_incumbent.hand-over.a"], "{version:?}");
+        applied(&store, "d", &acquire(Expect::Absent)).await;
+        store.put(&HandOver::key("d"), b"to ada").await.unwrap();
+        store.put(&HandOver::key("c"), b"to ada").await.unwrap();
+        assert_eq!(next(&mut watch).await.key, "_incumbent.hand-over.c", "{version:?}");
+
+        // A key that is left is shown until the next watch.
+        store.unfollow("a");
+        store.put("a", b"elsewhere").await.unwrap();
+        assert_eq!(next(&mut watch).await.key, "a", "{version:?}");
+        drop(watch);
+        let mut watch = within(store.watch()).await.unwrap();
+        let shown = keys_until_all_is_shown(&mut watch, &these(&["c"])).await;
+        assert_eq!(shown, ["c", "_incumbent.hand-over.c"], "{version:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_watch_of_more_than_a_few_keys_is_one_of_all() {
+    let bench = Bench::start().await;
+    applied(&bench.store, "other", &acquire(Expect::Absent)).await;
+    let keys: Vec<String> = (0..9).map(|number| format!("key{number}")).collect();
+    keys[..8].iter().for_each(|key| bench.store.follow(key));
+    let mut watch = within(bench.store.watch()).await.unwrap();
+    let eight = Scope::Elections(keys[..8].to_vec());
+    assert_eq!(keys_until_all_is_shown(&mut watch, &eight).await, [""; 0]);
+    bench.store.follow(&keys[8]);
+    assert_eq!(keys_until_all_is_shown(&mut watch, &Scope::All).await, ["other"]);
+    assert_eq!(consumers(&bench).await, 1, "the first is gone");
+}
+
+#[tokio::test]
+async fn a_watch_that_cannot_be_extended_ends() {
+    let bench = Bench::start().await;
+    bench.store.follow("a");
+    let mut watch = within(bench.store.watch()).await.unwrap();
+    keys_until_all_is_shown(&mut watch, &these(&["a"])).await;
+    let jetstream = bench.jetstream().await;
+    let mut stream = jetstream.get_stream("KV_elections").await.unwrap();
+    let mut config = stream.info().await.unwrap().config.clone();
+    config.max_consumers = 1;
+    jetstream.update_stream(&config).await.unwrap();
+    bench.store.follow("b");
+    assert_eq!(next_or_end(&mut watch).await, None);
+}
+
+/// Waits until the number of the bucket's consumers stays the same, and returns it.
+async fn consumers(bench: &Bench) -> usize {
+    let jetstream = bench.jetstream().await;
+    let count = || async {
+        let stream = jetstream.get_stream("KV_elections").await.ok()?;
+        Some(stream.cached_info().state.consumer_count)
+    };
+    wait::until_async("one consumer", GENEROUS, || async { count().await == Some(1) }).await;
+    count().await.unwrap_or_default()
+}
+
 #[tokio::test]
 async fn a_watch_ends_when_the_server_restarts_and_the_next_one_delivers_the_present_entries() {
     let mut bench = Bench::start().await;
@@ -41,7 +138,7 @@ async fn a_watch_ends_when_the_server_restarts_and_the_next_one_delivers_the_pre
     next(&mut watch).await;
 
     bench.server.restart();
-    assert_eq!(within(watch.next()).await, None);
+    assert_eq!(next_or_end(&mut watch).await, None);
     within(bench.store.reconnect()).await;
     let mut watch = within(bench.store.watch()).await.unwrap();
     assert_eq!(next(&mut watch).await.entry.revision(), Some(held));
@@ -55,7 +152,7 @@ async fn a_watch_ends_with_its_connection_and_waits_for_no_heartbeat() {
     let (store, _) = open(&patient).await;
     let mut watch = within(store.watch()).await.unwrap();
     within(store.reconnect()).await;
-    let ended = tokio::time::timeout(Duration::from_secs(14), watch.next()).await;
+    let ended = tokio::time::timeout(Duration::from_secs(14), next_or_end(&mut watch)).await;
     assert_eq!(ended, Ok(None));
 }
 
@@ -64,7 +161,7 @@ async fn a_watch_ends_when_the_bucket_is_deleted() {
     let bench = Bench::start().await;
     let mut watch = within(bench.store.watch()).await.unwrap();
     bench.jetstream().await.delete_stream("KV_elections").await.unwrap();
-    assert_eq!(within(watch.next()).await, None);
+    assert_eq!(next_or_end(&mut watch).await, None);
 }
 
 #[tokio::test]
@@ -76,7 +173,7 @@ async fn a_watch_ends_when_heartbeats_stay_away_though_the_connection_is_up() {
     let consumers: Vec<_> = stream.consumer_names().map(Result::unwrap).collect().await;
     assert_eq!(consumers.len(), 1);
     stream.delete_consumer(&consumers[0]).await.unwrap();
-    assert_eq!(within(watch.next()).await, None);
+    assert_eq!(next_or_end(&mut watch).await, None);
     assert_eq!(bench.events.so_far().len(), 1, "{:?}", bench.events.so_far());
 }
 
@@ -93,7 +190,7 @@ async fn a_watch_ends_when_a_heartbeat_reveals_a_missing_delivery() {
     let lines = format!("CONNECT {{\"headers\": true}}\r\nHPUB {inbox} {length} {length}\r\n{headers}\r\n");
     let mut client = std::net::TcpStream::connect(bench.server.address()).unwrap();
     client.write_all(lines.as_bytes()).unwrap();
-    assert_eq!(within(watch.next()).await, None);
+    assert_eq!(next_or_end(&mut watch).await, None);
 }
 
 #[tokio::test]
@@ -106,7 +203,7 @@ async fn a_watch_that_nothing_happens_to_stays() {
     let heartbeats = wait::until_async("heartbeats", GENEROUS, || async { sent() >= Some(before + 8) });
     tokio::select! {
         biased;
-        ended = watch.next() => panic!("it ended or delivered {ended:?}"),
+        ended = next_or_end(&mut watch) => panic!("it ended or delivered {ended:?}"),
         () = heartbeats => {}
     }
     let held = applied(&bench.store, KEY, &acquire(Expect::Absent)).await;
@@ -120,7 +217,7 @@ async fn a_watch_ends_when_the_network_goes_silent() {
     let (store, _) = open(&settings(&proxy.url())).await;
     let mut watch = within(store.watch()).await.unwrap();
     proxy.cut();
-    assert_eq!(within(watch.next()).await, None);
+    assert_eq!(next_or_end(&mut watch).await, None);
 }
 
 #[tokio::test]
@@ -128,7 +225,7 @@ async fn a_watch_ends_when_the_store_is_closed() {
     let bench = Bench::start().await;
     let mut watch = within(bench.store.watch()).await.unwrap();
     bench.store.close().await;
-    assert_eq!(within(watch.next()).await, None);
+    assert_eq!(next_or_end(&mut watch).await, None);
 }
 
 #[tokio::test]

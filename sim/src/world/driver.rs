@@ -7,7 +7,7 @@ use incumbent_core::Instant;
 use incumbent_core::campaign::{self, Campaign, Event as Reported, Reason, Warning};
 use incumbent_core::record::{Entry, Nonce};
 use incumbent_core::session::{
-    CampaignId, Command, Enter, Input, Observer, Output, Session, StoreAnswer, StoreRequest,
+    CampaignId, Command, Enter, Input, Observer, Output, Scope, Session, StoreAnswer, StoreRequest,
 };
 use incumbent_core::store::{Fault, FaultKind, Outcome, StoreInfo};
 
@@ -113,7 +113,7 @@ impl World {
                         self.deliver(node, Incoming::Watched { number, incarnation, entry });
                     }
                     if self.plan.shows_all {
-                        self.handle(node, Input::WatchedAll { number });
+                        self.handle(node, Input::WatchedAll { number, of: Scope::All });
                     }
                 }
             }

@@ -25,13 +25,12 @@ processes and terminals, which wait or draw, are left out;
 Servers, components, Python, Node, other people's libraries, chaos and documentation are for `cargo xtask test`.";
 
 /// The integration tests, by target name, beside the unit tests of all packages.
-const TARGETS: [&str; 21] = [
+const TARGETS: [&str; 20] = [
     // The core, the simulator and the model.
     "campaign",
     "properties",
     "reconcile",
     "digests",
-    "handlers",
     "seeds",
     "sabotage",
     "worlds",
@@ -92,4 +91,23 @@ fn selection() -> Vec<&'static str> {
     let mut words = vec!["--workspace", "--all-features", "--lib", "--bins"];
     words.extend(TARGETS.iter().flat_map(|target| ["--test", *target]));
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_target_is_a_test_of_a_package() {
+        let text = |path: &str| std::fs::read_to_string(shell::root().join(path)).unwrap();
+        let workspace = toml::from_str::<toml::Table>(&text("Cargo.toml")).unwrap();
+        let members = workspace["workspace"]["members"].as_array().unwrap();
+        for target in TARGETS {
+            let is_there = members.iter().any(|member| {
+                let tests = shell::root().join(member.as_str().unwrap()).join("tests");
+                tests.join(format!("{target}.rs")).exists() || tests.join(target).join("main.rs").exists()
+            });
+            assert!(is_there, "no package has a test `{target}`");
+        }
+    }
 }

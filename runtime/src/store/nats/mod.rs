@@ -30,6 +30,7 @@ mod config {
 mod connection;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+mod watching;
 /// Requests, answers and messages in JetStream's formats, and their meaning.
 mod wire {
     pub(super) mod api;
@@ -53,6 +54,7 @@ use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use incumbent_core::Incarnation;
 use incumbent_core::record::Entry;
+use incumbent_core::session::Scope;
 use incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
 
 pub use self::admin::init::{InitOptions, InitReport, init};
@@ -67,6 +69,7 @@ use self::admin::safety;
 use self::candidates::Answering;
 use self::config::names;
 use self::connection::{Connection, NoAnswer, chain};
+use self::watching::Followed;
 use self::wire::api::{self, Api, ApiError, Bucket, Failure};
 use self::wire::follow::Follow;
 use self::wire::stream::{AccountInfo, StreamInfo};
@@ -82,7 +85,7 @@ const OPENING_PAUSE: Duration = Duration::from_millis(500);
 
 /// A bucket, over a separate connection.
 pub struct Nats {
-    api: Api,
+    api: Arc<Api>,
     stream: jetstream::stream::Stream<()>,
     clock: Clock,
     capabilities: Capabilities,
@@ -92,6 +95,7 @@ pub struct Nats {
     /// The bucket's maximum age in nanoseconds, as last read; 0 for none.
     max_age: AtomicU64,
     interval: Duration,
+    followed: Followed,
     /// Set while candidates of this connection stand.
     answering: Mutex<Option<Answering>>,
     /// The unsafe setting of the bucket, as last read.
@@ -138,7 +142,7 @@ impl Nats {
         let stream = api.connection.jetstream().get_stream_no_info(&api.bucket.stream).await;
         let stream = stream.map_err(|error| Error::new(ErrorKind::InvalidName, error.to_string()))?;
         Ok(Self {
-            api,
+            api: Arc::new(api),
             stream,
             clock: clock.clone(),
             capabilities: info.capabilities(level),
@@ -146,6 +150,7 @@ impl Nats {
             checked: Arc::new(AtomicU64::new(info.incarnation().0)),
             max_age: AtomicU64::new(max_age_nanos(&info)),
             interval: settings.effective_ping_interval(),
+            followed: Followed::default(),
             answering: Mutex::default(),
             flaw: Mutex::default(),
             domain: Mutex::new(info.domain),
@@ -247,13 +252,20 @@ impl Adapter for Nats {
     }
 
     async fn list(&self) -> Result<Vec<WatchEvent>, Fault> {
-        let follow = Follow::begin(&self.api, self.interval).await;
+        let follow = Follow::begin(&self.api, &Scope::All, self.interval).await;
         follow.map_err(|failure| failure.fault(&self.api.bucket))?.collect().await
     }
 
     async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
-        let follow = Follow::begin(&self.api, self.interval).await;
-        Ok(follow.map_err(|failure| failure.fault(&self.api.bucket))?.into_stream())
+        self.followed.watch(&self.api, self.interval).await
+    }
+
+    fn follow(&self, key: &str) {
+        self.followed.follow(key);
+    }
+
+    fn unfollow(&self, key: &str) {
+        self.followed.unfollow(key);
     }
 
     async fn reconnect(&self) {

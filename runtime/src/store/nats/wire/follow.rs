@@ -1,4 +1,4 @@
-//! One consumer for all keys of a bucket.
+//! One consumer for many keys of a bucket.
 //!
 //! The client has an ordered consumer too, but that one repairs itself: after a gap or a restart it
 //! goes on from the last sequence it saw. In a bucket that was deleted and created again such a
@@ -16,6 +16,7 @@ use async_nats::{HeaderValue, Message, StatusCode, Subscriber, jetstream};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
+use incumbent_core::session::Scope;
 use incumbent_core::store::{Fault, FaultKind};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -24,7 +25,7 @@ use tokio::time::{Instant, sleep_until};
 use super::api::{Api, Failure};
 use super::message;
 use crate::store::nats::connection::{Link, NoAnswer};
-use crate::store::{WatchEvent, Watched};
+use crate::store::{WatchEvent, request};
 
 /// Longer intervals leave a dead consumer unnoticed for long.
 const LONGEST_HEARTBEAT: Duration = Duration::from_secs(5);
@@ -53,7 +54,7 @@ pub(in crate::store::nats) struct Follow {
 
 /// A message of the consumer.
 #[allow(clippy::large_enum_variant, reason = "there is one at a time, and it is passed on at once")]
-enum ConsumerMessage {
+pub(in crate::store::nats) enum ConsumerMessage {
     /// An entry, and the number still waiting when it was sent.
     Entry { watched: WatchEvent, pending: u64 },
     /// A heartbeat, which a consumer sends while nothing is left to deliver.
@@ -73,7 +74,7 @@ struct Create<'a> {
 struct ConsumerConfig<'a> {
     deliver_subject: &'a str,
     deliver_policy: &'a str,
-    filter_subject: &'a str,
+    filter_subjects: Vec<String>,
     ack_policy: &'a str,
     replay_policy: &'a str,
     max_deliver: u32,
@@ -91,8 +92,13 @@ struct Created {
 }
 
 impl Follow {
-    /// Creates the consumer. `interval` is the approximate time in which a silent one should be noticed.
-    pub(in crate::store::nats) async fn begin(api: &Api, interval: Duration) -> Result<Self, Failure> {
+    /// Creates the consumer of all keys, or of some elections and an operator's requests about them. `interval` is the
+    /// approximate time in which a silent one should be noticed.
+    pub(in crate::store::nats) async fn begin(
+        api: &Api,
+        scope: &Scope,
+        interval: Duration,
+    ) -> Result<Self, Failure> {
         if !api.connection.is_usable() {
             return Err(Failure::NoAnswer(NoAnswer::NotConnected));
         }
@@ -104,13 +110,19 @@ impl Follow {
             .subscribe(inbox.clone())
             .await
             .map_err(|error| Failure::Unreadable(format!("the inbox {inbox}: {error}")))?;
-        let filter = api.bucket.subject(">");
+        let filters = match scope {
+            Scope::All => vec![api.bucket.subject(">")],
+            Scope::Elections(keys) => {
+                let filters = keys.iter().flat_map(|key| [key.clone(), request::subject(key)]);
+                filters.map(|key| api.bucket.subject(&key)).collect()
+            }
+        };
         let request = Create {
             stream_name: &api.bucket.stream,
             config: ConsumerConfig {
                 deliver_subject: &inbox,
                 deliver_policy: "last_per_subject",
-                filter_subject: &filter,
+                filter_subjects: filters,
                 ack_policy: "none",
                 replay_policy: "instant",
                 max_deliver: 1,
@@ -200,26 +212,14 @@ impl Follow {
         Ok(newest.into_iter().map(|(key, entry)| WatchEvent { key, entry }).collect())
     }
 
-    /// The entries as a stream, and when those that waited at the beginning were shown.
-    pub(in crate::store::nats) fn into_stream(self) -> BoxStream<'static, Watched> {
-        let waiting = Some(self.waiting);
-        stream::unfold((self, waiting), |(mut follow, mut waiting)| async move {
-            loop {
-                if waiting == Some(0) {
-                    return Some((Watched::ShownAll, (follow, None)));
-                }
-                match follow.next().await? {
-                    ConsumerMessage::Entry { watched, pending } => {
-                        let waiting = waiting.map(|_| pending);
-                        return Some((Watched::Entry(watched), (follow, waiting)));
-                    }
-                    // What was counted and not sent is gone.
-                    ConsumerMessage::Idle => waiting = waiting.map(|_| 0),
-                    ConsumerMessage::Stalled => {}
-                }
-            }
-        })
-        .boxed()
+    /// The number of entries that stood at its creation.
+    pub(in crate::store::nats) fn waiting(&self) -> u64 {
+        self.waiting
+    }
+
+    /// The messages as a stream.
+    pub(in crate::store::nats) fn into_stream(self) -> BoxStream<'static, ConsumerMessage> {
+        stream::unfold(self, |mut follow| async { Some((follow.next().await?, follow)) }).boxed()
     }
 }
 

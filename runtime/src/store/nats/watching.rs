@@ -1,0 +1,138 @@
+//! The watch of a connection: of all keys, or of few.
+//!
+//! A consumer of all keys is sent every renewal of every election of the bucket. Where ten thousand processes campaign in
+//! an election each, that would be ten thousand times ten thousand messages a round. So a connection that needs few keys
+//! has a consumer of these, and another one in its place once it needs further ones.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, BoxStream};
+use futures_util::{FutureExt, StreamExt};
+use incumbent_core::session::Scope;
+use incumbent_core::store::Fault;
+use tokio::sync::watch;
+
+use super::wire::api::{Api, Failure};
+use super::wire::follow::{ConsumerMessage, Follow};
+use crate::store::Watched;
+
+/// The most keys of which a consumer is filtered: a server compares each message with every filter.
+const FEW: usize = 8;
+
+/// The keys that campaigns and observers of a connection need.
+pub(super) struct Followed(watch::Sender<BTreeSet<String>>);
+
+impl Default for Followed {
+    fn default() -> Self {
+        Self(watch::Sender::new(BTreeSet::new()))
+    }
+}
+
+impl Followed {
+    pub(super) fn follow(&self, key: &str) {
+        self.0.send_if_modified(|keys| keys.insert(key.to_owned()));
+    }
+
+    /// A consumer of fewer keys takes the present one's place with the next watch.
+    pub(super) fn unfollow(&self, key: &str) {
+        self.0.send_if_modified(|keys| keys.remove(key));
+    }
+
+    /// Begins a watch of these keys, which grows with them; of all keys where none is followed.
+    pub(super) async fn watch(
+        &self,
+        api: &Arc<Api>,
+        interval: Duration,
+    ) -> Result<BoxStream<'static, Watched>, Fault> {
+        let mut followed = self.0.subscribe();
+        let scope = scope(&followed.borrow_and_update());
+        let follow = Follow::begin(api, &scope, interval).await;
+        let follow = follow.map_err(|failure| failure.fault(&api.bucket))?;
+        let consumer = Consumer::new(follow, scope);
+        let watching = Watching { api: Arc::clone(api), interval, followed, consumer, next: None };
+        Ok(stream::unfold(watching, Watching::next).boxed())
+    }
+}
+
+/// What a consumer for these keys shows.
+fn scope(keys: &BTreeSet<String>) -> Scope {
+    match keys.len() {
+        1..=FEW => Scope::Elections(keys.iter().cloned().collect()),
+        _ => Scope::All,
+    }
+}
+
+struct Watching {
+    api: Arc<Api>,
+    interval: Duration,
+    followed: watch::Receiver<BTreeSet<String>>,
+    consumer: Consumer,
+    /// The consumer that takes its place, while it is being created.
+    next: Option<BoxFuture<'static, Result<Consumer, Failure>>>,
+}
+
+struct Consumer {
+    scope: Scope,
+    messages: BoxStream<'static, ConsumerMessage>,
+    /// The number of entries that stood at its creation and were not shown yet; none once that was said.
+    waiting: Option<u64>,
+}
+
+impl Consumer {
+    fn new(follow: Follow, scope: Scope) -> Self {
+        Self { scope, waiting: Some(follow.waiting()), messages: follow.into_stream() }
+    }
+}
+
+impl Watching {
+    async fn next(mut self) -> Option<(Watched, Self)> {
+        loop {
+            let consumer = &mut self.consumer;
+            if consumer.waiting == Some(0) {
+                consumer.waiting = None;
+                return Some((Watched::ShownAll(consumer.scope.clone()), self));
+            }
+            tokio::select! {
+                biased;
+                // The other is dropped with what it has not shown: this one shows everything that stands.
+                created = created(&mut self.next) => (self.consumer, self.next) = (created.ok()?, None),
+                changed = self.followed.changed(), if self.next.is_none() => {
+                    changed.ok()?;
+                    self.grow();
+                }
+                message = consumer.messages.next() => match message? {
+                    ConsumerMessage::Entry { watched, pending } => {
+                        consumer.waiting = consumer.waiting.map(|_| pending);
+                        return Some((Watched::Entry(watched), self));
+                    }
+                    // What was counted and not sent is gone.
+                    ConsumerMessage::Idle => consumer.waiting = consumer.waiting.map(|_| 0),
+                    ConsumerMessage::Stalled => {}
+                },
+            }
+        }
+    }
+
+    /// Creates another consumer, where this one does not show all keys that are followed.
+    fn grow(&mut self) {
+        let keys = self.followed.borrow_and_update();
+        if keys.iter().all(|key| self.consumer.scope.contains(key)) {
+            return;
+        }
+        let (api, scope, interval) = (Arc::clone(&self.api), scope(&keys), self.interval);
+        let create = async move { Ok(Consumer::new(Follow::begin(&api, &scope, interval).await?, scope)) };
+        self.next = Some(create.boxed());
+    }
+}
+
+async fn created(
+    next: &mut Option<BoxFuture<'static, Result<Consumer, Failure>>>,
+) -> Result<Consumer, Failure> {
+    match next {
+        Some(next) => next.await,
+        None => std::future::pending().await,
+    }
+}
