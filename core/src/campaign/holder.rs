@@ -151,10 +151,13 @@ impl Campaign {
         self.renew_later();
     }
 
-    /// Sets the next renewal, a third of the lease after the newest proven write was sent.
+    /// Sets the next renewal, a third of the lease after the newest proven write was sent; among many, up to that.
     pub(super) fn renew_later(&mut self) {
         if let Some(holder) = self.holder() {
-            let due = holder.proven + pace::renew_every(self.lease);
+            let mut due = holder.proven + pace::renew_every(self.lease);
+            if self.is_one_of_many {
+                due = pace::spread(due, self.nonce(), self.lease);
+            }
             self.timers.stop(Timer::Retry);
             self.timers.set(Timer::Renew, due);
         }

@@ -110,6 +110,8 @@ pub struct Campaign {
     attempts: Attempts,
     timers: Timers,
     reported: Reported,
+    /// Its connection has many campaigns: it renews when few of them do.
+    is_one_of_many: bool,
     outputs: VecDeque<Output>,
 }
 
@@ -172,6 +174,7 @@ impl Campaign {
             attempts: Attempts::new(nonce),
             timers: Timers::default(),
             reported: Reported::nothing(),
+            is_one_of_many: false,
             outputs: VecDeque::new(),
             rules: Arc::new(rules),
         })
@@ -254,6 +257,11 @@ impl Campaign {
     /// The holder of the live record that this candidate observed last.
     pub fn leader(&self) -> Option<&Leader> {
         self.reported.leader.as_ref()
+    }
+
+    /// Its connection has many campaigns from now on.
+    pub(crate) fn is_one_of_many(&mut self) {
+        self.is_one_of_many = true;
     }
 
     /// Whether this candidate has observed its key, or knows of a holder.
@@ -424,9 +432,10 @@ impl Campaign {
             attempts,
             timers,
             reported: _,
+            is_one_of_many,
             outputs: _,
         } = self;
-        (lease, stage, intent, store, key, attempts, timers).hash(hasher);
+        (lease, stage, intent, store, key, attempts, timers, is_one_of_many).hash(hasher);
         candidacy.hash_at(*now, hasher);
     }
 }

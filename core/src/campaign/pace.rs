@@ -2,9 +2,22 @@
 
 use core::time::Duration;
 
+use crate::record::Nonce;
+use crate::time::Instant;
+
 /// The time from the send of an applied write to the next renewal.
 pub(crate) fn renew_every(lease: Duration) -> Duration {
     lease / 3
+}
+
+/// The renewal of one campaign among many, in place of one that is due at `due`: the last instant until then that leaves a
+/// remainder of its own, by its nonce, when divided by the time between two renewals. So renewals are spread, however many
+/// leases began together, and again after an outage that all renewals waited for; each lease pays one more renewal at most.
+pub(super) fn spread(due: Instant, nonce: Nonce, lease: Duration) -> Instant {
+    let every = renew_every(lease).as_nanos().max(1);
+    let past = (u128::from(due.as_nanos()) + every - nonce.0 % every) % every;
+    // A remainder of a third of a lease.
+    due.before(Duration::from_nanos(u64::try_from(past).unwrap_or(0)))
 }
 
 /// The time limit of an answer.
@@ -43,6 +56,19 @@ pub(crate) const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_renewal_among_many_comes_at_an_instant_of_its_own_and_a_third_of_the_lease_after_the_last() {
+        let lease = Duration::from_secs(30);
+        let at = |nanos: u64| Instant::from_nanos(nanos);
+        // The third is ten seconds; the remainder of this nonce is three nanoseconds.
+        let nonce = Nonce(20_000_000_003);
+        assert_eq!(spread(at(10_000_000_003), nonce, lease), at(10_000_000_003));
+        assert_eq!(spread(at(10_000_000_002), nonce, lease), at(3));
+        assert_eq!(spread(at(19_999_999_999), nonce, lease), at(10_000_000_003));
+        let sent = spread(at(10_000_000_009), nonce, lease) + Duration::from_micros(50);
+        assert_eq!(spread(sent + renew_every(lease), nonce, lease), at(20_000_000_003));
+    }
 
     #[test]
     fn an_attempt_takes_a_twelfth_of_the_lease_within_its_bounds() {

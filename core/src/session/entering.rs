@@ -9,7 +9,7 @@ use core::time::Duration;
 use super::io::{Command, Enter, Output, Refusal, Request};
 use super::rule::{Common, Rule};
 use super::starting::First;
-use super::{CampaignId, Candidate, FIRST_WAIT, Observer, Session, Stage, Timer, doubled};
+use super::{CampaignId, Candidate, FIRST_WAIT, MANY, Observer, Session, Stage, Timer, doubled};
 use crate::campaign::{Event, State, Warning, check_name};
 use crate::store::{Fault, FaultKind, StoreInfo};
 use crate::time::Instant;
@@ -50,6 +50,13 @@ impl<C: Rule> Session<C> {
             first: First::Over,
         };
         self.candidates.insert(id, Box::new(candidate));
+        if self.candidates.iter().len() >= MANY && !core::mem::replace(&mut self.has_many, true) {
+            for candidate in self.candidates.values_mut() {
+                if let Stage::Running(campaign) = &mut candidate.stage {
+                    campaign.is_one_of_many();
+                }
+            }
+        }
         let number = self.watch.want();
         self.begin_watch(number);
         self.inspection.want(id, self.now);
@@ -70,7 +77,7 @@ impl<C: Rule> Session<C> {
             let made = C::begin(settings.clone(), &self.store, info, *nonce, *seed, self.now);
             made.map(|campaign| (campaign, info)).map_err(Refusal::Settings)
         });
-        let (campaign, info) = match made {
+        let (mut campaign, info) = match made {
             Ok(made) => made,
             Err(refusal) => return self.not_begun(id, refusal),
         };
@@ -79,6 +86,9 @@ impl<C: Rule> Session<C> {
             self.outputs.push_back(Output::Entered(id));
         }
         candidate.lease_time = Some(campaign.lease_time());
+        if self.has_many {
+            campaign.is_one_of_many();
+        }
         candidate.stage = Stage::Running(Box::new(campaign));
         let warning = self.flaw.clone().map(|flaw| Event::Warning(Warning::Store(flaw)));
         self.outputs.push_back(candidate.report(id, warning.into_iter().collect()));

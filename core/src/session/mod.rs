@@ -15,6 +15,7 @@
 //! - One *watch* serves all elections. It is numbered and begins again with a back-off. Before an inspection of another
 //!   incarnation is handed in, a new watch begins, and the old one no longer counts.
 //! - One *inspection* serves all campaigns that want one; one is under way at a time.
+//! - Renewals of many campaigns are spread over the time between two of them.
 //! - One *reconnect* serves all campaigns that asked. Open requests of the old connection are sent again.
 //! - One *registration* announces the candidates.
 //! - Requests of an operator are considered once by each campaign.
@@ -78,6 +79,9 @@ const FIRST_WAIT: Duration = Duration::from_millis(100);
 /// The longest wait before another attempt at a new connection; it doubles from [`FIRST_WAIT`].
 const LONGEST_RECONNECT: Duration = Duration::from_secs(2);
 
+/// The number of campaigns from which their renewals are spread. Of fewer, a burst costs a store nothing.
+const MANY: usize = 64;
+
 /// The campaigns of one connection, and their shared parts.
 #[derive(Clone, Debug)]
 pub struct Session<C: Rule = Campaign> {
@@ -88,6 +92,8 @@ pub struct Session<C: Rule = Campaign> {
     elections: Elections,
     watch: Watch,
     starting: Starting,
+    /// It has, or had, many campaigns, and each of them knows.
+    has_many: bool,
     inspection: Inspection,
     reconnect: Reconnect,
     /// The time at which the present connection was made, where it is not the first.
@@ -178,6 +184,7 @@ impl<C: Rule> Session<C> {
             elections: Elections::default(),
             watch: Watch::default(),
             starting: Starting::default(),
+            has_many: false,
             inspection: Inspection::default(),
             reconnect: Reconnect::No,
             reconnected: None,

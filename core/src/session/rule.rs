@@ -53,6 +53,9 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = (now, store);
     }
 
+    /// The campaign's connection has many campaigns from now on: where each of them renews on its own, they spread that.
+    fn is_one_of_many(&mut self) {}
+
     /// Whether a new watch of the store says when it has shown all that stands.
     fn watch_shows_all(store: &Self::Store) -> bool {
         let _ = store;
@@ -217,6 +220,10 @@ impl Rule for Campaign {
         now: Instant,
     ) -> Result<Self, InvalidSettings> {
         Self::new(settings, *store, info, nonce, seed, now)
+    }
+
+    fn is_one_of_many(&mut self) {
+        Self::is_one_of_many(self);
     }
 
     fn watch_shows_all(store: &Capabilities) -> bool {

@@ -7,7 +7,7 @@ use incumbent_core::session::{Enter, Input, Session, Timer};
 use incumbent_core::store::{Outcome, StoreInfo};
 use incumbent_core::{Instant, Revision};
 
-use crate::harness::{Bench, INCARNATION, LEASE, ms, secs, unreachable};
+use crate::harness::{Bench, INCARNATION, LEASE, enter, foreign, ms, secs, unreachable};
 
 /// Two campaigns whose third read in a row failed: each wants a new connection.
 fn two_that_fail(bench: &mut Bench) -> Vec<String> {
@@ -31,6 +31,82 @@ fn two_that_fail(bench: &mut Bench) -> Vec<String> {
 fn one_reconnect_serves_all_campaigns_that_ask() {
     let mut bench = Bench::with_a_candidate();
     assert_eq!(two_that_fail(&mut bench), ["reconnect within 10s"]);
+}
+
+#[test]
+fn after_a_reconnect_the_candidates_that_wait_send_one_inspection_among_them() {
+    let mut bench = Bench::new();
+    for id in 0..1_000 {
+        let election = format!("jobs-{id}");
+        bench.enter(id, &election);
+        bench.inspected(id + 1);
+        bench.read(id, 1, foreign(id + 1));
+    }
+    bench.watching(1);
+    assert_eq!(bench.give(Input::WatchEnded { number: 1 }), [""; 0]);
+    let mut outputs = bench.give(Input::Reconnected);
+    outputs.extend(bench.after(ms(100)));
+    assert_eq!(outputs, ["inspect 1001 within 2s", "watch 2 within 5s"]);
+    let mut outputs = bench.inspected(1_001);
+    bench.now = bench.now + ms(1);
+    outputs.extend(bench.watching(2));
+    // The watch has begun after the inspection.
+    assert_eq!(outputs, ["inspect 1002 within 2s"]);
+    let mut outputs = bench.inspected(1_002);
+    outputs.extend((0..1_000).flat_map(|id| bench.watched(2, &format!("jobs-{id}"), foreign(id + 1))));
+    assert_eq!(outputs, [""; 0]);
+}
+
+/// The renewals that a session of so many leaders sends in each second, after they have won at the same instant.
+fn renewals_by_the_second(leaders: u64) -> Vec<usize> {
+    let mut bench = Bench::new();
+    for id in 0..leaders {
+        let campaign = enter(id, &format!("jobs-{id}"));
+        // They differ in the third of a lease as drawn numbers do.
+        let nonce = Nonce(u128::from(id) * 6_180_339_887);
+        bench.give(Input::Enter(Box::new(Enter { nonce, ..campaign })));
+    }
+    bench.watching(1);
+    let mut asked = bench.inspected(1);
+    let mut renewals = vec![0; 30];
+    let mut revision = 0;
+    let mut inspections = 2..;
+    for tenths in 0..300 {
+        while !asked.is_empty() {
+            let mut more = Vec::new();
+            for output in asked {
+                let words: Vec<&str> = output.split(' ').collect();
+                let &[id, what, number, ..] = &words[..] else { continue };
+                revision += 1;
+                let outcome = Outcome::Applied { revision: Revision(revision), incarnation: None };
+                let wrote = || {
+                    let (id, attempt) = (id.parse().unwrap(), Attempt(number.parse().unwrap()));
+                    Input::wrote(id, attempt, outcome.clone())
+                };
+                more.extend(match what {
+                    "read" => bench.read(id.parse().unwrap(), number.parse().unwrap(), Entry::Vacant),
+                    "acquire" => bench.give(wrote()),
+                    "renew" => {
+                        renewals[tenths / 10] += 1;
+                        bench.give(wrote())
+                    }
+                    _ if id == "inspect" => bench.inspected(inspections.next().unwrap()),
+                    _ => continue,
+                });
+            }
+            asked = more;
+        }
+        asked = bench.after(ms(100));
+    }
+    renewals
+}
+
+#[test]
+fn the_renewals_of_many_leaders_are_spread_and_those_of_few_come_when_they_are_due() {
+    let few = renewals_by_the_second(63);
+    assert_eq!(few.iter().filter(|renewals| **renewals > 0).collect::<Vec<_>>(), [&63, &63]);
+    let many = renewals_by_the_second(1_000);
+    assert!(many.iter().all(|renewals| (80..=120).contains(renewals)), "{many:?}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What the candidates of one election cost a NATS server: writes, requests, messages, bytes and processor time in an hour,
-//! by the server's own counters; of ours, and of candidates by the rules of nats-kv-leader-elect.
+//! by the server's own counters; of ours, and of candidates by the rules of nats-kv-leader-elect. And the same of ours that
+//! each lead an election of their own in one bucket.
 //!
 //! Each candidate has a connection of its own; those of one kind share a process. Each kind and number has a server of its
 //! own, and all are measured at the same time, because they mostly wait: what is counted is not disturbed by another.
@@ -23,14 +24,16 @@ use incumbent_testkit::{tools, wait};
 use server::{Counters, Server};
 
 /// The numbers of candidates.
-const NUMBERS: [usize; 4] = [1, 10, 100, 1000];
+const NUMBERS: [usize; 5] = [1, 10, 100, 1_000, 10_000];
+/// The most candidates of one election: each of them is sent each renewal.
+const MOST_OF_ONE: usize = 1_000;
 /// The lease of both sides: our default on NATS, and the shortest of the library.
 const LEASE: Duration = Duration::from_secs(30);
 /// The time over which is counted: three leases, in which whole numbers of writes fall, nine renewals of ours every 10 s and
 /// four of the library's rules every 22.5 s.
 const COUNTED: Duration = Duration::from_secs(90);
-/// The longest time until all candidates wait: the rules spread the first attempts over 22.5 s.
-const SETTLING: Duration = Duration::from_secs(120);
+/// The longest time until all candidates wait or lead: the rules spread the first attempts over 22.5 s.
+const SETTLING: Duration = Duration::from_secs(180);
 /// The time in which what the last one did is over.
 const REST: Duration = Duration::from_secs(2);
 const ELECTION: &str = "cost";
@@ -39,6 +42,8 @@ const ELECTION: &str = "cost";
 enum Side {
     Ours,
     Go,
+    /// Ours, with an election each.
+    Each,
 }
 
 impl Side {
@@ -46,6 +51,7 @@ impl Side {
         match self {
             Self::Ours => "incumbent",
             Self::Go => "rules of nats-kv-leader-elect",
+            Self::Each => "incumbent, an election each",
         }
     }
 
@@ -53,9 +59,10 @@ impl Side {
     fn start(self, server: &Server, number: usize) -> JsonProgram {
         let (url, bucket, count) = (server.url(), server::BUCKET, number.to_string());
         match self {
-            Self::Ours => {
+            Self::Ours | Self::Each => {
                 let mut command = Command::new(std::env::current_exe().expect("the program has a path"));
-                command.args(["ours", &format!("{url}/{bucket}"), ELECTION, &count]);
+                let kind = if matches!(self, Self::Each) { "each" } else { "ours" };
+                command.args([kind, &format!("{url}/{bucket}"), ELECTION, &count]);
                 let program = JsonProgram::on_stdout(command);
                 program.await_event("settled", SETTLING);
                 program
@@ -80,10 +87,10 @@ impl Side {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["ours", url, election, number] => {
+        [kind @ ("ours" | "each"), url, election, number] => {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
             let number = number.parse().expect("a number");
-            runtime.expect("threads start").block_on(ours::campaign(url, election, number));
+            runtime.expect("threads start").block_on(ours::campaign(url, election, kind == "each", number));
         }
         _ => {
             let named: Vec<usize> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
@@ -99,8 +106,12 @@ fn measure(numbers: &[usize]) {
         let candidates = side.start(&server, number);
         (server, candidates)
     };
-    eprintln!("{numbers:?} candidates of two sides, and a server without; counted over {COUNTED:?}");
-    let sides = || numbers.iter().flat_map(|number| [(Side::Ours, *number), (Side::Go, *number)]);
+    eprintln!("{numbers:?} candidates of each side, and a server without; counted over {COUNTED:?}");
+    let sides = || {
+        let all =
+            numbers.iter().flat_map(|number| [Side::Ours, Side::Go, Side::Each].map(|side| (side, *number)));
+        all.filter(|(side, number)| *number <= MOST_OF_ONE || matches!(side, Side::Each))
+    };
     let running: Vec<(Server, JsonProgram)> = thread::scope(|scope| {
         let starting: Vec<_> =
             sides().map(|(side, number)| scope.spawn(move || settled(side, number))).collect();
@@ -108,7 +119,7 @@ fn measure(numbers: &[usize]) {
     });
     let without = Server::start(LEASE);
     thread::sleep(REST);
-    eprintln!("all wait");
+    eprintln!("all wait or lead");
     let (idle, counted) = thread::scope(|scope| {
         let idle = scope.spawn(|| without.count(COUNTED));
         let counting: Vec<_> =

@@ -1,21 +1,23 @@
-//! A process with many candidates of one election, each on a connection of its own.
+//! A process with many candidates of one election or of an election each, all on connections of their own.
 
 use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
+use futures_util::stream::{self, FuturesUnordered};
 use incumbent::{CampaignOptions, Candidate, Event, State, Store};
 
-/// Campaigns with so many candidates, reports when one leads and all others wait, and goes on until it is killed.
-pub(crate) async fn campaign(url: &str, election: &str, number: usize) {
-    let entering: FuturesUnordered<_> = (1..=number)
-        .map(|number| async move {
-            let store = Store::open(url).await.expect("the bucket is there");
-            let options = CampaignOptions::new().name(format!("rust-{number}"));
-            let candidate = store.campaign(election, options).await.expect("sound settings");
-            (store, candidate)
-        })
-        .collect();
+/// The connections that are opened at a time.
+const AT_ONCE: usize = 100;
+
+/// Campaigns with so many candidates, reports when each leads or waits, and goes on until it is killed.
+pub(crate) async fn campaign(url: &str, election: &str, each_its_own: bool, number: usize) {
+    let entering = stream::iter(1..=number).map(|number| async move {
+        let store = Store::open(url).await.expect("the bucket is there");
+        let election = if each_its_own { format!("{election}-{number}") } else { election.to_owned() };
+        let options = CampaignOptions::new().name(format!("rust-{number}"));
+        let candidate = store.campaign(&election, options).await.expect("sound settings");
+        (store, candidate)
+    });
     // The stores are kept: each is a connection.
-    let entered: Vec<(Store, Candidate)> = entering.collect().await;
+    let entered: Vec<(Store, Candidate)> = entering.buffer_unordered(AT_ONCE).collect().await;
     let settling: FuturesUnordered<_> = entered.iter().map(|(_, candidate)| settles(candidate)).collect();
     settling.for_each(|()| std::future::ready(())).await;
     println!(r#"{{"event": "settled"}}"#);

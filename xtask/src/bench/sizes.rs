@@ -119,6 +119,9 @@ One election on NATS whose candidates have a connection each, with the same buck
 others wait: what the server counts in an hour, by its own counters, less what a server without clients does. It was counted over \
 three leases; differences of a second of processor time are noise. Our leader renews every 10 s, and asks for its bucket's state as \
 often. A candidate that waits watches the key, and sends nothing; the server sends it each renewal, and a heartbeat of its watch \
-every few seconds, by which it would notice that the watch is dead: these are most of what is sent to many candidates. By the rules of nats-kv-leader-elect each candidate does something every 22.5 s: the leader renews, and each \
-other one tries to create the key, which the server refuses. Fewer renewals cost less where there are few candidates, and leave \
-less time to repeat one that failed. A direct read and a refused write are messages, and no requests to JetStream.\n\n";
+every few seconds, by which it would notice that the watch is dead: these are most of what is sent to many candidates. By the rules of nats-kv-leader-elect each candidate does something every \
+22.5 s: the leader renews, and each other one tries to create the key, which the server refuses. Fewer renewals cost less where there are few candidates, and leave \
+less time to repeat one that failed. A direct read and a refused write are messages, and no requests to JetStream.\n\n\
+The rows *an election each* are as many processes that share the bucket and nothing else: each leads an election of its own. A \
+connection watches the elections that it takes part in, up to eight by name, so what such a process sends and receives does not \
+depend on the number of others.\n\n";
