@@ -48,30 +48,39 @@ macro_rules! timers {
 }
 pub(crate) use timers;
 
+/// The times of the timers, and a bit for each one that is set: half of the memory of optional times.
 #[derive(Clone, Debug, Hash)]
-pub(crate) struct Timers<T, const N: usize>([Option<Instant>; N], PhantomData<T>);
+pub(crate) struct Timers<T, const N: usize> {
+    at: [Instant; N],
+    set: u16,
+    of: PhantomData<T>,
+}
 
 impl<T, const N: usize> Default for Timers<T, N> {
     fn default() -> Self {
-        Self([None; N], PhantomData)
+        const { assert!(N <= u16::BITS as usize, "each timer has a bit") };
+        Self { at: [Instant::ZERO; N], set: 0, of: PhantomData }
     }
 }
 
 impl<T: Kind<N>, const N: usize> Timers<T, N> {
     pub(crate) fn set(&mut self, timer: T, at: Instant) {
-        self.0[timer.place()] = Some(at);
+        self.at[timer.place()] = at;
+        self.set |= 1 << timer.place();
     }
 
     pub(crate) fn stop(&mut self, timer: T) {
-        self.0[timer.place()] = None;
+        // Equal tables are the same in memory.
+        self.at[timer.place()] = Instant::ZERO;
+        self.set &= !(1 << timer.place());
     }
 
     pub(crate) fn get(&self, timer: T) -> Option<Instant> {
-        self.0[timer.place()]
+        self.is_set(timer).then(|| self.at[timer.place()])
     }
 
     pub(crate) fn is_set(&self, timer: T) -> bool {
-        self.get(timer).is_some()
+        self.set & (1 << timer.place()) != 0
     }
 
     /// When a timer fires. One that is set for never does not, not even at the end of all time.

@@ -38,6 +38,18 @@ impl Backoff {
     }
 }
 
+/// Rules of the user's own are the same where they are one object.
+impl PartialEq for Backoff {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Standard, Self::Standard) => true,
+            (Self::Fixed(one), Self::Fixed(other)) => one == other,
+            (Self::Custom(one), Self::Custom(other)) => Arc::ptr_eq(one, other),
+            (Self::Standard | Self::Fixed(_) | Self::Custom(_), _) => false,
+        }
+    }
+}
+
 impl fmt::Debug for Backoff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -259,6 +259,13 @@ impl Campaign {
         self.reported.leader.as_ref()
     }
 
+    /// Keeps the other campaign's rules in place of its own, where they are the same.
+    pub(crate) fn share_rules(&mut self, with: &Self) {
+        if self.rules == with.rules {
+            self.rules = Arc::clone(&with.rules);
+        }
+    }
+
     /// Its connection has many campaigns from now on.
     pub(crate) fn is_one_of_many(&mut self) {
         self.is_one_of_many = true;

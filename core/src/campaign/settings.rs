@@ -159,7 +159,7 @@ pub(crate) fn refuse<T>(
 const METADATA_LIMIT: usize = 4096;
 
 /// Settings that passed every check, with nothing left to default.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rules {
     pub(super) name: String,
     pub(super) metadata: Vec<(String, String)>,
@@ -235,7 +235,7 @@ impl Rules {
 ///
 /// The leader's clock may be slow by `drift` and that of a waiter, or of the store, fast by as much: the one counts
 /// `T - M` in `(T - M) / (1 - drift)`, the other `T` in `T / (1 + drift)`, and the first must not be longer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Margin {
     skew: Option<Duration>,
     drift_ppm: u32,

@@ -70,8 +70,9 @@ impl<C: Rule> Session<C> {
         result: &Result<StoreInfo, Fault>,
         observer: &mut impl Observer<C>,
     ) {
-        let Some(candidate) = self.candidates.get_mut(&id) else { return };
-        let Stage::Entering(entering) = &mut candidate.stage else { return };
+        let newest = core::mem::replace(&mut self.newest, id);
+        let Some(candidate) = self.candidates.get(&id) else { return };
+        let Stage::Entering(entering) = &candidate.stage else { return };
         let made = result.as_ref().map_err(|fault| Refusal::Store(fault.clone())).and_then(|info| {
             let Enter { settings, nonce, seed, .. } = &entering.enter;
             let made = C::begin(settings.clone(), &self.store, info, *nonce, *seed, self.now);
@@ -81,8 +82,12 @@ impl<C: Rule> Session<C> {
             Ok(made) => made,
             Err(refusal) => return self.not_begun(id, refusal),
         };
+        if let Some(newest) = self.campaign(newest) {
+            campaign.share_rules(newest);
+        }
         observer.begins(id, self.now, info);
-        if !entering.entered {
+        let Some(candidate) = self.candidates.get_mut(&id) else { return };
+        if matches!(&candidate.stage, Stage::Entering(entering) if !entering.entered) {
             self.outputs.push_back(Output::Entered(id));
         }
         candidate.lease_time = Some(campaign.lease_time());

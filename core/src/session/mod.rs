@@ -92,6 +92,8 @@ pub struct Session<C: Rule = Campaign> {
     elections: Elections,
     watch: Watch,
     starting: Starting,
+    /// The campaign that began last.
+    newest: CampaignId,
     /// It has, or had, many campaigns, and each of them knows.
     has_many: bool,
     inspection: Inspection,
@@ -184,6 +186,7 @@ impl<C: Rule> Session<C> {
             elections: Elections::default(),
             watch: Watch::default(),
             starting: Starting::default(),
+            newest: 0,
             has_many: false,
             inspection: Inspection::default(),
             reconnect: Reconnect::No,

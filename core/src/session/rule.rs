@@ -53,6 +53,12 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = (now, store);
     }
 
+    /// Shares what never changes with another campaign of the connection, where it is the same: most processes have one name
+    /// and one set of settings.
+    fn share_rules(&mut self, with: &Self) {
+        let _ = with;
+    }
+
     /// The campaign's connection has many campaigns from now on: where each of them renews on its own, they spread that.
     fn is_one_of_many(&mut self) {}
 
@@ -220,6 +226,10 @@ impl Rule for Campaign {
         now: Instant,
     ) -> Result<Self, InvalidSettings> {
         Self::new(settings, *store, info, nonce, seed, now)
+    }
+
+    fn share_rules(&mut self, with: &Self) {
+        Self::share_rules(self, with);
     }
 
     fn is_one_of_many(&mut self) {
