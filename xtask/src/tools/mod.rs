@@ -10,6 +10,7 @@ mod etcd;
 mod go_programs;
 mod kafka;
 mod kotlin;
+mod maven;
 mod nats_server;
 pub(crate) mod packaging;
 mod peers;
