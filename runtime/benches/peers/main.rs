@@ -93,16 +93,23 @@ fn measure(kinds: &[&str]) {
     let faults = [Fault::Pause, Fault::Partition];
     let faults: Vec<Fault> =
         faults.into_iter().filter(|fault| kinds.contains(&fault_names(*fault)[0])).collect();
-    // Both at the same time: they mostly wait.
-    let disturbed: Vec<_> = thread::scope(|scope| {
-        let servers = &servers;
-        let running: Vec<_> =
-            faults.into_iter().map(|fault| scope.spawn(move || disturbances(servers, fault))).collect();
-        running.into_iter().map(|one| one.join().expect("it is measured")).collect()
-    });
-    for (times, successors) in disturbed {
-        measured.extend(times);
-        figures.extend(successors);
+    let usual = |fault| match fault {
+        Fault::Pause => servers.that_are_paused(),
+        Fault::Partition => servers.that_are_cut_off(),
+    };
+    let in_java = |fault| servers.in_java_with(fault);
+    let turns: [&(dyn Fn(Fault) -> Vec<Side> + Sync); 2] = [&usual, &in_java];
+    for sides in turns {
+        // Candidates in Java apart, as after a crash. Both faults at the same time: they mostly wait.
+        let disturbed: Vec<_> = thread::scope(|scope| {
+            let disturb = |&fault| scope.spawn(move || disturbances(&sides(fault), fault));
+            let running: Vec<_> = faults.iter().map(disturb).collect();
+            running.into_iter().map(|one| one.join().expect("it is measured")).collect()
+        });
+        for (times, successors) in disturbed {
+            measured.extend(times);
+            figures.extend(successors);
+        }
     }
 
     for (kind, name, sample) in &measured {
@@ -132,16 +139,20 @@ fn hand_overs(servers: &Servers) -> Vec<Measured> {
     sides.iter().zip(samples).map(|(side, sample)| ("hand-over", side.name.clone(), sample)).collect()
 }
 
-/// The crashes with one lease, those with default leases, and what is measured on Kafka.
+/// The crashes with one lease, those with default leases, and what is measured on Kafka; then the crashes of candidates in
+/// Java.
 fn crashes(servers: &Servers) -> Vec<Measured> {
     let (short, long) = (servers.with_one_lease(), servers.with_their_leases());
+    let (java, long_java) = (servers.in_java(), servers.in_java_with_their_leases());
     let kafka = servers.on_kafka();
     eprintln!("{} crashes of each of {} sides with one lease,", CRASHES.all(), short.len());
     eprintln!("{} of each of {} sides with its default lease,", DEFAULT_CRASHES.all(), long.len());
-    eprintln!("and {} hand-overs and crashes of each of {} sides on Kafka", ON_KAFKA.all(), kafka.len());
+    eprintln!("{} hand-overs and crashes of each of {} sides on Kafka,", ON_KAFKA.all(), kafka.len());
+    eprintln!("and then as many crashes of each of {} sides in Java", java.len() + long_java.len());
     let (short, long, kafka) = (&short[..], &long[..], &kafka[..]);
+    let (java, long_java) = (&java[..], &long_java[..]);
+    let crash = |sides, extent| rounds::times(sides, extent, "crash", |pair| pair.crash());
     let measured = thread::scope(|scope| {
-        let crash = |sides, extent| rounds::times(sides, extent, "crash", |pair| pair.crash());
         let long_times = scope.spawn(move || crash(long, DEFAULT_CRASHES));
         let kafka_times = scope.spawn(move || {
             (rounds::times(kafka, ON_KAFKA, "hand-over", |pair| pair.hand_over()), crash(kafka, ON_KAFKA))
@@ -155,8 +166,15 @@ fn crashes(servers: &Servers) -> Vec<Measured> {
             ("crash on Kafka", kafka, crashed),
         ]
     });
+    // Apart: the start of one keeps a processor busy for half a second, which would disturb the rest.
+    let in_java = thread::scope(|scope| {
+        let long_times = scope.spawn(move || crash(long_java, DEFAULT_CRASHES));
+        let times = crash(java, CRASHES);
+        let long_times = long_times.join().expect("it is measured");
+        [("crash", java, times), ("crash with defaults", long_java, long_times)]
+    });
     let mut all = Vec::new();
-    for (kind, sides, samples) in measured {
+    for (kind, sides, samples) in measured.into_iter().chain(in_java) {
         for (side, sample) in sides.iter().zip(samples) {
             let name = with_lease(side);
             let less = side.lease.filter(|_| kind.starts_with("crash"));
@@ -169,14 +187,10 @@ fn crashes(servers: &Servers) -> Vec<Measured> {
 }
 
 /// The times to a successor and those in which both led, and how often there was a successor.
-fn disturbances(servers: &Servers, fault: Fault) -> (Vec<Measured>, Vec<Figure>) {
-    let sides = match fault {
-        Fault::Pause => servers.that_are_paused(),
-        Fault::Partition => servers.that_are_cut_off(),
-    };
+fn disturbances(sides: &[Side], fault: Fault) -> (Vec<Measured>, Vec<Figure>) {
     let [kind, overlap, successors] = fault_names(fault);
     eprintln!("{} times a {kind} of each of {} sides", FAULTS.all(), sides.len());
-    let outcomes = rounds::measure(&sides, FAULTS, kind, Some(fault), |pair| pair.disturb());
+    let outcomes = rounds::measure(sides, FAULTS, kind, Some(fault), |pair| pair.disturb());
     let (mut times, mut figures) = (Vec::new(), Vec::new());
     for (side, outcomes) in sides.iter().zip(outcomes) {
         let name = with_lease(side);

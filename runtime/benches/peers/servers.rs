@@ -4,16 +4,19 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use incumbent::Store;
 use incumbent::store::{InitOptions, StoreSettings};
+use incumbent::{Clock, Store};
 use incumbent_testkit::etcd::{self, EtcdServer};
 use incumbent_testkit::kafka::Kafka;
 use incumbent_testkit::nats::{self, NatsCluster, NatsServer};
 use incumbent_testkit::postgres::PostgresServer;
 use incumbent_testkit::redis::RedisServer;
 use incumbent_testkit::tools::{self, KafkaVersion};
+use incumbent_testkit::zookeeper::ZookeeperServer;
+use rustix::time::{ClockId, clock_gettime};
 use tempfile::TempDir;
 
+use crate::pair::Fault;
 use crate::side::{Entry, Leaving, QUESTIONS, Side};
 
 /// The lease of the comparison at one lease: the shortest of our preset `fast`, of etcd's sessions on a server with
@@ -28,8 +31,34 @@ const SESSION: Duration = Duration::from_secs(6);
 const HEARTBEATS: [Duration; 2] = [Duration::from_millis(600), Duration::from_secs(3)];
 /// The time between two attempts of redsync, where it is set to be quick: two requests each.
 const RETRY: Duration = Duration::from_millis(1);
+/// The tick of a ZooKeeper server that grants sessions as short as [`LEASE`]: at least two ticks.
+const SHORTER_TICK: Duration = Duration::from_secs(1);
+/// The shortest session and the longest that a ZooKeeper server grants by default: 2 and 20 ticks. Curator asks for 60 s.
+const SESSIONS: [Duration; 2] = [Duration::from_secs(4), Duration::from_secs(40)];
+/// The longest time between two pings of ZooKeeper's client: `MAX_SEND_PING_INTERVAL` of its `ClientCnxn`.
+const PINGS: Duration = Duration::from_secs(10);
+/// The options of Java for a small program that is soon at work: little memory, the quick compiler alone, one thread for
+/// garbage, no statistics and no log.
+const JAVA: [&str; 5] = [
+    "-Xmx64m",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-XX:-UsePerfData",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
+];
 /// The servers of the cluster.
 const THREE: u32 = 3;
+
+/// The session of a candidate on ZooKeeper.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Session {
+    /// The one that Curator asks for, as far as a server grants it.
+    Default,
+    /// The shortest on a server with default settings.
+    Shortest,
+    /// [`LEASE`], on a server with [`SHORTER_TICK`].
+    WithShorterTick,
+}
 
 /// All servers, running.
 pub(crate) struct Servers {
@@ -39,12 +68,15 @@ pub(crate) struct Servers {
     postgres: PostgresServer,
     three: OnceLock<NatsCluster>,
     kafka: OnceLock<Kafka>,
+    /// With its default tick, and with a shorter one.
+    zookeeper: [OnceLock<ZookeeperServer>; 2],
     files: TempDir,
     runtime: tokio::runtime::Runtime,
 }
 
 impl Servers {
-    /// Starts those that all measurements need; the cluster and Kafka start with their first candidates.
+    /// Starts those that all measurements need; the cluster, Kafka and ZooKeeper start with their first
+    /// candidates.
     pub(crate) fn start() -> Self {
         Self {
             nats: NatsServer::start(nats::Options::new()),
@@ -53,6 +85,7 @@ impl Servers {
             postgres: PostgresServer::start(),
             three: OnceLock::new(),
             kafka: OnceLock::new(),
+            zookeeper: Default::default(),
             files: tempfile::tempdir().expect("a folder"),
             runtime: tokio::runtime::Runtime::new().expect("threads start"),
         }
@@ -72,6 +105,7 @@ impl Servers {
             self.redsync("redsync", "handover", seconds(8), None),
             self.redsync("redsync, retry=1ms", "quick", seconds(8), Some(RETRY)),
             self.advisory("PostgreSQL advisory lock", 1),
+            self.latch("Curator's LeaderLatch", "handover", Session::Default),
             self.go_on_nats("rules of nats-kv-leader-elect", "GOHANDOVER", seconds(30)),
         ]
     }
@@ -134,6 +168,29 @@ impl Servers {
             self.go_on_nats("rules of nats-kv-leader-elect", "GOPARTITION", LEASE),
             self.advisory("PostgreSQL advisory lock", 4),
         ]
+    }
+
+    /// The candidates in Java whose leaders are killed, with the shortest session of a server with default settings, and
+    /// with the lease of the comparison.
+    pub(crate) fn in_java(&self) -> Vec<Side> {
+        vec![
+            self.latch("Curator's LeaderLatch", "crash", Session::Shortest),
+            self.latch("Curator's LeaderLatch, tickTime=1000", "crash", Session::WithShorterTick),
+        ]
+    }
+
+    /// The same with their default.
+    pub(crate) fn in_java_with_their_leases(&self) -> Vec<Side> {
+        vec![self.latch("Curator's LeaderLatch", "default", Session::Default)]
+    }
+
+    /// The candidates in Java whose leaders are stopped or cut off.
+    pub(crate) fn in_java_with(&self, fault: Fault) -> Vec<Side> {
+        let path = match fault {
+            Fault::Pause => "pause",
+            Fault::Partition => "partition",
+        };
+        vec![self.latch("Curator's LeaderLatch", path, Session::Shortest)]
     }
 
     /// The candidates on Kafka.
@@ -293,6 +350,37 @@ impl Servers {
         Side::new(name, self.postgres.address(), None, command)
     }
 
+    /// The candidates on Curator's latch: each has a node under the election's path, and the one with the oldest node
+    /// leads.
+    fn latch(&self, name: &str, folder: &'static str, session: Session) -> Side {
+        let jars = tools::zookeeper_jars().expect("cargo xtask bench installs them");
+        let classes = tools::curator_candidate().expect("cargo xtask bench builds it");
+        let class_path = std::env::join_paths([classes, jars.join("*")]).expect("paths without a colon");
+        let [by_default, shorter] = &self.zookeeper;
+        let (server, tick, lease) = match session {
+            Session::Default => (by_default, ZookeeperServer::TICK, SESSIONS[1]),
+            Session::Shortest => (by_default, ZookeeperServer::TICK, SESSIONS[0]),
+            Session::WithShorterTick => (shorter, SHORTER_TICK, LEASE),
+        };
+        let server = server.get_or_init(|| ZookeeperServer::start(tick)).address();
+        let command = move |entry: &Entry<'_>| {
+            let mut command = Command::new("java");
+            command.args(JAVA).arg("-cp").arg(&class_path).arg("Candidate");
+            command.args(["-servers", entry.server, "-path", &format!("/{folder}/{}", entry.election)]);
+            command.args(["-name", entry.name, "-clock", &beyond_java().to_string()]);
+            if session != Session::Default {
+                command.args(["-session", &lease.as_millis().to_string()]);
+            }
+            if entry.is_asked {
+                command.args(["-probe", &QUESTIONS.as_millis().to_string()]);
+            }
+            command
+        };
+        // Its client pings three times in a session, and more often in long ones.
+        let renewal = (lease / 3).min(PINGS);
+        Side { waits: "waiting", renewal, ..Side::new(name, server, Some(lease), command) }
+    }
+
     /// The bucket is made as ours are.
     fn go_on_nats(&self, name: &str, bucket: &'static str, lease: Duration) -> Side {
         self.init(&format!("{}/{bucket}", self.nats.url()), &InitOptions::new().lease(lease));
@@ -341,6 +429,14 @@ fn ours(name: &str, server: String, lease: Duration, url: impl Fn(&str) -> Strin
         command
     };
     Side { waits: "waiting", ..Side::new(name, server, Some(lease), command) }
+}
+
+/// The machine's clock less Java's, `CLOCK_MONOTONIC`, in nanoseconds: the time for which the machine was suspended.
+fn beyond_java() -> u64 {
+    let java = clock_gettime(ClockId::Monotonic);
+    let java = Duration::new(java.tv_sec.unsigned_abs(), u32::try_from(java.tv_nsec).unwrap_or_default());
+    let java = u64::try_from(java.as_nanos()).unwrap_or_default();
+    Clock::system().now().as_nanos().saturating_sub(java)
 }
 
 fn this_program() -> Command {

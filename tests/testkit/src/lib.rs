@@ -4,7 +4,7 @@
 //! - [`etcd`]: one etcd member or a cluster of three;
 //! - [`certificates`]: an authority, and what it signed, for servers and clients with TLS;
 //! - [`kafka`]: one Kafka broker or a cluster of three, and an operator's actions;
-//! - [`redis`], [`postgres`]: a server whose locks are measured beside elections;
+//! - [`redis`], [`postgres`], [`zookeeper`]: a server whose locks are measured beside elections;
 //! - [`proxy`]: a TCP proxy that cuts, holds and delays what passes through it;
 //! - [`process`]: children that cannot outlive their test, and the signals that stop them;
 //! - [`wait`]: waiting for a condition, with a limit, instead of sleeping;
@@ -36,3 +36,4 @@ pub mod proxy;
 pub mod redis;
 pub mod tools;
 pub mod wait;
+pub mod zookeeper;

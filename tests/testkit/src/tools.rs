@@ -311,6 +311,41 @@ pub fn postgres(name: &str) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("no {name} in {VERSIONS}: run `cargo xtask tools peers`"))
 }
 
+/// The version of ZooKeeper beside which the benchmark `peers` measures.
+pub const ZOOKEEPER: &str = "3.9.5";
+/// The version of Curator, its client.
+pub const CURATOR: &str = "5.9.0";
+
+/// The folder with the jars of ZooKeeper and of Curator, and of what they need.
+///
+/// # Errors
+/// Its expected path, and the command that installs it.
+pub fn zookeeper_jars() -> Result<PathBuf, String> {
+    let jars = folder().join("zookeeper").join(format!("{ZOOKEEPER}-{CURATOR}"));
+    let named = [format!("zookeeper-{ZOOKEEPER}.jar"), format!("curator-recipes-{CURATOR}.jar")];
+    if named.iter().all(|name| jars.join(name).is_file()) {
+        return Ok(jars);
+    }
+    Err(format!("no ZooKeeper {ZOOKEEPER} in {}; run `cargo xtask tools peers`", jars.display()))
+}
+
+/// The folder of the class `Candidate` of `tests/interop/zookeeper`.
+///
+/// # Errors
+/// Its expected path, and the command that builds it.
+pub fn curator_candidate() -> Result<PathBuf, String> {
+    let classes = curator_classes();
+    if classes.join("Candidate.class").is_file() {
+        return Ok(classes);
+    }
+    Err(format!("no Candidate in {}: run `cargo xtask tools peers`", classes.display()))
+}
+
+/// The folder of the classes of `tests/interop/zookeeper`.
+pub fn curator_classes() -> PathBuf {
+    folder().join("interop-zookeeper")
+}
+
 /// The folder of the programs of `tests/interop/etcd`.
 pub fn go_etcd_programs() -> PathBuf {
     folder().join("interop-etcd")

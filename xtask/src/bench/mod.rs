@@ -191,6 +191,8 @@ impl Bench {
                 Tool::Redis,
                 Tool::Postgres,
                 Tool::GoPeerPrograms,
+                Tool::Zookeeper,
+                Tool::CuratorCandidate,
             ],
             Self::Cost => &[Tool::NatsServer(NatsVersion::Newest), Tool::GoPrograms],
             Self::Handover | Self::Scale => &[Tool::NatsServer(NatsVersion::Newest)],

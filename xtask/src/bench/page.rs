@@ -274,12 +274,13 @@ const LIMITS: &str = "\n\
 ## What the limit is, and why\n\n\
 - **A hand-over** cannot be faster than its messages: the leader's release is written, the store delivers it to the candidate \
 that waits, the candidate's claim is written and acknowledged. `bench handover` sends just these with the bare client for NATS, \
-and compares. Redis and PostgreSQL keep these locks in memory alone; NATS, etcd and SQLite write the release and the claim to a file, \
-etcd and SQLite wait for the disk. SQLite delivers nothing: a candidate looks at the file, so `poll` bounds it.\n\
-- **After a crash** nothing but time proves that the leader is gone. A candidate that leads before the lease is over, less what had \
-passed since its last renewal, would lead beside a leader that is only slow. Beyond the lease there is what the store adds: a NATS server \
-removes expired records every 250 ms, and etcd revokes expired leases every 500 ms. With markers a NATS server reports the \
-removal; without, candidates look for it.\n\
+and compares. Redis and PostgreSQL keep these locks in memory alone; NATS, etcd, SQLite and ZooKeeper write the release to a \
+file, the first three the claim as well, and all but NATS wait for the disk. SQLite delivers nothing: a candidate looks at the \
+file, so `poll` bounds it.\n\
+- **After a crash** nothing but time proves that the leader is gone. A candidate that leads before the lease is over, less what \
+had passed since its last renewal, would lead beside a leader that is only slow. Beyond the lease there is what the store adds: \
+a NATS server removes expired records every 250 ms, etcd revokes expired leases every 500 ms, and ZooKeeper ends sessions every \
+2 s. With markers a NATS server reports the removal; without, candidates look for it.\n\
 - **Locks that end with a connection** are quicker after the crash of a process, and have no bound after the loss of a machine. \
 Locks that are polled buy a quicker hand-over with requests of every candidate, all the time.\n\
 - **Many elections** cost what their renewals cost: three writes a lease for each that is led, which the bare client pays as well.\n\

@@ -222,45 +222,54 @@ fn sample(times: &[f64]) -> Sample {
 const PEERS: &str = "\
 Each candidate is a process of its own and prints a line with the machine's clock when something happens to it, ours as well: \
 what is compared is what a user waits for. All servers run on the same machine, one of each kind, with default settings; beside \
-them a cluster of three NATS servers that keep a bucket together.\n\
+them a cluster of three NATS servers that keep a bucket together, and a ZooKeeper server with a shorter tick. Where candidates \
+are started again and again, those in Java have a turn of their own after the rest: the start of one keeps a processor busy for \
+half a second.\n\
 [The programs](../tests/interop/README.md) are the clients' own elections and locks, and do nothing else.\n\n";
 
 const HAND_OVER: &str = "\
 From the leader's request to leave to its successor's report that it leads. redsync has no queue and no watch: a candidate asks \
 again after a random 50 to 250 ms by default, and as often as it is told to otherwise, with two requests each time. PostgreSQL \
 wakes the session that waits. `etcdctl elect`, etcd's command line, resigns on an interrupt; it reads the winner's key once more \
-before it prints, and its line passes through one more process. Three NATS servers answer a write when two of them have it. A \
-candidate by the rules of nats-kv-leader-elect deletes nothing when it stops, so there is no hand-over.\n";
+before it prints, and its line passes through one more process. Curator's `LeaderLatch` is a queue of nodes in ZooKeeper: the \
+leader deletes its own, the next candidate watches that node, and leads after two more reads. Three NATS servers answer a write \
+when two of them have it. A candidate by the rules of nats-kv-leader-elect deletes nothing when it stops, so there is no \
+hand-over.\n";
 
 const CRASH: &str = "\
 From the leader's `SIGKILL` to its successor's report that it leads, at all phases between two renewals. A lease that was just \
 renewed lasts for all of T, one that is about to be renewed for less: that is why times less T may be negative. Our shortest \
-lease on etcd is three of the server's shortest, so etcd's own client is there with both. A PostgreSQL lock has no lease: it ends \
-when the server notices that the connection is closed, which it does at once when a process dies, and by TCP's keep-alive, after \
-two hours by default, when the machine or the network does. Until then no other candidate leads. It is in the table alone.\n";
+lease on etcd is three of the server's shortest, so etcd's own client is there with both. A PostgreSQL lock has no lease: it \
+ends when the server notices that the connection is closed, which it does at once when a process dies, and by TCP's keep-alive, \
+after two hours by default, when the machine or the network does. Until then no other candidate leads. It is in the table alone. \
+On ZooKeeper T is the session timeout. A server grants at least two of its ticks, 4 s with the tick of 2 s in its sample \
+settings, and ends sessions once a tick, so up to a tick late; with `tickTime=1000` it grants 2 s.\n";
 
 const DEFAULTS: &str = "\
-The same with the lease that each has where none is chosen, or the shortest that it allows (nats-kv-leader-elect). A longer lease \
-outlasts longer disturbances: this compares defaults, not designs. The lease of `etcdctl elect` cannot be chosen.\n";
+The same with the lease that each has where none is chosen, or the shortest that it allows (nats-kv-leader-elect). A longer \
+lease outlasts longer disturbances: this compares defaults, not designs. The lease of `etcdctl elect` cannot be chosen. Curator \
+asks for a session of 60 s, and a ZooKeeper server with the tick of 2 s grants at most 20 ticks.\n";
 
 const PAUSE: &str = "\
 The leader's process is stopped (`SIGSTOP`) for 2·T and then goes on, as after a suspended machine or a long collection of \
 garbage: the times from the stop to the successor's report that it leads, and for how long after its end two candidates say that \
 they lead. Every candidate is asked every 5 ms, by a call that needs no server, and its last yes counts: ours by `is_leader()`, \
 etcd's client by the end of its session, redsync by `Until()`, a candidate by the rules of nats-kv-leader-elect by its last \
-report. No other software here claims that two never lead: redsync's `Until()` is right where its user asks it before each step, etcd's \
-client reports a session that is over once it has noticed, and the rules report a loss after the next renewal that fails. Times \
-of less than 5 ms are shorter than the time between two questions. A \
-PostgreSQL lock is held as long as the connection is, and the kernel holds that for a stopped process: no other candidate leads, \
-and none has to.\n";
+report, and Curator's latch by `hasLeadership()`. No other software here claims that two never lead: redsync's `Until()` is \
+right where its user asks it before each step, etcd's client reports a session that is over once it has noticed, the rules \
+report a loss after the next renewal that fails, and ZooKeeper's client reports to Curator's latch that its session is over after it \
+has closed the connection, which sleeps for 0.1 s twice. Times of less than 5 ms are shorter than the time between two questions. A PostgreSQL lock is held as long as the \
+connection is, and the kernel holds that for a stopped process: no other candidate leads, and none has to.\n";
 
 const PARTITION: &str = "\
 All connections of the leader stop carrying bytes, in both directions, and nothing closes them; after 2·T they carry again, also \
 what was sent meanwhile. The times are measured as for the pause, and all of the time in which both lead counts. Each candidate \
 has a proxy of its own before its server. etcd's client counts its session's time from the arrival of the server's answers, and \
-looks at it twice a second. By the rules of nats-kv-leader-elect a win is reported 0.75·T and 50 ms late, so that a leader that is cut \
-off has noticed. A server cannot distinguish such a leader from one that is silent, so a PostgreSQL lock \
-stays with it until TCP gives up, and its holder is not aware that anything is wrong. A file has no network.\n";
+looks at it twice a second. By the rules of nats-kv-leader-elect a win is reported 0.75·T and 50 ms late, so that a leader that \
+is cut off has noticed. ZooKeeper's client gives a connection up that was silent for 2/3·T, and Curator's latch then leads no \
+longer; the server ends the session after T and up to a tick. A server cannot distinguish such a leader from one that is silent, \
+so a PostgreSQL lock stays with it until TCP gives up, and its holder is not aware that anything is wrong. A file has no \
+network.\n";
 
 const KAFKA: &str = "\
 On one broker, in a classic consumer group: from the leader's request to close to its successor's report that it leads. Kafka has \

@@ -7,15 +7,12 @@ use anyhow::{Context, Result, ensure};
 use incumbent_testkit::kafka::{Kafka, Options};
 use incumbent_testkit::tools::{self, KafkaFiles, KafkaVersion};
 
-use super::debian;
+use super::maven;
 use crate::shell;
-
-/// The oldest Java on which Kafka 4 runs.
-const JAVA: u32 = 17;
 
 /// Finds or installs a version of Kafka.
 pub(super) fn provide(version: KafkaVersion) -> Result<(PathBuf, String)> {
-    java()?;
+    maven::java()?;
     let folder = tools::folder().join("kafka").join(version.number());
     // The archive is made last, by a broker that starts: what came before it is whole.
     if !KafkaFiles::find(version).is_ok_and(|files| files.archive().is_file()) {
@@ -24,31 +21,12 @@ pub(super) fn provide(version: KafkaVersion) -> Result<(PathBuf, String)> {
     Ok((folder, format!("Kafka {version}")))
 }
 
-fn java() -> Result<()> {
-    if shell::on_path("java").is_none() {
-        debian::install("openjdk-17-jre-headless").with_context(|| {
-            format!("there is no java; install Java {JAVA} or newer (https://adoptium.net)")
-        })?;
-    }
-    let reported = shell::output(shell::command("java").arg("--version"))?;
-    let found = major(&reported);
-    ensure!(
-        found.is_some_and(|found| found >= JAVA),
-        "Kafka needs Java {JAVA} or newer (https://adoptium.net), and the path has {}",
-        reported.lines().next().unwrap_or("another")
-    );
-    Ok(())
-}
-
-/// The major version in `openjdk 17.0.15 2025-04-15`.
-fn major(reported: &str) -> Option<u32> {
-    reported.split_whitespace().nth(1)?.split(['.', '-', '+']).next()?.parse().ok()
-}
-
 fn install(version: KafkaVersion, folder: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    copy_jars(version, &folder.join("jars"))?;
+    shell::progress(format!("Kafka {version} from Maven Central"));
+    let versions = [("kafka", version.number())];
+    maven::copy_jars("tests/interop/kafka/broker", &versions, &folder.join("jars"))?;
     let files = KafkaFiles::find(version).map_err(anyhow::Error::msg)?;
     let java = || {
         let mut command = shell::command("java");
@@ -63,20 +41,6 @@ fn install(version: KafkaVersion, folder: &Path) -> Result<()> {
     let written = folder.join("classes.new");
     Kafka::start_with(Options::new().version(version).recording(written.clone())).stop();
     fs::rename(&written, files.archive()).context("Java wrote no archive of classes")?;
-    Ok(())
-}
-
-/// Maven compares each jar with its checksum, and keeps them for the next time.
-fn copy_jars(version: KafkaVersion, jars: &Path) -> Result<()> {
-    if shell::on_path("mvn").is_none() {
-        debian::install("maven").context("there is no mvn; install Maven (https://maven.apache.org)")?;
-    }
-    shell::progress(format!("Kafka {version} from Maven Central"));
-    let mut command = shell::command("mvn");
-    command.args(["--quiet", "--batch-mode", "--strict-checksums", "--file", "tests/interop/kafka/broker"]);
-    command.arg("dependency:copy-dependencies").arg(format!("-Dkafka={version}"));
-    command.arg("-DincludeScope=runtime").arg(format!("-DoutputDirectory={}", jars.display()));
-    shell::output(&mut command)?;
     Ok(())
 }
 
@@ -97,17 +61,4 @@ fn first_records(mut java: std::process::Command, files: &KafkaFiles) -> Result<
     fs::copy(scratch.path().join("data/bootstrap.checkpoint"), files.bootstrap())
         .context("Kafka's formatter wrote no first records")?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_major_version_of_java_is_read_from_its_report() {
-        assert_eq!(major("openjdk 17.0.15 2025-04-15\nOpenJDK Runtime"), Some(17));
-        assert_eq!(major("openjdk 25-ea 2025-09-16"), Some(25));
-        assert_eq!(major("java 21 2023-09-19 LTS"), Some(21));
-        assert_eq!(major(""), None);
-    }
 }

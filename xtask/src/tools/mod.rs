@@ -10,6 +10,7 @@ mod etcd;
 mod go_programs;
 mod kafka;
 mod kotlin;
+mod maven;
 mod nats_server;
 pub(crate) mod packaging;
 mod peers;
@@ -74,7 +75,7 @@ enum Name {
     Systems,
     /// The counter of instructions
     Valgrind,
-    /// Redis and PostgreSQL, and candidates on their locks, for `cargo xtask bench peers`
+    /// Redis, PostgreSQL and ZooKeeper, and candidates on their locks, for `cargo xtask bench peers`
     Peers,
 }
 
@@ -107,6 +108,10 @@ pub(crate) enum Tool {
     Redis,
     /// The PostgreSQL server.
     Postgres,
+    /// The ZooKeeper server, and its client Curator.
+    Zookeeper,
+    /// The program of `tests/interop/zookeeper`, after the jars that it is compiled with.
+    CuratorCandidate,
     /// A JDK, Maven, and what it needs for the Kotlin library.
     Kotlin,
     /// The Swift toolchain.
@@ -126,7 +131,7 @@ pub(crate) enum Tool {
 }
 
 impl Tool {
-    pub(crate) const ALL: [Self; 26] = [
+    pub(crate) const ALL: [Self; 28] = [
         Self::NatsServer(NatsVersion::Newest),
         Self::NatsServer(NatsVersion::V2_12),
         Self::NatsServer(NatsVersion::V2_10),
@@ -144,6 +149,8 @@ impl Tool {
         Self::GoPeerPrograms,
         Self::Redis,
         Self::Postgres,
+        Self::Zookeeper,
+        Self::CuratorCandidate,
         Self::Kotlin,
         Self::Swift,
         Self::Valgrind,
@@ -171,6 +178,8 @@ impl Tool {
             Self::GoPeerPrograms => go_programs::peers(),
             Self::Redis => peers::redis(),
             Self::Postgres => peers::postgres(),
+            Self::Zookeeper => peers::zookeeper(),
+            Self::CuratorCandidate => peers::curator(),
             Self::Kotlin => kotlin::provide(),
             Self::Swift => swift::provide(),
             Self::Valgrind => valgrind::provide(),
@@ -194,7 +203,11 @@ impl Tool {
             Self::Valgrind => Name::Valgrind,
             Self::Mdbook | Self::Packaging | Self::Platforms | Self::NpmCheckers => Name::Packages,
             Self::System(_) => Name::Systems,
-            Self::GoPeerPrograms | Self::Redis | Self::Postgres => Name::Peers,
+            Self::GoPeerPrograms
+            | Self::Redis
+            | Self::Postgres
+            | Self::Zookeeper
+            | Self::CuratorCandidate => Name::Peers,
         }
     }
 

@@ -1,13 +1,13 @@
-//! Redis and PostgreSQL, for the benchmark of other locks: installed ones, or Debian's.
+//! Redis, PostgreSQL and ZooKeeper, for the benchmark of other locks: installed ones, Debian's, and jars of Maven Central.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use incumbent_testkit::tools;
+use incumbent_testkit::tools::{self, CURATOR, ZOOKEEPER};
 
-use super::debian;
+use super::{debian, maven};
 use crate::shell;
 
 /// Debian's name for the program of the Redis server in the package without the service.
@@ -44,4 +44,31 @@ pub(super) fn postgres() -> Result<(PathBuf, String)> {
     // "postgres (PostgreSQL) 15.14 (Debian …)"
     let number = reported.split(' ').nth(2).unwrap_or_default().trim();
     Ok((program, format!("PostgreSQL {number}")))
+}
+
+pub(super) fn zookeeper() -> Result<(PathBuf, String)> {
+    maven::java()?;
+    if tools::zookeeper_jars().is_err() {
+        shell::progress(format!("ZooKeeper {ZOOKEEPER} from Maven Central"));
+        let versions = [("zookeeper", ZOOKEEPER), ("curator", CURATOR)];
+        let jars = tools::folder().join("zookeeper").join(format!("{ZOOKEEPER}-{CURATOR}"));
+        // What a copy that was interrupted has left is not taken for the whole.
+        let copied = jars.with_file_name("new");
+        let _ = fs::remove_dir_all(&copied);
+        maven::copy_jars("tests/interop/zookeeper", &versions, &copied)?;
+        let _ = fs::remove_dir_all(&jars);
+        fs::rename(&copied, &jars).with_context(|| format!("cannot make {}", jars.display()))?;
+    }
+    Ok((tools::zookeeper_jars().map_err(anyhow::Error::msg)?, format!("ZooKeeper {ZOOKEEPER}")))
+}
+
+/// The candidate on Curator's latch, compiled each time: that takes a second.
+pub(super) fn curator() -> Result<(PathBuf, String)> {
+    let jdk = maven::jdk()?;
+    let jars = tools::zookeeper_jars().map_err(anyhow::Error::msg)?;
+    let classes = tools::curator_classes();
+    let mut compile = shell::command(jdk.home.join("bin/javac"));
+    compile.args(["-Xlint:all", "-Werror", "--release", "17", "-cp"]).arg(jars.join("*"));
+    shell::run(compile.arg("-d").arg(&classes).arg("tests/interop/zookeeper/Candidate.java"))?;
+    Ok((classes, format!("Curator {CURATOR}")))
 }
