@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::budgets::{self, Artefact, Made};
 use crate::kotlin::{BINDGEN, CRATE, Profile};
 use crate::tools::provide_target;
 use crate::{notices, shell};
@@ -306,6 +307,11 @@ fn write(path: &Path, text: &[u8]) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// The compiled part as it is released for this platform.
+pub(crate) fn released() -> PathBuf {
+    shell::target().join("release").join(LIBRARY)
+}
+
 /// Builds the package of a release into `target/swift/release/Incumbent`: the sources, the compiled part for this
 /// platform, and the licences. A project outside that depends on it is then built and run.
 pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
@@ -320,7 +326,10 @@ pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
     if cfg!(target_os = "macos") {
         xcframework(profile, &package)?;
     } else {
-        let compiled = shell::target().join("release").join(LIBRARY);
+        let compiled = released();
+        if cfg!(target_arch = "x86_64") && !kafka {
+            budgets::check(Artefact::SwiftLibrary, Made::Released, &compiled)?;
+        }
         let platform = package.join("lib").join(format!("linux-{}", std::env::consts::ARCH));
         fs::create_dir_all(&platform).with_context(|| format!("cannot make {}", platform.display()))?;
         fs::copy(&compiled, platform.join(LIBRARY))

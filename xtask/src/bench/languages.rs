@@ -6,12 +6,12 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use incumbent_testkit::figure::Figure;
 
-use super::{cargo, printed};
+use super::{available, cargo, printed};
 use crate::kotlin;
 use crate::python::{self, Profile};
 use crate::shell;
 use crate::test::node;
-use crate::tools::{self, Tool};
+use crate::tools::Tool;
 
 /// The language that each other one is compared with.
 pub(super) const FIRST: &str = "Rust";
@@ -80,12 +80,4 @@ fn in_python(kind: &str) -> Result<Command> {
     let mut command = interpreter.made("bench").python();
     command.args(["python/bench/languages.py", kind]);
     Ok(command)
-}
-
-/// Finds or installs a language's tools.
-fn available(tool: Tool) -> Result<()> {
-    match tools::provide(&[tool], &[]).pop() {
-        Some((_, missing)) => anyhow::bail!(missing),
-        None => Ok(()),
-    }
 }
