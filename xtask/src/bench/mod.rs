@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Arguments of one benchmark: numbers of elections for `scale` and of candidates for `cost`, kinds of
-    /// measurements for `peers`, crates for `sizes`
+    /// measurements for `peers`, languages for `languages`, crates for `sizes`
     #[arg(last = true)]
     arguments: Vec<String>,
 }
@@ -109,7 +109,8 @@ enum Bench {
     Python,
     /// The cost of the npm package: `isLeader`, an event, a thousand campaigns
     Node,
-    /// `is_leader()` and the delivery of an event in Rust, Python, Node and Kotlin, beside each other
+    /// `is_leader()` and the delivery of an event in Rust, Python, Node, Kotlin and Swift, and `is_leader()` of a component,
+    /// beside each other
     Languages,
     /// The start of the command line until its first byte to a server, and the memory of `incumbent run`
     Start,
@@ -139,7 +140,7 @@ impl Bench {
     /// Builds what it needs, and measures.
     fn figures(self, arguments: &[String]) -> Result<Vec<Figure>> {
         match self {
-            Self::Languages => return languages::measure(),
+            Self::Languages => return languages::measure(arguments),
             Self::Sizes => return artefacts::measure(arguments),
             _ => (),
         }

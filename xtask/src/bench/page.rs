@@ -267,7 +267,8 @@ const LANGUAGES: &str = "\
 One program for each language makes the same calls, and receives the same events of a scripted election, which another thread reports \
 while the reader is idle: an event's time is from the report to the first line of the program that has it. Calls are the quickest \
 of a hundred runs of ten thousand. Every call reads the clock, in every language; what it costs beyond Rust is the way into the \
-compiled part. Columns with a slash are ratios to Rust, in the same run.\n\n";
+compiled part. A component in Wasmtime is called by its host; it delivers no events, as its steps return them. Columns with a slash \
+are ratios to Rust, in the same run.\n\n";
 
 const SIZES: &str = "\
 The files that users install, built as they are released, for this machine; the command line and the libraries with the C library of \
