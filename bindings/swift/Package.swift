@@ -40,7 +40,7 @@ let package = Package(
 // What `cargo xtask test swift` builds besides.
 if Context.environment["INCUMBENT_TESTS"] != nil {
     package.targets += [
-        .executableTarget(name: "programs", dependencies: ["Incumbent"], path: "Tests/Programs"),
+        .executableTarget(name: "programs", dependencies: ["Incumbent", "IncumbentTesting"], path: "Tests/Programs"),
         .executableTarget(name: "readme", dependencies: ["Incumbent"], path: "Tests/Readme"),
         .executableTarget(name: "scheduled-job", dependencies: ["Incumbent"], path: "Examples/ScheduledJob"),
         .testTarget(name: "IncumbentTests", dependencies: ["Incumbent", "IncumbentTesting", "IncumbentRaw", "programs"]),

@@ -195,7 +195,7 @@ fn repository() -> PathBuf {
 }
 
 /// The path of the compiled part.
-fn library(profile: Profile) -> PathBuf {
+pub(crate) fn library(profile: Profile) -> PathBuf {
     let name = format!("{}incumbent_uniffi{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     shell::target().join(match profile {
         // Where cargo leaves the library of a program.

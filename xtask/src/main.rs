@@ -3,6 +3,7 @@
 //! Each does its own set-up, so a machine with Rust, and Go for the interop tests, is enough.
 
 mod bench;
+mod budgets;
 mod check;
 mod kotlin;
 mod notices;

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::budgets::{self, Artefact, Made};
 use crate::kotlin::{BINDGEN, CRATE, Profile};
 use crate::tools::provide_target;
 use crate::{notices, shell};
@@ -306,21 +307,59 @@ fn write(path: &Path, text: &[u8]) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Builds the programs of the tests on the library as it is released, and returns a command of one of them with an argument.
+pub(crate) fn released_program(argument: &str) -> Result<Command> {
+    let profile = Profile::Release { kafka: false };
+    shell::progress("build the compiled part of the Swift library");
+    compile(profile)?;
+    let package = target().join("measured");
+    assemble(profile, &package)?;
+    mirror(&folder().join("Tests"), &package.join("Tests"))?;
+    mirror(&shell::root().join("examples/swift/Sources"), &package.join("Examples"))?;
+    // Alone: a linker would prefer the shared library beside it.
+    let lib = shell::fresh(&target().join("lib-released"))?;
+    symlink(released(), lib.join(LIBRARY)).context("cannot link the library")?;
+    let built = package.join(".build/release");
+    forget_older(&built, &released())?;
+    shell::progress("swift build, optimised");
+    let mut build = inside_as_one(&package, "swift")?;
+    build.args(["build", "--quiet", "--configuration", "release", "--product", "programs"]);
+    build.args(["-Xswiftc", "-use-ld=lld"]).env("INCUMBENT_TESTS", "1");
+    build.env("INCUMBENT_LIBRARY", lib);
+    without_warnings(&mut build)?;
+    let mut program = inside(&package, "timeout")?;
+    program.args(["--kill-after=10", "600"]).arg(built.join("programs")).arg(argument);
+    Ok(program)
+}
+
+/// Builds the compiled part as it is released, and the generator of the code between.
+fn compile(profile: Profile) -> Result<()> {
+    let mut build = shell::cargo();
+    build.args(["build", "--quiet", "--release", "--package", CRATE, "--features", "bindgen"]);
+    shell::run(build.args(profile.features()))
+}
+
+/// The compiled part as it is released for this platform.
+pub(crate) fn released() -> PathBuf {
+    shell::target().join("release").join(LIBRARY)
+}
+
 /// Builds the package of a release into `target/swift/release/Incumbent`: the sources, the compiled part for this
 /// platform, and the licences. A project outside that depends on it is then built and run.
 pub(crate) fn package(kafka: bool) -> Result<PathBuf> {
     let profile = Profile::Release { kafka };
     shell::progress("build the compiled part of the Swift library");
-    let mut build = shell::cargo();
-    build.args(["build", "--quiet", "--release", "--package", CRATE, "--features", "bindgen"]);
-    shell::run(build.args(profile.features()))?;
+    compile(profile)?;
     let package = shell::fresh(&target().join("release/Incumbent"))?;
     assemble(profile, &package)?;
     notices::write(CRATE, profile.features(), &package)?;
     if cfg!(target_os = "macos") {
         xcframework(profile, &package)?;
     } else {
-        let compiled = shell::target().join("release").join(LIBRARY);
+        let compiled = released();
+        if cfg!(target_arch = "x86_64") && !kafka {
+            budgets::check(Artefact::SwiftLibrary, Made::Released, &compiled)?;
+        }
         let platform = package.join("lib").join(format!("linux-{}", std::env::consts::ARCH));
         fs::create_dir_all(&platform).with_context(|| format!("cannot make {}", platform.display()))?;
         fs::copy(&compiled, platform.join(LIBRARY))

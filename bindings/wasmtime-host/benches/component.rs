@@ -1,10 +1,13 @@
-//! Measures the cost of a campaign in a component to its host.
+//! Measures the cost of a campaign in a component to its host. With the argument `languages`, the calls that
+//! `cargo xtask bench languages` compares with those of other languages: the same as `runtime/benches/languages.rs`, as far
+//! as a component has them. It delivers no events: a step returns them.
 
 #![allow(clippy::expect_used, reason = "a benchmark that cannot run says why")]
 
 use std::time::{Duration, Instant};
 
 use incumbent::Clock;
+use incumbent_testkit::figure::Figure;
 use incumbent_testkit::tools::component;
 use incumbent_wasmtime::{Bounded, Host, Limits, Provides, Provision, Stores, add_to_linker, interruptible};
 use serde_json::{Value, json};
@@ -26,6 +29,9 @@ use wit::settings::CampaignSettings;
 #[path = "../examples/worker/src/settings.rs"]
 mod settings;
 
+/// Calls in a run, and the number of runs. The quickest run counts.
+const CALLS: u32 = 10_000;
+const RUNS: usize = 100;
 const STEPS: usize = 20_000;
 const INSTANTIATIONS: usize = 500;
 const INSTANCES: usize = 1_000;
@@ -64,6 +70,12 @@ impl Guest {
         self.store.data_mut().provision().computed().begin();
         let elections = self.world.incumbent_election_elections().candidate();
         elections.call_step(&mut self.store, self.election, 0).await.expect("no trap")
+    }
+
+    async fn is_leader(&mut self) -> bool {
+        self.store.data_mut().provision().computed().begin();
+        let elections = self.world.incumbent_election_elections().candidate();
+        elections.call_is_leader(&mut self.store, self.election).await.expect("no trap")
     }
 
     /// Steps until it leads and nothing is left to do.
@@ -105,6 +117,12 @@ async fn main() {
     let pre = linker.instantiate_pre(&compiled).and_then(CampaignerPre::new).expect("it is of its world");
     let bench = Bench { host, pre, stores: Stores::new(clock.clone()).with("elections", memory) };
 
+    if std::env::args().any(|argument| argument == "languages") {
+        eprintln!("    a component in Wasmtime");
+        let figures = [is_leader(&bench, &clock).await];
+        println!("{}", serde_json::to_string(&figures).expect("plain numbers"));
+        return;
+    }
     let mut figures = Vec::new();
     eprintln!("{STEPS} steps of a leader with nothing to do");
     figures.push(steps(&bench, &clock).await);
@@ -113,6 +131,21 @@ async fn main() {
     eprintln!("{INSTANCES} instances");
     figures.push(instances(&bench).await);
     println!("{}", serde_json::to_string(&figures).expect("plain numbers"));
+}
+
+/// The time of one call, in the quickest of many short runs.
+async fn is_leader(bench: &Bench, clock: &Clock) -> Figure {
+    let mut guest = bench.campaign("calls").await;
+    guest.settle(clock).await;
+    let mut least = f64::INFINITY;
+    for _ in 0..RUNS {
+        let began = Instant::now();
+        for _ in 0..CALLS {
+            assert!(guest.is_leader().await, "it leads all the time");
+        }
+        least = least.min(began.elapsed().as_secs_f64() * 1e9 / f64::from(CALLS));
+    }
+    Figure::plain("is_leader()", least, "ns", RUNS)
 }
 
 async fn steps(bench: &Bench, clock: &Clock) -> Value {

@@ -3,15 +3,17 @@
 
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use incumbent_testkit::figure::Figure;
 
-use super::{cargo, printed};
+use super::{available, cargo, printed};
 use crate::kotlin;
+use crate::package;
 use crate::python::{self, Profile};
 use crate::shell;
+use crate::swift;
 use crate::test::node;
-use crate::tools::{self, Tool};
+use crate::tools::Tool;
 
 /// The language that each other one is compared with.
 pub(super) const FIRST: &str = "Rust";
@@ -20,7 +22,7 @@ pub(super) const FIRST: &str = "Rust";
 type Prepare = fn() -> Result<Command>;
 
 /// The languages, in the order of the page.
-const LANGUAGES: [(&str, Prepare); 5] = [
+const LANGUAGES: [(&str, Prepare); 7] = [
     (FIRST, || Ok(cargo("incumbent", "languages"))),
     ("Python, async", || in_python("async")),
     ("Python, sync", || in_python("sync")),
@@ -36,13 +38,32 @@ const LANGUAGES: [(&str, Prepare); 5] = [
         kotlin::build(kotlin::Profile::Release { kafka: false })?;
         kotlin::program("programs.CostKt")
     }),
+    ("Swift", || {
+        available(Tool::Swift)?;
+        swift::released_program("cost")
+    }),
+    ("WebAssembly, in Wasmtime", || {
+        available(Tool::Wasm)?;
+        package::components(None)?;
+        let mut command = cargo("incumbent-wasmtime", "component");
+        command.args(["--", "languages"]);
+        Ok(command)
+    }),
 ];
 
-/// Measures each language. What one lacks is no reason to leave the rest out, except for the first.
-pub(super) fn measure() -> Result<Vec<Figure>> {
+/// Measures each language, or the first and those that are named. What one lacks is no reason to leave the rest out, except
+/// for the first.
+pub(super) fn measure(named: &[String]) -> Result<Vec<Figure>> {
+    let has = |row: &str, name: &str| row.split(',').next() == Some(name);
+    if let Some(unknown) = named.iter().find(|name| !LANGUAGES.iter().any(|(row, _)| has(row, name))) {
+        bail!("{unknown:?} is not measured");
+    }
     let mut all: Vec<Figure> = Vec::new();
     let mut first: Vec<Figure> = Vec::new();
     for (language, prepare) in LANGUAGES {
+        if language != FIRST && !named.is_empty() && !named.iter().any(|name| has(language, name)) {
+            continue;
+        }
         shell::progress(language);
         let figures = match prepare().and_then(|mut command| printed(&mut command)) {
             Ok(figures) => figures,
@@ -80,12 +101,4 @@ fn in_python(kind: &str) -> Result<Command> {
     let mut command = interpreter.made("bench").python();
     command.args(["python/bench/languages.py", kind]);
     Ok(command)
-}
-
-/// Finds or installs a language's tools.
-fn available(tool: Tool) -> Result<()> {
-    match tools::provide(&[tool], &[]).pop() {
-        Some((_, missing)) => anyhow::bail!(missing),
-        None => Ok(()),
-    }
 }

@@ -4,6 +4,7 @@
 //! A benchmark is a bench target without the standard harness, or `python/bench`. It prints progress on standard
 //! error, and on standard output one JSON array of [`Figure`]s.
 
+mod artefacts;
 mod languages;
 mod page;
 mod peers;
@@ -40,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Arguments of one benchmark: numbers of elections for `scale` and of candidates for `cost`, kinds of
-    /// measurements for `peers`
+    /// measurements for `peers`, languages for `languages`, crates for `sizes`
     #[arg(last = true)]
     arguments: Vec<String>,
 }
@@ -55,7 +56,7 @@ enum What {
 
 impl ValueEnum for What {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [What; 13] = [
+        const ALL: [What; 14] = [
             What::One(Bench::Peers),
             What::One(Bench::Cost),
             What::One(Bench::Handover),
@@ -67,6 +68,7 @@ impl ValueEnum for What {
             What::One(Bench::Node),
             What::One(Bench::Languages),
             What::One(Bench::Start),
+            What::One(Bench::Sizes),
             What::All,
             What::Page,
         ];
@@ -107,10 +109,14 @@ enum Bench {
     Python,
     /// The cost of the npm package: `isLeader`, an event, a thousand campaigns
     Node,
-    /// `is_leader()` and the delivery of an event in Rust, Python, Node and Kotlin, beside each other
+    /// `is_leader()` and the delivery of an event in Rust, Python, Node, Kotlin and Swift, and `is_leader()` of a component,
+    /// beside each other
     Languages,
     /// The start of the command line until its first byte to a server, and the memory of `incumbent run`
     Start,
+    /// The bytes of what users install, each with its budget, and the times of its builds
+    // Last: it removes what others have compiled of our crates, and uses what they have compiled of the rest.
+    Sizes,
 }
 
 impl Bench {
@@ -127,13 +133,16 @@ impl Bench {
             Self::Node => "node",
             Self::Languages => "languages",
             Self::Start => "start",
+            Self::Sizes => "sizes",
         }
     }
 
     /// Builds what it needs, and measures.
     fn figures(self, arguments: &[String]) -> Result<Vec<Figure>> {
-        if self == Self::Languages {
-            return languages::measure();
+        match self {
+            Self::Languages => return languages::measure(arguments),
+            Self::Sizes => return artefacts::measure(arguments),
+            _ => (),
         }
         let mut command = self.command()?;
         if !arguments.is_empty() {
@@ -167,7 +176,7 @@ impl Bench {
                 Ok(command)
             }
             Self::Start => Ok(cargo("incumbent-cli", "start")),
-            Self::Languages => bail!("each language has a command of its own"),
+            Self::Languages | Self::Sizes => bail!("it has more than one command"),
             Self::Node => {
                 node::build(&["build"])?;
                 let mut command = shell::command("node");
@@ -204,7 +213,7 @@ impl Bench {
             Self::Component => &[Tool::Wasm],
             Self::Start => &[Tool::NatsServer(NatsVersion::Newest), Tool::GoPrograms],
             // The languages find their own, as one may be missing.
-            Self::Python | Self::Node | Self::Languages => &[],
+            Self::Python | Self::Node | Self::Languages | Self::Sizes => &[],
         }
     }
 }
@@ -282,6 +291,14 @@ fn printed(command: &mut Command) -> Result<Vec<Figure>> {
     })?;
     ensure!(succeeded, "the benchmark failed");
     serde_json::from_str(&text).with_context(|| format!("it printed no figures: {text:?}"))
+}
+
+/// Finds or installs a tool that one part of a benchmark needs.
+fn available(tool: Tool) -> Result<()> {
+    match tools::provide(&[tool], &[]).pop() {
+        Some((_, missing)) => bail!(missing),
+        None => Ok(()),
+    }
 }
 
 /// A bench target of the workspace.

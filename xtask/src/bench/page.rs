@@ -16,7 +16,7 @@ use crate::shell;
 const PAGE: &str = "docs/performance.md";
 const PLOTS: &str = "docs/performance";
 /// The benchmarks that have a section of their own.
-const WITH_SECTION: [&str; 5] = ["peers", "scale", "cost", "languages", "start"];
+const WITH_SECTION: [&str; 6] = ["peers", "scale", "cost", "languages", "start", "sizes"];
 /// The share of other programs from which the page warns of them.
 const DISTURBED: f64 = 0.05;
 
@@ -37,6 +37,9 @@ pub(super) fn write(stored: &[Stored]) -> Result<()> {
     Ok(())
 }
 
+/// Makes a table of figures.
+type Table = fn(&[Figure]) -> String;
+
 /// The page's text. Adds its plots, by the names of their files.
 fn page(stored: &[Stored], plots: &mut BTreeMap<String, String>) -> Result<String> {
     let named = |name: &str| stored.iter().find(|stored| stored.bench == name);
@@ -56,12 +59,14 @@ fn page(stored: &[Stored], plots: &mut BTreeMap<String, String>) -> Result<Strin
     if let Some(cost) = named("cost") {
         page += &sizes::many_candidates(&cost.figures, plots)?;
     }
-    for (name, title, prose) in [("languages", "Languages", LANGUAGES), ("start", "The command line", START)]
-    {
+    let sections: [(&str, &str, &str, Table); 3] = [
+        ("languages", "Languages", LANGUAGES, of_each),
+        ("start", "The command line", START, of_one),
+        ("sizes", "Sizes and build times", SIZES, of_each),
+    ];
+    for (name, title, prose, table) in sections {
         if let Some(stored) = named(name) {
-            let _ = write!(page, "\n## {title}\n\n{prose}");
-            page +=
-                &if name == "languages" { of_languages(&stored.figures) } else { of_one(&stored.figures) };
+            let _ = write!(page, "\n## {title}\n\n{prose}{}", table(&stored.figures));
         }
     }
     page += LIMITS;
@@ -98,16 +103,16 @@ fn goals(stored: &[Stored]) -> String {
     )
 }
 
-/// The figures of `languages`, which are named `LANGUAGE: WHAT`: a row for each language.
-fn of_languages(figures: &[Figure]) -> String {
+/// Figures that are named `THING: WHAT`, of languages or of files: a row for each thing.
+fn of_each(figures: &[Figure]) -> String {
     let named: Vec<(&str, &str, &Figure)> = figures
         .iter()
-        .filter_map(|figure| figure.figure.split_once(": ").map(|(language, what)| (language, what, figure)))
+        .filter_map(|figure| figure.figure.split_once(": ").map(|(thing, what)| (thing, what, figure)))
         .collect();
-    let (mut languages, mut kinds): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    for (language, what, _) in &named {
-        if !languages.contains(language) {
-            languages.push(*language);
+    let (mut things, mut kinds): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for (thing, what, _) in &named {
+        if !things.contains(thing) {
+            things.push(*thing);
         }
         if !kinds.contains(what) {
             kinds.push(*what);
@@ -115,13 +120,13 @@ fn of_languages(figures: &[Figure]) -> String {
     }
     // Each figure, and beside it the ratio.
     kinds.sort_by_key(|what| named.iter().position(|(_, other, _)| what.starts_with(*other)));
-    let rows: Vec<Vec<String>> = languages
+    let rows: Vec<Vec<String>> = things
         .iter()
-        .map(|language| {
-            let of = |what: &&str| named.iter().find(|(one, other, _)| *one == *language && *other == *what);
+        .map(|thing| {
+            let of = |what: &&str| named.iter().find(|(one, other, _)| *one == *thing && *other == *what);
             let cells =
                 kinds.iter().map(|what| of(what).map_or(String::new(), |(_, _, figure)| value(figure)));
-            std::iter::once(escaped(language)).chain(cells).collect()
+            std::iter::once(escaped(thing)).chain(cells).collect()
         })
         .collect();
     let head: Vec<&str> = std::iter::once("").chain(kinds).collect();
@@ -218,6 +223,7 @@ pub(super) fn value(figure: &Figure) -> String {
         (None, _) => "n/a".into(),
         (Some(value), "ms") => span(value),
         (Some(value), "ratio") => format!("{} ×", number(value)),
+        (Some(value), "") => number(value),
         (Some(value), unit) => format!("{} {unit}", number(value)),
     }
 }
@@ -261,7 +267,16 @@ const LANGUAGES: &str = "\
 One program for each language makes the same calls, and receives the same events of a scripted election, which another thread reports \
 while the reader is idle: an event's time is from the report to the first line of the program that has it. Calls are the quickest \
 of a hundred runs of ten thousand. Every call reads the clock, in every language; what it costs beyond Rust is the way into the \
-compiled part. Columns with a slash are ratios to Rust, in the same run.\n\n";
+compiled part. A component in Wasmtime is called by its host; it delivers no events, as its steps return them. Columns with a slash \
+are ratios to Rust, in the same run.\n\n";
+
+const SIZES: &str = "\
+The files that users install, built as they are released, for this machine; the command line and the libraries with the C library of \
+this system. Wheels and npm packages are downloaded as they are, and of the other files the download is what gzip makes of them. A \
+component contains the core alone. The library for Swift comes of the same build as that for Kotlin, and is the largest, since a \
+program takes of it what it calls. A build is that of our own crates and of the package, after the crates of others were compiled, \
+without cargo's cache of our own: most of it is the optimisation of the whole program, which looks at all crates. Budgets are \
+those of the files that users get; the tests check them [as well](../xtask/src/budgets.rs).\n\n";
 
 const START: &str = "\
 From the start of a process until a server has its first byte, which is what a cron job waits for before its election can begin; \
@@ -398,9 +413,25 @@ mod tests {
         )
         .unwrap();
         assert_eq!(
-            of_languages(&figures),
+            of_each(&figures),
             "|  | is_leader() | is_leader() / Rust | an event, p50 |\n|---|---:|---:|---:|\n\
              | Rust | 30 ns |  | 8 µs |\n| Node | 90 ns | 3 × |  |\n"
+        );
+    }
+
+    #[test]
+    fn each_file_has_a_row_and_a_file_of_the_same_build_has_no_times() {
+        let figures: Vec<Figure> = serde_json::from_str(
+            r#"[{"figure": "library for Kotlin: installed", "value": 7600.5, "unit": "kB", "goal": "≤ 9000.0", "met": true, "samples": 1},
+                {"figure": "library for Kotlin: build", "value": 61.2, "unit": "s", "goal": null, "met": null, "samples": 1},
+                {"figure": "library for Kotlin: crates of others", "value": 214, "unit": "", "goal": null, "met": null, "samples": 1},
+                {"figure": "library for Swift: installed", "value": 48000, "unit": "kB", "goal": "≤ 60000.0", "met": true, "samples": 1}]"#,
+        )
+        .unwrap();
+        assert_eq!(
+            of_each(&figures),
+            "|  | installed | build | crates of others |\n|---|---:|---:|---:|\n\
+             | library for Kotlin | 7,600 kB | 61.2 s | 214 |\n| library for Swift | 48,000 kB |  |  |\n"
         );
     }
 

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::Build;
 use super::linux::Linux;
+use crate::budgets::{self, Artefact};
 use crate::shell::{self, say};
 use crate::{notices, python};
 
@@ -26,6 +27,9 @@ pub(crate) fn package(build: &Build) -> Result<PathBuf> {
     if cfg!(target_os = "linux") {
         for linux in build.linux().filter(|linux| linux.is_musl()) {
             let binary = statically(linux, build)?;
+            if !linux.is_arm() {
+                budgets::check(Artefact::CommandLine, build.made(), &binary)?;
+            }
             let here = linux.triple().starts_with(std::env::consts::ARCH);
             let how = if here { How::Alone } else { How::Emulated };
             archive(&binary, linux.triple(), how, &packages)?;

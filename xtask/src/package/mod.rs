@@ -6,7 +6,7 @@ mod crates;
 pub(crate) mod linux;
 mod load;
 mod native;
-mod node;
+pub(crate) mod node;
 mod python;
 mod readme;
 mod site;
@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use sha2::{Digest as _, Sha256};
 
+use crate::budgets::{self, Artefact, Made};
 use crate::kotlin;
 use crate::playground;
 use crate::shell::{self, say};
@@ -58,6 +59,11 @@ impl Build {
     /// The name of cargo's profile.
     pub(crate) fn profile(&self) -> &'static str {
         if self.trial { "trial" } else { "release" }
+    }
+
+    /// The choice of budgets.
+    fn made(&self) -> Made {
+        if self.trial { Made::Trial } else { Made::Released }
     }
 
     /// The kinds of Linux that packages are built for.
@@ -123,7 +129,13 @@ impl Package {
     pub(crate) fn build(self, build: &Build) -> Result<PathBuf> {
         match self {
             Self::Cli => cli::package(build),
-            Self::Component => components(None).and_then(|()| components_folder()),
+            Self::Component => {
+                components(None)?;
+                for (component, file) in released_components()? {
+                    budgets::check(component, Made::Released, &file)?;
+                }
+                components_folder()
+            }
             Self::Crates => crates::package(),
             Self::Kotlin => native::kotlin(build).and_then(|()| kotlin::package(build.kafka)),
             Self::Node => node::package(build),
@@ -183,7 +195,7 @@ fn playground() -> Result<PathBuf> {
 }
 
 /// The worlds, and the components that are released with them.
-const WORLDS: [&str; 2] = ["engine", "campaigner"];
+const WORLDS: [(&str, Artefact); 2] = [("engine", Artefact::Engine), ("campaigner", Artefact::Campaigner)];
 
 /// The example of an application, and its name when composed with a campaigner.
 const EXAMPLE: &str = "incumbent-example-worker";
@@ -191,7 +203,7 @@ const EXAMPLE: &str = "incumbent-example-worker";
 /// Builds the components, and the example's, into `target/components`; with the given program that makes components of
 /// modules, where it has been built already.
 pub(crate) fn components(componentise: Option<&Path>) -> Result<()> {
-    for world in WORLDS {
+    for (world, _) in WORLDS {
         component(world, componentise)?;
     }
     let folder = components_folder()?;
@@ -202,11 +214,30 @@ pub(crate) fn components(componentise: Option<&Path>) -> Result<()> {
     shell::run(componentiser(componentise).arg("plug").args([&bare, &plug, &composed]))
 }
 
+/// The components that are released, and their files.
+pub(crate) fn released_components() -> Result<Vec<(Artefact, PathBuf)>> {
+    let folder = components_folder()?;
+    Ok(WORLDS.map(|(world, component)| (component, folder.join(file(world)))).into())
+}
+
+/// Builds one of the components that are released. Returns its file.
+pub(crate) fn released_component(wanted: Artefact) -> Result<PathBuf> {
+    let found = WORLDS.into_iter().find(|(_, artefact)| *artefact == wanted);
+    let (world, _) = found.with_context(|| format!("the {} is no component", wanted.name()))?;
+    component(world, None)?;
+    Ok(components_folder()?.join(file(world)))
+}
+
+/// The file's name of a world's component.
+fn file(world: &str) -> String {
+    format!("incumbent-{world}.wasm")
+}
+
 /// Builds the component of a world.
 fn component(world: &str, componentise: Option<&Path>) -> Result<()> {
     shell::progress(format!("component of world {world}"));
     let module = module("incumbent-component", &["--no-default-features", "--features", world])?;
-    make(&module, &components_folder()?.join(format!("incumbent-{world}.wasm")), componentise)
+    make(&module, &components_folder()?.join(file(world)), componentise)
 }
 
 /// The folder of components.

@@ -5,6 +5,7 @@ use anyhow::Result;
 use super::Build;
 use super::linux::{self, copy_into};
 use super::load;
+use crate::budgets::{self, Artefact};
 use crate::{kotlin, shell};
 
 /// Builds the library for each kind of Linux into `target/kotlin/platforms`, from where the jar takes it.
@@ -20,6 +21,9 @@ pub(super) fn kotlin(build: &Build) -> Result<()> {
         shell::run(cargo.args(["--target", linux.triple(), "--profile", build.profile()]))?;
         let library = linux.built(build, "libincumbent_uniffi.so");
         linux::check(&library, linux)?;
+        if !linux.is_arm() {
+            budgets::check(Artefact::KotlinLibrary, build.made(), &library)?;
+        }
         copy_into(&library, &shell::fresh(&kotlin::target().join("platforms").join(linux.jna()))?)?;
         load::load(linux, &library)?;
     }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::linux::{self, Linux, copy_into};
 use super::{Build, bundlers, load, readme};
+use crate::budgets::{self, Artefact};
 use crate::shell::{self, say};
 use crate::test::node;
 use crate::tools::packaging;
@@ -39,6 +40,7 @@ pub(crate) fn package(build: &Build) -> Result<PathBuf> {
     node::build(&["build:js", "platforms"])?;
     let archives = pack(&addons)?;
     check(&archives)?;
+    budgets::check(Artefact::NodePackage, build.made(), &archive(&archives, ""))?;
     if !cfg!(target_os = "linux") {
         lead(Path::new("node"), "linux-", &archives, &addons)?;
         return Ok(archives);
@@ -47,6 +49,9 @@ pub(crate) fn package(build: &Build) -> Result<PathBuf> {
         let Some(linux) = Linux::ALL.into_iter().find(|linux| linux.npm() == *name) else { continue };
         let addon = node::folder().join(format!("incumbent.{name}.node"));
         linux::check(&addon, linux)?;
+        if !linux.is_arm() {
+            budgets::check(Artefact::Addon, build.made(), &archive(&archives, name))?;
+        }
         if linux.is_musl() {
             load::load(linux, &addon)?;
         } else if linux == Linux::Arm64Gnu {
@@ -105,6 +110,21 @@ fn addons(build: &Build) -> Result<Vec<(String, String)>> {
         addons.push((linux.npm().into(), linux.triple().into()));
     }
     Ok(addons)
+}
+
+/// Packs the packages that `npm run build` has compiled for this machine. Returns the archives of the main one and of the
+/// addon's.
+pub(crate) fn pack_for_this_machine() -> Result<[PathBuf; 2]> {
+    node::build(&["platforms"])?;
+    let target = python::host()?;
+    let linux = Linux::ALL.into_iter().find(|linux| linux.triple() == target);
+    let name = match linux {
+        Some(linux) => linux.npm(),
+        None if target.starts_with("aarch64") => "darwin-arm64",
+        None => "darwin-x64",
+    };
+    let archives = pack(&[(name.into(), target)])?;
+    Ok([archive(&archives, ""), archive(&archives, name)])
 }
 
 /// Packs each package, with the licences of others in those that are compiled.

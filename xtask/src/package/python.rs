@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::{Build, linux::Linux, linux::copy_into, readme};
+use crate::budgets::{self, Artefact};
 use crate::notices;
 use crate::python::{self, Interpreter, Profile};
 use crate::shell::{self, say};
@@ -51,6 +52,9 @@ pub(crate) fn package(build: &Build) -> Result<PathBuf> {
     check(wheels.iter().map(|(_, wheel)| wheel), &sources)?;
     for (linux, wheel) in &wheels {
         contents(wheel)?;
+        if !linux.is_arm() {
+            budgets::check(Artefact::Wheel, build.made(), wheel)?;
+        }
         policy(*linux, wheel)?;
         attempt(*linux, wheel, &interpreters)?;
     }

@@ -9,9 +9,24 @@ use anyhow::{Context, Result, bail};
 use super::python::Python;
 use super::tally::Report;
 use super::{Part, nextest, node};
+use crate::budgets::{self, Made};
+use crate::package;
 use crate::python;
 use crate::shell::{self, say};
 use crate::tools::Without;
+
+/// Compares the sizes of the components with their budgets.
+pub(super) fn weigh(report: &mut Report) -> Result<()> {
+    for (component, file) in package::released_components()? {
+        let checked = budgets::check(component, Made::Released, &file);
+        let name = checked.as_ref().err().map_or_else(
+            || format!("the {} is within its budget of bytes", component.name()),
+            ToString::to_string,
+        );
+        report.check(Part::Component, &name, checked.is_ok());
+    }
+    Ok(())
+}
 
 /// Its folder in the source.
 const NODE_EXAMPLE: &str = "examples/wasm/node";

@@ -297,7 +297,10 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
         steps.push(if rust.is_one_part() { step.building() } else { step.shared() });
     }
     if has(Part::Component) {
-        let build = |_: &mut Report| package::components(Some(&shell::built("incumbent-componentise")));
+        let build = |report: &mut Report| {
+            package::components(Some(&shell::built("incumbent-componentise")))?;
+            component::weigh(report)
+        };
         steps.push(Step::new(Part::Component, COMPONENTS, Compute, build).building().after(TESTS));
     }
     if has(Part::Python) || has(Part::Node) || has(Part::Kotlin) || has(Part::Swift) {

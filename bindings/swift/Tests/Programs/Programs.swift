@@ -146,7 +146,7 @@ private func record(_ token: String, since before: Int64) {
 }
 
 /// The clock that all processes of the machine share, in nanoseconds.
-private func monotonic() -> Int64 {
+func monotonic() -> Int64 {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
