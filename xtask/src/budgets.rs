@@ -73,9 +73,9 @@ impl Artefact {
     /// The most bytes that it may have. Lower a budget when what it limits became less.
     pub(crate) fn budget(self, made: Made) -> u64 {
         let (released, trial) = match self {
-            Self::CommandLine => (13_000_000, 60_000_000),
-            Self::Wheel => (4_000_000, 12_000_000),
-            Self::Addon => (4_000_000, 12_000_000),
+            Self::CommandLine => (27_500_000, 60_000_000),
+            Self::Wheel => (7_500_000, 12_000_000),
+            Self::Addon => (7_500_000, 12_000_000),
             Self::NodePackage => (60_000, 60_000),
             Self::KotlinLibrary => (19_000_000, 42_000_000),
             Self::SwiftLibrary => (190_000_000, 190_000_000),
