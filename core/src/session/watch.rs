@@ -23,7 +23,7 @@ pub(super) struct Watch {
     wanted: bool,
     number: u64,
     shown: Shown,
-    /// The elections of which it has shown every entry that stood when it began.
+    /// The elections whose entries, as they stood when it began, it has shown completely.
     complete: Option<Scope>,
     /// The number of times in a row that it ended, or could not begin, without delivering anything.
     failures: u32,

@@ -19,7 +19,7 @@ use super::wire::api::{Api, Failure};
 use super::wire::follow::{ConsumerMessage, Follow};
 use crate::store::Watched;
 
-/// The most keys of which a consumer is filtered: a server compares each message with every filter.
+/// The most keys that a consumer is filtered by: a server compares each message with every filter.
 const FEW: usize = 8;
 
 /// The keys that campaigns and observers of a connection need.
