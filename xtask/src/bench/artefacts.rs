@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use incumbent_testkit::figure::Figure;
@@ -25,6 +25,8 @@ struct Build {
     /// Cargo's options for its features, as they are released.
     features: &'static [&'static str],
     profile: &'static str,
+    /// Built twice, and the second time by the clock. The bindings' libraries take as long as the command line.
+    is_timed: bool,
     target: fn() -> Result<Option<String>>,
     /// Builds, and returns the files: first the one that stands for the build.
     make: fn() -> Result<Vec<(Artefact, PathBuf)>>,
@@ -35,6 +37,7 @@ const BUILDS: [Build; 6] = [
         of: "incumbent-cli",
         features: &[],
         profile: "release",
+        is_timed: true,
         target: || Ok(None),
         make: || {
             let mut build = shell::cargo();
@@ -48,6 +51,7 @@ const BUILDS: [Build; 6] = [
         of: "incumbent-python",
         features: &[],
         profile: "release",
+        is_timed: false,
         target: || Ok(None),
         make: || {
             let interpreters = python::interpreters()?;
@@ -59,6 +63,7 @@ const BUILDS: [Build; 6] = [
         of: "incumbent-node",
         features: &[],
         profile: "release",
+        is_timed: false,
         // It is built for a named target, this machine's own among them.
         target: || python::host().map(Some),
         make: || {
@@ -72,6 +77,7 @@ const BUILDS: [Build; 6] = [
         of: kotlin::CRATE,
         features: &[],
         profile: "release",
+        is_timed: false,
         target: || Ok(None),
         make: || {
             let profile = kotlin::Profile::Release { kafka: false };
@@ -92,7 +98,7 @@ const fn component(
     make: fn() -> Result<Vec<(Artefact, PathBuf)>>,
 ) -> Build {
     let target = || Ok(Some(WASM.into()));
-    Build { of: "incumbent-component", features, profile: "component", target, make }
+    Build { of: "incumbent-component", features, profile: "component", is_timed: true, target, make }
 }
 
 fn world(component: Artefact) -> Result<Vec<(Artefact, PathBuf)>> {
@@ -110,7 +116,7 @@ pub(super) fn measure(named: &[String]) -> Result<Vec<Figure>> {
         if !named.is_empty() && !named.iter().any(|name| name == build.of) {
             continue;
         }
-        shell::progress(format!("{}, twice", build.of));
+        shell::progress(build.of);
         match build.figures() {
             Ok(more) => figures.extend(more),
             Err(error) => eprintln!("not measured: {}: {error:#}", build.of),
@@ -120,37 +126,35 @@ pub(super) fn measure(named: &[String]) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// What a build took.
-struct Took {
-    elapsed: Duration,
-    processor: Duration,
-}
-
 impl Build {
     fn figures(&self) -> Result<Vec<Figure>> {
         let parts = self.parts()?;
-        // The crates of others, which are not counted.
-        (self.make)()?;
-        self.forget(&parts.ours)?;
-        let (began, before) = (Instant::now(), shell::cpu_time());
-        let files = (self.make)()?;
-        let mut took =
-            Some(Took { elapsed: began.elapsed(), processor: shell::cpu_time().saturating_sub(before) });
+        let mut files = (self.make)()?;
+        let mut took = None;
+        if self.is_timed {
+            // The crates of others are compiled, and are not counted.
+            self.forget(&parts.ours)?;
+            let (began, before) = (Instant::now(), shell::cpu_time());
+            files = (self.make)()?;
+            took = Some((began.elapsed(), shell::cpu_time().saturating_sub(before)));
+        }
         let mut figures = Vec::new();
-        for (artefact, file) in files {
-            let name = artefact.name();
+        for (place, (artefact, file)) in files.into_iter().enumerate() {
+            let plain = |what: &str, value, unit| {
+                Figure::plain(format!("{}: {what}", artefact.name()), value, unit, 1)
+            };
             let (download, disk) = sizes(artefact, &file)?;
-            figures.push(download);
-            figures.push(disk);
+            figures.extend([download, disk]);
             // Once, for all files of the build.
-            if let Some(Took { elapsed, processor }) = took.take() {
-                let plain =
-                    |what: &str, value, unit| Figure::plain(format!("{name}: {what}"), value, unit, 1);
+            if place > 0 {
+                continue;
+            }
+            if let Some((elapsed, processor)) = took {
                 figures.push(plain("build", elapsed.as_secs_f64(), "s"));
                 figures.push(plain("processor time of the build", processor.as_secs_f64(), "s"));
-                figures.push(plain("our crates", parts.ours.len() as f64, ""));
-                figures.push(plain("crates of others", parts.others.len() as f64, ""));
             }
+            figures.push(plain("our crates", parts.ours.len() as f64, ""));
+            figures.push(plain("crates of others", parts.others.len() as f64, ""));
         }
         Ok(figures)
     }

@@ -256,7 +256,7 @@ fn write_page() -> Result<()> {
     page::write(&stored)
 }
 
-/// Runs a benchmark, prints its figures and stores them.
+/// Runs a benchmark, prints its figures and stores them; not those of a part of it, which would replace the rest.
 fn measure(bench: Bench, arguments: &[String]) -> Result<Vec<Figure>> {
     let name = bench.name();
     let versions = tools::all(bench.tools(), &[])?;
@@ -268,6 +268,10 @@ fn measure(bench: Bench, arguments: &[String]) -> Result<Vec<Figure>> {
     let missed = figures.iter().filter(|figure| figure.met == Some(false)).count();
     let with_goal = figures.iter().filter(|figure| figure.met.is_some()).count();
     println!("{} of {with_goal} goals met", with_goal - missed);
+    if !arguments.is_empty() {
+        println!("a part of the benchmark: it is not stored");
+        return Ok(figures);
+    }
     Stored {
         bench: name.into(),
         date: stored::today()?,

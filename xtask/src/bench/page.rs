@@ -274,8 +274,8 @@ const SIZES: &str = "\
 The files that users install, built as they are released, for this machine; the command line and the libraries with the C library of \
 this system. Wheels and npm packages are downloaded as they are, and of the other files the download is what gzip makes of them. A \
 component contains the core alone. The library for Swift comes of the same build as that for Kotlin, and is the largest, since a \
-program takes of it what it calls. A build is that of our own crates and of the package; the crates of \
-others were compiled before. Much of it is the optimisation across all crates at the end. Budgets are those of the files that users \
+program takes of it what it calls. The times of a build are those of our own crates and of the package; the crates of others \
+were compiled before, and the libraries of the bindings, which take as long as the command line, are not timed. Much of it is the optimisation across all crates at the end. Budgets are those of the files that users \
 get; the tests check them [as well](../xtask/src/budgets.rs).\n\n";
 
 const START: &str = "\
