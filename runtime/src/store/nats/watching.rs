@@ -119,7 +119,9 @@ impl Watching {
     /// Creates another consumer, where this one does not show all keys that are followed.
     fn grow(&mut self) {
         let keys = self.followed.borrow_and_update();
-        if keys.iter().all(|key| self.consumer.scope.contains(key)) {
+        let present = &self.consumer.scope;
+        // Of all keys there may be many thousands.
+        if *present == Scope::All || keys.iter().all(|key| present.contains(key)) {
             return;
         }
         let (api, scope, interval) = (Arc::clone(&self.api), scope(&keys), self.interval);
