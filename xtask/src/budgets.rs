@@ -80,7 +80,7 @@ impl Artefact {
             Self::KotlinLibrary => (19_000_000, 42_000_000),
             Self::SwiftLibrary => (190_000_000, 190_000_000),
             Self::Engine => (120_000, 120_000),
-            Self::Campaigner => (153_600, 153_600),
+            Self::Campaigner => (158_000, 158_000),
         };
         match made {
             Made::Released => released,

@@ -80,17 +80,24 @@ fn renewals_by_the_second(leaders: u64) -> Vec<usize> {
                 revision += 1;
                 let outcome = Outcome::Applied { revision: Revision(revision), incarnation: None };
                 let wrote = || {
-                    let (id, attempt) = (id.parse().unwrap(), Attempt(number.parse().unwrap()));
+                    let (id, attempt) =
+                        (id.parse().expect("a number"), Attempt(number.parse().expect("a number")));
                     Input::wrote(id, attempt, outcome.clone())
                 };
                 more.extend(match what {
-                    "read" => bench.read(id.parse().unwrap(), number.parse().unwrap(), Entry::Vacant),
+                    "read" => bench.read(
+                        id.parse().expect("a number"),
+                        number.parse().expect("a number"),
+                        Entry::Vacant,
+                    ),
                     "acquire" => bench.give(wrote()),
                     "renew" => {
                         renewals[tenths / 10] += 1;
                         bench.give(wrote())
                     }
-                    _ if id == "inspect" => bench.inspected(inspections.next().unwrap()),
+                    _ if id == "inspect" => {
+                        bench.inspected(inspections.next().expect("there is no last number"))
+                    }
                     _ => continue,
                 });
             }

@@ -1,5 +1,5 @@
 //! The sizes of what users install, and the times of its builds, each as it is released, for this machine. The sizes have
-//! [budgets](crate::budgets); the times are those of the machine.
+//! [`budgets`]; the times are those of the machine.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -23,11 +23,11 @@ use crate::store::Watched;
 const FEW: usize = 8;
 
 /// The keys that campaigns and observers of a connection need.
-pub(super) struct Followed(watch::Sender<BTreeSet<String>>);
+pub(super) struct Followed(Arc<watch::Sender<BTreeSet<String>>>);
 
 impl Default for Followed {
     fn default() -> Self {
-        Self(watch::Sender::new(BTreeSet::new()))
+        Self(Arc::new(watch::Sender::new(BTreeSet::new())))
     }
 }
 
@@ -52,7 +52,8 @@ impl Followed {
         let follow = Follow::begin(api, &scope, interval).await;
         let follow = follow.map_err(|failure| failure.fault(&api.bucket))?;
         let consumer = Consumer::new(follow, scope);
-        let watching = Watching { api: Arc::clone(api), interval, followed, consumer, next: None };
+        let (api, sender) = (Arc::clone(api), Arc::clone(&self.0));
+        let watching = Watching { api, interval, _sender: sender, followed, consumer, next: None };
         Ok(stream::unfold(watching, Watching::next).boxed())
     }
 }
@@ -69,6 +70,8 @@ struct Watching {
     api: Arc<Api>,
     interval: Duration,
     followed: watch::Receiver<BTreeSet<String>>,
+    /// A watch outlasts the handle that it was begun with.
+    _sender: Arc<watch::Sender<BTreeSet<String>>>,
     consumer: Consumer,
     /// The consumer that takes its place, while it is being created.
     next: Option<BoxFuture<'static, Result<Consumer, Failure>>>,
