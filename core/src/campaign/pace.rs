@@ -10,14 +10,21 @@ pub(crate) fn renew_every(lease: Duration) -> Duration {
     lease / 3
 }
 
-/// The renewal of one campaign among many, in place of one that is due at `due`: the last instant until then that leaves a
-/// remainder of its own, by its nonce, when divided by the time between two renewals. So renewals are spread, however many
-/// leases began together, and again after an outage that all renewals waited for; each lease pays one more renewal at most.
+/// The instants between two renewals over which many campaigns spread theirs. Those of one instant are sent together, which
+/// takes half the processor time of as many that come one by one.
+const INSTANTS: u64 = 100;
+
+/// The renewal of one campaign among many, in place of one that is due at `due`: the last instant until then that leaves the
+/// remainder of its nonce, one of [`INSTANTS`], when divided by the time between two renewals. So renewals are spread,
+/// however many leases began together, and again after an outage that all renewals waited for; each lease pays one more
+/// renewal at most.
 pub(super) fn spread(due: Instant, nonce: Nonce, lease: Duration) -> Instant {
-    let every = renew_every(lease).as_nanos().max(1);
-    let past = (u128::from(due.as_nanos()) + every - nonce.0 % every) % every;
-    // A remainder of a third of a lease.
-    due.before(Duration::from_nanos(u64::try_from(past).unwrap_or(0)))
+    let every = u64::try_from(renew_every(lease).as_nanos()).unwrap_or(u64::MAX).max(1);
+    let number = u64::try_from(nonce.0 % u128::from(INSTANTS)).unwrap_or(0);
+    let remainder = number * (every / INSTANTS);
+    let past = due.as_nanos() % every;
+    let past = if past < remainder { past + (every - remainder) } else { past - remainder };
+    due.before(Duration::from_nanos(past))
 }
 
 /// The time limit of an answer.
@@ -58,16 +65,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_renewal_among_many_comes_at_an_instant_of_its_own_and_a_third_of_the_lease_after_the_last() {
+    fn a_renewal_among_many_comes_at_the_instant_of_its_nonce_and_a_third_of_the_lease_after_the_last() {
         let lease = Duration::from_secs(30);
-        let at = |nanos: u64| Instant::from_nanos(nanos);
-        // The third is ten seconds; the remainder of this nonce is three nanoseconds.
-        let nonce = Nonce(20_000_000_003);
-        assert_eq!(spread(at(10_000_000_003), nonce, lease), at(10_000_000_003));
-        assert_eq!(spread(at(10_000_000_002), nonce, lease), at(3));
-        assert_eq!(spread(at(19_999_999_999), nonce, lease), at(10_000_000_003));
-        let sent = spread(at(10_000_000_009), nonce, lease) + Duration::from_micros(50);
-        assert_eq!(spread(sent + renew_every(lease), nonce, lease), at(20_000_000_003));
+        let at = Instant::from_nanos;
+        // The third is ten seconds, and its hundredth part 100 ms.
+        let (nonce, first) = (Nonce(4_003), 300_000_000);
+        assert_eq!(spread(at(10_000_000_000 + first), nonce, lease), at(10_000_000_000 + first));
+        assert_eq!(spread(at(10_000_000_000 + first - 1), nonce, lease), at(first));
+        assert_eq!(spread(at(19_999_999_999), nonce, lease), at(10_000_000_000 + first));
+        let sent = spread(at(10_000_000_000 + first + 9), nonce, lease) + Duration::from_micros(50);
+        assert_eq!(spread(sent + renew_every(lease), nonce, lease), at(20_000_000_000 + first));
+        assert_eq!(spread(at(5), Nonce(200), lease), at(0));
     }
 
     #[test]
