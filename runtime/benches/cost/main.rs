@@ -2,7 +2,7 @@
 //! by the server's own counters; of ours, and of candidates by the rules of nats-kv-leader-elect. And the same of ours that
 //! each lead an election of their own in one bucket.
 //!
-//! Each candidate has a connection of its own; those of one kind share a process. Each kind and number has a server of its
+//! Each candidate has a connection of its own; up to a thousand share a process. Each kind and number has a server of its
 //! own, and all are measured at the same time, because they mostly wait: what is counted is not disturbed by another.
 //! Progress goes to standard error; standard output is one JSON array of figures. Linux alone: it reads `/proc`.
 //!
@@ -24,9 +24,11 @@ use incumbent_testkit::{tools, wait};
 use server::{Counters, Server};
 
 /// The numbers of candidates.
-const NUMBERS: [usize; 5] = [1, 10, 100, 1_000, 10_000];
+const NUMBERS: [usize; 5] = [1, 10, 100, 1_000, 3_000];
 /// The most candidates of one election: each of them is sent each renewal.
 const MOST_OF_ONE: usize = 1_000;
+/// The most candidates of one process: each connection has a thread and some open files.
+const IN_A_PROCESS: usize = 1_000;
 /// The lease of both sides: our default on NATS, and the shortest of the library.
 const LEASE: Duration = Duration::from_secs(30);
 /// The time over which is counted: three leases, in which whole numbers of writes fall, nine renewals of ours every 10 s and
@@ -55,19 +57,26 @@ impl Side {
         }
     }
 
-    /// Starts so many candidates, and returns when one leads and all others wait.
-    fn start(self, server: &Server, number: usize) -> JsonProgram {
-        let (url, bucket, count) = (server.url(), server::BUCKET, number.to_string());
+    /// Starts so many candidates, and returns their processes when each of them leads or waits.
+    fn start(self, server: &Server, number: usize) -> Vec<JsonProgram> {
+        let (url, bucket) = (server.url(), server::BUCKET);
         match self {
             Self::Ours | Self::Each => {
-                let mut command = Command::new(std::env::current_exe().expect("the program has a path"));
                 let kind = if matches!(self, Self::Each) { "each" } else { "ours" };
-                command.args([kind, &format!("{url}/{bucket}"), ELECTION, &count]);
-                let program = JsonProgram::on_stdout(command);
-                program.await_event("settled", SETTLING);
-                program
+                // One process after another: thousands of connections at once are more than two cores begin.
+                let starting = (1..=number).step_by(IN_A_PROCESS).map(|first| {
+                    let last = number.min(first + IN_A_PROCESS - 1);
+                    let mut command = Command::new(std::env::current_exe().expect("the program has a path"));
+                    command.args([kind, &format!("{url}/{bucket}"), ELECTION]);
+                    command.args([first.to_string(), last.to_string()]);
+                    let program = JsonProgram::on_stdout(command);
+                    program.await_event("settled", SETTLING);
+                    program
+                });
+                starting.collect()
             }
             Self::Go => {
+                let count = number.to_string();
                 let program = tools::go_program("candidate").expect("cargo xtask bench builds it");
                 let mut command = Command::new(program);
                 command.args(["-url", &url, "-bucket", bucket, "-key", ELECTION, "-name", "go"]);
@@ -78,7 +87,7 @@ impl Side {
                     let seen: HashSet<_> = lines.iter().filter_map(|line| line["name"].as_str()).collect();
                     seen.len() == number && lines.iter().any(|line| line["event"] == "won")
                 });
-                program
+                vec![program]
             }
         }
     }
@@ -87,10 +96,10 @@ impl Side {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [kind @ ("ours" | "each"), url, election, number] => {
+        [kind @ ("ours" | "each"), url, election, first, last] => {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-            let number = number.parse().expect("a number");
-            runtime.expect("threads start").block_on(ours::campaign(url, election, kind == "each", number));
+            let numbers = first.parse().expect("a number")..=last.parse().expect("a number");
+            runtime.expect("threads start").block_on(ours::campaign(url, election, kind == "each", numbers));
         }
         _ => {
             let named: Vec<usize> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
@@ -112,7 +121,7 @@ fn measure(numbers: &[usize]) {
             numbers.iter().flat_map(|number| [Side::Ours, Side::Go, Side::Each].map(|side| (side, *number)));
         all.filter(|(side, number)| *number <= MOST_OF_ONE || matches!(side, Side::Each))
     };
-    let running: Vec<(Server, JsonProgram)> = thread::scope(|scope| {
+    let running: Vec<(Server, Vec<JsonProgram>)> = thread::scope(|scope| {
         let starting: Vec<_> =
             sides().map(|(side, number)| scope.spawn(move || settled(side, number))).collect();
         starting.into_iter().map(|one| one.join().expect("its candidates wait")).collect()

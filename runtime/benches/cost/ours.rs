@@ -1,5 +1,7 @@
 //! A process with many candidates of one election or of an election each, all on connections of their own.
 
+use std::ops::RangeInclusive;
+
 use futures_util::StreamExt;
 use futures_util::stream::{self, FuturesUnordered};
 use incumbent::{CampaignOptions, Candidate, Event, State, Store};
@@ -7,9 +9,9 @@ use incumbent::{CampaignOptions, Candidate, Event, State, Store};
 /// The connections that are opened at a time.
 const AT_ONCE: usize = 100;
 
-/// Campaigns with so many candidates, reports when each leads or waits, and goes on until it is killed.
-pub(crate) async fn campaign(url: &str, election: &str, each_its_own: bool, number: usize) {
-    let entering = stream::iter(1..=number).map(|number| async move {
+/// Campaigns with the candidates of these numbers, reports when each leads or waits, and goes on until it is killed.
+pub(crate) async fn campaign(url: &str, election: &str, each_its_own: bool, numbers: RangeInclusive<usize>) {
+    let entering = stream::iter(numbers).map(|number| async move {
         let store = Store::open(url).await.expect("the bucket is there");
         let election = if each_its_own { format!("{election}-{number}") } else { election.to_owned() };
         let options = CampaignOptions::new().name(format!("rust-{number}"));

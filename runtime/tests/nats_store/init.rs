@@ -8,6 +8,7 @@ use incumbent::incumbent_core::store::Expect;
 use incumbent::store::Adapter;
 use incumbent::store::nats::{InitOptions, InitReport, init};
 use incumbent_testkit::nats::{NatsServer, Options};
+use incumbent_testkit::tools::NatsVersion;
 
 use crate::support::*;
 
@@ -154,4 +155,25 @@ async fn an_unreachable_server_fails_at_once() {
     let patient = settings(&server.url()).fail_fast(false);
     let error = within(init(&patient, &InitOptions::new(LEASE))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreUnavailable);
+}
+
+#[tokio::test]
+async fn a_new_bucket_takes_more_processes_than_a_server_allows_where_no_limit_is_set() {
+    for version in NatsVersion::tested() {
+        let server = NatsServer::start(Options::new().version(version));
+        init(&settings(&server.url()), &InitOptions::new(LEASE)).await.unwrap();
+        let stream = jetstream(&server.url()).await.get_stream("KV_elections").await.unwrap();
+        assert_eq!(stream.cached_info().config.max_consumers, 100_000, "{version:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_bucket_takes_as_many_processes_as_an_account_with_a_limit_allows() {
+    let config = "accounts { A: { jetstream: { max_consumers: 2 }, users: [ {user: u, password: p} ] } }
+                  no_auth_user: u";
+    let server = NatsServer::start(Options::new().config(config));
+    let report = init(&settings(&server.url()), &InitOptions::new(LEASE)).await.unwrap();
+    assert_eq!(report, InitReport { created: true, ..NOTHING_TO_DO });
+    let (store, _) = open(&settings(&server.url())).await;
+    applied(&store, KEY, &acquire(Expect::Absent)).await;
 }

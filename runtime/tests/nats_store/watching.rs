@@ -119,6 +119,24 @@ async fn a_watch_that_cannot_be_extended_ends() {
     assert_eq!(next_or_end(&mut watch).await, None);
 }
 
+#[tokio::test]
+async fn a_watch_that_the_bucket_has_no_place_for_is_refused_with_the_remedy() {
+    let bench = Bench::start().await;
+    let _first = within(bench.store.watch()).await.unwrap();
+    let jetstream = bench.jetstream().await;
+    let mut config = jetstream.get_stream("KV_elections").await.unwrap().cached_info().config.clone();
+    config.max_consumers = 1;
+    jetstream.update_stream(&config).await.unwrap();
+    let (second, _) = open(&settings(&bench.server.url())).await;
+    let refused = within(second.watch()).await.err().expect("there is one consumer already");
+    assert_eq!(
+        refused.detail,
+        "the NATS bucket \"elections\" has as many consumers as it may (maximum consumers limit reached), and \
+         each process needs one: raise `max_consumers` of its stream KV_elections or of the account; where none \
+         is set, nats-server 2.15 and newer allow 1,000"
+    );
+}
+
 /// Waits until the number of the bucket's consumers stays the same, and returns it.
 async fn consumers(bench: &Bench) -> usize {
     let jetstream = bench.jetstream().await;

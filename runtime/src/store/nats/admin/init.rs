@@ -11,7 +11,7 @@ use crate::store::nats::account_level;
 use crate::store::nats::check_server;
 use crate::store::nats::config::settings::NatsSettings;
 use crate::store::nats::connection::Connection;
-use crate::store::nats::wire::api::{Api, Bucket, Failure, STREAM_NOT_FOUND};
+use crate::store::nats::wire::api::{Api, Bucket, CONSUMERS_LIMITED, Failure, STREAM_NOT_FOUND};
 use crate::store::nats::wire::stream::{LEVEL_2_11, LEVEL_2_12, NEVER_USED, StreamInfo};
 use crate::{Error, ErrorKind, Result};
 
@@ -19,6 +19,10 @@ use crate::{Error, ErrorKind, Result};
 const NAME_TAKEN: u64 = 10058;
 /// The server's default for the window in which it looks for duplicates. This crate sends none.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
+
+/// The most consumers of a new bucket: each process that campaigns or observes has one. nats-server 2.15 and newer allow 1,000
+/// where neither the stream nor the account sets a limit, and take -1 for none set.
+const MOST_CONSUMERS: i64 = 100_000;
 
 /// The limit for the whole of `init`.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
@@ -157,7 +161,14 @@ async fn run(api: &Api, options: &InitOptions, creating: &mut bool) -> Result<In
         _ => {
             *creating = true;
             let request = format!("STREAM.CREATE.{}", api.bucket.stream);
-            match api.ask(&request, &creation(&api.bucket, options)).await {
+            let mut config = creation(&api.bucket, options);
+            let mut answer = api.ask(&request, &config).await;
+            if matches!(&answer, Err(Failure::Api(error)) if error.err_code == CONSUMERS_LIMITED) {
+                // The account has a lower limit, which holds for its streams.
+                config["max_consumers"] = (-1).into();
+                answer = api.ask(&request, &config).await;
+            }
+            match answer {
                 Ok(created) => {
                     finish(api, options, created).await?;
                     return Ok(InitReport { created: true, updated: false, differences: Vec::new() });
@@ -231,7 +242,7 @@ fn creation(bucket: &Bucket, options: &InitOptions) -> Value {
         "retention": "limits",
         "storage": "file",
         "num_replicas": options.replicas,
-        "max_consumers": -1,
+        "max_consumers": MOST_CONSUMERS,
         "max_msgs": -1,
         "max_bytes": -1,
         "max_msg_size": -1,

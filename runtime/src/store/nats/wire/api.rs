@@ -81,6 +81,7 @@ pub(in crate::store::nats) struct ApiError {
     pub(in crate::store::nats) description: String,
 }
 
+pub(in crate::store::nats) const CONSUMERS_LIMITED: u64 = 10026;
 pub(in crate::store::nats) const STREAM_NOT_FOUND: u64 = 10059;
 pub(in crate::store::nats) const NOT_ENABLED_FOR_ACCOUNT: u64 = 10039;
 pub(in crate::store::nats) const NOT_ENABLED: u64 = 10076;
@@ -211,6 +212,14 @@ impl ApiError {
                 FaultKind::Broken,
                 format!(
                     "the stream of the NATS bucket {bucket:?} is offline: start the servers that hold it"
+                ),
+            ),
+            CONSUMERS_LIMITED => (
+                FaultKind::Broken,
+                format!(
+                    "the NATS bucket {bucket:?} has as many consumers as it may ({said}), and each process needs \
+                     one: raise `max_consumers` of its stream KV_{bucket} or of the account; where none is set, \
+                     nats-server 2.15 and newer allow 1,000"
                 ),
             ),
             code => (FaultKind::Broken, format!("NATS refuses for the bucket {bucket:?}: {said} ({code})")),
