@@ -122,6 +122,15 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
             command.env_remove(&*name);
         }
     }
+    // It also lets this program find libraries in the target folder, where Java would load one of another build before its own.
+    if let Some(path) = std::env::var_os("LD_LIBRARY_PATH") {
+        let target = target();
+        let others = std::env::split_paths(&path).filter(|folder| !folder.starts_with(&target));
+        match std::env::join_paths(others) {
+            Ok(others) if !others.is_empty() => command.env("LD_LIBRARY_PATH", others),
+            _ => command.env_remove("LD_LIBRARY_PATH"),
+        };
+    }
     if let Some(folder) = TEMPORARY.get() {
         command.env("TMPDIR", folder);
     }
