@@ -43,7 +43,10 @@ impl Pair {
         let began = Instant::now();
         let leaving = self.leader.candidate.request_resign();
         let won = loop {
-            if let Event::Won(term) = self.waiter.events.next().await.expect("the campaign goes on") {
+            // A win that was not read yet may be of a term that is over.
+            if let Event::Won(term) = self.waiter.events.next().await.expect("the campaign goes on")
+                && term.is_current()
+            {
                 break term;
             }
         };
