@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use incumbent::{CampaignOptions, Candidate, Event, Events, Store};
+use incumbent::{CampaignOptions, Candidate, Events, Store};
 
 use crate::{LEASE, SETTLED};
 
@@ -42,14 +42,7 @@ impl Pair {
         self.settle().await;
         let began = Instant::now();
         let leaving = self.leader.candidate.request_resign();
-        let won = loop {
-            // A win that was not read yet may be of a term that is over.
-            if let Event::Won(term) = self.waiter.events.next().await.expect("the campaign goes on")
-                && term.is_current()
-            {
-                break term;
-            }
-        };
+        let won = self.waiter.candidate.next_term().await.expect("the campaign goes on");
         let took = began.elapsed();
         drop(won);
         leaving.await.expect("the leader leaves");

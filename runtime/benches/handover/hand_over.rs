@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use incumbent::{CampaignOptions, Candidate, Event, Events, Store};
+use incumbent::{CampaignOptions, Candidate, Events, Store};
 
 /// One leads and one waits, each with a connection of its own.
 pub(crate) struct Pair {
@@ -40,14 +40,7 @@ impl Pair {
     pub(crate) async fn hand_over(&mut self) -> Duration {
         let began = Instant::now();
         let leaving = self.leader.candidate.request_resign();
-        let won = loop {
-            // A win that was not read yet may be of a term that is over.
-            if let Event::Won(term) = self.waiter.events.next().await.expect("the campaign goes on")
-                && term.is_current()
-            {
-                break term;
-            }
-        };
+        let won = self.waiter.candidate.next_term().await.expect("the campaign goes on");
         let took = began.elapsed();
         drop(won);
         leaving.await.expect("the leader leaves");

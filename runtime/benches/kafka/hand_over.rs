@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use incumbent::{Candidate, Event, Events, Store};
+use incumbent::{Candidate, Store};
 
 use crate::{options, settle};
 
@@ -18,14 +18,12 @@ struct Side {
     store: Store,
     name: &'static str,
     candidate: Candidate,
-    events: Events,
 }
 
 impl Side {
     async fn start(store: Store, name: &'static str) -> Self {
         let candidate = store.campaign(ELECTION, options(name)).await.expect("sound settings");
-        let events = candidate.events();
-        Self { store, name, candidate, events }
+        Self { store, name, candidate }
     }
 }
 
@@ -45,14 +43,7 @@ impl Pair {
         tokio::time::sleep(phase).await;
         let began = Instant::now();
         let leaving = self.leader.candidate.request_close();
-        let won = loop {
-            // A win that was not read yet may be of a term that is over.
-            if let Event::Won(term) = self.waiter.events.next().await.expect("the campaign goes on")
-                && term.is_current()
-            {
-                break term;
-            }
-        };
+        let won = self.waiter.candidate.next_term().await.expect("the campaign goes on");
         let took = began.elapsed();
         drop(won);
         leaving.await.expect("the leader leaves");

@@ -35,7 +35,7 @@ const GOALS_AT: u32 = 10_000;
 /// The most elections whose fail-over is measured: it takes a lease.
 const FAIL_OVER_UP_TO: u32 = 10_000;
 
-/// The time over which processor time is counted: two thirds of a lease, in which each leader renews twice.
+/// The time over which processor time is counted: two thirds of the lease of 30 s, in which each leader renews twice.
 const REST: Duration = Duration::from_secs(20);
 
 fn main() {

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use incumbent_testkit::figure::Figure;
 
-use super::{available, cargo, printed};
+use super::{WITH_ALL, available, cargo, printed};
 use crate::kotlin;
 use crate::package;
 use crate::python::{self, Profile};
@@ -23,7 +23,7 @@ type Prepare = fn() -> Result<Command>;
 
 /// The languages, in the order of the page.
 const LANGUAGES: [(&str, Prepare); 7] = [
-    (FIRST, || Ok(cargo("incumbent", "languages"))),
+    (FIRST, || Ok(cargo("incumbent", "languages", WITH_ALL))),
     ("Python, async", || in_python("async")),
     ("Python, sync", || in_python("sync")),
     ("Node", || {
@@ -45,7 +45,7 @@ const LANGUAGES: [(&str, Prepare); 7] = [
     ("WebAssembly, in Wasmtime", || {
         available(Tool::Wasm)?;
         package::components(None)?;
-        let mut command = cargo("incumbent-wasmtime", "component");
+        let mut command = cargo("incumbent-wasmtime", "component", WITH_ALL);
         command.args(["--", "languages"]);
         Ok(command)
     }),

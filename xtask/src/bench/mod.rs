@@ -154,15 +154,15 @@ impl Bench {
     /// The command that measures, after building what it needs.
     fn command(self) -> Result<Command> {
         match self {
-            Self::Peers => Ok(cargo("incumbent", "peers")),
-            Self::Cost => Ok(cargo("incumbent", "cost")),
-            Self::Handover => Ok(cargo("incumbent", "handover")),
-            Self::Scale => Ok(cargo("incumbent", "scale")),
-            Self::Etcd => Ok(cargo("incumbent", "etcd")),
-            Self::Kafka => Ok(cargo("incumbent", "kafka")),
+            Self::Peers => Ok(cargo("incumbent", "peers", WITH_ALL)),
+            Self::Cost => Ok(cargo("incumbent", "cost", WITH_ALL)),
+            Self::Handover => Ok(cargo("incumbent", "handover", WITH_ALL)),
+            Self::Scale => Ok(cargo("incumbent", "scale", WITH_ALL)),
+            Self::Etcd => Ok(cargo("incumbent", "etcd", WITH_ALL)),
+            Self::Kafka => Ok(cargo("incumbent", "kafka", WITH_ALL)),
             Self::Component => {
                 package::components(None)?;
-                Ok(cargo("incumbent-wasmtime", "component"))
+                Ok(cargo("incumbent-wasmtime", "component", WITH_ALL))
             }
             Self::Python => {
                 let interpreters = python::interpreters()?;
@@ -176,11 +176,7 @@ impl Bench {
                 Ok(command)
             }
             // As it is released, so that `sizes` finds it compiled.
-            Self::Start => {
-                let mut command = shell::cargo();
-                command.args(["bench", "--quiet", "--package", "incumbent-cli", "--bench", "start"]);
-                Ok(command)
-            }
+            Self::Start => Ok(cargo("incumbent-cli", "start", AS_RELEASED)),
             Self::Languages | Self::Sizes => bail!("it has more than one command"),
             Self::Node => {
                 node::build(&["build"])?;
@@ -310,10 +306,14 @@ fn available(tool: Tool) -> Result<()> {
     }
 }
 
+/// Cargo's options for the features of a package: those that it is released with, or all.
+const AS_RELEASED: &[&str] = &[];
+const WITH_ALL: &[&str] = &["--all-features"];
+
 /// A bench target of the workspace.
-fn cargo(package: &str, target: &str) -> Command {
+fn cargo(package: &str, target: &str, features: &[&str]) -> Command {
     let mut command = shell::cargo();
-    command.args(["bench", "--quiet", "--all-features", "--package", package, "--bench", target]);
+    command.args(["bench", "--quiet", "--package", package, "--bench", target]).args(features);
     command
 }
 
