@@ -155,9 +155,13 @@ pub(crate) const VARIABLE: &str = "INCUMBENT_LOG";
 /// Starts to log; a larger `verbosity` logs more. A command that `warns` reports a candidate's warnings itself.
 pub(crate) fn start_log(verbosity: u8, warns: bool) {
     let by_flag = match verbosity {
-        0 if warns => "error,incumbent::driver::connection=off,incumbent::driver::candidates=off",
+        0 if warns => {
+            "error,incumbent::driver=warn,incumbent::driver::connection=off,incumbent::driver::candidates=off"
+        }
         // Commands report a connection's warning in their own words.
-        0 => "error,incumbent::driver::connection=off",
+        0 => {
+            "error,incumbent::driver=warn,incumbent::driver::connection=off,incumbent::driver::candidates=error"
+        }
         1 => "warn,incumbent=info",
         2 => "warn,incumbent=debug",
         _ => "info,incumbent=trace",

@@ -287,6 +287,8 @@ impl CandidateState {
         let place = inner.held.iter().position(|held| held.term.token() == token).unwrap_or_else(|| {
             let (started, election) = (self.clock.now(), Arc::clone(&self.election));
             let term = TermView::new(token, started, election, self.clock.clone(), Weak::clone(driver));
+            // Mostly the only one.
+            inner.held.reserve_exact(1);
             inner.held.push(Held { term, draining: None });
             inner.held.len() - 1
         });

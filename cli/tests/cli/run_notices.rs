@@ -1,9 +1,10 @@
 //! What `incumbent run` says by default.
 
+use incumbent_testkit::nats::{NatsServer, Options};
 use rustix::process::Signal;
 
 use crate::run::{command, pid, started};
-use crate::support::{Scratch, ended, incumbent, json};
+use crate::support::{Running, Scratch, ended, incumbent, json, leading};
 
 const WORK: &str = "echo $$; exec sleep 1000";
 
@@ -43,7 +44,7 @@ fn a_candidate_in_a_new_store_says_how_long_it_waits_and_what_would_shorten_that
     assert!(said.contains("so this candidate does not lead for "), "{said}");
     assert!(said.contains("`incumbent init --new` lifts that"), "{said}");
     let fresh = Scratch::new();
-    let mut ben = crate::support::Running::start(incumbent(&command(&fresh, "ben", &["--json"], WORK)));
+    let mut ben = Running::start(incumbent(&command(&fresh, "ben", &["--json"], WORK)));
     let warning = json(&ben.until_reported("the wait", |_| true));
     assert_eq!(warning["event"], "warning", "{warning}");
     assert!(warning["message"].as_str().unwrap().starts_with("the store is new"), "{warning}");
@@ -62,4 +63,24 @@ fn a_candidate_that_has_the_lease_and_does_not_lead_yet_says_why() {
     let said = "incumbent: waiting for jobs: ben has the lease, and leads as soon as the one before is certainly over";
     ben.until_reported("the reason", |line| line == said);
     ben.until_reported("the lead", |line| line == "incumbent: ben leads jobs");
+}
+
+#[test]
+fn a_candidate_that_cannot_watch_its_bucket_says_why_what_to_do_and_leads() {
+    let config = "accounts { A: { jetstream: { max_consumers: 1 }, users: [ { user: u, password: p } ] } }
+no_auth_user: u";
+    let server = NatsServer::start(Options::new().config(config));
+    let store = format!("{}/ELECTIONS", server.url());
+    let made = ended(&["init", "--store", &store, "--lease", "10s", "--new"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let mut ada = leading(&store, "jobs", "ada");
+    let mut ben = Running::start(incumbent(&[
+        "run", "--key", "reports", "--store", &store, "--name", "ben", "--", "sleep", "1000",
+    ]));
+    let said = ben.until_reported("the warning", |line| line.contains("the store cannot be watched"));
+    assert!(said.contains("raise `max_consumers` of its stream KV_ELECTIONS or of the account"), "{said}");
+    ben.until_reported("the lead", |line| line == "incumbent: ben leads reports");
+    ada.signal(Signal::TERM);
+    let ada = ada.wait();
+    assert!(!ada.stderr.contains("cannot be watched"), "{ada:?}");
 }

@@ -17,7 +17,7 @@ use incumbent_testkit::kafka::Kafka;
 use incumbent_testkit::tools::KafkaVersion;
 
 /// Hand-overs of each side, in turn, so that both see the same machine.
-const ROUNDS: usize = 40;
+const ROUNDS: usize = 25;
 /// The rounds of one side before the other has its turn.
 const TURN: usize = 5;
 /// Leaders that are killed.

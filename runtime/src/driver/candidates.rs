@@ -138,7 +138,7 @@ impl<L: Link> Driver<L> {
             Ok(admitted) => {
                 self.store.link.follow(&enter.shared.election);
                 self.entering.push(enter.id);
-                self.candidates.insert(enter.id, CandidateEntry::new(enter));
+                self.candidates.insert(enter.id, Box::new(CandidateEntry::new(enter)));
                 self.feed(Input::<L>::Enter(Box::new(admitted)));
             }
             // A caller that is gone needs no answer.
@@ -358,7 +358,7 @@ impl<L: Link> Driver<L> {
     pub(super) fn settled(&mut self, id: CampaignId) {
         self.end(id);
         if let Some(CandidateEntry { stage: Stage::Over { settled, .. }, shared, .. }) =
-            self.candidates.get_mut(&id)
+            self.candidates.get_mut(&id).map(Box::as_mut)
         {
             *settled = true;
             let election = Arc::clone(&shared.election);

@@ -48,7 +48,7 @@ use futures_util::stream::SelectAll;
 use futures_util::{Stream, StreamExt};
 use incumbent_core::Instant;
 use incumbent_core::session::{self, CampaignId, Session};
-use incumbent_core::store::StoreInfo;
+use incumbent_core::store::{FaultKind, StoreInfo};
 use tokio::sync::mpsc;
 
 pub(crate) use self::connection::{Opening, open, start};
@@ -80,7 +80,8 @@ struct Driver<L: Link> {
     session: Session<L::Rule>,
     /// The next wake-up that the session asked for.
     wake: Option<Instant>,
-    candidates: HashMap<CampaignId, CandidateEntry>,
+    /// In boxes, as half of the map's places may be empty.
+    candidates: HashMap<CampaignId, Box<CandidateEntry>>,
     /// Those whose campaign has not begun, or that may have closed before: the store's age is still to be compared with
     /// their leases.
     entering: Vec<CampaignId>,
@@ -95,6 +96,8 @@ struct Driver<L: Link> {
     watch: u64,
     /// The changes of that watch, once it has begun.
     watched: Option<Watch<L>>,
+    /// Why there is no watch, where an operator was told: a warning for each reason, not for each attempt.
+    unwatched: Option<String>,
     /// The registered candidates.
     roll: Registry,
     /// Every handle was dropped, so no request will come.
@@ -128,6 +131,7 @@ impl<L: Link> Driver<L> {
             in_flight: SelectAll::new(),
             watch: 0,
             watched: None,
+            unwatched: None,
             handles_dropped: false,
             closing: None,
         }
@@ -135,7 +139,7 @@ impl<L: Link> Driver<L> {
 
     /// Runs until the store is closed and every campaign is over.
     async fn run(mut self) {
-        while self.closing.is_none() || !self.candidates.values().all(CandidateEntry::is_over) {
+        while self.closing.is_none() || !self.candidates.values().all(|entry| entry.is_over()) {
             self.turn(None).await;
         }
         self.finish().await;
@@ -251,13 +255,23 @@ impl<L: Link> Driver<L> {
             Done::Watching(number, _) if number != self.watch => {}
             Done::Watching(number, Ok(stream)) => {
                 self.watched = Some(stream);
+                self.unwatched = None;
                 self.feed(Input::<L>::Watching { number });
                 // A key that vanished while there was no watch is shown by no watch, so read all of them.
                 let keys: Vec<_> = self.observed.keys().cloned().collect();
                 keys.iter().for_each(|key| self.read_for_observers(key));
             }
             Done::Watching(number, Err(fault)) => {
-                tracing::debug!("the store cannot be watched at present: {fault}");
+                // One that does not answer is no matter of the watch alone, and is reported as such.
+                if fault.kind == FaultKind::Unreachable || self.unwatched.as_ref() == Some(&fault.detail) {
+                    tracing::debug!("the store cannot be watched at present: {fault}");
+                } else {
+                    tracing::warn!(
+                        "the store cannot be watched, so a release or a crash is noticed later; it is tried \
+                         again: {fault}"
+                    );
+                    self.unwatched = Some(fault.detail);
+                }
                 self.feed(Input::<L>::WatchEnded { number });
             }
             Done::ReadForObservers(key, changes, result) => self.observers_read(&key, changes, result),
@@ -324,7 +338,7 @@ impl<L: Link> Driver<L> {
                     self.in_flight.push(self.store.register(&self.roll, limit));
                 }
                 Output::<L>::Entered(id) => {
-                    self.candidates.get_mut(&id).into_iter().for_each(CandidateEntry::entered);
+                    self.candidates.get_mut(&id).into_iter().for_each(|entry| entry.entered());
                 }
                 Output::<L>::Refused(id, refusal) => self.refused(id, refusal),
                 Output::<L>::Campaigning(id, campaigning) => self.register(id, campaigning),
