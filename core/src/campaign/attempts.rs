@@ -109,8 +109,6 @@ impl Attempts {
             self.lost = oldest.attempt;
         }
         self.awaited = Some(sent.attempt);
-        // Most of the time it is the only one, and a leader keeps the memory.
-        self.sent.reserve_exact(1);
         self.sent.push_back(sent);
     }
 
