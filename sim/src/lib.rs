@@ -19,6 +19,7 @@
 mod clock;
 mod dice;
 mod etcd;
+mod fleet;
 mod handlers;
 mod kafka;
 mod kind;
@@ -40,6 +41,7 @@ mod store;
 mod timeline;
 mod world;
 
+pub use fleet::{Demand, Elections, FailOver, Fleet};
 pub use handlers::{Handled, run_handlers};
 pub use kind::{Kind, Promise, Store};
 pub use many::{Seeds, Summary, run_seeds};

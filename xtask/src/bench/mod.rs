@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// Also write the figures of one benchmark to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Arguments of one benchmark: numbers of elections for `scale` and of candidates for `cost`, kinds of
+    /// Arguments of one benchmark: numbers of elections for `scale`, of candidates for `cost` and of processes for `processes`, kinds of
     /// measurements for `peers`, languages for `languages`, crates for `sizes`
     #[arg(last = true)]
     arguments: Vec<String>,
@@ -56,9 +56,10 @@ enum What {
 
 impl ValueEnum for What {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [What; 14] = [
+        const ALL: [What; 15] = [
             What::One(Bench::Peers),
             What::One(Bench::Cost),
+            What::One(Bench::Processes),
             What::One(Bench::Handover),
             What::One(Bench::Scale),
             What::One(Bench::Etcd),
@@ -94,6 +95,8 @@ enum Bench {
     /// What one, ten, a hundred and a thousand candidates of one election cost a NATS server, beside candidates by the
     /// rules of nats-kv-leader-elect
     Cost,
+    /// What up to ten thousand processes ask of one bucket: simulated
+    Processes,
     /// The time of a hand-over and of a fail-over on NATS, beside the bare client; the cost of leading
     Handover,
     /// A thousand, ten thousand and a hundred thousand elections in one process on NATS, beside the bare client: the time
@@ -124,6 +127,7 @@ impl Bench {
         match self {
             Self::Peers => "peers",
             Self::Cost => "cost",
+            Self::Processes => "processes",
             Self::Handover => "handover",
             Self::Scale => "scale",
             Self::Etcd => "etcd",
@@ -156,6 +160,7 @@ impl Bench {
         match self {
             Self::Peers => Ok(cargo("incumbent", "peers", WITH_ALL)),
             Self::Cost => Ok(cargo("incumbent", "cost", WITH_ALL)),
+            Self::Processes => Ok(cargo("incumbent-sim", "processes", WITH_ALL)),
             Self::Handover => Ok(cargo("incumbent", "handover", WITH_ALL)),
             Self::Scale => Ok(cargo("incumbent", "scale", WITH_ALL)),
             Self::Etcd => Ok(cargo("incumbent", "etcd", WITH_ALL)),
@@ -214,7 +219,7 @@ impl Bench {
             Self::Component => &[Tool::Wasm],
             Self::Start => &[Tool::NatsServer(NatsVersion::Newest), Tool::GoPrograms],
             // The languages find their own, as one may be missing.
-            Self::Python | Self::Node | Self::Languages | Self::Sizes => &[],
+            Self::Processes | Self::Python | Self::Node | Self::Languages | Self::Sizes => &[],
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::shell;
 const PAGE: &str = "docs/performance.md";
 const PLOTS: &str = "docs/performance";
 /// The benchmarks that have a section of their own.
-const WITH_SECTION: [&str; 6] = ["peers", "scale", "cost", "languages", "start", "sizes"];
+const WITH_SECTION: [&str; 7] = ["peers", "scale", "cost", "processes", "languages", "start", "sizes"];
 /// The share of other programs from which the page warns of them.
 const DISTURBED: f64 = 0.05;
 
@@ -58,6 +58,9 @@ fn page(stored: &[Stored], plots: &mut BTreeMap<String, String>) -> Result<Strin
     }
     if let Some(cost) = named("cost") {
         page += &sizes::many_candidates(&cost.figures, plots)?;
+    }
+    if let Some(processes) = named("processes") {
+        page += &sizes::many_processes(&processes.figures);
     }
     let sections: [(&str, &str, &str, Table); 3] = [
         ("languages", "Languages", LANGUAGES, of_each),

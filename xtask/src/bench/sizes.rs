@@ -110,6 +110,14 @@ pub(super) fn many_candidates(figures: &[Figure], plots: &mut BTreeMap<String, S
     Ok(text + &sizes.table())
 }
 
+/// The section about `processes`.
+pub(super) fn many_processes(figures: &[Figure]) -> String {
+    format!(
+        "\n## Ten thousand processes, simulated\n\n{PROCESSES}{}",
+        Sizes::of("processes", figures).table()
+    )
+}
+
 const SCALE: &str = "\
 Each side is one process with that many candidates on one connection to NATS. The lease is 30 s, at 100,000 elections 300 s. The \
 bare client creates the same records and renews them as often.\n\n";
@@ -125,3 +133,13 @@ less time to repeat one that failed. A direct read and a refused write are messa
 The rows *an election each* are as many processes that share the bucket and nothing else: each leads an election of its own. A \
 connection watches the elections that it takes part in, up to eight by name, so what such a process sends and receives does not \
 depend on the number of others.\n\n";
+
+const PROCESSES: &str = "\
+What so many processes ask of one bucket, with a candidate each, in one election or in one each. They are more than a machine \
+holds beside their server, so the core's rules run on simulated clocks, and on a store that answers at once: the figures are the \
+same on every machine. The lease is 30 s, and all processes start within a second. A candidate that waits starts with three or four \
+requests, one that leads with five: the state of the bucket, the watch, reads, writes. At rest those that wait ask nothing. Those \
+that lead renew in the rhythm of their starts, here within one second of ten.\n\n\
+After the crash of a leader another leads once the store has removed the record, which it does up to 350 ms late. The first time all \
+others try as well, at the cost of a refused write each: none knows how many there are. With each race that it loses a candidate \
+spreads its next try over twice the time, so later crashes cost less.\n\n";
