@@ -15,7 +15,7 @@ use incumbent_testkit::etcd::{EtcdServer, Options};
 use incumbent_testkit::figure::{Figure, Sample};
 
 /// Hand-overs of each side, in turn, so that both see the same machine.
-const ROUNDS: usize = 300;
+const ROUNDS: usize = 200;
 /// The rounds of one side before the other has its turn.
 const TURN: usize = 10;
 /// The time that a new waiter is given before the leader leaves, on both sides: the server takes up a watch of the Go

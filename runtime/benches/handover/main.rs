@@ -16,7 +16,7 @@ use incumbent_testkit::figure::{Figure, Sample};
 use incumbent_testkit::nats::{NatsServer, Options};
 
 /// Hand-overs and bare hand-overs, in turn, so that both see the same machine.
-const ROUNDS: usize = 300;
+const ROUNDS: usize = 200;
 /// The rounds of one side before the other has its turn.
 const TURN: usize = 10;
 /// Fail-overs with and without markers.

@@ -25,8 +25,9 @@ struct Build {
     /// Cargo's options for its features, as they are released.
     features: &'static [&'static str],
     profile: &'static str,
-    /// Built twice, and the second time by the clock. The bindings' libraries take as long as the command line.
-    is_timed: bool,
+    /// The target folder in which it is built twice, the second time by the clock; the first is to compile the crates of others.
+    /// The bindings' libraries take as long as the command line.
+    timed_in: Option<fn() -> PathBuf>,
     target: fn() -> Result<Option<String>>,
     /// Builds, and returns the files: first the one that stands for the build.
     make: fn() -> Result<Vec<(Artefact, PathBuf)>>,
@@ -37,7 +38,7 @@ const BUILDS: [Build; 6] = [
         of: "incumbent-python",
         features: &[],
         profile: "release",
-        is_timed: false,
+        timed_in: None,
         target: || Ok(None),
         make: || {
             let interpreters = python::interpreters()?;
@@ -49,7 +50,7 @@ const BUILDS: [Build; 6] = [
         of: "incumbent-node",
         features: &[],
         profile: "release",
-        is_timed: false,
+        timed_in: None,
         // It is built for a named target, this machine's own among them.
         target: || python::host().map(Some),
         make: || {
@@ -63,7 +64,7 @@ const BUILDS: [Build; 6] = [
         of: kotlin::CRATE,
         features: &[],
         profile: "release",
-        is_timed: false,
+        timed_in: None,
         target: || Ok(None),
         make: || {
             let profile = kotlin::Profile::Release { kafka: false };
@@ -76,22 +77,26 @@ const BUILDS: [Build; 6] = [
     },
     component(&["--no-default-features", "--features", "engine"], || world(Artefact::Engine)),
     component(&["--no-default-features", "--features", "campaigner"], || world(Artefact::Campaigner)),
-    // Last: what its timed build removes, others of this profile would compile again.
     Build {
         of: "incumbent-cli",
         features: &[],
         profile: "release",
-        is_timed: true,
+        timed_in: Some(apart),
         target: || Ok(None),
         make: || {
             let mut build = shell::cargo();
             build.args(["build", "--quiet", "--release", "--package", "incumbent-cli", "--bin", "incumbent"]);
-            shell::run(&mut build)?;
+            shell::run(build.arg("--target-dir").arg(apart()))?;
             let program = format!("incumbent{}", std::env::consts::EXE_SUFFIX);
-            Ok(vec![(Artefact::CommandLine, shell::target().join("release").join(program))])
+            Ok(vec![(Artefact::CommandLine, apart().join("release").join(program))])
         },
     },
 ];
+
+/// A target folder where nothing else is built: what is removed there to time a build, no other benchmark compiles again.
+fn apart() -> PathBuf {
+    shell::target().join("timed")
+}
 
 /// The build of a component.
 const fn component(
@@ -99,7 +104,8 @@ const fn component(
     make: fn() -> Result<Vec<(Artefact, PathBuf)>>,
 ) -> Build {
     let target = || Ok(Some(WASM.into()));
-    Build { of: "incumbent-component", features, profile: "component", is_timed: true, target, make }
+    let timed_in: Option<fn() -> PathBuf> = Some(shell::target);
+    Build { of: "incumbent-component", features, profile: "component", timed_in, target, make }
 }
 
 fn world(component: Artefact) -> Result<Vec<(Artefact, PathBuf)>> {
@@ -132,9 +138,8 @@ impl Build {
         let parts = self.parts()?;
         let mut files = (self.make)()?;
         let mut took = None;
-        if self.is_timed {
-            // The crates of others are compiled, and are not counted.
-            self.forget(&parts.ours)?;
+        if let Some(folder) = self.timed_in {
+            self.forget(&parts.ours, &folder())?;
             let (began, before) = (Instant::now(), shell::cpu_time());
             files = (self.make)()?;
             took = Some((began.elapsed(), shell::cpu_time().saturating_sub(before)));
@@ -160,10 +165,10 @@ impl Build {
         Ok(figures)
     }
 
-    /// Removes what cargo has compiled of crates.
-    fn forget(&self, crates: &BTreeSet<String>) -> Result<()> {
+    /// Removes what cargo has compiled of crates in a target folder.
+    fn forget(&self, crates: &BTreeSet<String>, folder: &Path) -> Result<()> {
         let mut clean = shell::cargo();
-        clean.args(["clean", "--quiet", "--profile", self.profile]);
+        clean.args(["clean", "--quiet", "--profile", self.profile]).arg("--target-dir").arg(folder);
         clean.args((self.target)()?.iter().flat_map(|target| ["--target", target]));
         shell::run(clean.args(crates.iter().flat_map(|name| ["--package", name])))
     }

@@ -118,7 +118,6 @@ enum Bench {
     /// The start of the command line until its first byte to a server, and the memory of `incumbent run`
     Start,
     /// The bytes of what users install, each with its budget, and the times of its builds
-    // Last: it removes what others have compiled of our crates, and uses what they have compiled of the rest.
     Sizes,
 }
 
@@ -180,7 +179,6 @@ impl Bench {
                 command.env_remove("PYTHONDONTWRITEBYTECODE").arg("python/bench/bench.py");
                 Ok(command)
             }
-            // As it is released, so that `sizes` finds it compiled.
             Self::Start => Ok(cargo("incumbent-cli", "start", AS_RELEASED)),
             Self::Languages | Self::Sizes => bail!("it has more than one command"),
             Self::Node => {
