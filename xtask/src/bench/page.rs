@@ -75,13 +75,18 @@ fn page(stored: &[Stored], plots: &mut BTreeMap<String, String>) -> Result<Strin
     page += LIMITS;
     page += &all_figures(stored);
     page += &provenance(stored);
-    page += "\n## Repeat it\n\n\
+    let minutes = stored.iter().map(|stored| stored.seconds).sum::<f64>() / 60.0;
+    let _ = write!(
+        page,
+        "\n## Repeat it\n\n\
         ```sh\n\
         cargo xtask bench all\n\
         ```\n\n\
         installs the servers, runs each benchmark, stores figures and samples as JSON in `target/bench`, and writes this page \
-        from them. `cargo xtask bench NAME` repeats one, and `cargo xtask bench page` writes the page again without \
-        measuring. Leave the machine alone meanwhile: the page says where other programs have used it.\n";
+        from them. Here that took {minutes:.0} minutes; the first time takes longer, as it compiles what is measured, optimised. \
+        `cargo xtask bench NAME` repeats one, and `cargo xtask bench page` writes the page again without measuring. Leave the \
+        machine alone meanwhile: the page says where other programs have used it.\n"
+    );
     Ok(page)
 }
 
@@ -313,8 +318,8 @@ in the table watches, and reads each key before it.\n\
 the allocator keeps after all of them sent their requests at once; rows with *kept* are without the last.\n\
 - **A thousand campaigns in Python** take 10 kB each while they lead, and as much in Node; 2 kB of that are the campaign in the core.\n\
 - **Many processes** on one bucket cost the server what each of them costs, since a connection that takes part in up to eight \
-elections watches these alone. Two cores hold the server and three thousand such processes; the messages, requests and bytes of \
-ten thousand follow from them, as they grow with the number alone. The server's processor time grows a little faster: it looks \
+elections watches these alone. Two cores hold the server and three thousand such processes; the requests of ten thousand are \
+[simulated](#ten-thousand-processes-simulated), and grow with the number alone. The server's processor time grows a little faster: it looks \
 up each message among more subjects.\n";
 
 #[cfg(test)]
