@@ -316,7 +316,7 @@ read. At most a thousand create at the same time, so that the last are answered 
 in the table watches, and reads each key before it.\n\
 - **The memory** of one election is a campaign with its settings and the record that it observed, its handles and its term, and what \
 the allocator keeps after all of them sent their requests at once; rows with *kept* are without the last.\n\
-- **A thousand campaigns in Python** take 10 kB each while they lead, and as much in Node; 2 kB of that are the campaign in the core.\n\
+- **A thousand campaigns in Python** take 9 kB each while they lead, and 10 kB in Node; 2 kB of that are the campaign in the core.\n\
 - **Many processes** on one bucket cost the server what each of them costs, since a connection that takes part in up to eight \
 elections watches these alone. Two cores hold the server and three thousand such processes; the requests of ten thousand are \
 [simulated](#ten-thousand-processes-simulated), and grow with the number alone. The server's processor time grows a little faster: it looks \
