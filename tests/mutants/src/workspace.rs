@@ -89,8 +89,10 @@ fn files() -> Result<BTreeMap<String, String>> {
     for package in PACKAGES {
         let manifest = format!("{package}/Cargo.toml");
         let mut table = parse(&manifest)?;
-        // Tests are not copied, nor the dependencies that only they need.
-        table.remove("dev-dependencies");
+        // Tests and benchmarks are not copied, nor the dependencies that only they need.
+        for only_theirs in ["dev-dependencies", "bench"] {
+            table.remove(only_theirs);
+        }
         files.insert(manifest, toml::to_string(&table)?);
         for path in sources(&root(), package)? {
             let text = read(&path)?;
@@ -210,7 +212,10 @@ mod tests {
     fn the_workspace_is_the_packages_copied_and_no_more() {
         let manifest: Table = toml::from_str(&root_manifest().unwrap()).unwrap();
         assert_eq!(manifest["workspace"]["members"].as_array().map(Vec::len), Some(PACKAGES.len()));
-        let core: Table = toml::from_str(&files().unwrap()["core/Cargo.toml"]).unwrap();
-        assert!(!core.contains_key("dev-dependencies"));
+        let files = files().unwrap();
+        for package in ["core", "sim"] {
+            let manifest: Table = toml::from_str(&files[&format!("{package}/Cargo.toml")]).unwrap();
+            assert!(!manifest.contains_key("dev-dependencies") && !manifest.contains_key("bench"));
+        }
     }
 }
