@@ -6,13 +6,14 @@
 
 use std::time::Duration;
 
-use incumbent_core::campaign::{Event as Reported, Settings};
+use incumbent_core::campaign::Event as Reported;
 use incumbent_core::record::{Entry, Kind, Nonce, WriteId};
-use incumbent_core::session::{CampaignId, Enter, Input, Output, Scope, Session, StoreAnswer, StoreRequest};
+use incumbent_core::session::{CampaignId, Enter, Input, Output, Scope, Session, StoreRequest};
 use incumbent_core::store::{Capabilities, Outcome, StoreInfo, Write};
 use incumbent_core::{Instant, Revision};
 
 use crate::dice::Dice;
+use crate::plan::BUCKET;
 use crate::queue::Queue;
 use crate::setting::Setting;
 use crate::store::{Bucket, Put, START};
@@ -25,8 +26,6 @@ const LEASE: Duration = Duration::from_secs(30);
 const GRANULARITY: Duration = Duration::from_millis(350);
 /// All processes start within this time.
 const STARTS: Duration = Duration::from_secs(1);
-/// The time that is counted at rest: whole numbers of renewals fall in it.
-const REST: Duration = Duration::from_secs(90);
 /// The longest time until all lead or wait, and until another leads after a crash.
 const LIMIT: Duration = Duration::from_secs(300);
 /// Requests are counted for each such span.
@@ -74,8 +73,6 @@ impl Demand {
 pub struct Fleet {
     /// From the start of the first process until all led or waited for a leader.
     pub start: Demand,
-    /// The time that took.
-    pub started_in: Duration,
     /// In [`Fleet::RESTED`] after that.
     pub rest: Demand,
     /// The fail-overs after as many crashes, one after another; only in [`Elections::One`].
@@ -92,8 +89,8 @@ pub struct FailOver {
 }
 
 impl Fleet {
-    /// The time at rest that is counted.
-    pub const RESTED: Duration = REST;
+    /// The time at rest that is counted: whole numbers of renewals fall in it.
+    pub const RESTED: Duration = Duration::from_secs(90);
     /// The number of crashes.
     pub const CRASHES: usize = 5;
 
@@ -103,18 +100,16 @@ impl Fleet {
     /// With a description, where not all lead or wait in the end: that would be a defect.
     pub fn run(processes: usize, elections: Elections, seed: u64) -> Result<Self, String> {
         let mut world = World::new(processes, elections, seed);
-        let begun = world.now;
         world.until("all to lead or wait", |world| world.settled == processes)?;
-        let started_in = world.now.since(begun);
         let start = world.counted();
         // What the last ones caused is over.
         world.run_for(AFTER);
         world.counted();
-        world.run_for(REST);
+        world.run_for(Self::RESTED);
         let rest = world.counted();
         let crashes = if matches!(elections, Elections::One) { Self::CRASHES } else { 0 };
         let fail_overs = (0..crashes).map(|_| world.crash()).collect::<Result<_, _>>()?;
-        Ok(Self { start, started_in, rest, fail_overs })
+        Ok(Self { start, rest, fail_overs })
     }
 }
 
@@ -223,7 +218,7 @@ impl World {
     /// The leader's process dies.
     fn crash(&mut self) -> Result<FailOver, String> {
         let leader = self.processes.iter().position(|process| process.leads);
-        let leader = leader.ok_or("nobody leads after the rest")?;
+        let leader = leader.ok_or("no process leads")?;
         let expires = self.elections[0].bucket.message.as_ref().map(|message| message.at + LEASE);
         let expires = expires.ok_or("the leader has no record")?;
         (self.processes[leader].session, self.processes[leader].leads) = (None, false);
@@ -265,18 +260,8 @@ impl World {
 
     fn begin(&mut self, process: usize) {
         let place = &mut self.processes[process];
-        place.session = Some(Session::new(Capabilities {
-            own_lease: true,
-            lease_step: Duration::from_secs(1),
-            shortest: Duration::from_secs(1),
-            longest: Duration::from_secs(365 * 24 * 3600),
-            granularity: GRANULARITY,
-            expiry_pushed: true,
-            incarnation_acked: false,
-            watch_shows_all: true,
-            fail_over: Duration::ZERO,
-        }));
-        let settings: Settings = Setting::plain(LEASE).settings(format!("p{process}"), Duration::ZERO);
+        place.session = Some(Session::new(Capabilities { granularity: GRANULARITY, ..BUCKET }));
+        let settings = Setting::plain(LEASE).settings(format!("p{process}"), Duration::ZERO);
         let (election, nonce) = (self.elections[place.election].name.as_str().into(), nonce(process));
         let seed = self.dice.number();
         let enter = Enter { id: CANDIDATE, election, settings, nonce, seed, fail_fast: false };
@@ -353,9 +338,8 @@ impl World {
             Request::Ask(StoreRequest::Write(write)) => self.write(process, &write),
             Request::Ask(StoreRequest::Read(read)) => {
                 self.demand.reads += 1;
-                let result = Ok(self.elections[election].bucket.entry());
-                let answer = StoreAnswer::Read { read, result };
-                self.deliver(process, Input::Answered { id: CANDIDATE, answer });
+                let entry = self.elections[election].bucket.entry();
+                self.deliver(process, Input::read(CANDIDATE, read, Ok(entry)));
             }
             Request::Inspect { number, asked_at } => {
                 self.demand.inspections += 1;
@@ -393,8 +377,7 @@ impl World {
             self.demand.writes += 1;
             let write_id = WriteId { nonce: nonce(process), attempt: write.attempt };
             self.put(election, |bucket, now| bucket.apply(write, write_id, true, now, now));
-            let bucket = &self.elections[election].bucket;
-            Outcome::Applied { revision: bucket.revision(), incarnation: Some(bucket.incarnation) }
+            Outcome::Applied { revision: self.elections[election].bucket.revision(), incarnation: None }
         } else {
             self.demand.refused += 1;
             Outcome::Refused { current: bucket.revision() }

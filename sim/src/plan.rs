@@ -28,6 +28,19 @@ pub(crate) const KAFKA: u64 = 0x5_0000;
 /// The longest time that an expired message may still be there.
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(250);
 
+/// A bucket on a server of 2.11 or newer, with markers.
+pub(crate) const BUCKET: Capabilities = Capabilities {
+    own_lease: true,
+    lease_step: Duration::from_secs(1),
+    shortest: Duration::from_secs(1),
+    longest: Duration::from_secs(365 * 24 * 3600),
+    granularity: GRANULARITY,
+    expiry_pushed: true,
+    incarnation_acked: false,
+    watch_shows_all: true,
+    fail_over: Duration::ZERO,
+};
+
 /// The error of the servers' clocks when they are set wrong.
 pub(crate) const CLOCK_STEP: Duration = Duration::from_secs(10);
 
@@ -346,14 +359,10 @@ impl Plan {
     pub(crate) fn capabilities(&self) -> Capabilities {
         Capabilities {
             own_lease: self.own_lease,
-            lease_step: Duration::from_secs(1),
-            shortest: Duration::from_secs(1),
-            longest: Duration::from_secs(365 * 24 * 3600),
-            granularity: GRANULARITY,
             expiry_pushed: self.markers,
             incarnation_acked: self.acked,
             watch_shows_all: self.shows_all,
-            fail_over: Duration::ZERO,
+            ..BUCKET
         }
     }
 

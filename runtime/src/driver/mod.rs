@@ -96,7 +96,7 @@ struct Driver<L: Link> {
     watch: u64,
     /// The changes of that watch, once it has begun.
     watched: Option<Watch<L>>,
-    /// Why there is no watch, where an operator was told: a warning for each reason, not for each attempt.
+    /// The reason of the last warning that there is no watch: one for each reason, not for each attempt.
     unwatched: Option<String>,
     /// The registered candidates.
     roll: Registry,
