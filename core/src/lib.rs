@@ -76,7 +76,7 @@
 //! [`campaign`] has the states, the argument for safety, and an order in which to read its files; [`queue`] is the second
 //! acquisition rule, for a store whose standard election is a queue, as etcd's is. [`induction`] is the third, over a
 //! consumer group; no store uses it yet. [`session`] is one connection with all its campaigns, which a driver carries out.
-//! [`reconcile`] keeps a user's handlers in line with leadership. [`store`] defines the answers of a store, and what each
+//! [`candidacy`] has what every candidate does, whatever its rule. [`reconcile`] keeps a user's handlers in line with leadership. [`store`] defines the answers of a store, and what each
 //! proves. [`record`] is the encoding, byte by byte.
 //!
 //! # From a fault to its rule
@@ -94,6 +94,7 @@
 //! | a connection breaks, a setting of the store becomes unsafe | `session/mod.rs`, `session/watch.rs`, `session/inspection.rs` |
 //! | a key or a lease of a queue is lost, a server of the cluster is stale | the proof: `queue/round.rs`; the order: `queue/line.rs`; leaving: `queue/leaving.rs` |
 //! | a consumer group takes the partition away, a member hangs | `induction/owning.rs`, `induction/proof.rs` |
+//! | a candidate cannot prove its claim, and holds others back | `candidacy/giving_way.rs` |
 //! | a handler fails or hangs | `reconcile/mod.rs` |
 //!
 //! `docs/internals/faults.md` lists every fault with the tests that show its rule.
@@ -131,6 +132,7 @@
 //! | splay | a random wait before a first campaign, so that a fleet that starts together does not stampede |
 //! | first observation | the instant at which a candidate's own clock first observed a revision |
 //! | win delay | the time for which a new holder waits before its win is reported, where a previous leader might still believe it leads |
+//! | giving way | a candidate that cannot prove its claim removes it, and rests before it claims again |
 //! | drain | the bounded time in which a leader that leaves finishes its work, while the lease is still held and renewed |
 //! | hand over | a release that names the successor; other candidates hold back for a moment |
 //! | barred | kept out because the next token would not be above every token observed |
@@ -147,6 +149,7 @@
 extern crate alloc;
 
 pub mod campaign;
+pub mod candidacy;
 pub mod induction;
 pub mod queue;
 pub mod reconcile;

@@ -1,0 +1,494 @@
+//! Giving way: a candidate that cannot prove its claim leaves it to others, and rests.
+//!
+//! A claim is what puts a candidate before others: a live record, a place in a queue, an assignment. Something that needs
+//! no proof keeps it (renewals, keep-alives, a membership), so a candidate whose proofs fail, be it for a permission or a
+//! cut to one server, could hold its claim without end, and nobody would lead. Hence:
+//!
+//! 1. **It gives way after a lease.** The lease counts only from steps that were *sent* and then failed or were not answered
+//!    in time, and only while what keeps the claim was answered. Not counted: time in our own queue, time in which the
+//!    process did not run, and a store that as a whole cannot answer (the rule reports no failure of that kind here, and
+//!    without answers that keep the claim nothing counts anyway).
+//! 2. **It rests** for ten times what it blocked, removal included, and twice as long each time in a row, at most for the
+//!    larger of ten minutes and ten times what it blocked last. A row ends with a term that lasted as long as the rest
+//!    before it. So a faulty candidate costs its election a tenth of the time at most, and less each time.
+//! 3. **It probes** each step that failed, every third of a lease. When all succeed the rest ends early, once in a row. A
+//!    step that only a member can do cannot be probed.
+//! 4. **Alone, it blocks nobody.** When nobody else was observed to claim the election for the worst fail-over, the rest
+//!    ends, and counts for nothing in the row.
+//!
+//! This module sends nothing and reads no clock: its rule says what happened when, and asks.
+
+#[cfg(test)]
+mod simulated;
+#[cfg(test)]
+mod tests;
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::time::Duration;
+
+use crate::campaign::{backoff, pace};
+use crate::time::Instant;
+
+/// The rest as a multiple of the time blocked: a tenth of the time is lost at most.
+const REST: u32 = 10;
+/// The longest rest, unless ten times the last blocking is longer: a candidate that is well again is back in ten minutes.
+const LONGEST_REST: Duration = Duration::from_secs(600);
+
+/// A step of a proof, or of what a win needs besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Step {
+    /// The store is inspected: which incarnation it is, or which topic.
+    Inspect,
+    /// The claim is read.
+    Read,
+    /// A lease is kept alive, by the server that answers the read.
+    KeepAlive,
+    /// A record is appended.
+    Append,
+    /// An appended record is read back.
+    ReadBack,
+    /// An offset is committed. Only a member can, so it cannot be probed.
+    Commit,
+}
+
+impl Step {
+    const ALL: [Self; 6] =
+        [Self::Inspect, Self::Read, Self::KeepAlive, Self::Append, Self::ReadBack, Self::Commit];
+}
+
+/// A set of steps.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Steps(u8);
+
+impl Steps {
+    /// Whether no step is in the set.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether `step` is in the set.
+    pub const fn contains(self, step: Step) -> bool {
+        self.0 & Self::bit(step) != 0
+    }
+
+    /// The steps of the set, in the order of their declaration.
+    pub fn iter(self) -> impl Iterator<Item = Step> {
+        Step::ALL.into_iter().filter(move |step| self.contains(*step))
+    }
+
+    const fn bit(step: Step) -> u8 {
+        1 << step as u8
+    }
+
+    fn insert(&mut self, step: Step) {
+        self.0 |= Self::bit(step);
+    }
+
+    fn remove(&mut self, step: Step) {
+        self.0 &= !Self::bit(step);
+    }
+}
+
+impl FromIterator<Step> for Steps {
+    fn from_iter<I: IntoIterator<Item = Step>>(steps: I) -> Self {
+        let mut set = Self::default();
+        steps.into_iter().for_each(|step| set.insert(step));
+        set
+    }
+}
+
+impl fmt::Debug for Steps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+/// The times of a step that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tried {
+    /// When the rule asked for it.
+    pub asked: Instant,
+    /// When it was handed to the store's client. Between the two it was in our own queue.
+    pub sent: Instant,
+}
+
+impl Tried {
+    /// A step that was sent as soon as it was asked for.
+    pub const fn at(sent: Instant) -> Self {
+        Self { asked: sent, sent }
+    }
+}
+
+/// Decides when a candidate gives way, and how long it rests.
+///
+/// A rule keeps one for each campaign, for as long as the campaign lives, and reports to it:
+///
+/// | during | call | when |
+/// |---|---|---|
+/// | the claim | [`kept`](Self::kept) | an answer shows that the claim is kept |
+/// | | [`failed`](Self::failed) | a step that was sent failed, or its time limit passed, and the store as a whole can |
+/// | | [`succeeded`](Self::succeeded) | a step succeeded, though the proof is not whole |
+/// | | [`proved`](Self::proved) | a proof, unless a win is due and cannot be reported |
+/// | | [`won`](Self::won), [`lost`](Self::lost) | a win or a loss is reported |
+/// | | [`claim_ended`](Self::claim_ended) | the claim is over for another reason: released, lost, removed by an operator |
+/// | giving way | [`gives_way`](Self::gives_way) | after each `failed`; where it holds, withdraw the claim and call [`withdraws`](Self::withdraws) |
+/// | | [`removed`](Self::removed) | nothing of the claim is left |
+/// | the rest | [`rests`](Self::rests) | before each new claim, which is not made while it holds |
+/// | | [`wakes_at`](Self::wakes_at) | for the timer table, after a removal and after a probe |
+/// | | [`probe`](Self::probe), [`probed`](Self::probed) | at that timer, and for each answer to a probe |
+/// | | [`others_claim`](Self::others_claim) | each observation of the election |
+///
+/// A call of `probed` or `others_claim` may end the rest: ask `rests` after it. A call that does not fit what the candidate
+/// does, such as a late failure during the rest, changes nothing. `lease` is the lease in force. While all is well this is one pointer that is null.
+#[derive(Clone, Debug, Default, Hash)]
+pub struct GivingWay {
+    trouble: Option<Box<Trouble>>,
+}
+
+/// What is known of a candidate whose steps fail, or failed not long ago.
+#[derive(Clone, Debug, Hash)]
+struct Trouble {
+    stage: Stage,
+    /// The steps that failed since the last proof, and did not succeed since.
+    failing: Steps,
+    /// The last giving way was so many times in a row.
+    times: u32,
+    /// A rest ended early in this row.
+    ended_early: bool,
+    /// The length of the last rest, as it was set.
+    rest: Duration,
+    /// The start of the term, where a rest came before it.
+    term: Option<Instant>,
+}
+
+#[derive(Clone, Debug, Hash)]
+enum Stage {
+    Claims(Count),
+    /// Gave way, and removes its claim.
+    Removes {
+        since: Instant,
+        blocked: Duration,
+    },
+    Rests(Rest),
+}
+
+/// The count of a claim without a proof.
+#[derive(Clone, Debug, Default, Hash)]
+struct Count {
+    /// The time that counts towards the lease.
+    counted: Duration,
+    /// The time for which the claim kept others from leading: counted or not, but for an outage and for time not run.
+    blocked: Duration,
+    /// Steps failed until here, and what kept the claim was answered last at this instant.
+    upto: Option<Upto>,
+}
+
+#[derive(Clone, Copy, Debug, Hash)]
+struct Upto {
+    failed: Instant,
+    kept: Instant,
+}
+
+#[derive(Clone, Debug, Hash)]
+struct Rest {
+    until: Instant,
+    /// When to probe next, and to look who else claims the election.
+    next_probe: Instant,
+    /// The start of the probe under way, and its steps that did not succeed yet.
+    probe: Option<(Instant, Steps)>,
+    /// Since when nobody else was observed to claim the election.
+    unclaimed: Option<Instant>,
+}
+
+impl Trouble {
+    fn new() -> Self {
+        Self {
+            stage: Stage::Claims(Count::default()),
+            failing: Steps::default(),
+            times: 0,
+            ended_early: false,
+            rest: Duration::ZERO,
+            term: None,
+        }
+    }
+
+    /// The count, unless the candidate removes its claim or rests.
+    fn count(&mut self, now: Instant) -> Option<&mut Count> {
+        if matches!(&self.stage, Stage::Rests(rest) if rest.until <= now) {
+            self.forget_claim();
+        }
+        match &mut self.stage {
+            Stage::Claims(count) => Some(count),
+            Stage::Removes { .. } | Stage::Rests(_) => None,
+        }
+    }
+
+    /// The next failure is the first.
+    fn forget_claim(&mut self) {
+        self.stage = Stage::Claims(Count::default());
+        self.failing = Steps::default();
+    }
+
+    /// A term that lasted as long as the rest before it ends the row.
+    fn end_row(&mut self, now: Instant) {
+        if self.term.is_some_and(|started| now.since(started) >= self.rest) {
+            (self.times, self.ended_early) = (0, false);
+        }
+    }
+
+    fn is_in_row(&self) -> bool {
+        self.times > 0 || self.ended_early
+    }
+
+    /// The steps that a probe repeats; none where it could not end the rest.
+    fn probed_steps(&self) -> Steps {
+        if self.ended_early || self.failing.contains(Step::Commit) { Steps::default() } else { self.failing }
+    }
+}
+
+impl Count {
+    /// What keeps the claim was answered.
+    fn kept(&mut self, lease: Duration, now: Instant) {
+        let Some(upto) = &mut self.upto else { return };
+        if now.since(upto.kept) > longest_silence(lease) {
+            // An outage, or the process did not run.
+            upto.failed = now;
+        }
+        upto.kept = upto.kept.max(now);
+    }
+
+    /// A step failed.
+    fn failed(&mut self, tried: Tried, lease: Duration, now: Instant) {
+        // A claim is kept when its first step fails: it was made or proved just before.
+        let Upto { failed, kept } = self.upto.unwrap_or(Upto { failed: tried.sent.min(now), kept: now });
+        self.upto = Some(Upto { failed: failed.max(now), kept });
+        if now.since(kept) > longest_silence(lease) {
+            return;
+        }
+        self.blocked += now.since(failed);
+        // More than these is time in which the process did not run. What was in our own queue is left out.
+        let waited = tried.asked.since(failed).min(pace::renew_every(lease));
+        let answered = now.since(tried.sent.max(failed)).min(pace::attempt_limit(lease));
+        self.counted += waited + answered;
+    }
+}
+
+/// The longest time between two answers that keep a claim: they come once in each renewal or each try, whichever takes
+/// longer, and one takes no more than its time limit.
+fn longest_silence(lease: Duration) -> Duration {
+    pace::renew_every(lease).max(backoff::longest()) + pace::attempt_limit(lease)
+}
+
+// ---- the claim ----
+
+impl GivingWay {
+    /// An answer that arrived at `now` shows that what keeps the claim is at work: a keep-alive or a renewal was answered,
+    /// the membership confirmed.
+    pub fn kept(&mut self, lease: Duration, now: Instant) {
+        if let Some(count) = self.count(now) {
+            count.kept(lease, now);
+        }
+    }
+
+    /// A step of the proof failed at `now`, or was not answered within its time limit, though the store as a whole can.
+    pub fn failed(&mut self, step: Step, tried: Tried, lease: Duration, now: Instant) {
+        let trouble = self.trouble.get_or_insert_with(|| Box::new(Trouble::new()));
+        if let Some(count) = trouble.count(now) {
+            count.failed(tried, lease, now);
+            trouble.failing.insert(step);
+        }
+    }
+
+    /// A step succeeded: if this candidate gives way, that step is not probed.
+    pub fn succeeded(&mut self, step: Step, now: Instant) {
+        if self.count(now).is_some()
+            && let Some(trouble) = &mut self.trouble
+        {
+            trouble.failing.remove(step);
+        }
+    }
+
+    /// The claim was proved: by a proof where others are before us, a wait is owed or a term lasts; by the win where the
+    /// win was due.
+    pub fn proved(&mut self, now: Instant) {
+        let Some(trouble) = &mut self.trouble else { return };
+        if trouble.count(now).is_some() {
+            trouble.forget_claim();
+            trouble.end_row(now);
+            self.forget_if_well();
+        }
+    }
+
+    /// The win was reported.
+    pub fn won(&mut self, now: Instant) {
+        if let Some(trouble) = self.trouble.as_mut().filter(|trouble| trouble.is_in_row()) {
+            trouble.term = Some(now);
+        }
+        self.proved(now);
+    }
+
+    /// The loss was reported. A claim that remains counts from its last proof still.
+    pub fn lost(&mut self, now: Instant) {
+        if let Some(trouble) = &mut self.trouble {
+            trouble.end_row(now);
+            trouble.term = None;
+        }
+    }
+
+    /// The claim is over, and not because this candidate gave way. A claim that is taken again at once, as an orphan is, is
+    /// the same claim, and not over.
+    pub fn claim_ended(&mut self, now: Instant) {
+        let Some(trouble) = &mut self.trouble else { return };
+        if trouble.count(now).is_some() {
+            trouble.forget_claim();
+            self.forget_if_well();
+        }
+    }
+
+    fn count(&mut self, now: Instant) -> Option<&mut Count> {
+        self.trouble.as_mut()?.count(now)
+    }
+
+    fn forget_if_well(&mut self) {
+        self.trouble.take_if(|trouble| !trouble.is_in_row());
+    }
+}
+
+// ---- giving way ----
+
+impl GivingWay {
+    /// Whether the claim was held for a lease without a proof.
+    #[must_use]
+    pub fn gives_way(&self, lease: Duration) -> bool {
+        let Some(Stage::Claims(count)) = self.trouble.as_ref().map(|trouble| &trouble.stage) else {
+            return false;
+        };
+        count.counted >= lease
+    }
+
+    /// The steps that failed since the last proof, and did not succeed since: the cause, for the warning.
+    #[must_use]
+    pub fn failing(&self) -> Steps {
+        self.trouble.as_ref().map_or(Steps::default(), |trouble| trouble.failing)
+    }
+
+    /// A remedy is tried first: the count of the lease begins again. What was blocked remains blocked.
+    pub fn count_again(&mut self, now: Instant) {
+        if let Some(count) = self.count(now) {
+            count.counted = Duration::ZERO;
+        }
+    }
+
+    /// This candidate gives way at `now`: it removes its claim.
+    pub fn withdraws(&mut self, now: Instant) {
+        let Some(trouble) = &mut self.trouble else { return };
+        trouble.end_row(now);
+        trouble.term = None;
+        if let Some(count) = trouble.count(now) {
+            trouble.stage = Stage::Removes { since: now, blocked: count.blocked };
+        }
+    }
+
+    /// Nothing of the claim is left at `now`: the rest begins.
+    pub fn removed(&mut self, lease: Duration, now: Instant) {
+        let Some(trouble) = &mut self.trouble else { return };
+        let Stage::Removes { since, blocked } = trouble.stage else { return };
+        let single = (blocked + now.since(since)).saturating_mul(REST);
+        let in_row = single.saturating_mul(2u32.saturating_pow(trouble.times));
+        trouble.times = trouble.times.saturating_add(1);
+        trouble.rest = in_row.min(LONGEST_REST.max(single));
+        trouble.stage = Stage::Rests(Rest {
+            until: now + trouble.rest,
+            next_probe: now + pace::renew_every(lease),
+            probe: None,
+            unclaimed: None,
+        });
+    }
+}
+
+// ---- the rest ----
+
+impl GivingWay {
+    /// Whether this candidate must not claim the election: it removes its claim, or rests.
+    #[must_use]
+    pub fn rests(&self, now: Instant) -> bool {
+        let removes =
+            self.trouble.as_ref().is_some_and(|trouble| matches!(trouble.stage, Stage::Removes { .. }));
+        removes || self.rest(now).is_some()
+    }
+
+    /// The end of the rest while there is one, for reports.
+    #[must_use]
+    pub fn rest_until(&self, now: Instant) -> Option<Instant> {
+        self.rest(now).map(|rest| rest.until)
+    }
+
+    /// When to ask again, while the candidate rests: [`rests`](Self::rests) and then, if so, [`probe`](Self::probe).
+    #[must_use]
+    pub fn wakes_at(&self, now: Instant) -> Option<Instant> {
+        self.rest(now).map(|rest| rest.until.min(rest.next_probe))
+    }
+
+    /// Begins a probe: returns the steps to repeat, each once, as those who hold no claim can.
+    ///
+    /// The rule also looks who else claims the election, and reports it to [`others_claim`](Self::others_claim). No step is
+    /// returned where the next probe is not due, where a step failed that cannot be probed, and where a rest of this row
+    /// already ended early: then the rule only looks.
+    pub fn probe(&mut self, lease: Duration, now: Instant) -> Steps {
+        let Some(trouble) = &mut self.trouble else { return Steps::default() };
+        let steps = trouble.probed_steps();
+        match &mut trouble.stage {
+            Stage::Rests(rest) if rest.next_probe <= now && rest.until > now => {
+                rest.next_probe = now + pace::renew_every(lease);
+                rest.probe = (!steps.is_empty()).then_some((now, steps));
+                steps
+            }
+            _ => Steps::default(),
+        }
+    }
+
+    /// A step of a probe that was sent at `sent` succeeded, or failed. When all steps of one probe succeeded, the rest ends.
+    ///
+    /// A step that cannot be repeated now counts as failed.
+    pub fn probed(&mut self, step: Step, sent: Instant, succeeded: bool, now: Instant) {
+        let Some(trouble) = &mut self.trouble else { return };
+        let Stage::Rests(rest) = &mut trouble.stage else { return };
+        // What was sent for an earlier probe says nothing about this one.
+        let Some((_, missing)) = rest.probe.as_mut().filter(|(began, _)| sent >= *began) else { return };
+        if !succeeded {
+            rest.probe = None;
+            return;
+        }
+        missing.remove(step);
+        if missing.is_empty() && rest.until > now {
+            rest.probe = None;
+            rest.until = now;
+            trouble.ended_early = true;
+        }
+    }
+
+    /// The election was observed at `now`: another candidate claims it, or none does.
+    ///
+    /// What could not be observed is not reported: it may be claimed. `worst` is the worst fail-over that the settings imply.
+    pub fn others_claim(&mut self, claimed: bool, worst: Duration, now: Instant) {
+        let Some(trouble) = &mut self.trouble else { return };
+        let Stage::Rests(rest) = &mut trouble.stage else { return };
+        if claimed {
+            rest.unclaimed = None;
+            return;
+        }
+        let since = *rest.unclaimed.get_or_insert(now);
+        if now.since(since) >= worst && rest.until > now {
+            rest.until = now;
+            trouble.times = trouble.times.saturating_sub(1);
+        }
+    }
+
+    fn rest(&self, now: Instant) -> Option<&Rest> {
+        match &self.trouble.as_ref()?.stage {
+            Stage::Rests(rest) if rest.until > now => Some(rest),
+            _ => None,
+        }
+    }
+}

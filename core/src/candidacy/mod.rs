@@ -1,0 +1,11 @@
+//! The parts of a candidate that do not depend on its rule.
+//!
+//! A lease over a key ([`campaign`](crate::campaign)), a place in a queue ([`queue`](crate::queue)) and ownership in a
+//! consumer group ([`induction`](crate::induction)) ask for the lead in three ways. What holds for every candidate is
+//! decided here once:
+//!
+//! - [`GivingWay`]: a candidate that cannot prove its claim leaves it to others, and rests.
+
+mod giving_way;
+
+pub use giving_way::{GivingWay, Step, Steps, Tried};
