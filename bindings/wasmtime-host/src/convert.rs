@@ -14,6 +14,7 @@ use core::time::Duration;
 use super::incumbent_core::campaign::{
     Backoff, Event, InvalidSettings, Leader, Lease, Preset, Reason, Settings, State, Term, Warning, WinDelay,
 };
+use super::incumbent_core::candidacy::{Step, Steps};
 use super::incumbent_core::record::{Entry, Kind, Nonce};
 use super::incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, Put, StoreInfo};
 use super::incumbent_core::{Incarnation, Instant, Revision, Token};
@@ -374,6 +375,31 @@ impl TryFrom<events::Event> for Event {
     }
 }
 
+/// The steps of a proof, as they are named on either side.
+const STEPS: [(Step, events::ProofSteps); 6] = [
+    (Step::Inspect, events::ProofSteps::INSPECT),
+    (Step::Read, events::ProofSteps::READ),
+    (Step::KeepAlive, events::ProofSteps::KEEP_ALIVE),
+    (Step::Append, events::ProofSteps::APPEND),
+    (Step::ReadBack, events::ProofSteps::READ_BACK),
+    (Step::Commit, events::ProofSteps::COMMIT),
+];
+
+impl From<Steps> for events::ProofSteps {
+    fn from(steps: Steps) -> Self {
+        STEPS
+            .into_iter()
+            .filter(|(step, _)| steps.contains(*step))
+            .fold(Self::empty(), |all, (_, flag)| all | flag)
+    }
+}
+
+impl From<events::ProofSteps> for Steps {
+    fn from(flags: events::ProofSteps) -> Self {
+        STEPS.into_iter().filter(|(_, flag)| flags.contains(*flag)).map(|(step, _)| step).collect()
+    }
+}
+
 impl From<Warning> for events::Warning {
     fn from(warning: Warning) -> Self {
         use events::WarningKind as Kind;
@@ -401,6 +427,11 @@ impl From<Warning> for events::Warning {
                 Kind::MaxAgeChanged(events::MaxAgeChanged { before: from.map(nanos), now: to.map(nanos) })
             }
             Warning::MarkersMislead => Kind::MarkersMislead,
+            Warning::GaveWay { failing, fault, rest } => Kind::GaveWay(events::GaveWay {
+                failing: failing.into(),
+                fault: fault.map(Into::into),
+                rest: nanos(rest),
+            }),
             // No component reports it: it is a driver that does.
             Warning::YoungStore { .. } => Kind::Other,
         };
@@ -435,6 +466,9 @@ impl TryFrom<events::Warning> for Warning {
                 Self::MaxAgeChanged { from: before.map(span), to: now.map(span) }
             }
             Kind::MarkersMislead => Self::MarkersMislead,
+            Kind::GaveWay(events::GaveWay { failing, fault, rest }) => {
+                Self::GaveWay { failing: failing.into(), fault: fault.map(Into::into), rest: span(rest) }
+            }
             Kind::Other => return Err(warning.text),
         })
     }

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
+use crate::candidacy::Steps;
 use crate::record::{LONGEST, LONGEST_VALUE, Nonce, Record};
 use crate::store::{Fault, FaultKind};
 use crate::time::{Instant, rounded};
@@ -309,6 +310,16 @@ pub enum Warning {
     },
     /// Software that takes expiry markers for live records shares an election in a store that writes them.
     MarkersMislead,
+    /// This candidate held its claim for a lease and could not prove it. It left the election to others, and rests: it makes
+    /// no claim meanwhile.
+    GaveWay {
+        /// The steps of the proof that failed.
+        failing: Steps,
+        /// The last fault that one of them was answered with; `None` where none was answered.
+        fault: Option<Fault>,
+        /// How long it rests, unless these steps succeed before, or nobody else claims the election.
+        rest: Duration,
+    },
     /// The store is younger than the candidate's lease, and may replace another in which a candidate still leads. Machines
     /// do not report it: it is their driver that shows the wait.
     YoungStore {
@@ -334,6 +345,7 @@ impl Warning {
             Self::ShortLease { .. } => "SHORT_LEASE",
             Self::MaxAgeChanged { .. } => "MAX_AGE_CHANGED",
             Self::MarkersMislead => "MARKERS_MISLEAD",
+            Self::GaveWay { .. } => "GAVE_WAY",
             Self::YoungStore { .. } => "YOUNG_STORE",
         }
     }
@@ -405,6 +417,18 @@ impl fmt::Display for Warning {
                 "the store writes expiry markers, which other software of this election may take for live records: \
                  switch the markers off for this bucket",
             ),
+            Self::GaveWay { failing, fault, rest } => {
+                write!(
+                    f,
+                    "this candidate left the election to others, because for a lease it could not {failing}, and rests for \
+                     {:?} at most",
+                    rounded(*rest)
+                )?;
+                match fault {
+                    Some(fault) => write!(f, ": {fault}"),
+                    None => f.write_str("; check its connection and its permissions"),
+                }
+            }
             Self::YoungStore { left } => write!(
                 f,
                 "the store is new, so this candidate does not lead for {left:?}; `incumbent init --new` lifts that where \

@@ -27,7 +27,8 @@ use alloc::boxed::Box;
 use core::fmt;
 use core::time::Duration;
 
-use crate::campaign::{backoff, pace};
+use crate::campaign::{Warning, backoff, pace};
+use crate::store::Fault;
 use crate::time::Instant;
 
 /// The rest as a multiple of the time blocked: a tenth of the time is lost at most.
@@ -55,6 +56,20 @@ pub enum Step {
 impl Step {
     const ALL: [Self; 6] =
         [Self::Inspect, Self::Read, Self::KeepAlive, Self::Append, Self::ReadBack, Self::Commit];
+}
+
+/// As what a candidate cannot do.
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Inspect => "inspect the store",
+            Self::Read => "read its claim",
+            Self::KeepAlive => "keep its lease alive",
+            Self::Append => "append a record",
+            Self::ReadBack => "read its own record back",
+            Self::Commit => "commit an offset",
+        })
+    }
 }
 
 /// A set of steps.
@@ -104,6 +119,16 @@ impl fmt::Debug for Steps {
     }
 }
 
+impl fmt::Display for Steps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, step) in self.iter().enumerate() {
+            f.write_str(if number == 0 { "" } else { " or " })?;
+            write!(f, "{step}")?;
+        }
+        Ok(())
+    }
+}
+
 /// The times of a step that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tried {
@@ -128,12 +153,13 @@ impl Tried {
 /// |---|---|---|
 /// | the claim | [`kept`](Self::kept) | an answer shows that the claim is kept |
 /// | | [`failed`](Self::failed) | a step that was sent failed, or its time limit passed, and the store as a whole can |
+/// | | [`answered_with`](Self::answered_with) | that failure was a fault of the store |
 /// | | [`succeeded`](Self::succeeded) | a step succeeded, though the proof is not whole |
 /// | | [`proved`](Self::proved) | a proof, unless a win is due and cannot be reported |
 /// | | [`won`](Self::won), [`lost`](Self::lost) | a win or a loss is reported |
 /// | | [`claim_ended`](Self::claim_ended) | the claim is over for another reason: released, lost, removed by an operator |
 /// | giving way | [`gives_way`](Self::gives_way) | after each `failed`; where it holds, withdraw the claim and call [`withdraws`](Self::withdraws) |
-/// | | [`removed`](Self::removed) | nothing of the claim is left |
+/// | | [`removed`](Self::removed) | nothing of the claim is left; report the warning that it returns |
 /// | the rest | [`rests`](Self::rests) | before each new claim, which is not made while it holds |
 /// | | [`wakes_at`](Self::wakes_at) | for the timer table, after a removal and after a probe |
 /// | | [`probe`](Self::probe), [`probed`](Self::probed) | at that timer, and for each answer to a probe |
@@ -152,6 +178,8 @@ struct Trouble {
     stage: Stage,
     /// The steps that failed since the last proof, and did not succeed since.
     failing: Steps,
+    /// The last fault that one of them was answered with.
+    fault: Option<Fault>,
     /// The last giving way was so many times in a row.
     times: u32,
     /// A rest ended early in this row.
@@ -206,6 +234,7 @@ impl Trouble {
         Self {
             stage: Stage::Claims(Count::default()),
             failing: Steps::default(),
+            fault: None,
             times: 0,
             ended_early: false,
             rest: Duration::ZERO,
@@ -228,6 +257,7 @@ impl Trouble {
     fn forget_claim(&mut self) {
         self.stage = Stage::Claims(Count::default());
         self.failing = Steps::default();
+        self.fault = None;
     }
 
     /// A term that lasted as long as the rest before it ends the row.
@@ -297,6 +327,15 @@ impl GivingWay {
         if let Some(count) = trouble.count(now) {
             count.failed(tried, lease, now);
             trouble.failing.insert(step);
+        }
+    }
+
+    /// The step that failed at `now` was answered with this fault, which the warning shows.
+    pub fn answered_with(&mut self, fault: &Fault, now: Instant) {
+        if self.count(now).is_some()
+            && let Some(trouble) = &mut self.trouble
+        {
+            trouble.fault = Some(fault.clone());
         }
     }
 
@@ -390,10 +429,10 @@ impl GivingWay {
         }
     }
 
-    /// Nothing of the claim is left at `now`: the rest begins.
-    pub fn removed(&mut self, lease: Duration, now: Instant) {
-        let Some(trouble) = &mut self.trouble else { return };
-        let Stage::Removes { since, blocked } = trouble.stage else { return };
+    /// Nothing of the claim is left at `now`: the rest begins. Returns the warning to report.
+    pub fn removed(&mut self, lease: Duration, now: Instant) -> Option<Warning> {
+        let trouble = self.trouble.as_mut()?;
+        let Stage::Removes { since, blocked } = trouble.stage else { return None };
         let single = (blocked + now.since(since)).saturating_mul(REST);
         let in_row = single.saturating_mul(2u32.saturating_pow(trouble.times));
         trouble.times = trouble.times.saturating_add(1);
@@ -404,6 +443,8 @@ impl GivingWay {
             probe: None,
             unclaimed: None,
         });
+        let (failing, fault, rest) = (trouble.failing, trouble.fault.take(), trouble.rest);
+        Some(Warning::GaveWay { failing, fault, rest })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Warnings: reported once when they begin.
 
 use incumbent_core::campaign::{Event, Input, Output, Preset, Settings, Timer, Warning};
+use incumbent_core::candidacy::{Step, Steps};
 use incumbent_core::record::{Entry, Kind, Nonce, Record, WriteId};
 use incumbent_core::store::{Capabilities, FaultKind, Outcome, StoreInfo};
 use incumbent_core::{Instant, Revision};
@@ -223,6 +224,19 @@ fn every_warning_says_what_it_is_about_and_what_to_do() {
         (Warning::MaxAgeChanged { from: None, to: Some(secs(5)) }, "a maximum age of 5s"),
         (Warning::MaxAgeChanged { from: Some(T), to: None }, "records never expire"),
         (Warning::MarkersMislead, "switch the markers off"),
+        (
+            Warning::GaveWay {
+                failing: Steps::from_iter([Step::Inspect, Step::Read]),
+                fault: Some(fault(FaultKind::Denied)),
+                rest: secs(300),
+            },
+            "because for a lease it could not inspect the store or read its claim, and rests for 300s at most: the store \
+             says so",
+        ),
+        (
+            Warning::GaveWay { failing: Steps::from_iter([Step::Inspect]), fault: None, rest: secs(300) },
+            "300s at most; check its connection and its permissions",
+        ),
         (Warning::YoungStore { left: secs(15) }, "does not lead for 15s; `incumbent init --new` lifts that"),
     ];
     for (warning, part) in texts {

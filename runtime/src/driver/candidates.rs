@@ -489,6 +489,10 @@ fn needs_a_person(warning: &Warning) -> bool {
         Warning::StoreReset { barred, .. } => *barred,
         Warning::MaxAgeChanged { to, .. } => to.is_none(),
         Warning::NotExpiring { .. } | Warning::NotARecord { .. } | Warning::SameNonce { .. } => true,
+        // A step that is not answered may be again.
+        Warning::GaveWay { fault, .. } => {
+            fault.as_ref().is_some_and(|fault| fault.kind != FaultKind::Unreachable)
+        }
         Warning::SameName { .. }
         | Warning::ShortLease { .. }
         | Warning::MarkersMislead

@@ -3,6 +3,8 @@
 use core::time::Duration;
 
 use super::{GivingWay, Step, Steps, Tried};
+use crate::campaign::Warning;
+use crate::store::{Fault, FaultKind};
 use crate::time::Instant;
 
 const LEASE: Duration = Duration::from_secs(12);
@@ -345,4 +347,37 @@ fn without_trouble_nothing_rests_and_nothing_wakes() {
     giving_way.probed(Step::Read, at(1), true, at(1));
     assert_eq!((giving_way.rests(at(1)), giving_way.wakes_at(at(1))), (false, None));
     assert_eq!(giving_way.probe(LEASE, at(1)), Steps::default());
+}
+
+// ---- the warning ----
+
+#[test]
+fn who_gave_way_warns_of_what_failed_and_how_long_it_rests() {
+    let fault = Fault { kind: FaultKind::Denied, detail: "no permission".into() };
+    let mut giving_way = GivingWay::default();
+    giving_way.failed(Step::Inspect, Tried::at(at(0)), LEASE, at(0));
+    giving_way.answered_with(&fault, at(0));
+    fails(&mut giving_way, (0..=12).step_by(2));
+    giving_way.withdraws(at(12));
+    let failing = Steps::from_iter([Step::Inspect, Step::Read]);
+    let expected = Warning::GaveWay { failing, fault: Some(fault), rest: Duration::from_secs(150) };
+    assert_eq!(giving_way.removed(LEASE, at(15)), Some(expected));
+    assert_eq!(giving_way.removed(LEASE, at(15)), None, "once");
+}
+
+#[test]
+fn a_fault_before_the_last_proof_is_not_the_cause() {
+    let fault = Fault { kind: FaultKind::Denied, detail: "no permission".into() };
+    let mut giving_way = GivingWay::default();
+    giving_way.failed(Step::Inspect, Tried::at(at(0)), LEASE, at(0));
+    giving_way.answered_with(&fault, at(0));
+    giving_way.proved(at(1));
+    fails(&mut giving_way, (2..=14).step_by(2));
+    giving_way.withdraws(at(14));
+    let expected = Warning::GaveWay {
+        failing: Steps::from_iter([Step::Read]),
+        fault: None,
+        rest: Duration::from_secs(120),
+    };
+    assert_eq!(giving_way.removed(LEASE, at(14)), Some(expected));
 }
