@@ -92,3 +92,9 @@ fn without_a_promise_two_do_lead_at_once() {
     });
     assert!(outcomes.sum::<u64>() > 0);
 }
+
+#[test]
+fn a_first_read_of_the_queue_a_lease_after_entering_makes_no_second_leader() {
+    let faults = [Kind::EarlyRevocation, Kind::PausedLeader, Kind::Delete, Kind::Delay];
+    all_hold(9_706_971..9_706_972, &faults);
+}

@@ -13,9 +13,8 @@ use super::leaving::Leftover;
 use super::line::Line;
 use super::timers::Timer;
 use super::{Awaited, Campaign, Candidacy, Placed, Purpose, Stage};
-use crate::campaign::{WinDelay, pace};
+use crate::campaign::pace;
 use crate::record::Attempt;
-use crate::time::Instant;
 use crate::token::Revision;
 
 /// A candidate that has no place yet.
@@ -255,16 +254,6 @@ impl Campaign {
     }
 
     fn take_place(&mut self, candidacy: Candidacy, stepped_for: Option<(String, String)>) {
-        let owes = core::mem::take(&mut self.owes_a_lease);
-        let entered = match self.rules.win_delay {
-            WinDelay::Fixed(wait) => self.now + wait,
-            WinDelay::Cautious => self.now + self.store.longest(),
-            WinDelay::Automatic => Instant::ZERO,
-        };
-        self.owed = self.owed.max(entered);
-        if owes || self.may_revoke_live_leases() {
-            self.owed = self.owed.max(self.now + self.store.longest());
-        }
         self.round.stop();
         self.stage = Stage::Placed(Box::new(Placed {
             candidacy,

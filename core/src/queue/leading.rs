@@ -1,13 +1,14 @@
 //! A place in the queue: what a proof makes of it, and how a term begins and ends.
 
 use alloc::string::String;
+use core::time::Duration;
 
 use super::entering::StepBehind;
 use super::io::{Action, Outcome, Output, Snapshot};
 use super::line::{self, Next};
 use super::timers::Timer;
 use super::{Campaign, Purpose, Stage};
-use crate::campaign::{Event, Reason, Term};
+use crate::campaign::{Event, Reason, Term, WinDelay};
 use crate::time::Instant;
 
 /// A leader that names its successor, and goes on leading.
@@ -43,14 +44,34 @@ impl Campaign {
         let Stage::Placed(placed) = &mut self.stage else { return };
         let revision = placed.candidacy.revision;
         placed.deadline = placed.deadline.max(Some(deadline));
-        placed.line.observe(snapshot, whole, revision, now);
+        let is_first_sight = placed.line.observe(snapshot, whole, revision, now);
         placed.first = line::is_first(snapshot, revision);
+        if is_first_sight {
+            self.owe();
+        }
+        let Stage::Placed(placed) = &self.stage else { return };
         match (&placed.term, placed.first) {
             (None, true) => self.win(),
             (None, false) => self.step_behind(),
             (Some(_), true) => self.advance_hand_over(snapshot, whole),
             // No key is created ahead of one that stands, unless the store lost what it had.
             (Some(_), false) => self.lose(Reason::Usurped),
+        }
+    }
+
+    /// The whole queue was read for the first time since the candidacy entered. What disappeared before it was never
+    /// noticed, so what is owed to it counts from here on.
+    fn owe(&mut self) {
+        let longest = self.store.longest();
+        let delay = match self.rules.win_delay {
+            WinDelay::Fixed(wait) => wait,
+            WinDelay::Cautious => longest,
+            WinDelay::Automatic => Duration::ZERO,
+        };
+        self.owed = self.owed.max(self.now + delay);
+        let owes = core::mem::take(&mut self.owes_a_lease);
+        if owes || self.may_revoke_live_leases() {
+            self.owed = self.owed.max(self.now + longest);
         }
     }
 

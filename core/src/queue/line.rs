@@ -15,14 +15,14 @@ use crate::token::Revision;
 /// Everything that is ahead of one candidacy.
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Line {
-    /// The whole queue was read since the candidacy entered.
+    /// The whole queue was read since the candidacy entered: what disappears from here on is noticed.
+    observed: bool,
+    /// It was, and the watch missed no change since.
     known: bool,
     places: Vec<Ahead>,
     companions: Vec<Ahead>,
     /// Companions that disappeared, when that was noticed, and no release of theirs was seen.
     vanished: Vec<(String, Instant)>,
-    /// Companions whose release the watch delivered before a read showed it.
-    released: Vec<String>,
     /// The first companion, and the successor that it names.
     front: Option<(String, Option<String>)>,
 }
@@ -46,22 +46,28 @@ impl Line {
         self.known = false;
     }
 
-    /// Takes in what a read showed to the candidacy that entered at `revision`.
-    pub(super) fn observe(&mut self, snapshot: &Snapshot, whole: bool, revision: Revision, now: Instant) {
+    /// Takes in what a read showed to the candidacy that entered at `revision`. Returns whether it is the first that
+    /// showed the whole queue: what disappeared before it, this candidacy has not observed.
+    pub(super) fn observe(
+        &mut self,
+        snapshot: &Snapshot,
+        whole: bool,
+        revision: Revision,
+        now: Instant,
+    ) -> bool {
         let before = |created: Revision| created < revision;
         self.front = snapshot.companions.first().map(|first| (first.key.clone(), first.successor.clone()));
         let front = snapshot.companions.first().map_or(revision, |first| first.created);
         let gone = |ahead: &Ahead| match whole {
-            true => snapshot.companions.iter().all(|companion| companion.key != ahead.key),
+            true => snapshot.companions.iter().all(|companion| companion.created != ahead.created),
             false => ahead.created < front,
         };
-        for ahead in self.companions.iter().filter(|ahead| gone(ahead)) {
-            if !self.released.contains(&ahead.key) {
-                self.vanished.push((ahead.key.clone(), now));
-            }
+        for ahead in self.companions.extract_if(.., |ahead| gone(ahead)) {
+            self.vanished.push((ahead.key, now));
         }
-        if whole {
-            self.known = true;
+        let is_first = whole && !self.observed;
+        (self.observed, self.known) = (self.observed || whole, self.known || whole);
+        if is_first {
             let place = |place: &Place| Ahead {
                 key: place.key.clone(),
                 created: place.created,
@@ -76,27 +82,36 @@ impl Line {
             self.companions =
                 snapshot.companions.iter().filter(|at| before(at.created)).map(companion).collect();
         } else {
+            // What the watch showed gone is not ahead again, though a read may be older than that.
             let first = snapshot.places.first().map_or(revision, |first| first.created);
-            self.places.retain(|ahead| ahead.created >= first);
-            self.companions.retain(|ahead| ahead.created >= front);
+            let stands = |ahead: &Ahead| match whole {
+                true => snapshot.places.iter().any(|place| place.created == ahead.created),
+                false => ahead.created >= first,
+            };
+            self.places.retain(stands);
         }
+        is_first
     }
 
-    /// Takes in a change. Returns whether nothing is known to be ahead since.
+    /// Takes in a change. Returns whether nothing is known to be ahead since, or to be waited for.
     pub(super) fn change(&mut self, change: &Change, now: Instant) -> bool {
         let release = release(change);
+        let (ahead, vanished) = (self.ahead(), self.vanished.len());
         if let Some(released) = release {
             self.vanished.retain(|(key, _)| key != released);
         }
-        let before = self.places.len() + self.companions.len();
+        let is_withdrawn = self.vanished.len() < vanished;
         self.places.retain(|ahead| !change.removed_places.contains(&ahead.key));
         for ahead in self.companions.extract_if(.., |ahead| change.removed_companions.contains(&ahead.key)) {
             if release != Some(ahead.key.as_str()) {
                 self.vanished.push((ahead.key, now));
             }
         }
-        let after = self.places.len() + self.companions.len();
-        self.known && before > after && after == 0
+        self.known && (self.ahead() < ahead || is_withdrawn) && self.ahead() == 0
+    }
+
+    fn ahead(&self) -> usize {
+        self.places.len() + self.companions.len()
     }
 
     /// When a leader that disappeared without a release may still have led at the latest, where its store revokes live

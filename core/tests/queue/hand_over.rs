@@ -1,7 +1,7 @@
 //! Handing over to a named successor, and stepping behind.
 
 use incumbent_core::Revision;
-use incumbent_core::queue::{Change, Failure, Input, Outcome, Snapshot, Timer};
+use incumbent_core::queue::{Change, Failure, Input, Outcome, Server, Snapshot, Timer};
 
 use crate::harness::*;
 
@@ -69,7 +69,12 @@ fn a_companion_ahead_of_the_successor_whose_place_is_gone_holds_the_hand_over_ba
 
 /// A candidate between the leader, which names a successor, and that one: it asked for the lease of another place.
 fn granting() -> Bench {
-    let mut bench = Bench::waiting();
+    granting_with(SERVER)
+}
+
+fn granting_with(server: Server) -> Bench {
+    let mut bench = Bench::placed_with(settings(), server);
+    bench.prove(|snapshot| snapshot.ours(5, "other"));
     let rewritten =
         Change { revision: Revision(150), rewritten_companions: vec![key(5)], ..Change::default() };
     assert_eq!(bench.give(Input::Watched(rewritten)), ["read A1"]);
@@ -108,6 +113,22 @@ fn a_candidate_that_is_first_while_its_step_is_under_way_does_not_win() {
     // Its place is replaced as soon as the transaction is applied, and the next one may lead then.
     assert_eq!(bench.prove(first), ["leader me", "state HOLDING"]);
     assert_eq!(bench.applied(2, 171), ["keep alive A2 B", "revoke A1", "state WAITING"]);
+}
+
+#[test]
+fn where_a_server_may_revoke_live_leases_one_that_stepped_behind_owes_a_lease_from_its_first_read_there() {
+    let mut bench = granting_with(OLD_SERVER);
+    bench.granted(2);
+    bench.applied(2, 160);
+    bench.kept();
+    bench.read_failed(Failure::Unknown);
+    // Nothing of the queue was read since, for longer than a lease.
+    bench.sleep(T);
+    assert_eq!(bench.tick(), ["keep alive A2 B"]);
+    assert_eq!(bench.prove(first), ["leader me", "state HOLDING"]);
+    bench.sleep(T);
+    bench.tick();
+    assert_eq!(bench.prove(first), ["won 160", "state LEADING"]);
 }
 
 #[test]

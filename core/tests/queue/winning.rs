@@ -1,7 +1,7 @@
 //! When a proof is a win.
 
 use incumbent_core::campaign::{Settings, WinDelay};
-use incumbent_core::queue::{Input, Timer};
+use incumbent_core::queue::{Failure, Input, Timer};
 
 use crate::harness::*;
 
@@ -227,9 +227,77 @@ fn a_release_that_the_watch_shows_after_the_read_ends_the_wait() {
     let mut bench = waiting_on_an_old_server();
     bench.next();
     assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
-    bench.released(5);
-    bench.next();
+    assert_eq!(bench.released(5), ["read A1"]);
     assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
+}
+
+#[test]
+fn a_release_that_the_watch_showed_before_an_older_read_costs_no_lease() {
+    let mut bench = waiting_on_an_old_server();
+    bench.give(Input::WatchGap);
+    assert_eq!(bench.kept(), ["read A1 and all"]);
+    // The read was answered before the release, and its answer comes after it.
+    let before = bench.snapshot().ours(5, "other");
+    bench.released(5);
+    bench.read(before);
+    bench.next();
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 10", "state LEADING"]);
+}
+
+#[test]
+fn where_a_server_may_revoke_live_leases_a_lease_is_owed_from_the_first_read_of_the_queue() {
+    let mut bench = Bench::placed_with(settings(), OLD_SERVER);
+    // The store has no leader for longer than a lease: no read shows who was ahead, nor that its leases were revoked.
+    bench.kept();
+    bench.read_failed(Failure::Unknown);
+    bench.sleep(T);
+    assert_eq!(bench.tick(), ["keep alive A1 B"]);
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
+    bench.sleep(T - ms(1));
+    bench.tick();
+    assert_eq!(bench.prove(|snapshot| snapshot), NOTHING);
+    bench.sleep(ms(1));
+    assert_eq!(bench.tick(), ["keep alive A1 B"]);
+    assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
+}
+
+#[test]
+fn the_users_win_delay_counts_from_the_first_read_of_the_queue() {
+    for (win_delay, wait) in [(WinDelay::Cautious, T), (WinDelay::Fixed(secs(4)), secs(4))] {
+        let mut bench = Bench::placed_with(Settings { win_delay, ..settings() }, SERVER);
+        bench.kept();
+        bench.read_failed(Failure::Unknown);
+        bench.sleep(T);
+        bench.tick();
+        assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
+        bench.sleep(wait);
+        bench.tick();
+        assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
+    }
+}
+
+#[test]
+fn a_lease_owed_for_a_deleted_companion_counts_from_the_first_read_of_the_queue() {
+    let mut bench = Bench::waiting();
+    bench.next();
+    bench.prove(|mut snapshot| {
+        (snapshot.place, snapshot.companion) = (None, None);
+        snapshot.places.clear();
+        snapshot.companions.clear();
+        snapshot
+    });
+    bench.removed(2);
+    bench.revoked(1);
+    bench.granted(2);
+    bench.applied(3, 20);
+    bench.kept();
+    bench.read_failed(Failure::Unknown);
+    bench.sleep(T);
+    bench.tick();
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
+    bench.sleep(T);
+    bench.tick();
+    assert_eq!(bench.prove(|snapshot| snapshot), ["won 20", "state LEADING"]);
 }
 
 #[test]

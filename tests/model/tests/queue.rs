@@ -77,6 +77,11 @@ fn a_store_that_revokes_live_leases_makes_no_second_leader() {
 }
 
 #[test]
+fn a_first_read_a_lease_after_entering_makes_no_second_leader() {
+    holds("queue early newcomer");
+}
+
+#[test]
 fn without_a_watch_no_second_leads_either() {
     holds("queue unwatched");
 }
@@ -130,4 +135,9 @@ fn without_a_margin_two_lead_by_clocks_that_drift() {
 #[test]
 fn early_revocations_make_two_leaders_where_the_server_is_trusted() {
     two_lead(&world("queue early").trusting_the_server());
+}
+
+#[test]
+fn a_newcomer_that_trusts_the_server_makes_a_second_leader() {
+    two_lead(&world("queue early newcomer").trusting_the_server());
 }

@@ -10,7 +10,7 @@ use super::state::{Request, State, name};
 use super::store::{RAFT_TERM, Store};
 use super::world::{Budget, Part, QueueWorld};
 
-/// The state in which a world begins: the first candidate leads, the second waits behind it.
+/// The state in which a world begins: the first candidate leads, the second waits behind it or is about to enter.
 pub(crate) fn begin(world: &QueueWorld) -> State {
     let mut state = State::new(world);
     for candidate in 0..state.nodes.len() {
@@ -20,6 +20,9 @@ pub(crate) fn begin(world: &QueueWorld) -> State {
         let mut step = Step { world, state, log: &mut Vec::new() };
         step.hand(candidate, Input::Campaign);
         state = step.state;
+        if world.newcomer && candidate + 1 == state.nodes.len() {
+            break;
+        }
         // Everything that is due, until it waits; with an old server, until its wait is over.
         loop {
             let mut actions = Vec::new();

@@ -52,6 +52,8 @@ pub struct QueueWorld {
     pub(crate) rates: &'static [u32],
     /// A foreign candidate stands before the last of ours.
     pub(crate) foreign: bool,
+    /// The last of ours enters when the exploration begins; otherwise it waits by then.
+    pub(crate) newcomer: bool,
     pub(crate) margin: Duration,
     pub(crate) watch: bool,
     pub(crate) server: Server,
@@ -112,6 +114,7 @@ pub fn queue_worlds() -> Vec<QueueWorld> {
         budget,
         rates: &[1000, 1000],
         foreign: false,
+        newcomer: false,
         margin: Duration::ZERO,
         watch: true,
         server: KEEPS,
@@ -149,6 +152,16 @@ pub fn queue_worlds() -> Vec<QueueWorld> {
         QueueWorld {
             server: REVOKES,
             ..world("queue early", "the store revokes live leases", 4, Budget { early: 2, ..none })
+        },
+        QueueWorld {
+            server: REVOKES,
+            newcomer: true,
+            ..world(
+                "queue early newcomer",
+                "a candidate enters and is stopped before its first read, and the store revokes live leases",
+                5,
+                Budget { early: 2, pause: 1, ..none },
+            )
         },
         QueueWorld {
             watch: false,
