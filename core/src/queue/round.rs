@@ -61,27 +61,14 @@ struct Kept {
     answer: KeptAlive,
 }
 
-/// What the keep-alives and the read of a round say together of the leases.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    /// Both stood while the read was answered: keep-alives sent at this instant or later set them to this time to live.
-    Stand { since: Instant, ttl: Duration },
-    /// One of them is gone, the place's where that says so.
-    Gone { companion_stands: bool },
-    /// Nothing: another leader of the store was elected meanwhile.
-    OtherTerm,
-}
-
-fn judge(kept: [Kept; 2], raft_term: u64) -> Verdict {
-    let [place, companion] = kept;
-    if kept.iter().any(|kept| kept.answer.ttl.is_zero()) {
-        return Verdict::Gone { companion_stands: !companion.answer.ttl.is_zero() };
-    }
+/// Since when, and for which time to live, both leases stood while the read was answered; `None` where another leader of
+/// the store was elected meanwhile, so that nothing is known.
+fn judge(kept: [Kept; 2], raft_term: u64) -> Option<(Instant, Duration)> {
     if kept.iter().any(|kept| kept.answer.raft_term != raft_term) {
-        return Verdict::OtherTerm;
+        return None;
     }
-    let since = place.sent_at.min(companion.sent_at);
-    Verdict::Stand { since, ttl: place.answer.ttl.min(companion.answer.ttl) }
+    let [place, companion] = kept;
+    Some((place.sent_at.min(companion.sent_at), place.answer.ttl.min(companion.answer.ttl)))
 }
 
 impl Round {
@@ -164,8 +151,14 @@ impl Campaign {
             return;
         };
         let answer = match result {
-            Ok(answer) => answer,
-            Err(Failure::LeaseGone) => KeptAlive { ttl: Duration::ZERO, raft_term: 0 },
+            Ok(answer) if !answer.ttl.is_zero() => answer,
+            // Losing needs no proof: no read is waited for.
+            Ok(_) | Err(Failure::LeaseGone) => {
+                if lease == leases[1] {
+                    self.shared_lease_is_gone();
+                }
+                return self.lose(Reason::Expired);
+            }
             Err(failure) => return self.round_failed(&failure),
         };
         kept[place] = Some(Kept { sent_at: sent_at.min(now), answer });
@@ -196,10 +189,6 @@ impl Campaign {
                 self.round.step = Step::Idle;
                 match result {
                     Ok(snapshot) => self.round_ended(kept, &snapshot, whole),
-                    // No read says why; the lease is gone all the same.
-                    Err(_) if matches!(judge(kept, 0), Verdict::Gone { .. }) => {
-                        self.lose(Reason::Expired);
-                    }
                     Err(failure) => self.round_failed(&failure),
                 }
             }
@@ -223,9 +212,6 @@ impl Campaign {
         match core::mem::take(&mut self.round.step) {
             Step::Idle => {}
             Step::Looking { .. } => self.entering_failed(&Failure::Unknown),
-            Step::Reading { kept, .. } if matches!(judge(kept, 0), Verdict::Gone { .. }) => {
-                self.lose(Reason::Expired);
-            }
             _ => self.round_failed(&Failure::Unknown),
         }
     }
@@ -264,10 +250,9 @@ impl Campaign {
     fn round_ended(&mut self, kept: [Kept; 2], snapshot: &Snapshot, whole: bool) {
         self.timers.stop(Timer::Answer);
         self.succeeded();
-        let verdict = judge(kept, snapshot.raft_term);
-        if verdict == Verdict::OtherTerm {
+        let Some((since, ttl)) = judge(kept, snapshot.raft_term) else {
             return self.repeat_in_this_term();
-        }
+        };
         self.round.other_terms = 0;
         let own = self.placed().map(|placed| placed.candidacy.revision);
         match self.store.sight(snapshot, own) {
@@ -278,22 +263,11 @@ impl Campaign {
             }
             Sight::Reset => return self.reset(snapshot.birth, snapshot.revision),
         }
-        let companion_stands = match verdict {
-            Verdict::Stand { .. } => true,
-            Verdict::Gone { companion_stands } => companion_stands,
-            Verdict::OtherTerm => return,
-        };
         if let Some(reason) = self.missing(snapshot) {
-            // Where its lease stands, another deleted our companion, and perhaps that of a leader with it.
-            self.owes_a_lease |= companion_stands && snapshot.companion.is_none();
+            // Its lease stands, so another deleted our companion, and perhaps that of a leader with it.
+            self.owes_a_lease |= snapshot.companion.is_none();
             return self.lose(reason);
         }
-        let Verdict::Stand { since, ttl } = verdict else {
-            if !companion_stands {
-                self.shared_lease_is_gone();
-            }
-            return self.lose(Reason::Expired);
-        };
         if ttl < self.rules.lease {
             self.report_short_ttl(ttl);
         }

@@ -1,6 +1,6 @@
 //! How a term ends, and a place is lost.
 
-use incumbent_core::queue::{Change, Failure, Input, LeaseId, Place, Snapshot};
+use incumbent_core::queue::{Answer, Change, Failure, Input, LeaseId, Place, Snapshot};
 use incumbent_core::{Instant, Revision};
 
 use crate::harness::*;
@@ -47,34 +47,31 @@ fn the_watch_of_our_own_place_is_worth_a_read() {
 }
 
 #[test]
-fn a_place_whose_lease_is_revoked_ends_the_term_as_deleted() {
+fn a_place_whose_lease_is_gone_ends_the_term_as_expired_and_no_read_is_waited_for() {
     let mut bench = Bench::leader();
     bench.next();
-    assert_eq!(bench.kept_as(ms(0), T, TERM), ["read A1"]);
-    let snapshot = without_our_place(bench.snapshot());
-    assert_eq!(bench.read(snapshot), LOST_DELETED);
+    let lost = bench.kept_alive(bench.lease(1), ms(0), TERM);
+    assert_eq!(lost, ["lost 10 EXPIRED", "leave 2 A1@10", "state RELEASING"]);
 }
 
 #[test]
-fn a_lease_that_is_gone_ends_the_term_as_expired_where_no_read_says_why() {
+fn a_lease_that_the_store_does_not_know_ends_the_term_as_one_without_time_to_live() {
     let mut bench = Bench::leader();
     bench.next();
-    bench.kept_as(ms(0), T, TERM);
-    assert_eq!(bench.read_failed(Failure::Unknown), ["lost 10 EXPIRED", "leave 2 A1@10", "state RELEASING"]);
-    let mut bench = Bench::leader();
-    bench.next();
-    bench.kept_as(ms(0), T, TERM);
-    let snapshot = bench.snapshot();
-    assert_eq!(bench.read(snapshot), ["lost 10 EXPIRED", "leave 2 A1@10", "state RELEASING"]);
+    let result = Err(Failure::LeaseGone);
+    let (lease, sent_at) = (bench.lease(1), bench.now);
+    let lost = bench.give(Input::Answered(Answer::KeptAlive { lease, sent_at, result }));
+    assert_eq!(lost, ["lost 10 EXPIRED", "leave 2 A1@10", "state RELEASING"]);
 }
 
 #[test]
 fn the_end_of_the_connections_lease_ends_the_term_and_another_is_asked_for() {
     let mut bench = Bench::leader();
     bench.next();
-    bench.kept_as(T, ms(0), TERM);
-    let snapshot = bench.snapshot();
-    assert_eq!(bench.read(snapshot), ["lost 10 EXPIRED", "leave 2 A1@10", "state RELEASING"]);
+    assert_eq!(
+        bench.kept_as(T, ms(0), TERM),
+        ["lost 10 EXPIRED", "leave 2 A1@10", "state RELEASING"]
+    );
     bench.removed(2);
     bench.revoked(1);
     assert_eq!(bench.granted(2), ["share, not B"]);
@@ -153,11 +150,22 @@ fn a_clock_that_goes_back_changes_nothing() {
 fn a_place_that_vanished_while_waiting_is_no_win_but_a_new_candidacy() {
     let mut bench = Bench::waiting();
     bench.next();
-    bench.kept_as(ms(0), T, TERM);
-    let mut snapshot = without_our_place(bench.snapshot());
-    snapshot.companion = None;
-    snapshot.companions.clear();
-    assert_eq!(bench.read(snapshot), ["leave 2 A1@10", "state RELEASING"]);
+    let outputs = bench.prove(|snapshot| {
+        let mut snapshot = without_our_place(snapshot);
+        snapshot.companion = None;
+        snapshot.companions.clear();
+        snapshot
+    });
+    assert_eq!(outputs, ["leave 2 A1@10", "state RELEASING"]);
+    assert_eq!(bench.removed(2), ["revoke A1"]);
+    assert_eq!(bench.revoked(1), ["grant A2", "state ACQUIRING"]);
+}
+
+#[test]
+fn a_place_whose_lease_is_gone_while_waiting_is_left_for_a_new_candidacy() {
+    let mut bench = Bench::waiting();
+    bench.next();
+    assert_eq!(bench.kept_alive(bench.lease(1), ms(0), TERM), ["leave 2 A1@10", "state RELEASING"]);
     assert_eq!(bench.removed(2), ["revoke A1"]);
     assert_eq!(bench.revoked(1), ["grant A2", "state ACQUIRING"]);
 }
