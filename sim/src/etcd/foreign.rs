@@ -154,6 +154,21 @@ impl World {
         self.store.cluster.content.places.values().all(|place| place.created >= created)
     }
 
+    /// An operator deletes the places of foreign candidates that a backup brought back. Their sessions keep them, and their
+    /// owners wait for them to go: each knows only the place that it put last.
+    pub(super) fn delete_forgotten(&mut self) {
+        let places = &self.store.cluster.content.places;
+        let stands = |peer: &Foreign| {
+            let (key, created) = (peer.lease.to_string(), peer.created);
+            places.get(&key).is_some_and(|place| Some(place.created) != created).then_some(key)
+        };
+        let forgotten: Vec<_> = self.store.peers.iter().filter_map(stands).collect();
+        for place in forgotten {
+            let change = self.store.cluster.content.delete_place(&place);
+            self.changed(&change);
+        }
+    }
+
     fn foreign_stops(&mut self, peer: usize) {
         (self.store.peers[peer].created, self.store.peers[peer].believes) = (None, false);
         self.foreign_leads(peer, false);

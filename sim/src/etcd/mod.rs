@@ -234,6 +234,7 @@ impl Hooks<Etcd> for World {
 
     fn faults_ended(&mut self) {
         self.delete_unleased();
+        self.delete_forgotten();
         if self.store.cluster.leader.is_none() {
             self.elect_later();
         }

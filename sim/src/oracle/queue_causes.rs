@@ -1,12 +1,18 @@
 //! I9 in a queue.
 
+use std::collections::{BTreeMap, VecDeque};
+
 use incumbent_core::campaign::{Event, Reason};
 use incumbent_core::queue::{self, Action, Input, LeaseId, Output, Request};
+use incumbent_core::record::Attempt;
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
 use crate::etcd::Content;
 use crate::observation::{Observation, Observed, View};
+
+/// The candidacies of one process that are remembered: the one that leads, and those that it left, or is about to take.
+const REMEMBERED: usize = 4;
 
 /// Knows from the store itself what became of each candidate's keys and leases.
 pub(super) struct NoneWithoutCause {
@@ -17,13 +23,10 @@ pub(super) struct NoneWithoutCause {
 struct Node {
     nonce: u128,
     latest: Instant,
-    /// Its last transaction that enters: the leases of the place and of the companion, and the revision once it is applied.
-    entered: Option<(LeaseId, LeaseId)>,
-    created: Option<Revision>,
-    /// What happened to it since.
-    gone: bool,
-    rewritten: bool,
-    lease_gone: bool,
+    /// The transactions that enter and were sent, with the leases of the place and of the companion.
+    sent: BTreeMap<Attempt, [LeaseId; 2]>,
+    /// What the store applied of them, the newest last.
+    candidacies: VecDeque<Candidacy>,
     /// What happened to the store since the process began.
     reset: bool,
     birth: Option<Incarnation>,
@@ -33,25 +36,59 @@ struct Node {
     deadline: Option<Instant>,
 }
 
+/// Keys that the store created.
+#[derive(Clone)]
+struct Candidacy {
+    /// The token's sequence.
+    created: Revision,
+    leases: [LeaseId; 2],
+    /// What happened to it since.
+    gone: bool,
+    rewritten: bool,
+    lease_gone: bool,
+}
+
+impl Candidacy {
+    fn stored(&mut self, content: &Content) {
+        let name = self.leases[0].to_string();
+        let (place, beside) = (content.places.get(&name), content.companions.get(&name));
+        self.gone |= place.is_none() || beside.is_none();
+        self.rewritten |= place.is_some_and(|place| place.modified != self.created.0)
+            || beside.is_some_and(|beside| beside.created != self.created.0);
+        self.lease_gone |= self.leases.iter().any(|lease| !content.leases.contains_key(lease));
+    }
+}
+
 impl Node {
     fn stored(&mut self, content: &Content) {
         let birth = content.birth.map(|birth| birth.incarnation);
         self.reset |= self.birth.is_some() && birth != self.birth || content.revision < self.revision;
         (self.birth, self.revision) = (self.birth.or(birth), content.revision);
-        let (Some((lease, companion)), Some(created)) = (self.entered, self.created) else { return };
-        let name = lease.to_string();
-        let (place, beside) = (content.places.get(&name), content.companions.get(&name));
-        self.gone |= place.is_none() || beside.is_none();
-        self.rewritten |= place.is_some_and(|place| place.modified != created.0)
-            || beside.is_some_and(|beside| beside.created != created.0);
-        self.lease_gone |= !content.leases.contains_key(&lease) || !content.leases.contains_key(&companion);
+        for candidacy in &mut self.candidacies {
+            candidacy.stored(content);
+        }
     }
 
-    fn is_caused(&self, reason: Reason) -> bool {
+    fn applied(&mut self, attempt: Attempt, created: Revision) {
+        let Some(leases) = self.sent.remove(&attempt) else { return };
+        if self.candidacies.len() == REMEMBERED {
+            self.candidacies.pop_front();
+        }
+        let (gone, rewritten, lease_gone) = (false, false, false);
+        self.candidacies.push_back(Candidacy { created, leases, gone, rewritten, lease_gone });
+    }
+
+    /// Whether the term of the candidacy that was created there may have ended for that reason.
+    fn is_caused(&self, created: Revision, reason: Reason) -> bool {
+        // A store that went back may create two at one revision; the term is of the newer.
+        let found = self.candidacies.iter().rev().find(|candidacy| candidacy.created == created);
+        let did = |what: fn(&Candidacy) -> bool| found.is_some_and(what);
         match reason {
-            Reason::Deleted => self.gone,
-            Reason::Usurped => self.rewritten || self.reset,
-            Reason::Expired => self.lease_gone || self.deadline.is_some_and(|at| self.latest >= at),
+            Reason::Deleted => did(|candidacy| candidacy.gone),
+            Reason::Usurped => self.reset || did(|candidacy| candidacy.rewritten),
+            Reason::Expired => {
+                did(|candidacy| candidacy.lease_gone) || self.deadline.is_some_and(|at| self.latest >= at)
+            }
             Reason::StoreReset => self.reset,
             reason => self.asked.contains(&reason),
         }
@@ -87,11 +124,9 @@ impl Oracle<queue::Campaign> for NoneWithoutCause {
                     node.stored(content);
                 }
             }
-            Observation::Applied { nonce, revision, .. } => {
-                let node = self.nodes.iter_mut().find(|node| node.nonce == nonce.0);
-                // The first that is applied after it was sent; a companion is written again at a later one.
-                if let Some(node) = node.filter(|node| node.entered.is_some()) {
-                    node.created = node.created.or(Some(*revision));
+            Observation::Applied { nonce, attempt, revision, .. } => {
+                if let Some(node) = self.nodes.iter_mut().find(|node| node.nonce == nonce.0) {
+                    node.applied(*attempt, *revision);
                 }
             }
             Observation::Input { node, clock, input } => {
@@ -115,16 +150,16 @@ impl Oracle<queue::Campaign> for NoneWithoutCause {
                 let node = &mut self.nodes[*place];
                 if let Output::Ask(Request::Write(write)) = output
                     && let Action::Enter { lease, companion, .. } = write.action
-                    && node.entered != Some((lease, companion))
                 {
-                    (node.entered, node.created) = (Some((lease, companion)), None);
-                    (node.gone, node.rewritten, node.lease_gone) = (false, false, false);
+                    node.sent.insert(write.attempt, [lease, companion]);
                 }
                 match queue::Campaign::event(output) {
                     Some(Event::Won(_)) => {
                         node.asked.clear();
                     }
-                    Some(Event::Lost { reason, .. }) if !node.is_caused(*reason) => {
+                    Some(Event::Lost { term, reason })
+                        if !node.is_caused(term.token.sequence, *reason) =>
+                    {
                         return Err(format!("c{place} lost ({reason}), and nothing had happened"));
                     }
                     _ => {}
