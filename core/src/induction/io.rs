@@ -60,10 +60,13 @@ pub struct Connection {
 /// The membership that the client reports of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Membership {
-    /// Its member id.
+    /// Its member id. With the consumer protocol it is the client's for life, and proves nothing.
     pub member: String,
     /// Its generation, or its member epoch; negative where it is no member.
     pub generation: i32,
+    /// Partition zero is in its assignment, and the assignment is not lost. The answer to a commit overtakes the report of a
+    /// rebalance (librdkafka: high priority in the same queue), so the client is asked for it.
+    pub owns: bool,
 }
 
 /// A record to append to partition zero, by an idempotent producer, acknowledged by all replicas.
@@ -165,8 +168,7 @@ pub enum Answer {
         /// Its offset, or the failure.
         result: Result<Revision, Failure>,
     },
-    /// A commit was answered. A client that lost its membership reports that first: with the consumer protocol it comes back
-    /// under the same member id.
+    /// A commit was answered.
     Committed {
         /// The number of the record that it proves.
         attempt: Attempt,

@@ -28,8 +28,8 @@
 //! An acknowledged **offset commit** does: the coordinator applies it with all replicas, and refuses it from a client that
 //! is no member of the present generation. So a renewal is two steps in this order: a heartbeat, handed over at `h` and
 //! appended; *then* a commit of the offset after it. Where the commit is acknowledged, and the client, asked afterwards,
-//! still has the member id of the assignment and a generation, the candidate was a member after its heartbeat was
-//! appended, and `D = h + T - M`.
+//! still has the member id of the assignment, a generation and partition zero, the candidate was a member after its heartbeat
+//! was appended, and `D = h + T - M`.
 //!
 //! The coordinator says nothing about later, so the lease lies between candidates: every candidate reads the log, and a new owner
 //! appends a **claim** and waits until `T` after the earlier of its assignment and its own first sight of the newest record

@@ -177,7 +177,7 @@ impl Campaign {
 
     fn is_still_member(&self, membership: &Membership) -> bool {
         let Some(owner) = self.owner() else { return false };
-        membership.member == owner.member && membership.generation >= 0
+        membership.member == owner.member && membership.generation >= 0 && membership.owns
     }
 
     /// The candidate was a member after this record was appended.

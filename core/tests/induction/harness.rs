@@ -245,7 +245,11 @@ impl Bench {
     }
 
     pub fn committed_as(&mut self, attempt: u64, member: &str, generation: i32) -> Vec<String> {
-        let result = Ok(Membership { member: member.into(), generation });
+        self.committed_with(attempt, Membership { member: member.into(), generation, owns: true })
+    }
+
+    pub fn committed_with(&mut self, attempt: u64, membership: Membership) -> Vec<String> {
+        let result = Ok(membership);
         self.give(Answer::Committed { attempt: Attempt(attempt), result })
     }
 

@@ -2,7 +2,7 @@
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::Settings;
-use incumbent_core::induction::{Answer, Failure, Group, Input, Kind, Loss, Timer};
+use incumbent_core::induction::{Answer, Failure, Group, Input, Kind, Loss, Membership, Timer};
 use incumbent_core::record::Attempt;
 use incumbent_core::store::FaultKind;
 
@@ -92,6 +92,18 @@ fn a_commit_that_is_refused_or_unanswered_is_repeated_by_the_next_heartbeat() {
         assert_eq!(bench.until(Timer::Renew), ["heartbeat 4"]);
         assert!(bench.leads());
     }
+}
+
+#[test]
+fn a_commit_that_overtakes_the_report_of_a_rebalance_is_ignored() {
+    let mut bench = Bench::leader();
+    bench.until(Timer::Renew);
+    let before = bench.remaining();
+    bench.appended(3);
+    let lost = Membership { member: "m1".into(), generation: 3, owns: false };
+    assert_eq!(bench.committed_with(3, lost), NOTHING);
+    assert_eq!(bench.remaining(), before);
+    assert_eq!(bench.give(Answer::GroupLost(Loss::Rejoins))[0], "lost 10 REVOKED");
 }
 
 #[test]

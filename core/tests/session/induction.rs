@@ -104,7 +104,7 @@ fn a_campaign_over_a_consumer_group_wins_and_leaves_on_a_session() {
     let shown = Shown::Record(claim);
     bench.give(Input::Watched { number: 1, election: "jobs".into(), shown });
     bench.inspected();
-    let membership = Membership { member: "m1".into(), generation: 3 };
+    let membership = Membership { member: "m1".into(), generation: 3, owns: true };
     bench.answer(Answer::Committed { attempt: Attempt(1), result: Ok(membership) });
     assert!(
         !bench.0.campaign(1).expect("it runs").is_leader(NOW),

@@ -269,7 +269,9 @@ impl World {
         let result = match result {
             Ok(()) => {
                 let member = client.member.map_or_else(String::new, |member| format!("m{member}"));
-                Ok(Membership { member, generation: client.generation })
+                // A revocation that is pending leaves the assignment as it is.
+                let owns = client.owns || client.revoking;
+                Ok(Membership { member, generation: client.generation, owns })
             }
             Err(name) => Err(Failure::of(Operation::Commit, name, "refused")),
         };

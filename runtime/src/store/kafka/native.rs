@@ -400,14 +400,28 @@ impl Consumer {
         unsafe {
             let metadata = sys::rd_kafka_consumer_group_metadata(self.client.native_ptr());
             if metadata.is_null() {
-                return Membership { member: String::new(), generation: -1 };
+                return Membership { member: String::new(), generation: -1, owns: false };
             }
             let membership = Membership {
                 member: text(sys::rd_kafka_consumer_group_metadata_member_id(metadata)),
                 generation: sys::rd_kafka_consumer_group_metadata_generation_id(metadata),
+                owns: self.owns_zero(),
             };
             sys::rd_kafka_consumer_group_metadata_destroy(metadata);
             membership
+        }
+    }
+
+    /// Whether partition zero is in the assignment, and the assignment not lost.
+    fn owns_zero(&self) -> bool {
+        let client = self.client.native_ptr();
+        let mut assigned = ptr::null_mut();
+        // SAFETY: the client is live, and hands over a list that is owned here. Whether it is lost is asked after that.
+        unsafe {
+            let code = sys::rd_kafka_assignment(client, &mut assigned);
+            let list = NonNull::new(assigned).map(Partitions);
+            let has_zero = ClientError::check(code).is_ok() && list.is_some_and(|list| list.has_zero());
+            has_zero && sys::rd_kafka_assignment_lost(client) == 0
         }
     }
 

@@ -44,7 +44,7 @@ fn play(proven: Revision, written_for: TopicId) -> Result<(), String> {
     claim.name = "c".into();
     give(&mut campaign, Shown::Record(claim).into())?;
     give(&mut campaign, Answer::Inspected(Ok(topic(1, now))).into())?;
-    let membership = Membership { member: "m".into(), generation: 1 };
+    let membership = Membership { member: "m".into(), generation: 1, owns: true };
     give(&mut campaign, Answer::Committed { attempt, result: Ok(membership) }.into())?;
     match campaign.is_leader(now) {
         true => Err("a third leads over the late release of a first, beside a second".into()),

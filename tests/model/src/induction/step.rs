@@ -219,7 +219,7 @@ impl Step<'_> {
             true => (client.assigned, 1),
             false => (client.member, if client.joined { 1 } else { -1 }),
         };
-        Ok(Membership { member: member_id(member), generation })
+        Ok(Membership { member: member_id(member), generation, owns: trusted || client.joined })
     }
 
     // ---- the log and the topic ----
