@@ -5,7 +5,7 @@
 //! lies below the successor's claim. Where the work is not known to have ended, there is no release: the successor waits
 //! the lease out.
 
-use super::io::Request;
+use super::io::{Request, TopicId};
 use super::record::Kind;
 use super::timers::Timer;
 use super::{Campaign, Stage};
@@ -30,12 +30,19 @@ pub(super) struct Ending {
     /// The statement of the release, and the newest proof of the term.
     statement: TermInfo,
     proven: Revision,
+    /// The topic in which the term was proven.
+    topic: Option<TopicId>,
     deadline: Instant,
 }
 
 impl Ending {
     pub(super) fn leaves(&self) -> bool {
         leaves_the_group(self.reason)
+    }
+
+    /// Its release was published.
+    pub(super) fn is_released(&self) -> bool {
+        self.release.is_some()
     }
 }
 
@@ -106,7 +113,7 @@ impl Campaign {
     fn end(&mut self, reason: Reason, working: bool) {
         let Stage::Owner(owner) = &self.stage else { return };
         let (Some(term), Some(deadline)) = (owner.term, owner.deadline) else { return };
-        let (revoked, statement) = (owner.revoked, owner.statement(self.now));
+        let (revoked, topic, statement) = (owner.revoked, owner.topic, owner.statement(self.now));
         let proof = self.proof.proven_offset();
         self.report(Event::Lost { term, reason });
         if reason == Reason::Resigned {
@@ -117,7 +124,8 @@ impl Campaign {
             return self.leave_partition(leaves_the_group(reason));
         };
         self.stop_owning();
-        self.stage = Stage::Ending(Ending { reason, revoked, release: None, statement, proven, deadline });
+        self.stage =
+            Stage::Ending(Ending { reason, revoked, release: None, statement, proven, topic, deadline });
         if !working {
             return self.release();
         }
@@ -145,11 +153,12 @@ impl Campaign {
     /// Publishes the release, while the lease lasts.
     fn release(&mut self) {
         let Stage::Ending(ending) = &self.stage else { return };
-        let (statement, proven, leave) = (ending.statement, ending.proven, ending.leaves());
+        let (statement, proven, topic, leave) =
+            (ending.statement, ending.proven, ending.topic, ending.leaves());
         if self.now >= ending.deadline {
             return self.leave_partition(leave);
         }
-        let attempt = self.publish_record(Kind::Release { proven }, statement);
+        let attempt = self.publish_record(Kind::Release { proven }, topic, statement);
         if let Stage::Ending(ending) = &mut self.stage {
             ending.release = Some(attempt);
         }

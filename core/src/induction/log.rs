@@ -24,6 +24,8 @@ pub(super) struct Log {
     newest: Option<Newest>,
     /// The offset of the newest record that neither this campaign nor the author of `newest` wrote.
     third: Option<Revision>,
+    /// The offset of the newest claim that this campaign did not write.
+    claim: Option<Revision>,
     /// The longest lease that the records of other campaigns name, and the campaign's own.
     longest: Duration,
     /// The largest incarnation in this log, and the largest of the logs before it.
@@ -39,8 +41,8 @@ struct Newest {
     /// `None` for other software.
     author: Option<Nonce>,
     first_sight: Instant,
-    /// The offset that it names as proven, where it is a release.
-    released: Option<Revision>,
+    /// The term that it ends, and the offset that it names as proven, where it is a release.
+    released: Option<(Token, Revision)>,
 }
 
 /// What lies below a claim.
@@ -48,7 +50,7 @@ struct Newest {
 pub(super) struct Below {
     /// `f`: when the newest record of another campaign was first observed, or the reading began.
     pub(super) first_sight: Instant,
-    /// A release, over whose term no third campaign wrote.
+    /// A release of the newest claim's term, over which no third campaign wrote.
     pub(super) released: bool,
     /// The longest lease that the records name.
     pub(super) lease: Duration,
@@ -64,6 +66,7 @@ impl Log {
             began: now,
             newest: None,
             third: None,
+            claim: None,
             longest: lease,
             incarnation: None,
             former: None,
@@ -97,11 +100,16 @@ impl Log {
         if !ours {
             let author = record.write_id.map(|write_id| write_id.nonce);
             let released = match record.kind {
-                Kind::Release { proven } if record.topic == topic => Some(proven),
+                Kind::Release { proven } if record.topic == topic => {
+                    record.term_info.map(|info| (info.token, proven))
+                }
                 Kind::Release { .. } | Kind::Claim | Kind::Heartbeat => None,
             };
             if let Some(before) = self.newest.filter(|before| before.author != author) {
                 self.third = Some(before.offset);
+            }
+            if record.kind == Kind::Claim {
+                self.claim = Some(offset);
             }
             self.newest = Some(Newest { offset, author, first_sight: now, released });
             self.longest = self.longest.max(lease_of(record));
@@ -112,9 +120,12 @@ impl Log {
     /// What lies below the record that was read last, which is a claim of ours.
     pub(super) fn below(&self) -> Below {
         let released = self.newest.is_some_and(|newest| {
-            newest.released.is_some_and(|proven| {
+            newest.released.is_some_and(|(term, proven)| {
                 let read = self.whole_from.is_some_and(|from| from.0 <= proven.0.saturating_add(1));
-                read && self.third.is_none_or(|third| third <= proven)
+                // A later term of its author's has a claim above what this one proved. Producers can be replaced, so that a
+                // release lands above it.
+                let is_newest = self.claim.is_none_or(|claim| claim <= proven && claim == term.sequence);
+                read && is_newest && self.third.is_none_or(|third| third <= proven)
             })
         });
         Below {
@@ -127,7 +138,8 @@ impl Log {
 
     /// Records were not read: they may be of anyone, and count as first observed now.
     pub(super) fn gap(&mut self, now: Instant) {
-        (self.next, self.whole_from, self.newest, self.third) = (None, None, None, None);
+        (self.next, self.whole_from, self.newest) = (None, None, None);
+        (self.third, self.claim) = (None, None);
         self.began = now;
     }
 
@@ -210,12 +222,25 @@ mod tests {
 
     /// A log with these records of others, the first at offset 10, each a second after the one before.
     fn log(records: &[(u128, Kind)]) -> Log {
-        let mut log = Log::new(T, at(0));
+        let (mut log, mut claim) = (Log::new(T, at(0)), 0);
         for (place, (author, kind)) in records.iter().enumerate() {
             let place = place as u64;
-            assert!(log.read(&record(10 + place, *author, *kind), false, TOPIC, at(1 + place)));
+            let record = match kind {
+                Kind::Release { .. } => of_term(claim, record(10 + place, *author, *kind)),
+                _ => record(10 + place, *author, *kind),
+            };
+            if *kind == Kind::Claim {
+                claim = 10 + place;
+            }
+            assert!(log.read(&record, false, TOPIC, at(1 + place)));
         }
         log
+    }
+
+    /// The record, of the term whose claim lies at this offset.
+    fn of_term(claim: u64, record: Record) -> Record {
+        let token = Token { incarnation: Incarnation(0), sequence: Revision(claim) };
+        Record { term_info: Some(TermInfo { token, led_for: None }), ..record }
     }
 
     #[test]
@@ -230,6 +255,35 @@ mod tests {
         assert!(!log(&late).below().released);
         let foreign = [(1, Kind::Heartbeat), (0, Kind::Heartbeat), (1, release(10))];
         assert!(!log(&foreign).below().released);
+    }
+
+    #[test]
+    fn a_release_below_which_its_author_claimed_again_is_not() {
+        let mut log = log(&[(1, Kind::Claim), (1, Kind::Heartbeat), (1, Kind::Claim), (1, Kind::Heartbeat)]);
+        log.read(&of_term(10, record(14, 1, release(11))), false, TOPIC, at(9));
+        assert!(!log.below().released, "the claim at 12 may be of a live term");
+    }
+
+    #[test]
+    fn a_release_of_another_term_than_the_newest_claims_is_not() {
+        let mut log = log(&[(1, Kind::Claim), (1, Kind::Heartbeat)]);
+        log.read(&of_term(7, record(12, 1, release(11))), false, TOPIC, at(9));
+        assert!(!log.below().released);
+    }
+
+    #[test]
+    fn a_release_that_names_no_term_is_not() {
+        let mut log = log(&[(1, Kind::Heartbeat)]);
+        log.read(&record(11, 1, release(10)), false, TOPIC, at(9));
+        assert!(!log.below().released);
+    }
+
+    #[test]
+    fn a_claim_of_ones_own_above_what_was_proven_changes_nothing() {
+        let mut log = log(&[(1, Kind::Claim), (1, Kind::Heartbeat)]);
+        log.read(&record(12, 3, Kind::Claim), true, TOPIC, at(8));
+        log.read(&of_term(10, record(13, 1, release(11))), false, TOPIC, at(9));
+        assert!(log.below().released);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use alloc::string::String;
 
 use super::answers::Loss;
 use super::leaving::leaves_the_group;
+use super::io::TopicId;
 use super::log::Below;
 use super::record::Kind;
 use super::timers::Timer;
@@ -27,6 +28,8 @@ pub(super) struct Owner {
     /// `D`, from the newest proof.
     pub(super) deadline: Option<Instant>,
     pub(super) term: Option<Term>,
+    /// The topic in which the term was proven: what its release says is of that one.
+    pub(super) topic: Option<TopicId>,
     /// Set while the leader drains.
     pub(super) departure: Option<Reason>,
     /// A revocation waits for its answer.
@@ -99,6 +102,7 @@ impl Campaign {
             claim: None,
             deadline: None,
             term: None,
+            topic: None,
             departure: None,
             revoked: false,
         }));
@@ -197,11 +201,11 @@ impl Campaign {
             self.log.exceed(largest.incarnation);
             return self.claim();
         }
-        let term = Term { token, started: now };
+        let (term, topic) = (Term { token, started: now }, self.topic.id);
         self.log.observe_token(token);
         self.timers.stop(Timer::Owed);
         if let Stage::Owner(owner) = &mut self.stage {
-            owner.term = Some(term);
+            (owner.term, owner.topic) = (Some(term), topic);
         }
         self.report(Event::Won(term));
         if let Some(every) = self.rules.heartbeat {
@@ -277,11 +281,19 @@ impl Campaign {
         self.log.reset(now);
         self.lose(Reason::StoreReset);
         self.report_leader(None);
-        if let Stage::Owner(owner) = &mut self.stage {
-            owner.assigned_at = now;
-            self.forget_proof();
-            self.inspect();
-            self.claim();
+        match &mut self.stage {
+            Stage::Owner(owner) => {
+                owner.assigned_at = now;
+                self.forget_proof();
+                self.inspect();
+                self.claim();
+            }
+            // No release is due in a log that did not see the term.
+            Stage::Ending(ending) if !ending.is_released() => {
+                let leave = ending.leaves();
+                self.leave_partition(leave);
+            }
+            _ => {}
         }
     }
 }

@@ -7,7 +7,7 @@ use alloc::collections::VecDeque;
 use core::time::Duration;
 
 use super::answers::{self, Failure};
-use super::io::{Membership, Publish, Request};
+use super::io::{Membership, Publish, Request, TopicId};
 use super::record::{self, Kind};
 use super::timers::Timer;
 use super::{Campaign, Stage};
@@ -60,13 +60,18 @@ impl Proof {
 }
 
 impl Campaign {
-    /// A record of this candidate, for the claim and the term as they stand.
-    pub(super) fn publish_record(&mut self, kind: Kind, term_info: TermInfo) -> Attempt {
+    /// Publishes a record of this candidate for the log of `topic`: a producer may append it to whatever has the name by then.
+    pub(super) fn publish_record(
+        &mut self,
+        kind: Kind,
+        topic: Option<TopicId>,
+        term_info: TermInfo,
+    ) -> Attempt {
         self.last_attempt = Attempt(self.last_attempt.0 + 1);
         let attempt = self.last_attempt;
         let write_id = WriteId { nonce: self.nonce, attempt };
         let headers =
-            record::headers(write_id, kind, self.topic.id, self.rules.lease, term_info, &self.rules.metadata);
+            record::headers(write_id, kind, topic, self.rules.lease, term_info, &self.rules.metadata);
         let name = self.rules.name.clone();
         self.ask(Request::Publish(Publish { attempt, kind, name, headers }));
         attempt
@@ -74,7 +79,7 @@ impl Campaign {
 
     /// Publishes a record that is to be proved.
     pub(super) fn publish(&mut self, kind: Kind, term_info: TermInfo) -> Attempt {
-        let (attempt, now) = (self.publish_record(kind, term_info), self.now);
+        let (attempt, now) = (self.publish_record(kind, self.topic.id, term_info), self.now);
         let (lease, newest) = (self.rules.lease, self.proof.newest_appended().map(|(sent, _)| sent.attempt));
         // What is older than a lease gives no deadline; the newest that was appended can be committed all the same.
         self.proof.sent.retain(|sent| sent.at + lease > now || Some(sent.attempt) == newest);
@@ -132,7 +137,7 @@ impl Campaign {
             return;
         }
         if let Some(term_info) = owner.statement(self.now) {
-            self.publish_record(Kind::Heartbeat, term_info);
+            self.publish_record(Kind::Heartbeat, self.topic.id, term_info);
             self.timers.set(Timer::Heartbeat, self.now + every);
         }
     }

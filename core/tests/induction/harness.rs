@@ -7,7 +7,7 @@ use incumbent_core::induction::{
     Answer, Campaign, Failure, Group, Input, Kind, Membership, Output, Publish, Record, Request, Shown,
     Timer, Topic, TopicId,
 };
-use incumbent_core::record::{Attempt, Nonce, WriteId};
+use incumbent_core::record::{Attempt, Nonce, TermInfo, WriteId};
 use incumbent_core::store::{Fault, FaultKind};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 
@@ -42,6 +42,8 @@ pub struct Bench {
     pub topic: Option<TopicId>,
     /// What was published, for the reader.
     published: Vec<Publish>,
+    /// The claims of others, with their offsets.
+    claims: Vec<(u128, u64)>,
 }
 
 impl Bench {
@@ -56,7 +58,7 @@ impl Bench {
         let topic = Topic { asked_at: now, id: Some(TOPIC), time_of_day: ms(DAY) };
         let campaign =
             Campaign::new(settings, group, topic, ME, 7, begun).expect("settings that fit a group");
-        Self { campaign, now, next: 10, topic: Some(TOPIC), published: Vec::new() }
+        Self { campaign, now, next: 10, topic: Some(TOPIC), published: Vec::new(), claims: Vec::new() }
     }
 
     /// A campaign that has not begun, and knows no id of its topic.
@@ -237,7 +239,15 @@ impl Bench {
     pub fn other(&mut self, author: u128, kind: Kind) -> Vec<String> {
         let offset = self.next;
         self.next += 1;
-        self.give(Shown::Record(record(offset, author, kind)))
+        if kind == Kind::Claim {
+            self.claims.push((author, offset));
+        }
+        let mut record = record(offset, author, kind);
+        let claim = self.claims.iter().rev().find(|(of, _)| *of == author);
+        if let (Kind::Release { .. }, Some((_, claim))) = (kind, claim) {
+            record.term_info = Some(TermInfo { token: token(DAY, *claim), led_for: None });
+        }
+        self.give(Shown::Record(record))
     }
 
     pub fn committed(&mut self, attempt: u64) -> Vec<String> {
@@ -300,7 +310,7 @@ pub fn token(incarnation: u64, sequence: u64) -> Token {
     Token { incarnation: Incarnation(incarnation), sequence: Revision(sequence) }
 }
 
-/// A record of a candidate named `other`, or of other software.
+/// A record of a candidate named `other`, or of other software. A release is of the term at offset 0.
 pub fn record(offset: u64, author: u128, kind: Kind) -> Record {
     Record {
         offset: Revision(offset),
@@ -308,7 +318,8 @@ pub fn record(offset: u64, author: u128, kind: Kind) -> Record {
         write_id: (author > 0).then_some(WriteId { nonce: Nonce(author), attempt: Attempt(1) }),
         kind,
         lease: (author > 0).then_some(T),
-        term_info: None,
+        term_info: matches!(kind, Kind::Release { .. })
+            .then_some(TermInfo { token: token(DAY, 0), led_for: None }),
         topic: (author > 0).then_some(TOPIC),
         metadata: Vec::new(),
     }

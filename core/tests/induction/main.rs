@@ -28,6 +28,7 @@ mod leaving;
 mod losing;
 mod observing;
 mod proof;
+mod releases;
 mod topic;
 mod winning;
 
