@@ -138,6 +138,14 @@ pub enum Request {
         attempt: Attempt,
         /// The offset after that record's.
         offset: Revision,
+        /// The metadata of the commit, of at most 60 bytes. Empty where the candidate knows no token.
+        metadata: String,
+    },
+    /// Ask the coordinator for the metadata of the committed offset of partition zero, and answer with
+    /// [`Answer::CommittedToken`].
+    Committed {
+        /// The number of the question, under which the answer comes back.
+        number: u64,
     },
     /// Answer the revocation that is pending: unassign.
     Yield,
@@ -174,6 +182,13 @@ pub enum Answer {
         attempt: Attempt,
         /// What the client reported of itself when it was asked *after* the answer came; or the failure.
         result: Result<Membership, Failure>,
+    },
+    /// The metadata of the committed offset was asked for.
+    CommittedToken {
+        /// The number of the question.
+        number: u64,
+        /// The metadata, empty where the group has committed nothing or none; or the failure, as of a commit.
+        result: Result<String, Failure>,
     },
     /// The topic was inspected.
     Inspected(Result<Topic, Fault>),

@@ -33,6 +33,9 @@ pub(super) struct Log {
     former: Option<Incarnation>,
     /// The largest token of any term.
     largest: Option<Token>,
+    /// The gaps of the reading, and how many of them lie below a claim that states an incarnation above all before.
+    gaps: u32,
+    settled: u32,
 }
 
 #[derive(Clone, Copy, Debug, Hash)]
@@ -71,6 +74,8 @@ impl Log {
             incarnation: None,
             former: None,
             largest: None,
+            gaps: 0,
+            settled: 0,
         }
     }
 
@@ -138,6 +143,12 @@ impl Log {
 
     /// Records were not read: they may be of anyone, and count as first observed now.
     pub(super) fn gap(&mut self, now: Instant) {
+        self.gaps = self.gaps.wrapping_add(1);
+        self.begin(now);
+    }
+
+    /// The reading begins, as far as what follows is concerned.
+    pub(super) fn begin(&mut self, now: Instant) {
         (self.next, self.whole_from, self.newest) = (None, None, None);
         (self.third, self.claim) = (None, None);
         self.began = now;
@@ -155,18 +166,39 @@ impl Log {
         self.former = self.former.max(Some(incarnation));
     }
 
+    pub(super) fn has_read(&self) -> bool {
+        self.next.is_some()
+    }
+
+    pub(super) fn gaps(&self) -> u32 {
+        self.gaps
+    }
+
+    /// A claim was read that states an incarnation above all that may lie in the gaps before.
+    pub(super) fn settle(&mut self) {
+        self.settled = self.gaps;
+    }
+
     pub(super) fn has_passed(&self, offset: Revision) -> bool {
         self.next.is_some_and(|next| next > offset)
     }
 
-    /// The incarnation that a claim states: this log's, or a new one where that is not known or not larger than those of
-    /// the logs before.
+    /// The incarnation that a claim states: this log's; or a new one, where that is not known, not larger than those of the
+    /// logs before, smaller than a known token's, or where records that were not read may state a larger one.
     pub(super) fn claimed_incarnation(&self, time_of_day: Duration) -> Incarnation {
+        let of_terms = self.largest.map(|largest| largest.incarnation);
         match self.incarnation {
-            Some(incarnation) if self.former.is_none_or(|former| incarnation > former) => incarnation,
+            Some(incarnation)
+                if self.settled == self.gaps
+                    && self.former < Some(incarnation)
+                    && of_terms <= Some(incarnation) =>
+            {
+                incarnation
+            }
             _ => {
+                let known = self.incarnation.max(self.former).max(of_terms);
                 let millis = u64::try_from(time_of_day.as_millis()).unwrap_or(u64::MAX);
-                let above = self.former.map_or(0, |former| former.0.saturating_add(1));
+                let above = known.map_or(0, |known| known.0.saturating_add(1));
                 Incarnation(millis.max(above))
             }
         }

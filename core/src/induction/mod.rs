@@ -38,7 +38,9 @@
 //! third candidate wrote, the leader before is known to have stopped, and nothing is waited for.
 //!
 //! The token is the offset of the claim, under an incarnation that is a number in the log: each claim copies the largest
-//! below it, and the first of a topic takes the time of day. The topic's id says whether the log is another,
+//! below it, and the first of a topic takes the time of day, as does one behind records that were not read. Each commit states
+//! the largest token known as its metadata, which a new owner reads before it claims: so tokens grow also where the log forgets.
+//! The topic's id says whether the log is another: it is asked for between a claim and its win,
 //! and each record names the one for which it was written: a producer hands on what it kept to whatever topic has the name by
 //! then. What such a record says of offsets and of the incarnation is of the former log, and releases nothing.
 //!
@@ -51,11 +53,13 @@
 //! 1. `io`, `answers`, `settings`, `record`: what goes in and comes out, what the client's errors mean, what is refused,
 //!    what lies in the log.
 //! 2. This file: the parts of a campaign, and the way of an input through it.
-//! 3. `log`: what was read, and what lies below a claim. `proof`: heartbeats and commits.
+//! 3. `log`: what was read, and what lies below a claim. `proof`: heartbeats and commits. `committed`: the token that the group
+//!    keeps.
 //! 4. The states: `owning` claims, wins and loses, `leaving` drains, releases and leaves.
 //! 5. `observing`: the log, the topic, and the reports.
 
 mod answers;
+mod committed;
 mod io;
 mod leaving;
 mod log;
@@ -113,6 +117,8 @@ pub struct Campaign {
     // What is under way.
     proof: Proof,
     last_attempt: Attempt,
+    /// The number of the newest question for the committed token.
+    last_question: u64,
     /// Operations in a row that failed.
     failures: u32,
     /// The client has left the group.
@@ -189,6 +195,7 @@ impl Campaign {
             topic,
             proof: Proof::default(),
             last_attempt: Attempt(0),
+            last_question: 0,
             failures: 0,
             left: true,
             rest_until: Instant::ZERO,
@@ -328,6 +335,7 @@ impl Campaign {
             Answer::Left => self.has_left(),
             Answer::Published { attempt, result } => self.published(attempt, result),
             Answer::Committed { attempt, result } => self.committed(attempt, result),
+            Answer::CommittedToken { number, result } => self.token_committed(number, result),
             Answer::Inspected(result) => self.inspected(result),
             Answer::Denied(fault) => self.report_fault(fault),
         }
@@ -473,6 +481,7 @@ impl Campaign {
             topic,
             proof,
             last_attempt,
+            last_question,
             failures,
             left,
             rest_until,
@@ -482,7 +491,7 @@ impl Campaign {
             reported: _,
             outputs: _,
         } = self;
-        (stage, intent, splayed, log, topic, proof, last_attempt, failures, left).hash(hasher);
+        (stage, intent, splayed, log, topic, proof, last_attempt, last_question, failures, left).hash(hasher);
         (rest_until, deaths, handler_failures, timers).hash(hasher);
     }
 }

@@ -94,11 +94,11 @@ impl Campaign {
         self.topic = Topic { id: topic.id.or(known), ..topic };
         match (known, topic.id) {
             (Some(known), Some(id)) if id != known => self.is_another_log(),
-            (Some(_), Some(_)) => self.confirm_claim(topic.asked_at),
+            (Some(_), Some(_)) => self.confirm_claim(topic.asked_at, true),
             // What was read before may be of another topic.
             (None, Some(_)) => self.begin_reading(),
             // Without an id, every win waits from its assignment.
-            (_, None) => {}
+            (_, None) => self.confirm_claim(topic.asked_at, false),
         }
     }
 

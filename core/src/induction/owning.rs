@@ -24,6 +24,9 @@ pub(super) struct Owner {
     assigned_at: Instant,
     /// No win is reported before, whatever lies in the log.
     owed: Instant,
+    /// The first question of this ownership for the committed token, and whether one was answered.
+    first_question: u64,
+    informed: bool,
     claim: Option<Open>,
     /// `D`, from the newest proof.
     pub(super) deadline: Option<Instant>,
@@ -40,13 +43,16 @@ pub(super) struct Owner {
 #[derive(Clone, Copy, Debug, Hash)]
 struct Open {
     attempt: Attempt,
-    /// The incarnation that it states.
+    /// The incarnation that it states, and the gaps of the reading when that was chosen.
     incarnation: Incarnation,
+    gaps: u32,
     /// `τ`, and when its append was reported.
     appended: Option<(Revision, Instant)>,
     /// What lies below, once the claim was read back.
     below: Option<Below>,
-    /// The topic's id was read after the append, and is the one of the log.
+    /// The topic was inspected after the append.
+    asked: bool,
+    /// The topic's id was read then, and is the one of the log.
     confirmed: bool,
 }
 
@@ -56,11 +62,21 @@ impl Owner {
         self.claim.map(|claim| claim.appended.is_none().then_some(claim.attempt))
     }
 
+    /// Whether the answer to this question says what it has to know before it claims.
+    pub(super) fn asks(&self, number: u64) -> bool {
+        !self.informed && number >= self.first_question
+    }
+
+    /// The token of the claim, once that was appended.
+    pub(super) fn claimed_token(&self) -> Option<Token> {
+        self.claim?.token()
+    }
+
     /// What a heartbeat says of the claim or of the term.
     pub(super) fn statement(&self, now: Instant) -> Option<TermInfo> {
         match self.term {
             Some(term) => Some(TermInfo { token: term.token, led_for: Some(now.since(term.started)) }),
-            None => Some(TermInfo { token: self.claim?.token()?, led_for: None }),
+            None => Some(TermInfo { token: self.claimed_token()?, led_for: None }),
         }
     }
 }
@@ -78,7 +94,7 @@ impl Open {
 }
 
 impl Campaign {
-    /// Partition zero is assigned: a claim goes out at once.
+    /// Partition zero is assigned: a claim goes out once the committed token is known.
     pub(super) fn assigned(&mut self, member: String) {
         if matches!(self.stage, Stage::Owner(_) | Stage::Ending(_)) {
             // The end of the ownership before was never reported.
@@ -99,6 +115,8 @@ impl Campaign {
             member,
             assigned_at: now,
             owed,
+            first_question: self.last_question + 1,
+            informed: false,
             claim: None,
             deadline: None,
             term: None,
@@ -112,12 +130,27 @@ impl Campaign {
     // ---- the claim ----
 
     pub(super) fn claim(&mut self) {
+        if self.owner().is_some_and(|owner| !owner.informed) {
+            return self.ask_token();
+        }
+        let gaps = self.log.gaps();
         let time_of_day = self.topic.time_of_day.saturating_add(self.now.since(self.topic.asked_at));
         let incarnation = self.log.claimed_incarnation(time_of_day);
         let attempt = self.publish(Kind::Claim, TermInfo::of_acquire(incarnation));
         if let Stage::Owner(owner) = &mut self.stage {
-            let open = Open { attempt, incarnation, appended: None, below: None, confirmed: false };
-            owner.claim = Some(open);
+            let (appended, below) = (None, None);
+            owner.claim =
+                Some(Open { attempt, incarnation, gaps, appended, below, asked: false, confirmed: false });
+        }
+    }
+
+    /// The committed token is known.
+    pub(super) fn informed(&mut self) {
+        self.failures = 0;
+        self.stop_waiting();
+        if let Stage::Owner(owner) = &mut self.stage {
+            owner.informed = true;
+            self.claim();
         }
     }
 
@@ -138,11 +171,18 @@ impl Campaign {
 
     /// The claim was read back: what lies below it is known.
     pub(super) fn claim_read(&mut self, attempt: Attempt) {
-        let below = self.log.below();
-        if let Some(claim) = self.open_claim().filter(|claim| claim.attempt == attempt) {
-            claim.below = Some(below);
-            self.win();
+        let (below, gaps) = (self.log.below(), self.log.gaps());
+        if self.owner().is_none_or(|owner| owner.term.is_some()) {
+            return;
         }
+        let Some(claim) = self.open_claim().filter(|claim| claim.attempt == attempt) else { return };
+        if claim.gaps != gaps {
+            // What was not read since it was published may state a larger incarnation.
+            return self.claim();
+        }
+        claim.below = Some(below);
+        self.log.settle();
+        self.win();
     }
 
     /// A claim that lies in a part of the log that was not read is replaced.
@@ -158,17 +198,25 @@ impl Campaign {
     /// Which topic this is, is known for the first time: what was read of it counts as first observed now.
     pub(super) fn begin_reading(&mut self) {
         let now = self.now;
-        self.log.gap(now);
+        match self.log.has_read() {
+            true => self.log.gap(now),
+            false => self.log.begin(now),
+        }
         if let Some(below) = self.open_claim().and_then(|claim| claim.below.as_mut()) {
             (below.first_sight, below.released) = (now, false);
         }
+        // A claim that was appended before is confirmed by the next answer.
+        if self.open_claim().is_some() {
+            self.inspect();
+        }
     }
 
-    /// The topic's id was read at `asked_at`, and is that of the log.
-    pub(super) fn confirm_claim(&mut self, asked_at: Instant) {
-        let confirmed = |claim: &&mut Open| claim.appended.is_some_and(|(_, at)| asked_at >= at);
-        if let Some(claim) = self.open_claim().filter(confirmed) {
-            claim.confirmed = true;
+    /// The topic was inspected at `asked_at`; `same`: its id is that of the log, otherwise the brokers report none.
+    pub(super) fn confirm_claim(&mut self, asked_at: Instant, same: bool) {
+        let after = |claim: &&mut Open| claim.appended.is_some_and(|(_, at)| asked_at >= at);
+        if let Some(claim) = self.open_claim().filter(after) {
+            claim.asked = true;
+            claim.confirmed |= same;
             self.win();
         }
     }
@@ -183,8 +231,12 @@ impl Campaign {
         let Some(token) = claim.token() else { return };
         // A member after its claim was appended: every later owner's claim lies above it, and its token is larger.
         let proven = self.proof.proven_offset().is_some_and(|proven| proven >= token.sequence);
-        if !proven || owner.deadline.is_none_or(|deadline| deadline <= now) {
+        if !proven || !claim.asked || owner.deadline.is_none_or(|deadline| deadline <= now) {
             return;
+        }
+        if !self.proof.has_stated(token) {
+            // Someone claimed with a larger incarnation meanwhile: the next commit states that.
+            return self.renew_unless_waiting();
         }
         let waited_from = match claim.confirmed {
             true if below.released => None,
@@ -212,8 +264,12 @@ impl Campaign {
             self.timers.set(Timer::Heartbeat, now + every);
         }
         // Observers learn of a term by its first heartbeat.
+        self.renew_unless_waiting();
+    }
+
+    fn renew_unless_waiting(&mut self) {
         if !self.timers.is_set(Timer::Answer) {
-            self.timers.set(Timer::Renew, now);
+            self.timers.set(Timer::Renew, self.now);
         }
     }
 

@@ -10,11 +10,11 @@ use super::answers::{self, Failure};
 use super::io::{Membership, Publish, Request, TopicId};
 use super::record::{self, Kind};
 use super::timers::Timer;
-use super::{Campaign, Stage};
+use super::{Campaign, Owner, Stage, committed};
 use crate::campaign::backoff;
 use crate::record::{Attempt, TermInfo, WriteId};
 use crate::time::Instant;
-use crate::token::Revision;
+use crate::token::{Revision, Token};
 
 /// Renewals have at least so many parts of a lease: more than one may fail.
 const RENEWALS: u32 = 5;
@@ -35,10 +35,13 @@ struct Sent {
     /// `h`: the clock before it was handed over.
     at: Instant,
     offset: Option<Revision>,
+    /// The token that its first commit stated.
+    stated: Option<Token>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Awaited {
+    Token,
     Append(Attempt),
     Commit(Attempt),
 }
@@ -52,6 +55,11 @@ impl Proof {
     /// The offset of the newest record that a commit proved.
     pub(super) fn proven_offset(&self) -> Option<Revision> {
         self.proven.and_then(|proven| proven.offset)
+    }
+
+    /// Whether the group keeps this token, or a larger one.
+    pub(super) fn has_stated(&self, token: Token) -> bool {
+        self.proven.is_some_and(|proven| proven.stated >= Some(token))
     }
 
     pub(super) fn has_sent(&self, attempt: Attempt) -> bool {
@@ -83,7 +91,7 @@ impl Campaign {
         let (lease, newest) = (self.rules.lease, self.proof.newest_appended().map(|(sent, _)| sent.attempt));
         // What is older than a lease gives no deadline; the newest that was appended can be committed all the same.
         self.proof.sent.retain(|sent| sent.at + lease > now || Some(sent.attempt) == newest);
-        self.proof.sent.push_back(Sent { attempt, at: now, offset: None });
+        self.proof.sent.push_back(Sent { attempt, at: now, offset: None, stated: None });
         self.wait_for(Awaited::Append(attempt));
         attempt
     }
@@ -94,10 +102,19 @@ impl Campaign {
         self.timers.set(Timer::Answer, self.now + self.attempt_limit());
     }
 
+    pub(super) fn wait_for_token(&mut self) {
+        self.wait_for(Awaited::Token);
+    }
+
     fn commit(&mut self, attempt: Attempt, offset: Revision) {
         self.wait_for(Awaited::Commit(attempt));
         let offset = Revision(offset.0.saturating_add(1));
-        self.ask(Request::Commit { attempt, offset });
+        let claimed = self.owner().and_then(Owner::claimed_token);
+        let token = self.log.largest_token().max(claimed);
+        if let Some(sent) = self.proof.sent.iter_mut().find(|sent| sent.attempt == attempt) {
+            sent.stated = sent.stated.or(token);
+        }
+        self.ask(Request::Commit { attempt, offset, metadata: committed::metadata(token) });
     }
 
     /// Commits the newest record that was appended and is newer than what is proved.
@@ -210,7 +227,7 @@ impl Campaign {
                     Some(Awaited::Append(other) | Awaited::Commit(other)) => {
                         other != sent.attempt && self.proof.has_sent(other)
                     }
-                    None => false,
+                    Some(Awaited::Token) | None => false,
                 };
                 if !under_way {
                     self.stop_waiting();
@@ -229,7 +246,7 @@ impl Campaign {
         sent.is_some_and(|sent| sent.at + self.attempt_limit() > self.now)
     }
 
-    fn stop_waiting(&mut self) {
+    pub(super) fn stop_waiting(&mut self) {
         self.proof.awaited = None;
         self.timers.stop(Timer::Answer);
         self.timers.stop(Timer::Renew);
@@ -249,7 +266,7 @@ impl Campaign {
     }
 
     /// An append or a commit proved nothing: it is repeated, and the deadline stands.
-    fn failed(&mut self, failure: &Failure) {
+    pub(super) fn failed(&mut self, failure: &Failure) {
         self.stop_waiting();
         self.failures = self.failures.saturating_add(1);
         let wait = backoff::standard(self.failures, &mut self.rng);

@@ -387,7 +387,9 @@ impl Rule for induction::Campaign {
     fn limit(&self, request: &induction::Request, _: Duration) -> Duration {
         use induction::Request;
         match request {
-            Request::Publish(_) | Request::Commit { .. } | Request::Inspect => Self::lease_time(self),
+            Request::Publish(_) | Request::Commit { .. } | Request::Committed { .. } | Request::Inspect => {
+                Self::lease_time(self)
+            }
             Request::Join | Request::Yield | Request::Leave => Duration::MAX,
         }
     }

@@ -44,6 +44,9 @@ pub struct Bench {
     published: Vec<Publish>,
     /// The claims of others, with their offsets.
     claims: Vec<(u128, u64)>,
+    /// The newest question for the committed token, and the metadata of the newest commit.
+    pub question: u64,
+    pub metadata: String,
 }
 
 impl Bench {
@@ -58,7 +61,7 @@ impl Bench {
         let topic = Topic { asked_at: now, id: Some(TOPIC), time_of_day: ms(DAY) };
         let campaign =
             Campaign::new(settings, group, topic, ME, 7, begun).expect("settings that fit a group");
-        Self { campaign, now, next: 10, topic: Some(TOPIC), published: Vec::new(), claims: Vec::new() }
+        Self { campaign, now, next: 10, topic: Some(TOPIC), published: Vec::new(), claims: Vec::new(), question: 0, metadata: String::new() }
     }
 
     /// A campaign that has not begun, and knows no id of its topic.
@@ -126,8 +129,11 @@ impl Bench {
                 Output::WakeAt(_) => return outputs,
                 output => {
                     outputs.push(in_short(&output));
-                    if let Output::Ask(Request::Publish(publish)) = output {
-                        self.published.push(publish);
+                    match output {
+                        Output::Ask(Request::Publish(publish)) => self.published.push(publish),
+                        Output::Ask(Request::Commit { metadata, .. }) => self.metadata = metadata,
+                        Output::Ask(Request::Committed { number }) => self.question = number,
+                        _ => {}
                     }
                 }
             }
@@ -194,8 +200,25 @@ impl Bench {
         panic!("no win");
     }
 
+    /// Is assigned the partition in a group that has committed nothing; the question for that is left out.
     pub fn assigned(&mut self) -> Vec<String> {
+        let mut outputs = self.assigned_only();
+        outputs.retain(|output| !output.starts_with("ask token"));
+        outputs.extend(self.informed(""));
+        outputs
+    }
+
+    pub fn assigned_only(&mut self) -> Vec<String> {
         self.give(Answer::Assigned { member: "m1".into() })
+    }
+
+    /// The newest question for the committed token is answered with this metadata.
+    pub fn informed(&mut self, metadata: &str) -> Vec<String> {
+        self.informed_of(self.question, Ok(metadata.into()))
+    }
+
+    pub fn informed_of(&mut self, number: u64, result: Result<String, Failure>) -> Vec<String> {
+        self.give(Answer::CommittedToken { number, result })
     }
 
     /// A record was appended at the log's end, and is not read yet.
@@ -345,7 +368,8 @@ fn in_short(output: &Output) -> String {
                 };
                 format!("{} {}{proven}", publish.kind.text(), publish.attempt.0)
             }
-            Request::Commit { attempt, offset } => format!("commit {} {}", attempt.0, offset.0),
+            Request::Commit { attempt, offset, .. } => format!("commit {} {}", attempt.0, offset.0),
+            Request::Committed { number } => format!("ask token {number}"),
             Request::Yield => "yield".into(),
             Request::Leave => "leave".into(),
             Request::Inspect => "inspect".into(),

@@ -26,7 +26,7 @@ fn a_commit_that_the_coordinator_refuses_to_a_stranger_ends_the_term() {
 fn the_next_assignment_begins_a_new_term_with_a_larger_token() {
     let mut bench = Bench::leader();
     bench.give(Answer::GroupLost(Loss::Rejoins));
-    assert_eq!(bench.assigned(), ["claim 3", "state ACQUIRING"]);
+    assert_eq!(bench.assigned(), ["state ACQUIRING", "claim 3"]);
     bench.claimed(3);
     assert_eq!(bench.committed(3), ["won 12", "heartbeat 4", "state LEADING"]);
 }
@@ -49,7 +49,7 @@ fn a_refusal_that_belongs_to_the_ownership_before_ends_nothing() {
 #[test]
 fn an_assignment_without_a_loss_before_it_ends_the_term_before() {
     let mut bench = Bench::leader();
-    assert_eq!(bench.assigned(), ["lost 10 REVOKED", "claim 3", "state ACQUIRING"]);
+    assert_eq!(bench.assigned(), ["lost 10 REVOKED", "state ACQUIRING", "claim 3"]);
 }
 
 #[test]

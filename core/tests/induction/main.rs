@@ -29,6 +29,7 @@ mod losing;
 mod observing;
 mod proof;
 mod releases;
+mod tokens;
 mod topic;
 mod winning;
 

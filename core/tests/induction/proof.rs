@@ -197,6 +197,7 @@ fn a_commit_acknowledged_after_the_deadline_saves_nothing_and_a_new_term_follows
     let mut bench = Bench::leader();
     bench.until(Timer::Renew);
     bench.appended(3);
+    bench.read_back(3, Kind::Heartbeat);
     bench.sleep(T);
     assert_eq!(bench.committed(3)[..2], ["lost 10 EXPIRED", "claim 4"]);
     bench.claimed(4);
@@ -208,6 +209,7 @@ fn a_claim_whose_append_is_not_reported_is_replaced_at_the_next_proof() {
     let mut bench = Bench::leader();
     bench.until(Timer::Renew);
     bench.appended(3);
+    bench.read_back(3, Kind::Heartbeat);
     bench.sleep(T);
     assert_eq!(bench.committed(3)[..2], ["lost 10 EXPIRED", "claim 4"]);
     bench.until(Timer::Answer);

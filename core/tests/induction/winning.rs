@@ -33,7 +33,8 @@ fn wait_after(records: &[(u128, Kind)]) -> Duration {
 fn an_owner_claims_commits_reads_back_and_wins() {
     let mut bench = Bench::new();
     assert_eq!(bench.give(Input::Campaign), ["join", "state WAITING"]);
-    assert_eq!(bench.assigned(), ["claim 1", "state ACQUIRING"]);
+    assert_eq!(bench.assigned_only(), ["ask token 1", "state ACQUIRING"]);
+    assert_eq!(bench.informed(""), ["claim 1"]);
     assert_eq!(bench.appended(1), ["inspect", "commit 1 11"]);
     assert_eq!(bench.read_back(1, Kind::Claim), NOTHING);
     assert_eq!(bench.inspected(), NOTHING);
@@ -289,7 +290,9 @@ fn the_incarnation_is_the_largest_at_the_claim_or_below() {
     bench.give(Shown::Record(Record { term_info: Some(theirs), ..record(10, 1, released(9)) }));
     bench.next = 11;
     bench.claimed(1);
-    bench.committed(1);
+    // Its commit stated the smaller one: the win waits for the next.
+    assert_eq!(bench.committed(1), ["heartbeat 2", "state HOLDING"]);
+    bench.renewed(2);
     assert_eq!(bench.token(), Some(token(DAY + 7, 11)));
 }
 

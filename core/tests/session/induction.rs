@@ -76,7 +76,10 @@ fn asked(request: &Request, limit: Duration) -> String {
     match request {
         Request::Join => "join".into(),
         Request::Publish(publish) => format!("{} {} for {limit:?}", publish.kind.text(), publish.attempt.0),
-        Request::Commit { attempt, offset } => format!("commit {} {} for {limit:?}", attempt.0, offset.0),
+        Request::Commit { attempt, offset, metadata } => {
+            format!("commit {} {} {metadata:?} for {limit:?}", attempt.0, offset.0)
+        }
+        Request::Committed { number } => format!("ask token {number} for {limit:?}"),
         Request::Yield => "yield".into(),
         Request::Leave => "leave".into(),
         Request::Inspect => format!("inspect for {limit:?}"),
@@ -88,9 +91,14 @@ fn a_campaign_over_a_consumer_group_wins_and_leaves_on_a_session() {
     let mut bench = Bench::member();
     bench.give(Input::Watching { number: 1 });
     bench.inspected();
-    assert_eq!(bench.answer(Answer::Assigned { member: "m1".into() }), ["claim 1 for 5s"]);
+    assert_eq!(bench.answer(Answer::Assigned { member: "m1".into() }), ["ask token 1 for 5s"]);
+    let known = Answer::CommittedToken { number: 1, result: Ok(String::new()) };
+    assert_eq!(bench.answer(known), ["claim 1 for 5s"]);
     let published = Answer::Published { attempt: Attempt(1), result: Ok(Revision(4)) };
-    assert_eq!(bench.answer(published), ["inspect for 5s", "commit 1 5 for 5s"]);
+    assert_eq!(bench.answer(published), [
+            "inspect for 5s",
+            "commit 1 5 \"incumbent/1 00000000000f4240-0000000000000004\" for 5s"
+        ]);
     let claim = Record {
         offset: Revision(4),
         name: "me".into(),

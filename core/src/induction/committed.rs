@@ -1,0 +1,122 @@
+//! The largest token known, as the metadata of the group's committed offset.
+//!
+//! The log forgets its records, after an hour by its retention or when an operator deletes them, and a reader may miss some.
+//! The coordinator keeps the newest committed offset and its metadata while the group has members, and a week after that. So
+//! each commit states the largest token that its member knows, and a new owner asks for it between its assignment and its
+//! claim. Whatever it cannot read it does not take for nothing: it claims once it knows.
+//!
+//! The text is `incumbent/1 TOKEN`. A later version may add fields behind a further space, which this one ignores. A text that
+//! does not begin with `incumbent` is of other software, and states no token; nor does an empty one.
+
+use alloc::format;
+use alloc::string::String;
+
+use super::Campaign;
+use super::answers::Failure;
+use super::io::Request;
+use crate::store::{Fault, FaultKind};
+use crate::token::Token;
+
+/// The beginning of every version's text.
+const OURS: &str = "incumbent";
+/// The beginning of this version's text.
+const FIRST: &str = "incumbent/1 ";
+
+/// The text of a commit by a member that knows this token.
+pub(super) fn metadata(largest: Option<Token>) -> String {
+    largest.map(|token| format!("{FIRST}{token}")).unwrap_or_default()
+}
+
+/// The token in the metadata of a group's committed offset; `None` where it states none.
+///
+/// # Errors
+/// It may be a candidate's, and cannot be read.
+pub(super) fn stated(metadata: &str) -> Result<Option<Token>, Fault> {
+    if !metadata.starts_with(OURS) {
+        return Ok(None);
+    }
+    let token = metadata.strip_prefix(FIRST).and_then(|rest| rest.split(' ').next()?.parse().ok());
+    token.map(Some).ok_or_else(|| {
+        let detail = format!(
+            "the committed offset of the group has the metadata {metadata:?}, which this version cannot read; upgrade \
+             this candidate, or, where no candidate of a newer version runs, reset the group's offsets"
+        );
+        Fault { kind: FaultKind::Broken, detail }
+    })
+}
+
+impl Campaign {
+    /// Asks the coordinator for the committed offset's metadata.
+    pub(super) fn ask_token(&mut self) {
+        self.last_question += 1;
+        self.wait_for_token();
+        self.ask(Request::Committed { number: self.last_question });
+    }
+
+    /// The coordinator answered. An answer from before the assignment may miss the commits of the owner before.
+    pub(super) fn token_committed(&mut self, number: u64, result: Result<String, Failure>) {
+        if !self.owner().is_some_and(|owner| owner.asks(number)) {
+            return;
+        }
+        let known = match result {
+            Ok(metadata) => stated(&metadata).map_err(Failure::Denied),
+            Err(Failure::GroupLost(loss)) => return self.group_lost(loss),
+            Err(failure) => Err(failure),
+        };
+        match known {
+            Ok(token) => {
+                if let Some(token) = token {
+                    self.log.observe_token(token);
+                }
+                self.informed();
+            }
+            // An earlier question; the newest is still waited for.
+            Err(_) if number < self.last_question => {}
+            Err(failure) => self.failed(&failure),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::{Incarnation, Revision};
+
+    const TOKEN: Token = Token { incarnation: Incarnation(0x1d), sequence: Revision(7) };
+
+    #[test]
+    fn a_token_reads_back_as_it_was_written_and_nothing_as_nothing() {
+        let text = metadata(Some(TOKEN));
+        assert_eq!(text, "incumbent/1 000000000000001d-0000000000000007");
+        assert_eq!(stated(&text), Ok(Some(TOKEN)));
+        assert_eq!((metadata(None).as_str(), stated("")), ("", Ok(None)));
+    }
+
+    #[test]
+    fn fields_that_a_later_version_adds_are_ignored() {
+        assert_eq!(stated(&format!("{} more", metadata(Some(TOKEN)))), Ok(Some(TOKEN)));
+    }
+
+    #[test]
+    fn a_text_of_other_software_states_no_token() {
+        for text in ["host-1", " incumbent/1 x", "{\"offset\":4}", "Incumbent/1 x"] {
+            assert_eq!(stated(text), Ok(None), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_may_be_ours_and_cannot_be_read_is_no_answer() {
+        for text in [
+            "incumbent",
+            "incumbent/1",
+            "incumbent/1 ",
+            "incumbent/1 1d-7",
+            "incumbent/2 000000000000001d-0000000000000007",
+            "incumbent/1  000000000000001d-0000000000000007",
+            "incumbent/1 000000000000001d-0000000000000007\t",
+        ] {
+            let fault = stated(text).expect_err(text);
+            assert!(fault.kind == FaultKind::Broken && fault.detail.contains(text.trim()), "{fault:?}");
+        }
+    }
+}
