@@ -42,6 +42,15 @@ impl Store {
     }
 }
 
+impl FromStr for Store {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let store = Self::ALL.into_iter().find(|store| store.name() == name);
+        store.ok_or_else(|| format!("{name:?} is not simulated: the stores are nats, etcd and kafka"))
+    }
+}
+
 /// The stores in which a fault happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stores {

@@ -17,6 +17,7 @@
 //! are in `shared`.
 
 mod clock;
+mod command;
 mod dice;
 mod etcd;
 mod fleet;
@@ -37,6 +38,7 @@ mod scenario;
 mod script;
 mod setting;
 mod shared;
+mod shrink;
 mod store;
 mod timeline;
 mod world;
@@ -50,7 +52,8 @@ pub use plan::Choice;
 pub use recording::{Recorded, record};
 pub use report::Tally;
 pub use scenario::{Candidate, PlannedFault, Scenario};
-pub use script::{Script, ScriptedFault, shrink};
+pub use script::{Script, ScriptedFault};
+pub use shrink::shrink;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

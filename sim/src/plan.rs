@@ -66,12 +66,23 @@ pub struct Choice {
     pub plain: bool,
     /// The indices of the kept faults in the script; `None`: all.
     pub keep: Option<Vec<usize>>,
+    /// The longest time for which faults come; `None`: as long as the seed draws.
+    pub lasts: Option<Duration>,
 }
 
 impl Choice {
     /// A run of this seed with five candidates and all kinds of faults.
     pub fn of_seed(seed: u64) -> Self {
-        Self { seed, store: Store::Nats, candidates: 5, faults: None, peers: 0, plain: false, keep: None }
+        Self {
+            seed,
+            store: Store::Nats,
+            candidates: 5,
+            faults: None,
+            peers: 0,
+            plain: false,
+            keep: None,
+            lasts: None,
+        }
     }
 }
 
@@ -257,8 +268,13 @@ impl Plan {
         // A stream of its own, so that what else a seed draws stays as it is.
         let shows_all = choice.store == Store::Nats && Dice::new(choice.seed, SHOWS_ALL).percent(50);
         let keeps_leases = !kinds.contains(&Kind::EarlyRevocation);
-        let faulty = lease * if long { 12 } else { 60 };
-        let script = script(&mut dice, &kinds, lease, faulty, choice);
+        let mut faulty = lease * if long { 12 } else { 60 };
+        let mut script = script(&mut dice, &kinds, lease, faulty, choice);
+        if let Some(lasts) = choice.lasts {
+            // What comes before is as in the whole run.
+            faulty = faulty.min(lasts);
+            script.retain(|fault| fault.from < faulty);
+        }
         let setting = |place| match choice.plain {
             // A store keeps whole seconds where a lease is not its own maximum age.
             true if own_lease && !etcd && lease != max_age => {
@@ -446,29 +462,6 @@ impl Plan {
     /// Whether this seed may draw faults of a kind.
     pub(crate) fn has(&self, kind: Kind) -> bool {
         self.kinds.contains(&kind)
-    }
-
-    /// The command that shows this run again.
-    pub(crate) fn command(&self) -> String {
-        let Choice { seed, store, candidates, faults, peers, plain, keep } = &self.choice;
-        let list = |words: Vec<String>| if words.is_empty() { "none".into() } else { words.join(",") };
-        let mut command = format!("incumbent sim --seed {seed} --seeds 1 --candidates {candidates}");
-        if *store != Store::Nats {
-            command += &format!(" --store {}", store.name());
-        }
-        if let Some(faults) = faults {
-            command += &format!(" --faults {}", list(faults.iter().map(Kind::to_string).collect()));
-        }
-        if *peers > 0 {
-            command += &format!(" --go-peers {peers}");
-        }
-        if *plain {
-            command += " --plain";
-        }
-        if let Some(keep) = keep {
-            command += &format!(" --keep {}", list(keep.iter().map(usize::to_string).collect()));
-        }
-        command
     }
 }
 

@@ -1,12 +1,10 @@
-//! A run in words: its world, its faults, and the command that shows it again; and the shortest script of a failure.
+//! A run in words: its world, its faults, and the command that shows it again.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::kind::{Kind, Store};
-use crate::oracle::Violation;
 use crate::plan::{Choice, Plan};
-use crate::run;
 
 /// The run that a choice decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +46,7 @@ impl Script {
             choice: choice.clone(),
             world: world(&plan),
             faults: faults.collect(),
-            command: plan.command(),
+            command: choice.command(),
         }
     }
 }
@@ -83,44 +81,15 @@ impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed {}: {}", self.choice.seed, self.world)?;
         for fault in &self.faults {
-            let ScriptedFault { place, kind, from, lasts } = fault;
-            writeln!(f, "  {place:>3}  {:>9.3} s  {:<14} for {lasts:?}", from.as_secs_f64(), kind.name())?;
+            writeln!(f, "  {fault}")?;
         }
         writeln!(f, "again: {}", self.command)
     }
 }
 
-/// Shortens the script of a failing run, so that a person can read what happened.
-///
-/// Returns the same run with as few faults as still break the same invariant, and its violation.
-pub fn shrink(choice: &Choice, violation: &Violation) -> (Choice, Violation) {
-    let mut kept: Vec<usize> = Plan::new(choice).script.iter().map(|fault| fault.place).collect();
-    let mut best = violation.clone();
-    let mut chunk = kept.len().div_ceil(2);
-    while chunk > 0 {
-        let mut at = 0;
-        let mut shorter = false;
-        while at < kept.len() {
-            let mut fewer = kept.clone();
-            fewer.drain(at..(at + chunk).min(kept.len()));
-            match violates(choice, &fewer, violation.invariant) {
-                Some(found) => {
-                    (kept, best) = (fewer, found);
-                    shorter = true;
-                }
-                None => at += chunk,
-            }
-        }
-        chunk = match (chunk, shorter) {
-            (1, true) => 1,
-            (1, false) => 0,
-            (chunk, _) => chunk.div_ceil(2),
-        };
+impl fmt::Display for ScriptedFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, kind, from, lasts } = self;
+        write!(f, "{place:>3}  {:>9.3} s  {:<14} for {lasts:?}", from.as_secs_f64(), kind.name())
     }
-    (Choice { keep: Some(kept), ..choice.clone() }, best)
-}
-
-fn violates(choice: &Choice, keep: &[usize], invariant: &str) -> Option<Violation> {
-    let choice = Choice { keep: Some(keep.to_vec()), ..choice.clone() };
-    run(&choice).violation.filter(|found| found.invariant == invariant)
 }

@@ -41,6 +41,9 @@ pub(crate) struct Args {
     /// Of the seed's script only the faults at these places, separated by commas; `none`
     #[arg(long, value_name = "PLACE,...")]
     pub(super) keep: Option<Keep>,
+    /// The number of seconds for which faults come, at most; as long as the seed draws where this is left out
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(super) lasts: Option<u64>,
     /// Print everything that happens in the run of one seed
     #[arg(long, help_heading = "One run closely")]
     pub(super) trace: bool,

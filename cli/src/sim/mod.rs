@@ -13,6 +13,8 @@ mod output;
 mod progress;
 mod runs;
 
+use std::time::Duration;
+
 use incumbent_sim::{Choice, Kind, Script, Seeds};
 
 use crate::exit::Exit;
@@ -61,6 +63,7 @@ fn choice(args: &Args) -> Result<Choice, Failure> {
         peers: args.go_peers.into(),
         plain: args.plain,
         keep: None,
+        lasts: args.lasts.map(Duration::from_secs),
     };
     let Some(keep) = &args.keep else { return Ok(choice) };
     let script = Script::of(&choice).faults;
