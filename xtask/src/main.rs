@@ -1,10 +1,11 @@
-//! The project's tasks: `cargo xtask tools | test | check | words | package | release | bench`.
+//! The project's tasks: `cargo xtask tools | test | hunt | check | words | package | release | bench`.
 //!
 //! Each does its own set-up, so a machine with Rust, and Go for the interop tests, is enough.
 
 mod bench;
 mod budgets;
 mod check;
+mod hunt;
 mod kotlin;
 mod notices;
 mod package;
@@ -33,6 +34,8 @@ enum Chore {
     Tools(tools::Args),
     /// Run the tests; the last line is `N passed, N failed`
     Test(test::Args),
+    /// Hunt for a run of the simulator that breaks a promise, with fresh seeds
+    Hunt(hunt::Args),
     /// Check that the code compiles for macOS and Windows, with clippy's lints
     Check(check::Args),
     /// Build what is released, into `target`, and try it
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().chore {
         Chore::Tools(args) => tools::run(&args),
         Chore::Test(args) => test::run(&args),
+        Chore::Hunt(args) => return hunt::exit_code(&args),
         Chore::Check(args) => check::run(&args),
         Chore::Words(args) => test::words::chore(&args),
         Chore::Package(args) => package::run(&args),

@@ -1,0 +1,51 @@
+//! `cargo xtask hunt`: builds the simulator's hunt, optimised and with every assertion, and becomes that program.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use anyhow::Result;
+
+use crate::shell;
+
+/// The program, its package, and the profile and the feature to build it with.
+const PROGRAM: &str = "incumbent-hunt";
+const PACKAGE: &str = "incumbent-sim";
+const PROFILE: &str = "hunt";
+const FEATURE: &str = "hunt";
+
+/// `cargo xtask hunt`: the program reads the command line itself, and knows its help.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Args {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+    words: Vec<OsString>,
+}
+
+/// The path of the program.
+pub(crate) fn program() -> PathBuf {
+    shell::target().join(PROFILE).join(PROGRAM)
+}
+
+/// Builds the program. Returns its path.
+pub(crate) fn build() -> Result<PathBuf> {
+    let mut command = shell::cargo();
+    command.args(["build", "--package", PACKAGE, "--bin", PROGRAM, "--features", FEATURE]);
+    shell::run(command.args(["--profile", PROFILE]))?;
+    Ok(program())
+}
+
+/// The exit code of a hunt that cannot be made; 1 is for one that found something.
+const NOT_MADE: u8 = 2;
+
+/// Hunts. Returns only where that cannot begin.
+pub(crate) fn exit_code(args: &Args) -> ExitCode {
+    let error = match build() {
+        // Its process is this one, so that signals and its exit code pass.
+        Ok(program) => anyhow::Error::from(Command::new(program).args(&args.words).exec()),
+        Err(error) => error,
+    };
+    eprintln!("error: {error:#}");
+    ExitCode::from(NOT_MADE)
+}
