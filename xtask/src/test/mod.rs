@@ -4,6 +4,7 @@ mod cargo_test;
 mod chaos;
 mod component;
 mod go;
+mod hunt;
 mod instructions;
 mod kotlin;
 mod lint;
@@ -31,7 +32,7 @@ use crate::kotlin::BINDGEN;
 use crate::package;
 use crate::shell::{self, say};
 use crate::tools::{self, Tool, Without, valgrind};
-use schedule::Lane::{Compute, Wait};
+use schedule::Lane::{Compute, Spare, Wait};
 use schedule::Step;
 use tally::Report;
 
@@ -266,6 +267,7 @@ const TESTS: &str = "build the Rust tests";
 const PROGRAMS: &str = "build the programs";
 const COMPONENTS: &str = "build the components";
 const NEXTEST: &str = "run the Rust tests";
+const HUNT: &str = "build the hunt";
 const WHEEL: &str = "build the wheel";
 const ADDON: &str = "build the addon";
 
@@ -382,6 +384,8 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
         steps.push(Step::new(first, "doc tests", Compute, run).after(TESTS));
     }
     if has(Part::Sim) {
+        steps.push(Step::new(Part::Sim, HUNT, Compute, hunt::build).building().after(TESTS));
+        steps.push(Step::new(Part::Sim, "hunt", Spare, hunt::run).after(HUNT));
         steps.push(compute(Part::Sim, "sim in a release build", cargo_test::release));
     }
     if has(Part::Packages) {

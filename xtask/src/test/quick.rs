@@ -25,12 +25,13 @@ processes and terminals, which wait or draw, are left out;
 Servers, components, Python, Node, other people's libraries, chaos and documentation are for `cargo xtask test`.";
 
 /// The integration tests, by target name, beside the unit tests of all packages.
-const TARGETS: [&str; 20] = [
+const TARGETS: [&str; 21] = [
     // The core, the simulator and the model.
     "campaign",
     "properties",
     "reconcile",
     "digests",
+    "red",
     "seeds",
     "sabotage",
     "worlds",

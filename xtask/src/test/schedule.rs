@@ -2,7 +2,7 @@
 //!
 //! Steps that compute take the processors one after another, or two at a time where none waits, at a low priority; steps that mostly wait for leases and
 //! servers run beside them. So the processors are busy while tests sleep, and a test that measures time still gets a
-//! processor when it asks for one. The output of one step at a time is printed as it comes; the output of other steps
+//! processor when it asks for one. A spare step takes what time both leave. The output of one step at a time is printed as it comes; the output of other steps
 //! is kept until then, so that a step's lines stay together.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,8 +22,10 @@ use crate::shell;
 const NOTICE: Duration = Duration::from_secs(60);
 
 /// Below the priority of waiting steps: a test that wakes up runs before the compiler.
-#[cfg(target_os = "linux")]
 const NICE: i32 = 10;
+
+/// The lowest priority of all.
+const NICEST: i32 = 19;
 
 /// The reason why a step takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,8 @@ pub(super) enum Lane {
     Compute,
     /// It mostly waits; a few such steps run at a time.
     Wait,
+    /// It takes the time that all others leave, on one processor; one such step runs at a time.
+    Spare,
 }
 
 /// The work of a step; its checks go into the report.
@@ -77,8 +81,8 @@ impl<'env> Step<'env> {
     }
 }
 
-/// Runs steps, the first ones first: at most one that computes, or two where none waits, and `waiting` that wait, at a
-/// time.
+/// Runs steps, the first ones first: at most one that computes, or two where none waits, `waiting` that wait, and one
+/// that is spare, at a time.
 ///
 /// A step that fails with an error fails its part; the steps that need it do not run, and fail theirs.
 pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
@@ -106,6 +110,7 @@ pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
                 let room = match step.lane {
                     Lane::Compute => taken < computing,
                     Lane::Wait => taken < waiting.max(1),
+                    Lane::Spare => taken < 1,
                 };
                 if !step.needs.iter().all(ready) || !room {
                     index += 1;
@@ -154,8 +159,10 @@ pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
 /// programs that it ran.
 fn perform(step: Step<'_>, printer: &Arc<Printer>) -> (Report, bool, Duration) {
     let Step { name, part, lane, phase, work, .. } = step;
-    if lane == Lane::Compute {
-        yield_to_others();
+    match lane {
+        Lane::Compute => yield_to_others(NICE),
+        Lane::Spare => yield_to_others(NICEST),
+        Lane::Wait => {}
     }
     let begin = Instant::now();
     let mut report = Report::new(&[]);
@@ -188,10 +195,11 @@ fn perform(step: Step<'_>, printer: &Arc<Printer>) -> (Report, bool, Duration) {
 }
 
 /// Lowers the priority of this thread, and of the programs that it starts.
-fn yield_to_others() {
+fn yield_to_others(nice: i32) {
     // Elsewhere it would be that of the whole process, permanently.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::nice(NICE);
+    if cfg!(target_os = "linux") {
+        let _ = rustix::process::nice(nice);
+    }
 }
 
 /// Prints the output of steps that run at the same time, one step after another.
@@ -338,6 +346,20 @@ mod tests {
         };
         performed(vec![step("a"), step("b"), step("c"), step("d")], 2);
         assert_eq!(computing.most(), 2);
+    }
+
+    #[test]
+    fn a_spare_step_runs_beside_those_that_compute_and_wait() {
+        let all = Crowd::default();
+        let step = |name: &str, lane| {
+            let all = &all;
+            Step::new(Part::Core, name, lane, move |_| {
+                all.join(3);
+                Ok(())
+            })
+        };
+        performed(vec![step("a", Lane::Compute), step("b", Lane::Wait), step("c", Lane::Spare)], 1);
+        assert_eq!(all.most(), 3);
     }
 
     #[test]

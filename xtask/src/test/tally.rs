@@ -60,13 +60,15 @@ pub(super) fn failure(case: roxmltree::Node<'_, '_>) -> Option<String> {
 pub(crate) struct Report {
     parts: BTreeMap<Part, Tally>,
     failures: Vec<String>,
+    /// What a person should read and no test is about.
+    notes: Vec<String>,
     pub(crate) times: Times,
 }
 
 impl Report {
     pub(crate) fn new(parts: &[Part]) -> Self {
         let parts = parts.iter().map(|part| (*part, Tally::default())).collect();
-        Self { parts, failures: Vec::new(), times: Times::default() }
+        Self { parts, failures: Vec::new(), notes: Vec::new(), times: Times::default() }
     }
 
     pub(crate) fn add(&mut self, part: Part, tally: Tally) {
@@ -76,6 +78,11 @@ impl Report {
     /// Names a failure, for the end of the run; [`add`](Self::add) counts it.
     pub(crate) fn name_failure(&mut self, part: Part, what: impl AsRef<str>) {
         self.failures.push(format!("{}: {}", part.name(), what.as_ref()));
+    }
+
+    /// Adds a line to the end of the run that fails nothing.
+    pub(crate) fn note(&mut self, part: Part, what: impl AsRef<str>) {
+        self.notes.push(format!("{}: {}", part.name(), what.as_ref()));
     }
 
     /// Counts one check, and names it if it failed.
@@ -106,6 +113,7 @@ impl Report {
     pub(crate) fn merge(&mut self, step: Self, offset: Duration) {
         step.parts.into_iter().for_each(|(part, tally)| self.add(part, tally));
         self.failures.extend(step.failures);
+        self.notes.extend(step.notes);
         self.times.merge(step.times, offset);
     }
 
@@ -130,6 +138,9 @@ impl Report {
         for (part, tally) in &self.parts {
             println!("{:<9} {:>5} passed {:>5} failed", part.name(), tally.passed, tally.failed);
             total += *tally;
+        }
+        for note in &self.notes {
+            println!("NOTE     {note}");
         }
         for failure in &self.failures {
             println!("FAILED   {failure}");
