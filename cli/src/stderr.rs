@@ -156,7 +156,8 @@ pub(crate) const VARIABLE: &str = "INCUMBENT_LOG";
 pub(crate) fn start_log(verbosity: u8, warns: bool) {
     let by_flag = match verbosity {
         0 if warns => {
-            "error,incumbent::driver=warn,incumbent::driver::connection=off,incumbent::driver::candidates=off"
+            "error,incumbent::driver=warn,incumbent::driver::opening=off,incumbent::driver::connection=off,\
+             incumbent::driver::candidates=off"
         }
         // Commands report a connection's warning in their own words.
         0 => {

@@ -64,6 +64,10 @@ def test_errors_and_values_travel_between_processes():
     [
         ("redis://localhost", {}, incumbent.InvalidUrlError, "known are memory:"),
         ("nats://localhost/B?credz=x", {}, incumbent.InvalidUrlError, "credz"),
+        ("memory:n\n", {}, incumbent.InvalidUrlError, r"the store's URL ends in the character '\\n': leave out"),
+        ("sqlite:e.db ", {"poll": 0.01}, incumbent.InvalidUrlError, 'path is "e.db ", and must be free of'),
+        ("nats://h/B", {"domain": "hub\n"}, incumbent.InvalidUrlError, r'domain is "hub\\n"'),
+        ('"memory:"', {}, incumbent.InvalidUrlError, "the store's URL is in quotes"),
         ("sqlite:e.db", {"pol": 1}, incumbent.InvalidSettingError, "did you mean poll"),
         ("sqlite:e.db", {"poll": "fast"}, incumbent.InvalidSettingError, "a number of seconds or a timedelta"),
         ("memory:", {"fail_fast": 1}, incumbent.InvalidSettingError, "true or false"),

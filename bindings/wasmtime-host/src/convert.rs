@@ -432,6 +432,7 @@ impl From<Warning> for events::Warning {
                 fault: fault.map(Into::into),
                 rest: nanos(rest),
             }),
+            Warning::Quoted { setting, text } => Kind::Quoted(events::Quoted { setting, text }),
             // No component reports it: it is a driver that does.
             Warning::YoungStore { .. } => Kind::Other,
         };
@@ -469,6 +470,7 @@ impl TryFrom<events::Warning> for Warning {
             Kind::GaveWay(events::GaveWay { failing, fault, rest }) => {
                 Self::GaveWay { failing: failing.into(), fault: fault.map(Into::into), rest: span(rest) }
             }
+            Kind::Quoted(events::Quoted { setting, text }) => Self::Quoted { setting, text },
             Kind::Other => return Err(warning.text),
         })
     }

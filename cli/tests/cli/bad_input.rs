@@ -58,6 +58,42 @@ fn a_malformed_url_is_refused_with_the_forms_there_are() {
 }
 
 #[test]
+fn a_store_or_a_key_with_what_nobody_sees_is_refused_wherever_it_comes_from() {
+    let scratch = Scratch::made();
+    let with = |variable: &str, text: &str| {
+        let mut command = incumbent(&["run", "--name", "ada", "--wait", "10s", "--", "true"]);
+        command.env("INCUMBENT_STORE", &scratch.url).env("INCUMBENT_KEY", "jobs").env(variable, text);
+        Running::start(command).wait()
+    };
+    for unseen in ["\n", "\r", " ", "\t"] {
+        let padded = with("INCUMBENT_STORE", &format!("{}{unseen}", scratch.url));
+        let part = format!("the store's URL ends in the character {:?}", unseen.chars().next().unwrap());
+        assert!(padded.code == Some(2) && padded.stderr.contains(&part), "{padded:#?}");
+        let padded = with("INCUMBENT_KEY", &format!("jobs{unseen}"));
+        let part = format!("key is {:?}, and must be free of control characters", format!("jobs{unseen}"));
+        assert!(padded.code == Some(2) && padded.stderr.contains(&part), "{padded:#?}");
+    }
+    let file = scratch.folder.path().join("padded.toml");
+    std::fs::write(&file, format!("store = \"{}\\n\"", scratch.url)).unwrap();
+    refused(
+        &["status", "jobs", "--config", file.to_str().unwrap()],
+        2,
+        &["the store's URL ends in the character '\\n'", "`printf %s`"],
+    );
+}
+
+#[test]
+fn a_key_in_quotes_is_warned_about_with_the_remedy() {
+    let scratch = Scratch::made();
+    let mut command = incumbent(&["run", "--name", "ada", "--preset", "fast", "--", "true"]);
+    command.env("INCUMBENT_STORE", &scratch.url).env("INCUMBENT_KEY", "\"jobs\"");
+    let ended = Running::start(command).wait();
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    let warning = "key is \"jobs\", in quotes that belong to it: without them it selects another election";
+    assert!(ended.stderr.contains(warning) && ended.stderr.contains("`docker --env-file`"), "{ended:#?}");
+}
+
+#[test]
 fn an_unknown_parameter_is_refused_by_name() {
     refused(&["status", "jobs", "--store", "sqlite:e.db?pol=5ms"], 2, &["\"pol\"", "poll"]);
     refused(&["status", "jobs", "--store", "nats://127.0.0.1:4222/B?cred=x"], 2, &["\"cred\"", "creds"]);

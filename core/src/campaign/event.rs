@@ -320,6 +320,14 @@ pub enum Warning {
         /// How long it rests, unless these steps succeed before, or nobody else claims the election.
         rest: Duration,
     },
+    /// A text that selects the election is in quotes, which belong to it: without them it selects another election. A
+    /// session reports it, once for each campaign.
+    Quoted {
+        /// The setting that holds the text.
+        setting: String,
+        /// The text, with its quotes.
+        text: String,
+    },
     /// The store is younger than the candidate's lease, and may replace another in which a candidate still leads. Machines
     /// do not report it: it is their driver that shows the wait.
     YoungStore {
@@ -346,6 +354,7 @@ impl Warning {
             Self::MaxAgeChanged { .. } => "MAX_AGE_CHANGED",
             Self::MarkersMislead => "MARKERS_MISLEAD",
             Self::GaveWay { .. } => "GAVE_WAY",
+            Self::Quoted { .. } => "QUOTED",
             Self::YoungStore { .. } => "YOUNG_STORE",
         }
     }
@@ -429,6 +438,11 @@ impl fmt::Display for Warning {
                     None => f.write_str("; check its connection and its permissions"),
                 }
             }
+            Self::Quoted { setting, text } => write!(
+                f,
+                "{setting} is {text}, in quotes that belong to it: without them it selects another election, with a leader \
+                 of its own; remove them where they are not meant (`docker --env-file` keeps quotes)"
+            ),
             Self::YoungStore { left } => write!(
                 f,
                 "the store is new, so this candidate does not lead for {left:?}; `incumbent init --new` lifts that where \

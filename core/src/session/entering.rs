@@ -11,6 +11,7 @@ use super::rule::{Common, Rule};
 use super::starting::First;
 use super::{CampaignId, Candidate, FIRST_WAIT, MANY, Observer, Session, Stage, Timer, doubled};
 use crate::campaign::{Event, State, Warning, check_name};
+use crate::selector;
 use crate::store::{Fault, FaultKind, StoreInfo};
 use crate::time::Instant;
 use crate::token::Revision;
@@ -34,6 +35,9 @@ pub(super) struct Entering {
 impl<C: Rule> Session<C> {
     pub(super) fn enter(&mut self, enter: Enter) {
         let (id, election) = (enter.id, Arc::clone(&enter.election));
+        if let Err(invalid) = selector::check("key", &election) {
+            return self.outputs.push_back(Output::Refused(id, Refusal::Settings(invalid)));
+        }
         self.elections.add(Arc::clone(&election), id);
         let candidate = Candidate {
             election,
@@ -95,8 +99,11 @@ impl<C: Rule> Session<C> {
             campaign.is_one_of_many();
         }
         candidate.stage = Stage::Running(Box::new(campaign));
-        let warning = self.flaw.clone().map(|flaw| Event::Warning(Warning::Store(flaw)));
-        self.outputs.push_back(candidate.report(id, warning.into_iter().collect()));
+        let flaw = self.flaw.clone().map(Warning::Store);
+        let quoted = selector::unquoted(&candidate.election)
+            .map(|_| Warning::Quoted { setting: "key".into(), text: (*candidate.election).into() });
+        let warnings = flaw.into_iter().chain(self.notes.iter().cloned()).chain(quoted);
+        self.outputs.push_back(candidate.report(id, warnings.map(Event::Warning).collect()));
         self.deliveries.push_back((id, Common::Command(Command::Health(candidate.healthy)).into()));
         if let Some(since) = self.watch.since() {
             self.deliveries.push_back((id, Common::Watching { since }.into()));

@@ -105,6 +105,8 @@ pub struct Session<C: Rule = Campaign> {
     info: Option<StoreInfo>,
     /// The unsafe setting of the store, as last reported.
     flaw: Option<Fault>,
+    /// Reported by every campaign that begins.
+    notes: Vec<Warning>,
     timers: Timers<C::Timer>,
     /// Inputs to campaigns, in order.
     deliveries: VecDeque<(CampaignId, C::Input)>,
@@ -194,10 +196,16 @@ impl<C: Rule> Session<C> {
             registration: Registration::default(),
             info: None,
             flaw: None,
+            notes: Vec::new(),
             timers: Timers::default(),
             deliveries: VecDeque::new(),
             outputs: VecDeque::new(),
         }
+    }
+
+    /// Has every campaign that begins from now on report this too: what is odd about how the store was opened.
+    pub fn note(&mut self, warning: Warning) {
+        self.notes.push(warning);
     }
 
     /// Sets the properties of the store, where they are others than before: for campaigns that begin from now on, and for

@@ -425,6 +425,7 @@ fn warning_in_short(warning: &Warning) -> String {
         Warning::MaxAgeChanged { .. } => "MaxAgeChanged".into(),
         Warning::MarkersMislead => "MarkersMislead".into(),
         Warning::GaveWay { failing, rest, .. } => format!("GaveWay {failing:?} {rest:?}"),
+        Warning::Quoted { setting, .. } => format!("Quoted {setting}"),
         Warning::YoungStore { .. } => "YoungStore".into(),
     }
 }

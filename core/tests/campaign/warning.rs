@@ -237,6 +237,11 @@ fn every_warning_says_what_it_is_about_and_what_to_do() {
             Warning::GaveWay { failing: Steps::from_iter([Step::Inspect]), fault: None, rest: secs(300) },
             "300s at most; check its connection and its permissions",
         ),
+        (
+            Warning::Quoted { setting: "key".into(), text: "'jobs'".into() },
+            "key is 'jobs', in quotes that belong to it: without them it selects another election, with a leader of its own; \
+             remove them where they are not meant (`docker --env-file` keeps quotes)",
+        ),
         (Warning::YoungStore { left: secs(15) }, "does not lead for 15s; `incumbent init --new` lifts that"),
     ];
     for (warning, part) in texts {

@@ -1,6 +1,6 @@
 //! A campaign enters: the store is inspected once, and tried again.
 
-use incumbent_core::campaign::Settings;
+use incumbent_core::campaign::{Settings, Warning};
 use incumbent_core::session::{Command, Enter, Input, Timer};
 
 use crate::harness::{Bench, denied, enter, foreign, ms, secs, unreachable};
@@ -66,6 +66,25 @@ fn a_store_that_refuses_at_first_refuses_the_campaign_and_later_is_a_warning() {
     bench.after(ms(100));
     assert_eq!(bench.not_inspected(3, denied()), ["2: warning (no permission)"]);
     assert_eq!(bench.wake(), Some((ms(200), Timer::Enter(2))));
+}
+
+#[test]
+fn a_key_with_what_nobody_sees_is_refused_before_the_store_is_asked() {
+    for key in ["jobs\n", " jobs", "jobs\u{200b}"] {
+        let mut bench = Bench::new();
+        assert_eq!(bench.enter(1, key), ["1 refused: key"], "{key:?}");
+        assert!(!bench.session.is_contested(key));
+    }
+}
+
+#[test]
+fn a_key_in_quotes_and_what_was_noted_of_the_store_are_warnings_of_each_campaign() {
+    let mut bench = Bench::new();
+    bench.session.note(Warning::Quoted { setting: "path".into(), text: "'e.db'".into() });
+    bench.enter(1, "'jobs'");
+    assert_eq!(bench.inspected(1)[..2], ["1 entered", "1: warning QUOTED, warning QUOTED"]);
+    bench.enter(2, "jobs");
+    assert_eq!(bench.inspected(2)[..2], ["2 entered", "2: warning QUOTED"]);
 }
 
 #[test]

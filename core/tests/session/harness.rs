@@ -227,6 +227,7 @@ fn event(event: &Event) -> String {
         Event::LeaderChanged(None) => "vacant".into(),
         Event::StateChanged(state) => state.code().to_lowercase(),
         Event::Warning(Warning::Store(fault)) => format!("warning ({fault})"),
+        Event::Warning(warning @ Warning::Quoted { .. }) => format!("warning {}", warning.code()),
         Event::Warning(_) => "another warning".into(),
     }
 }

@@ -496,6 +496,7 @@ fn needs_a_person(warning: &Warning) -> bool {
         Warning::SameName { .. }
         | Warning::ShortLease { .. }
         | Warning::MarkersMislead
+        | Warning::Quoted { .. }
         | Warning::YoungStore { .. } => false,
     }
 }

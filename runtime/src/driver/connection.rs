@@ -29,7 +29,7 @@ use crate::notifier::{Notifier, WriteListener};
 #[cfg(feature = "nats")]
 use crate::store::nats::ConnectionEvent;
 use crate::store::{Adapter, Opened, StoreSettings};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, Warning};
 
 /// A store to open.
 pub(crate) struct Opening {
@@ -46,6 +46,9 @@ pub(crate) async fn open(opening: Opening) -> Result<(DriverHandle, Capabilities
     on_own_thread(notifier.clone(), async move {
         let (handle, requests) = DriverHandle::new();
         let Opening { settings, clock, fail_fast, write_listener } = opening;
+        let warnings = settings.warnings();
+        // Programs that only look have no candidate to report them.
+        warnings.iter().for_each(|warning| tracing::warn!(target: "incumbent::driver::opening", "{warning}"));
         let settings = with_connection_events(settings, &handle, &notifier);
         let opened = tokio::select! {
             opened = reporting(settings.connect(&clock)) => opened,
@@ -65,16 +68,18 @@ pub(crate) async fn open(opening: Opening) -> Result<(DriverHandle, Capabilities
         let ready = |capabilities| drop(ready.send(Ok((handle, capabilities))));
         match opened {
             Opened::Record(adapter) => {
-                run(RecordLink::new(adapter, writes.clone()), &writes, fail_fast, requests, ready).await;
+                let link = RecordLink::new(adapter, writes.clone());
+                run(link, &writes, fail_fast, requests, warnings, ready).await;
             }
             #[cfg(feature = "etcd")]
             Opened::Queue(adapter) => {
-                run(QueueLink::new(adapter, writes.clone()), &writes, fail_fast, requests, ready).await;
+                let link = QueueLink::new(adapter, writes.clone());
+                run(link, &writes, fail_fast, requests, warnings, ready).await;
             }
             #[cfg(feature = "kafka")]
             Opened::Group(cluster, reader) => {
-                run(GroupLink::new(cluster, reader, writes.clone()), &writes, fail_fast, requests, ready)
-                    .await;
+                let link = GroupLink::new(cluster, reader, writes.clone());
+                run(link, &writes, fail_fast, requests, warnings, ready).await;
             }
         }
     })?;
@@ -112,21 +117,26 @@ pub(crate) fn start(
     let notifier = Notifier::new();
     on_own_thread(notifier.clone(), async move {
         let writes = WriteReports { clock, listener: write_listener, notifier };
-        run(RecordLink::new(adapter, writes.clone()), &writes, fail_fast, requests, drop).await;
+        let link = RecordLink::new(adapter, writes.clone());
+        run(link, &writes, fail_fast, requests, Vec::new(), drop).await;
     })?;
     Ok(handle)
 }
 
-/// Runs a driver until its store is closed. `ready` is called before with the store's capabilities.
+/// Runs a driver until its store is closed. `ready` is called before with the store's capabilities; every candidate reports
+/// `warnings`.
 async fn run<L: Link>(
     link: L,
     WriteReports { clock, notifier, .. }: &WriteReports,
     fail_fast: bool,
     requests: mpsc::UnboundedReceiver<Request>,
+    warnings: Vec<Warning>,
     ready: impl FnOnce(Capabilities),
 ) {
     ready(link.capabilities());
-    Driver::new(link, clock.clone(), fail_fast, notifier.clone(), requests).run().await;
+    let mut driver = Driver::new(link, clock.clone(), fail_fast, notifier.clone(), requests);
+    warnings.into_iter().for_each(|warning| driver.session.note(warning));
+    driver.run().await;
 }
 
 fn on_own_thread(notifier: Notifier, work: impl Future<Output = ()> + Send + 'static) -> Result<()> {

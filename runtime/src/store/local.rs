@@ -4,24 +4,24 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use incumbent_core::Incarnation;
 use incumbent_core::record::Kind;
 use incumbent_core::store::Action;
+use incumbent_core::{Incarnation, selector};
 
 use crate::{Error, ErrorKind, Result};
 
 /// The longest key or name, in bytes: an arbitrary bound. NATS and etcd take less or more.
 const LONGEST: usize = 1024;
 
-/// Refuses a text that is empty, longer than 1024 bytes, or holds control characters, which would
-/// garble a log. `what` names it in the error.
+/// Refuses a text that is empty, longer than 1024 bytes, or has what nobody sees: a control character, white space at
+/// either end. `what` names it in the error.
 pub(crate) fn check_text(what: &str, text: &str) -> Result<()> {
     let fault = if text.is_empty() {
         "is empty; give it at least one character".to_owned()
     } else if text.len() > LONGEST {
         format!("is {} bytes long; the limit is {LONGEST}", text.len())
-    } else if let Some(control) = text.chars().find(|c| c.is_control()) {
-        format!("{text:?} holds the control character {control:?}; leave it out")
+    } else if let Some(unseen) = selector::unseen(text) {
+        format!("{text:?} has {unseen:?} where nobody sees it; leave it out")
     } else {
         return Ok(());
     };

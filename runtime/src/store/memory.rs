@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::local::{FOREIGN_LEASE, Message, check_text, next_incarnation, pairs};
 use super::registry::WeakRegistry;
+use super::selectors::{self, Selector, named};
 use super::{Adapter, CandidateInfo, EntryInfo, Registry, StoreAdmin, WatchEvent, Watched};
 use crate::clock::Clock;
 use crate::fork::Own;
@@ -49,6 +50,11 @@ impl MemorySettings {
     /// The store of this name, in this process.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..Self::default() }
+    }
+
+    /// The texts that select its elections.
+    pub(super) fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
+        named("the name in memory:NAME", self.name.as_deref().unwrap_or_default())
     }
 
     /// Sets whether expiry leaves a marker for watchers.
@@ -105,8 +111,9 @@ impl Memory {
     ///
     /// # Errors
     /// [`InvalidSetting`](ErrorKind::InvalidSetting) where a store of that name is open with other
-    /// settings.
+    /// settings, and for a name with control characters or outer white space.
     pub fn open(settings: &MemorySettings, clock: &Clock) -> Result<Self> {
+        selectors::check(ErrorKind::InvalidSetting, settings.selectors())?;
         let Some(name) = &settings.name else {
             return Ok(Self::on(Arc::new(Shared::new(settings.markers, clock))));
         };

@@ -21,6 +21,7 @@ mod query;
 pub(crate) mod queue_adapter;
 pub(crate) mod registry;
 pub(crate) mod request;
+mod selectors;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod url;

@@ -11,7 +11,7 @@ use incumbent_core::record::Nonce;
 use incumbent_core::store::Fault;
 use incumbent_core::{Incarnation, Revision, Token};
 
-use super::StoreAdmin;
+use super::{StoreAdmin, selectors};
 use crate::{Error, ErrorKind, Result};
 
 /// The prefix of keys that no election can have.
@@ -127,13 +127,14 @@ pub(crate) fn is_reserved(key: &str) -> bool {
     key.starts_with(RESERVED)
 }
 
+/// Refuses a key that no election has, in any store.
 pub(crate) fn check_election(key: &str) -> Result<()> {
     if is_reserved(key) {
         let message =
             format!("no election can have the key {key:?}: those that begin with {RESERVED} are reserved");
         return Err(Error::new(ErrorKind::InvalidName, message));
     }
-    Ok(())
+    selectors::check(ErrorKind::InvalidName, selectors::named("key", key))
 }
 
 #[cfg(test)]

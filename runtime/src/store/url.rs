@@ -14,7 +14,7 @@ use super::kafka::{Cluster, KafkaAdmin, Reader};
 use super::query::{Query, decode, is_word};
 #[cfg(feature = "etcd")]
 use super::queue_adapter::QueueAdapter;
-use super::{Adapter, Memory, MemorySettings, StoreAdmin};
+use super::{Adapter, Memory, MemorySettings, StoreAdmin, selectors};
 #[cfg(feature = "nats")]
 use super::{Nats, NatsSettings};
 #[cfg(feature = "sqlite")]
@@ -158,6 +158,7 @@ impl FromStr for StoreSettings {
     type Err = Error;
 
     fn from_str(url: &str) -> Result<Self> {
+        selectors::check_url(url)?;
         let Some((scheme, rest)) = url.split_once(':') else {
             return Err(invalid(format!("a store is named by a URL: one of {FORMS}")));
         };
@@ -182,6 +183,7 @@ fn memory(rest: &str) -> Result<MemorySettings> {
         markers: query.flag("markers")?.unwrap_or(false),
     };
     query.finish()?;
+    selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
     Ok(settings)
 }
 
@@ -212,6 +214,7 @@ fn sqlite(rest: &str) -> Result<StoreSettings> {
         ..defaults
     };
     query.finish()?;
+    selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
     Ok(StoreSettings::Sqlite(settings))
 }
 

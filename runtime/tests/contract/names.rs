@@ -15,7 +15,7 @@ pub(crate) async fn ordinary_keys_and_names_are_accepted(fixture: &impl Fixture)
 pub(crate) async fn keys_the_store_cannot_hold_are_refused(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let long = "x".repeat(100_000);
-    for key in ["", "a\nb", "a\0b", &long] {
+    for key in ["", "a\nb", "a\0b", "a\n", " a", "a ", &long] {
         let error = store.check_key(key).expect_err(key);
         assert_eq!(error.kind(), ErrorKind::InvalidName, "{error}");
     }
@@ -23,7 +23,7 @@ pub(crate) async fn keys_the_store_cannot_hold_are_refused(fixture: &impl Fixtur
 
 pub(crate) async fn names_the_store_cannot_hold_are_refused(fixture: &impl Fixture) {
     let store = fixture.connect().await;
-    for name in ["", "a\nb", "a\0b"] {
+    for name in ["", "a\nb", "a\0b", " a", "a "] {
         let error = store.check_name(name).expect_err(name);
         assert_eq!(error.kind(), ErrorKind::InvalidName, "{error}");
     }

@@ -60,6 +60,7 @@ struct StoreTests {
         let unknown = await failure { try await connect("memory:", .init(parameters: ["credz": "a"])) }
         #expect(unknown?.code == .invalidSetting && unknown?.message.contains("credz") == true)
         #expect(await failure { try await connect("carrier-pigeon:") }?.code == .invalidURL)
+        #expect(await failure { try await connect("memory:n\n") }?.code == .invalidURL)
         try await withStore("memory:") { store in
             let drift = await failure { try await store.campaign("jobs", .init(driftPpm: -1)) }
             #expect(drift?.message.contains("driftPpm is -1") == true, "\(drift?.message ?? "")")

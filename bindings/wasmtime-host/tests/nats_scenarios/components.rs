@@ -183,7 +183,7 @@ async fn closed(election: Arc<Candidate>) {
 /// Maps the error to the library's code.
 fn refused(error: Error) -> Refused {
     let code = match (error.kind(), error.setting()) {
-        (ErrorKind::Refused, Some("name" | "successor")) => "INVALID_NAME",
+        (ErrorKind::Refused, Some("name" | "successor" | "key")) => "INVALID_NAME",
         (ErrorKind::Refused, _) => "INVALID_SETTING",
         // A `Store` error has no separate kind for an invalid key; no scenario expects another one.
         (ErrorKind::Store, _) => "INVALID_NAME",

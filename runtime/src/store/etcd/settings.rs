@@ -11,6 +11,7 @@ use super::wire::connection::Connection;
 use crate::store::authority::{Authority, Form};
 use crate::store::credentials::{Secret, check_certificates, check_private_key, unusable};
 use crate::store::query::{Query, decode};
+use crate::store::selectors::{self, Selector, named};
 use crate::{Error, ErrorKind, Result};
 
 /// The time limit for connecting to a member, with TLS; 2 s, as for NATS.
@@ -93,6 +94,7 @@ impl EtcdSettings {
     /// # Errors
     /// `InvalidUrl` for an unreadable part.
     pub fn from_url(text: &str) -> Result<Self> {
+        selectors::check_url(text)?;
         let Some((scheme, rest)) = text.split_once("://") else {
             return Err(invalid(format!("an etcd store's URL reads {FORM}; \"://\" is missing")));
         };
@@ -125,6 +127,7 @@ impl EtcdSettings {
         if scheme == "etcd" && settings.tls {
             return Err(invalid("tls_ca, tls_cert and tls_key need TLS; write etcds:// instead of etcd://"));
         }
+        selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
         Ok(settings)
     }
 
@@ -150,6 +153,13 @@ impl EtcdSettings {
             self.prefix.push('/');
         }
         self
+    }
+
+    /// The texts that select its elections: the prefix, and each part of it.
+    pub(in crate::store) fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
+        let whole = self.prefix.trim_end_matches('/');
+        let parts = whole.split('/').filter(move |part| part.len() < whole.len());
+        named("prefix", whole).chain(parts.flat_map(|part| named("prefix", part)))
     }
 
     /// Authenticates with a name and a password.
@@ -233,6 +243,7 @@ impl EtcdSettings {
                 "`connect_timeout` is 0 s; it must be longer than that, for instance 2s",
             ));
         }
+        selectors::check(ErrorKind::InvalidSetting, self.selectors())?;
         if let Some(ca) = &self.ca {
             check_certificates(ca, "tls_ca")?;
         }

@@ -12,6 +12,7 @@ use self::clients::{FORBIDDEN, OWN};
 use crate::store::authority::{Authority, Form};
 use crate::store::credentials::Secret;
 use crate::store::query::{Query, decode};
+use crate::store::selectors::{self, Selector, named};
 use crate::{Error, ErrorKind, Result};
 
 /// The form of a URL, as errors show it.
@@ -91,6 +92,7 @@ impl KafkaSettings {
     /// # Errors
     /// `InvalidUrl` for an unreadable part, `InvalidSetting` for a property that is refused.
     pub fn from_url(text: &str) -> Result<Self> {
+        selectors::check_url(text)?;
         let Some((scheme, rest)) = text.split_once("://") else {
             return Err(invalid(format!("a Kafka store's URL reads {FORM}; \"://\" is missing")));
         };
@@ -135,6 +137,7 @@ impl KafkaSettings {
             settings = settings.property(&name, &value)?;
         }
         query.finish()?;
+        selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
         Ok(settings)
     }
 
@@ -159,6 +162,11 @@ impl KafkaSettings {
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
+    }
+
+    /// The texts that select its elections.
+    pub(in crate::store) fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
+        named("prefix", &self.prefix).chain(named("topic", &self.topic))
     }
 
     /// The name of the leader topics, in which `{group}` stands for the group. A topic without it serves one election.
@@ -317,6 +325,7 @@ impl KafkaSettings {
 
     /// Checks the settings before a connection is tried.
     pub(super) fn check(&self) -> Result<()> {
+        selectors::check(ErrorKind::InvalidSetting, self.selectors())?;
         let topic = self.topic_of("a");
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if topic.len() > LONGEST || !topic.chars().all(plain) {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::store::selectors::{self, Selector, named};
 use crate::{Error, ErrorKind, Result};
 
 /// The location of the file, and the way it is watched.
@@ -49,6 +50,13 @@ impl SqliteSettings {
         self
     }
 
+    /// The texts that select its elections: the path, and the file's name in it.
+    pub(in crate::store) fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
+        let file = self.path.file_name().filter(|name| *name != self.path.as_os_str());
+        named("path", self.path.to_string_lossy())
+            .chain(file.into_iter().flat_map(|name| named("file", name.to_string_lossy())))
+    }
+
     /// Checks every value and makes the path absolute, so that a change of the working directory does not matter.
     pub(super) fn resolved(&self) -> Result<Self> {
         let (shortest, longest) = (Duration::from_millis(1), Duration::from_secs(1));
@@ -56,6 +64,7 @@ impl SqliteSettings {
             let message = format!("poll is {poll:?}; set it between {shortest:?} and {longest:?}");
             return Err(Error::new(ErrorKind::InvalidSetting, message));
         }
+        selectors::check(ErrorKind::InvalidSetting, self.selectors())?;
         Ok(Self { path: absolute(&self.path)?, ..self.clone() })
     }
 }

@@ -7,6 +7,7 @@
 //!
 //! - [`campaign`]: one real campaign with random inputs; the invariants are checked after every step;
 //! - `secrets`: stores by URL, and the `nats` tool's context files; no secret is ever shown;
+//! - `selectors`: texts that look the same as a URL or a key never select two elections in silence;
 //! - `records`: records as messages, and servers' answers.
 
 #![allow(clippy::panic, clippy::expect_used, reason = "a target panics where something is wrong")]
@@ -18,3 +19,5 @@ pub mod corpus;
 pub mod records;
 #[cfg(feature = "stores")]
 pub mod secrets;
+#[cfg(feature = "stores")]
+pub mod selectors;

@@ -1,6 +1,6 @@
 //! The committed corpora, and mutations of them: bounded, and the same every time.
 
-use incumbent_fuzz::{campaign, corpus, records, secrets};
+use incumbent_fuzz::{campaign, corpus, records, secrets, selectors};
 
 #[test]
 fn a_campaign_with_invented_inputs_keeps_every_invariant() {
@@ -10,6 +10,11 @@ fn a_campaign_with_invented_inputs_keeps_every_invariant() {
 #[test]
 fn no_url_shows_a_secret_or_panics() {
     corpus::explore("urls", secrets::url, 30_000);
+}
+
+#[test]
+fn no_two_texts_that_look_the_same_select_two_elections_in_silence() {
+    corpus::explore("selectors", selectors::run, 3_000);
 }
 
 #[test]
@@ -24,7 +29,7 @@ fn records_read_back_and_any_message_or_answer_is_read() {
 
 #[test]
 fn the_corpora_stay_small() {
-    let sizes = ["campaign", "urls", "contexts", "records"]
+    let sizes = ["campaign", "urls", "selectors", "contexts", "records"]
         .map(|target| corpus::of(target).iter().map(|(_, input)| input.len()).collect::<Vec<_>>())
         .concat();
     let (files, bytes) = (sizes.len(), sizes.iter().sum::<usize>());

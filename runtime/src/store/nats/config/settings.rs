@@ -12,6 +12,7 @@ use super::url::{self, Authority};
 use crate::notifier::Notifier;
 use crate::store::credentials::{Secret, check_certificates, check_private_key};
 use crate::store::nats::connection::event::{ConnectionEvent, Listener};
+use crate::store::selectors::{self, Selector, named};
 use crate::{Error, ErrorKind, Result};
 
 /// The time limit for connecting to a server; 2 s.
@@ -119,6 +120,7 @@ impl NatsSettings {
                  or choose one with `nats context select NAME`",
             ));
         };
+        selectors::check(ErrorKind::InvalidUrl, named("context", name.as_str()))?;
         Self::of_context(&name, environment.load(&name)?, bucket)
     }
 
@@ -169,6 +171,14 @@ impl NatsSettings {
             ping_interval: None,
             expected_lease: USUAL_LEASE,
         })
+    }
+
+    /// The texts that select its elections.
+    pub(in crate::store) fn selectors(&self) -> impl Iterator<Item = Selector<'_>> {
+        let prefix = self.api_prefix.as_deref().unwrap_or_default();
+        let domain = prefix.strip_prefix("$JS.").and_then(|rest| rest.strip_suffix(".API"));
+        let subjects = domain.map_or(("api_prefix", prefix), |domain| ("domain", domain));
+        named("bucket", &self.bucket).chain(named(subjects.0, subjects.1))
     }
 
     /// The bucket's name.
@@ -336,6 +346,7 @@ impl NatsSettings {
         if self.ping_interval.is_some_and(|interval| interval.is_zero()) {
             return Err(zero("ping_interval"));
         }
+        selectors::check(ErrorKind::InvalidSetting, self.selectors())?;
         self.credentials.check()?;
         if let Some(ca) = &self.ca {
             check_certificates(ca, "tls_ca")?;

@@ -10,11 +10,13 @@ use super::credentials::Credentials;
 use super::settings::NatsSettings;
 use crate::store::credentials::Secret;
 use crate::store::query::{Query, decode, is_word};
+use crate::store::selectors;
 use crate::{Error, ErrorKind, Result};
 
 const SCHEMES: [&str; 4] = ["nats", "tls", "ws", "wss"];
 
 pub(in crate::store::nats) fn read(text: &str, environment: &Environment) -> Result<NatsSettings> {
+    selectors::check_url(text)?;
     let Some((scheme, rest)) = text.split_once("://") else {
         return Err(invalid("a NATS store's URL reads nats://HOST:4222/BUCKET; \"://\" is missing"));
     };
@@ -78,6 +80,7 @@ pub(in crate::store::nats) fn read(text: &str, environment: &Environment) -> Res
         settings = settings.fail_fast(fail_fast);
     }
     query.finish()?;
+    selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
     Ok(settings)
 }
 

@@ -62,6 +62,8 @@ class StoreTest {
         val unknown = assertThrows<InvalidSettingException> { connect("memory:") { parameter("credz", "a") } }
         assertTrue("credz" in unknown.message!!, unknown.message)
         assertThrows<InvalidUrlException> { connect("carrier-pigeon:") }
+        val padded = assertThrows<InvalidUrlException> { connect("memory:n\n") }
+        assertTrue("the store's URL ends in the character '\\n'" in padded.message!!, padded.message)
         connect("memory:").use { store ->
             val drift = assertThrows<InvalidSettingException> { store.campaign("jobs") { driftPpm = -1 } }
             assertTrue("driftPpm is -1" in drift.message!!, drift.message)

@@ -1,0 +1,109 @@
+//! Texts that select an election: its key, and whatever names its place in a store (a path, a prefix, a topic, a domain).
+//!
+//! Candidates of different texts are in different elections, and each election has a leader of its own. So texts that look
+//! the same to a person must not select two: one that differs from another only by what nobody sees is refused, and a pair
+//! of quotes, which some tools remove and others keep, is warned about.
+
+use alloc::format;
+
+use crate::campaign::InvalidSettings;
+
+/// Refuses a text with a control character or a line separator, or with white space or another character that nobody sees
+/// at either end. `setting` names the text in the error.
+///
+/// # Errors
+/// The text, escaped, and a remedy.
+pub fn check(setting: &'static str, text: &str) -> Result<(), InvalidSettings> {
+    let Some(unseen) = unseen(text) else { return Ok(()) };
+    Err(InvalidSettings {
+        setting,
+        value: format!("{text:?}"),
+        limit: "free of control characters, and of white space at either end".into(),
+        remedy: remedy(unseen),
+    })
+}
+
+/// The advice for a character that [`unseen`] found.
+pub fn remedy(unseen: char) -> alloc::string::String {
+    format!(
+        "leave out the {unseen:?}, since a text with it selects another election, with a leader of its own; a file or a \
+         Secret written with `echo` ends in a line end, and `printf %s` writes none"
+    )
+}
+
+/// The first character that no text may have that selects an election: a control character or a line separator anywhere,
+/// white space or an invisible character at either end.
+pub fn unseen(text: &str) -> Option<char> {
+    let at_either_end = [text.chars().next(), text.chars().next_back()];
+    let inside = text.chars().find(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'));
+    inside.or_else(|| at_either_end.into_iter().flatten().find(|c| is_blank(*c)))
+}
+
+/// The text within a pair of quotes, where there is one around it.
+pub fn unquoted(text: &str) -> Option<&str> {
+    let within = |open: char, close: char| text.strip_prefix(open)?.strip_suffix(close);
+    within('"', '"').or_else(|| within('\'', '\'')).or_else(|| within('“', '”')).or_else(|| within('‘', '’'))
+}
+
+/// White space, and what has no width: a byte order mark, a soft hyphen, joiners and the marks of a direction.
+fn is_blank(c: char) -> bool {
+    let has_no_width = matches!(
+        c,
+        '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+    );
+    c.is_whitespace() || has_no_width
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn ordinary_texts_select_an_election() {
+        for text in ["jobs", "a b", "größe", "a/b.c", "שלום", "a\u{200c}b", "it's", "\"", ""] {
+            assert_eq!(check("key", text), Ok(()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_sees_is_refused_by_name() {
+        for (text, found) in [
+            ("jobs\n", '\n'),
+            ("jobs\r\n", '\r'),
+            ("\tjobs", '\t'),
+            (" jobs", ' '),
+            ("jobs ", ' '),
+            ("jobs\u{a0}", '\u{a0}'),
+            ("jo\nbs", '\n'),
+            ("jo\u{2028}bs", '\u{2028}'),
+            ("jobs\0", '\0'),
+            ("\u{feff}jobs", '\u{feff}'),
+            ("jobs\u{200b}", '\u{200b}'),
+            (" ", ' '),
+        ] {
+            assert_eq!(unseen(text), Some(found), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_error_shows_the_text_escaped_and_says_what_to_do() {
+        assert_eq!(
+            check("key", "mailer\n").unwrap_err().to_string(),
+            "key is \"mailer\\n\", and must be free of control characters, and of white space at either end: leave out the \
+             '\\n', since a text with it selects another election, with a leader of its own; a file or a Secret written with \
+             `echo` ends in a line end, and `printf %s` writes none"
+        );
+    }
+
+    #[test]
+    fn only_a_pair_of_quotes_around_a_text_is_one() {
+        for (text, within) in [("\"a\"", "a"), ("'a'", "a"), ("“a”", "a"), ("‘a’", "a"), ("\"\"", "")]
+        {
+            assert_eq!(unquoted(text), Some(within), "{text}");
+        }
+        for text in ["a", "", "\"", "\"a", "a\"", "\"a'", "a\"b\"", "'"] {
+            assert_eq!(unquoted(text), None, "{text}");
+        }
+    }
+}
