@@ -156,6 +156,10 @@ kinds! {
     HeldPoll "held-poll" Full Kafka "A candidate's client is not polled: what it reports comes late, and it may leave its group by itself.",
     DeleteGroup "delete-group" Full Kafka "Every member is removed, and the group deleted: its generations begin again.",
     DeleteRecords "delete-records" Full Kafka "Every record of the topic is deleted: by an operator, or by a retention shorter than a lease.",
+    NewProducer "new-producer" Full Kafka "A candidate's producer is replaced: what the former one still has lands later, in no order.",
+    RecreateAtEnd "recreate-at-end" Full Kafka "The topic is deleted and made again as a term ends, before its release.",
+    StaleTopic "stale-topic" Full Kafka "A broker answers a candidate that knows better with the id of the topic before.",
+    StaleEpochs "stale-epochs" Full Kafka "Brokers are restarted before the topic is made again: readers of the former one fetch nothing more, without an event.",
 }
 
 impl Kind {

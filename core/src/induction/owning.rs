@@ -4,8 +4,8 @@ use alloc::boxed::Box;
 use alloc::string::String;
 
 use super::answers::Loss;
-use super::leaving::leaves_the_group;
 use super::io::TopicId;
+use super::leaving::leaves_the_group;
 use super::log::Below;
 use super::record::Kind;
 use super::timers::Timer;

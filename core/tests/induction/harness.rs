@@ -61,7 +61,16 @@ impl Bench {
         let topic = Topic { asked_at: now, id: Some(TOPIC), time_of_day: ms(DAY) };
         let campaign =
             Campaign::new(settings, group, topic, ME, 7, begun).expect("settings that fit a group");
-        Self { campaign, now, next: 10, topic: Some(TOPIC), published: Vec::new(), claims: Vec::new(), question: 0, metadata: String::new() }
+        Self {
+            campaign,
+            now,
+            next: 10,
+            topic: Some(TOPIC),
+            published: Vec::new(),
+            claims: Vec::new(),
+            question: 0,
+            metadata: String::new(),
+        }
     }
 
     /// A campaign that has not begun, and knows no id of its topic.

@@ -68,10 +68,7 @@ fn a_lease_that_the_store_does_not_know_ends_the_term_as_one_without_time_to_liv
 fn the_end_of_the_connections_lease_ends_the_term_and_another_is_asked_for() {
     let mut bench = Bench::leader();
     bench.next();
-    assert_eq!(
-        bench.kept_as(T, ms(0), TERM),
-        ["lost 10 EXPIRED", "leave 2 A1@10", "state RELEASING"]
-    );
+    assert_eq!(bench.kept_as(T, ms(0), TERM), ["lost 10 EXPIRED", "leave 2 A1@10", "state RELEASING"]);
     bench.removed(2);
     bench.revoked(1);
     assert_eq!(bench.granted(2), ["share, not B"]);

@@ -95,10 +95,10 @@ fn a_campaign_over_a_consumer_group_wins_and_leaves_on_a_session() {
     let known = Answer::CommittedToken { number: 1, result: Ok(String::new()) };
     assert_eq!(bench.answer(known), ["claim 1 for 5s"]);
     let published = Answer::Published { attempt: Attempt(1), result: Ok(Revision(4)) };
-    assert_eq!(bench.answer(published), [
-            "inspect for 5s",
-            "commit 1 5 \"incumbent/1 00000000000f4240-0000000000000004\" for 5s"
-        ]);
+    assert_eq!(
+        bench.answer(published),
+        ["inspect for 5s", "commit 1 5 \"incumbent/1 00000000000f4240-0000000000000004\" for 5s"]
+    );
     let claim = Record {
         offset: Revision(4),
         name: "me".into(),

@@ -171,11 +171,18 @@ impl Link for GroupLink {
                 lock(&candidacy.sent).insert(publish.attempt, (sent, action));
                 self.cluster.publish(&candidacy.topic, &publish, &candidacy.answers);
             }
-            Request::Commit { attempt, offset } => match &candidacy.member {
-                Some(member) => member.commit(attempt, offset, &candidacy.answers),
+            Request::Commit { attempt, offset, metadata } => match &candidacy.member {
+                Some(member) => member.commit(attempt, offset, &metadata, &candidacy.answers),
                 None => {
                     let result = Err(Failure::Unknown);
                     send(&candidacy.answers, Answer::Committed { attempt, result });
+                }
+            },
+            Request::Committed { number } => match &candidacy.member {
+                Some(member) => member.ask_committed(number, &candidacy.answers),
+                None => {
+                    let result = Err(Failure::Unknown);
+                    send(&candidacy.answers, Answer::CommittedToken { number, result });
                 }
             },
             Request::Yield => {

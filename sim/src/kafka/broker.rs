@@ -1,16 +1,17 @@
 //! The brokers' side: appends, fetches, inspections, and what a network does to messages.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent_core::induction::{Answer, Failure, Operation, Publish, Shown, Topic};
+use incumbent_core::induction::{Answer, Failure, Operation, Publish, Shown, Topic, TopicId};
 use incumbent_core::record::{Attempt, Nonce};
 use incumbent_core::session::Input;
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use incumbent_core::{Incarnation, Revision};
 
 use super::group::{MemberId, Reply};
-use super::process::Incoming;
+use super::process::{Incoming, Reader};
 use super::{Event, Request, Who, World};
 use crate::kind::Kind;
 use crate::observation::Observation;
@@ -58,12 +59,32 @@ impl World {
         let place = &mut self.nodes[node];
         place.unanswered.insert(publish.attempt);
         place.sent = place.sent.max(self.now + latency);
-        let at = place.sent;
+        let (at, producer) = (place.sent, place.producer);
         let answer = Answer::Published { attempt: publish.attempt, result: Err(Failure::Unknown) };
         let incoming = Incoming::Input(Input::Answered { id: CANDIDATE, answer });
         self.deliver_after(limit, node, process, incoming);
         let until = self.now + limit;
-        self.put(at, Event::Append { node, process, publish: Box::new(publish), until });
+        self.put(at, Event::Append { node, process, producer, publish: Box::new(publish), until });
+    }
+
+    /// Another producer takes the place of the one before.
+    pub(super) fn replace_producer(&mut self, node: usize) {
+        let now = self.now;
+        let place = &mut self.nodes[node];
+        (place.producer, place.sent) = (place.producer + 1, now);
+        for (publish, _) in std::mem::take(&mut self.nodes[node].outbox) {
+            self.append_late(node, Box::new(publish));
+        }
+    }
+
+    /// What a producer that was replaced has sent may be appended, and is not reported.
+    pub(super) fn append_late(&mut self, node: usize, publish: Box<Publish>) {
+        let longest = self.plan.lease.as_millis() as u64 * 2;
+        if self.nodes[node].dice.percent(70) {
+            let wait = self.nodes[node].dice.millis(1, longest);
+            let nonce = self.nodes[node].nonce;
+            self.after(wait, Event::Late { node, nonce, publish });
+        }
     }
 
     /// A producer hands on what it kept, in order.
@@ -128,14 +149,47 @@ impl World {
 
     pub(super) fn fetch_soon(&mut self, node: usize) {
         let place = &mut self.nodes[node];
-        if place.alive && place.reader.on && !place.reader.fetching {
+        if place.alive && place.reader.on && !place.reader.fetching && !place.reader.dead {
             place.reader.fetching = true;
             let process = place.process;
             self.put(self.now, Event::Fetch { node, process });
         }
     }
 
+    /// Another client reads the topic, from its beginning.
+    fn replace_reader(&mut self, node: usize) {
+        let named = self.nodes[node].reader.named;
+        let last = self.nodes[node].reader.last;
+        let fetching = self.nodes[node].reader.fetching;
+        self.nodes[node].reader = Reader { on: true, named, last, fetching, ..Reader::default() };
+        self.note(|trace| write!(trace, "c{node}: another reader"));
+        self.show(node, Shown::Gap);
+        self.fetch_soon(node);
+    }
+
+    /// Replaces the reader of a topic that is gone.
+    pub(super) fn topic_named(&mut self, node: usize, id: Option<TopicId>) {
+        let before = self.nodes[node].reader.named;
+        self.nodes[node].reader.named = id.or(before);
+        if before.is_some() && id.is_some() && before != id {
+            self.replace_reader(node);
+        }
+    }
+
+    /// A record of a candidate's own was appended: a reader that has not read any of them for a lease is replaced.
+    pub(super) fn own_appended(&mut self, node: usize) {
+        let (now, lease) = (self.now, self.plan.lease);
+        let since = *self.nodes[node].reader.unread_since.get_or_insert(now);
+        if now.since(since) > lease {
+            self.replace_reader(node);
+        }
+    }
+
     pub(super) fn fetch(&mut self, node: usize) {
+        if self.nodes[node].reader.dead {
+            self.nodes[node].reader.fetching = false;
+            return;
+        }
         let process = self.nodes[node].process;
         let silent = self.is_on(Kind::SilentWatch) && self.nodes[node].dice.percent(50);
         let slow = self.nodes[node].slow > 0 && self.nodes[node].dice.percent(70);
@@ -185,7 +239,11 @@ impl World {
         let (process, time_of_day) = (self.nodes[node].process, self.time_of_day(node));
         let (latency, result) = match self.is_answered(node) {
             true => {
-                let id = self.plan.group.has_ids.then_some(self.store.log.topic);
+                let mut id = self.plan.group.has_ids.then_some(self.store.log.topic);
+                let knows = self.nodes[node].reader.named == id;
+                if self.is_on(Kind::StaleTopic) && knows && self.nodes[node].dice.percent(30) {
+                    id = id.map(|id| TopicId(id.0.max(2) - 1));
+                }
                 (self.latency(node), Ok(Topic { asked_at, id, time_of_day }))
             }
             false => (limit, Err(unreachable())),
@@ -212,11 +270,13 @@ impl World {
 
     /// A request arrives at the coordinator.
     pub(super) fn ask_group(&mut self, from: Who, request: Request) {
-        if let Request::Commit { member, generation, attempt } = request {
-            return self.commit_arrives(from, member, generation, attempt);
-        }
-        if self.store.group.away > 0 {
-            return;
+        match request {
+            Request::Commit { member, generation, attempt, metadata } => {
+                return self.commit_arrives(from, member, generation, attempt, metadata);
+            }
+            _ if self.store.group.away > 0 => return,
+            Request::Committed { number } => return self.committed_is_asked(from, number),
+            _ => {}
         }
         let now = self.now;
         if !matches!(request, Request::Beat { .. }) {
@@ -237,7 +297,7 @@ impl World {
                 self.store.group.beat(now, from, member, generation, holds)
             }
             Request::Leave { member } => self.store.group.remove(member),
-            Request::Commit { .. } => return,
+            Request::Commit { .. } | Request::Committed { .. } => return,
         };
         self.reply_all(replies);
     }
@@ -254,12 +314,37 @@ impl World {
         }
     }
 
-    fn commit_arrives(&mut self, from: Who, member: Option<MemberId>, generation: i32, attempt: Attempt) {
+    /// A client asks for the metadata of the committed offset.
+    fn committed_is_asked(&mut self, from: Who, number: u64) {
+        let Who::Candidate { node, process, .. } = from else { return };
+        let unheard = self.nodes[node].cut_in + self.nodes[node].cut_group > 0;
+        if !self.is_present(node, process) || unheard || self.is_lost(node) {
+            return;
+        }
+        let result = match self.nodes[node].denied > 0 {
+            true => Err(Failure::of(Operation::Commit, "GROUP_AUTHORIZATION_FAILED", "refused")),
+            false => Ok(self.store.group.committed.as_deref().unwrap_or_default().to_owned()),
+        };
+        self.note(|trace| write!(trace, "group: committed for c{node}: {result:?}"));
+        let latency = self.latency(node);
+        let answer = Answer::CommittedToken { number, result };
+        let incoming = Incoming::Input(Input::Answered { id: CANDIDATE, answer });
+        self.deliver_after(latency, node, process, incoming);
+    }
+
+    fn commit_arrives(
+        &mut self,
+        from: Who,
+        member: Option<MemberId>,
+        generation: i32,
+        attempt: Attempt,
+        metadata: Arc<str>,
+    ) {
         let Who::Candidate { node, process, client, .. } = from else { return };
         let result = match self.store.group.away > 0 {
             true => Err("NOT_COORDINATOR"),
             false if self.nodes[node].denied > 0 => Err("GROUP_AUTHORIZATION_FAILED"),
-            false => self.store.group.commit(self.now, member, generation),
+            false => self.store.group.commit(self.now, member, generation, &metadata),
         };
         self.note(|trace| write!(trace, "group: commit {} of c{node}: {result:?}", attempt.0));
         if result == Ok(true) {
@@ -273,7 +358,7 @@ impl World {
         if unheard || result == Err("NOT_COORDINATOR") && self.dice.percent(50) {
             // The client sends it again by itself, as whatever member it then is.
             let wait = self.dice.millis(500, 3_000);
-            return self.after(wait, Event::Commit { node, process, client, attempt });
+            return self.after(wait, Event::Commit { node, process, client, attempt, metadata });
         }
         let latency = self.latency(node);
         let result = result.map(|_| ());

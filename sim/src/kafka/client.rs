@@ -1,6 +1,7 @@
 //! The client of a member, as librdkafka behaves: what it asks of the coordinator, and what it reports when it is polled.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent_core::induction::{self, Answer, Failure, Loss, Membership, Operation};
@@ -192,15 +193,15 @@ impl World {
         }
     }
 
-    /// Makes the next poll report something.
+    /// Makes the next poll report something. What the coordinator still has to say does not delay it.
     fn report(&mut self, node: usize, answer: Answer) {
         self.note(|trace| write!(trace, "c{node}: its client has {answer:?}"));
         let (process, client) = (self.nodes[node].process, self.nodes[node].client.number);
         let wait = self.nodes[node].dice.micros(10, 300);
         let place = &mut self.nodes[node].client;
         place.reports += 1;
-        place.answered = place.answered.max(self.now + wait);
-        let at = place.answered;
+        place.reported = place.reported.max(self.now + wait);
+        let at = place.reported;
         let incoming = Incoming::Polled { client, answer };
         self.deliver_at(at, node, process, incoming);
     }
@@ -245,7 +246,7 @@ impl World {
     }
 
     /// Sends a commit, as the member that the client is by now.
-    pub(super) fn send_commit(&mut self, node: usize, number: u64, attempt: Attempt) {
+    pub(super) fn send_commit(&mut self, node: usize, number: u64, attempt: Attempt, metadata: Arc<str>) {
         let process = self.nodes[node].process;
         let client = &self.nodes[node].client;
         if client.number != number || !client.open {
@@ -257,10 +258,17 @@ impl World {
         let unreachable = self.nodes[node].cut_out + self.nodes[node].cut_group > 0;
         if unreachable || stopped || self.is_lost(node) {
             let wait = self.nodes[node].dice.millis(100, 1_500);
-            return self.after(wait, Event::Commit { node, process, client: number, attempt });
+            return self.after(wait, Event::Commit { node, process, client: number, attempt, metadata });
         }
         let Client { member, generation, .. } = self.nodes[node].client;
-        self.send_to_group(node, Request::Commit { member, generation, attempt });
+        self.send_to_group(node, Request::Commit { member, generation, attempt, metadata });
+    }
+
+    /// Asks for the metadata of the committed offset; where that is lost, its campaign asks again.
+    pub(super) fn ask_committed(&mut self, node: usize, number: u64) {
+        if self.nodes[node].client.open {
+            self.send_to_group(node, Request::Committed { number });
+        }
     }
 
     /// The answer to a commit, with what the client says of itself when it is asked now.

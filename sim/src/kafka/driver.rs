@@ -17,7 +17,7 @@ impl World {
             // Of a client that is closed.
             Incoming::Polled { client, .. } | Incoming::CommitResult { client, .. }
                 if self.nodes[node].client.number != client => {}
-            Incoming::Polled { .. } if self.nodes[node].held > 0 => {
+            Incoming::Polled { .. } | Incoming::CommitResult { .. } if self.nodes[node].held > 0 => {
                 self.nodes[node].unpolled.push_back(incoming);
             }
             Incoming::Polled { answer, .. } => {
@@ -29,6 +29,11 @@ impl World {
                 self.answer(node, answer);
             }
             Incoming::Shown(shown) => {
+                let nonce = self.nodes[node].nonce;
+                if matches!(&shown, Shown::Record(record) if record.write_id.is_some_and(|id| id.nonce == nonce))
+                {
+                    self.nodes[node].reader.unread_since = None;
+                }
                 if self.nodes[node].watching {
                     let number = self.nodes[node].watch;
                     self.handle(node, Input::Watched { number, election: ELECTION.into(), shown });
@@ -48,10 +53,16 @@ impl World {
                 if !is_first && (result.is_err() || self.nodes[node].dice.percent(50)) {
                     return;
                 }
+                if result.is_ok() {
+                    self.own_appended(node);
+                }
+            }
+            Input::Answered { answer: Answer::Inspected(Ok(topic)), .. } if self.nodes[node].reader.on => {
+                self.topic_named(node, topic.id);
             }
             // The reader begins once it is known which topic it reads.
-            Input::Answered { answer: Answer::Inspected(Ok(_)), .. } if !self.nodes[node].reader.on => {
-                self.nodes[node].reader.on = true;
+            Input::Answered { answer: Answer::Inspected(Ok(topic)), .. } => {
+                (self.nodes[node].reader.on, self.nodes[node].reader.named) = (true, topic.id);
                 self.handle(node, input);
                 return self.fetch_soon(node);
             }
@@ -69,6 +80,13 @@ impl World {
         match output {
             Output::Ask { request, limit, .. } => self.ask(node, request, limit),
             Output::Inspect { number, limit } => self.inspect_store(node, number, limit),
+            Output::Report { events, .. }
+                if events
+                    .iter()
+                    .any(|event| matches!(event, incumbent_core::campaign::Event::Lost { .. })) =>
+            {
+                self.term_ended();
+            }
             Output::Watch { number, .. } => {
                 (self.nodes[node].watch, self.nodes[node].watching) = (number, false);
                 let incoming = Incoming::Input(Input::Watching { number });
@@ -83,9 +101,11 @@ impl World {
         match request {
             induction::Request::Join => self.join(node),
             induction::Request::Publish(publish) => self.publish(node, publish, limit),
-            induction::Request::Commit { attempt, .. } => {
-                self.after(Duration::ZERO, Event::Commit { node, process, client, attempt });
+            induction::Request::Commit { attempt, metadata, .. } => {
+                let metadata = metadata.into();
+                self.after(Duration::ZERO, Event::Commit { node, process, client, attempt, metadata });
             }
+            induction::Request::Committed { number } => self.ask_committed(node, number),
             induction::Request::Yield => self.answer_revocation(node),
             induction::Request::Leave => self.leave(node),
             induction::Request::Inspect => self.inspect_topic(node, limit),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use incumbent_core::induction::value;
 use incumbent_core::session::Command;
 
+use super::process::Incoming;
 use super::{Event, World};
 use crate::dice::Dice;
 use crate::kind::Kind;
@@ -32,18 +33,10 @@ impl World {
                 self.store.log.delete_records();
                 self.note(|trace| write!(trace, "log: every record deleted"));
             }
+            Kind::NewProducer => self.replace_producer(victim),
             Kind::Replacement => self.replace_member(victim, dice),
             Kind::Rebalance => self.rebalance(dice.percent(60)),
-            Kind::Recreate => {
-                self.store.log.remake();
-                if !self.plan.group.has_ids {
-                    // A candidate that reads on cannot know it, nor the claims that it has not read.
-                    self.promises.waive_tokens();
-                }
-                let lease = self.plan.lease;
-                self.note(|trace| write!(trace, "log: deleted and made again"));
-                self.observe(&Observation::Remade { max_age: lease });
-            }
+            Kind::Recreate => self.remake_topic(),
             Kind::Overwrite => {
                 let value = value(self.time_of_day(victim), "operator");
                 self.append_value(&value, &[]);
@@ -72,6 +65,29 @@ impl World {
             }
             _ => {}
         }
+    }
+
+    /// A candidate has lost its term, and may still have to release it.
+    pub(super) fn term_ended(&mut self) {
+        if self.is_on(Kind::RecreateAtEnd) && self.dice.percent(70) {
+            self.remake_topic();
+        }
+    }
+
+    fn remake_topic(&mut self) {
+        self.store.log.remake();
+        if !self.plan.group.has_ids {
+            // A candidate that reads on cannot know it, nor the claims that it has not read.
+            self.promises.waive_tokens();
+        }
+        if self.is_on(Kind::StaleEpochs) {
+            for node in &mut self.nodes {
+                node.reader.dead = node.reader.on;
+            }
+        }
+        let lease = self.plan.lease;
+        self.note(|trace| write!(trace, "log: deleted and made again"));
+        self.observe(&Observation::Remade { max_age: lease });
     }
 
     // ---- polls ----
@@ -108,7 +124,10 @@ impl World {
             // Each hold counts until the last of these faults is over.
             for node in 0..self.nodes.len() {
                 self.nodes[node].held = 0;
-                for incoming in std::mem::take(&mut self.nodes[node].unpolled) {
+                // Answers to commits come first: they overtake what the client has to report.
+                let mut unpolled: Vec<_> = std::mem::take(&mut self.nodes[node].unpolled).into();
+                unpolled.sort_by_key(|incoming| matches!(incoming, Incoming::Polled { .. }));
+                for incoming in unpolled {
                     let process = self.nodes[node].process;
                     self.deliver_after(Duration::ZERO, node, process, incoming);
                 }

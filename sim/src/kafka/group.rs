@@ -1,6 +1,7 @@
 //! The group's coordinator: its members, generations or epochs, the owner of partition zero, and which commits it accepts.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent_core::Instant;
@@ -69,6 +70,8 @@ pub(super) struct Group {
     /// The next rebalance gives the partition to another member than this one.
     avoid: Option<MemberId>,
     dice: Dice,
+    /// The metadata of the newest commit.
+    pub(super) committed: Option<Arc<str>>,
     /// Reasons for which it is away.
     pub(super) away: u32,
     /// Reasons for which it lets no client join.
@@ -92,6 +95,7 @@ impl Group {
             rebalances: 0,
             avoid: None,
             dice,
+            committed: None,
             away: 0,
             closed: 0,
         }
@@ -266,6 +270,18 @@ impl Group {
         now: Instant,
         id: Option<MemberId>,
         generation: i32,
+        metadata: &Arc<str>,
+    ) -> Result<bool, &'static str> {
+        let is_member = self.check_commit(now, id, generation)?;
+        self.committed = Some(Arc::clone(metadata));
+        Ok(is_member)
+    }
+
+    fn check_commit(
+        &mut self,
+        now: Instant,
+        id: Option<MemberId>,
+        generation: i32,
     ) -> Result<bool, &'static str> {
         if generation < 0 && self.members.is_empty() {
             return Ok(false);
@@ -317,7 +333,7 @@ impl Group {
     /// The group is deleted, which takes that it has no members; the next to join makes another.
     pub(super) fn delete(&mut self) {
         self.remove_all();
-        self.generation = 0;
+        (self.generation, self.committed) = (0, None);
     }
 
     /// The time at which the session of a member is over; `None` where it is no member.

@@ -13,6 +13,7 @@ mod peer;
 mod process;
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent_core::induction::{self, Campaign, Connection, Protocol, Publish};
@@ -32,12 +33,30 @@ use peer::{Peer, PeerEvent};
 use process::{Client, Incoming, Process, Reader};
 
 /// What a client asks of the coordinator.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Request {
-    Join { member: Option<MemberId>, holds: bool },
-    Beat { member: MemberId, generation: i32, holds: bool },
-    Leave { member: MemberId },
-    Commit { member: Option<MemberId>, generation: i32, attempt: Attempt },
+    Join {
+        member: Option<MemberId>,
+        holds: bool,
+    },
+    Beat {
+        member: MemberId,
+        generation: i32,
+        holds: bool,
+    },
+    Leave {
+        member: MemberId,
+    },
+    Commit {
+        member: Option<MemberId>,
+        generation: i32,
+        attempt: Attempt,
+        metadata: Arc<str>,
+    },
+    /// The metadata of the committed offset.
+    Committed {
+        number: u64,
+    },
 }
 
 /// A future event.
@@ -47,6 +66,7 @@ pub(crate) enum Event {
     Append {
         node: usize,
         process: u64,
+        producer: u64,
         publish: Box<Publish>,
         until: Instant,
     },
@@ -81,6 +101,7 @@ pub(crate) enum Event {
         process: u64,
         client: u64,
         attempt: Attempt,
+        metadata: Arc<str>,
     },
     /// A member's session may be over.
     Session(MemberId),
@@ -110,7 +131,9 @@ type World = shared::World<Kafka>;
 /// The longest time until a candidate leads, where the brokers were healthy for it: the members that are gone are no members
 /// any more, the partition is assigned, the lease before is waited out, and the next renewal shows it.
 pub(crate) fn worst_fail_over(plan: &Plan) -> Duration {
-    plan.group.change() + plan.lease + plan.lease / 3
+    // A reader that fetches nothing is replaced a lease after its candidate's records.
+    let unread = if plan.has(Kind::StaleEpochs) { plan.lease } else { Duration::ZERO };
+    plan.group.change() + plan.lease + plan.lease / 3 + unread
 }
 
 impl Store for Kafka {
@@ -126,8 +149,8 @@ impl Store for Kafka {
         Self { group, log: Log::new(plan.lease * 3), peers: Vec::new() }
     }
 
-    fn process(_: usize, _: &Plan, dice: &mut Dice) -> Process {
-        Process::new(dice)
+    fn process(_: usize, plan: &Plan, dice: &mut Dice) -> Process {
+        Process::new(plan, dice)
     }
 
     fn checkers(plan: &Plan) -> Checkers<Campaign> {
@@ -154,8 +177,10 @@ impl Hooks<Kafka> for World {
 
     fn happen(&mut self, event: Event) {
         match event {
-            Event::Append { node, process, publish, until } => {
-                if self.is_present(node, process) {
+            Event::Append { node, process, producer, publish, until } => {
+                if self.is_present(node, process) && self.nodes[node].producer != producer {
+                    self.append_late(node, publish);
+                } else if self.is_present(node, process) {
                     self.nodes[node].outbox.push_back((*publish, until));
                     self.flush(node);
                 } else if self.dice.percent(50) {
@@ -182,9 +207,9 @@ impl Hooks<Kafka> for World {
                     self.beat(node);
                 }
             }
-            Event::Commit { node, process, client, attempt } => {
+            Event::Commit { node, process, client, attempt, metadata } => {
                 if self.is_present(node, process) {
-                    self.send_commit(node, client, attempt);
+                    self.send_commit(node, client, attempt, metadata);
                 }
             }
             Event::Session(member) => self.session(member),

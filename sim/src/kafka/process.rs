@@ -10,6 +10,8 @@ use incumbent_core::session::{Command, Input};
 
 use super::group::{MemberId, Reply};
 use crate::dice::Dice;
+use crate::kind::Kind;
+use crate::plan::Plan;
 
 /// A message that arrives in a process.
 #[derive(Clone, Debug)]
@@ -61,6 +63,8 @@ pub(super) struct Client {
     /// The last arrivals at the coordinator and at the client: both are in order.
     pub(super) sent: Instant,
     pub(super) answered: Instant,
+    /// The last arrival in the queue of its reports.
+    pub(super) reported: Instant,
 }
 
 impl Client {
@@ -78,6 +82,7 @@ impl Client {
             heard: now,
             sent: now,
             answered: now,
+            reported: now,
         }
     }
 }
@@ -92,6 +97,12 @@ pub(super) struct Reader {
     pub(super) last: Instant,
     /// A fetch is under way.
     pub(super) fetching: bool,
+    /// It has a leader epoch above the log's: it fetches nothing, and says nothing.
+    pub(super) dead: bool,
+    /// The topic that an inspection named last.
+    pub(super) named: Option<TopicId>,
+    /// Since when an appended record of its candidate's was not read back.
+    pub(super) unread_since: Option<Instant>,
 }
 
 pub(crate) struct Process {
@@ -112,6 +123,8 @@ pub(crate) struct Process {
     pub(super) watching: bool,
     /// Records that its producer keeps until the partition's leader takes them, each until then.
     pub(super) outbox: VecDeque<(Publish, Instant)>,
+    /// Counts its producers: each keeps the order of its own records.
+    pub(super) producer: u64,
     /// The arrival of its last record.
     pub(super) sent: Instant,
     /// The records without a report yet.
@@ -119,9 +132,11 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(super) fn new(dice: &mut Dice) -> Self {
+    pub(super) fn new(plan: &Plan, dice: &mut Dice) -> Self {
+        // Where the group forgets its committed offset, and the log its records, the wall clocks alone order the tokens.
+        let apart = if plan.has(Kind::DeleteGroup) { 2_000 } else { 600_000 };
         Self {
-            wall: dice.millis(0, 2_000),
+            wall: dice.millis(0, apart),
             cut_group: 0,
             cut_log: 0,
             held: 0,
@@ -133,6 +148,7 @@ impl Process {
             watch: 0,
             watching: false,
             outbox: VecDeque::new(),
+            producer: 0,
             sent: Instant::ZERO,
             unanswered: BTreeSet::new(),
         }

@@ -6,6 +6,7 @@ use incumbent_core::Instant;
 use incumbent_core::campaign::Event;
 
 use super::Oracle;
+use crate::kind::Store;
 use crate::observation::{Observation, Observed, Order, View};
 use crate::plan::Plan;
 
@@ -25,12 +26,15 @@ impl OrderlyChanges {
     /// The longest time that it may take.
     fn most(plan: &Plan, order: Order) -> Duration {
         let longest = plan.settings.iter().map(|setting| setting.lease).max().unwrap_or_default();
+        // Without the ids of topics every successor in a group waits a lease: the log may be another.
+        let unknown = plan.choice.store == Store::Kafka && !plan.group.has_ids;
+        let log = if unknown { longest } else { Duration::ZERO };
         // A user who configures a longer win delay gets it; and servers that revoke live leases are not trusted.
         let fixed = plan.delay() + plan.owed();
         ALLOWANCE
             + fixed
             + match order {
-                Order::Resign { .. } | Order::HandOver { .. } => plan.drain(),
+                Order::Resign { .. } | Order::HandOver { .. } => plan.drain() + log,
                 // The deleted holder may have had the longest lease that the store keeps.
                 Order::Delete { .. } => plan.longest_age(),
                 Order::Crash { .. } => longest,

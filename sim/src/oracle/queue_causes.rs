@@ -157,9 +157,7 @@ impl Oracle<queue::Campaign> for NoneWithoutCause {
                     Some(Event::Won(_)) => {
                         node.asked.clear();
                     }
-                    Some(Event::Lost { term, reason })
-                        if !node.is_caused(term.token.sequence, *reason) =>
-                    {
+                    Some(Event::Lost { term, reason }) if !node.is_caused(term.token.sequence, *reason) => {
                         return Err(format!("c{place} lost ({reason}), and nothing had happened"));
                     }
                     _ => {}

@@ -153,7 +153,11 @@ impl World {
             | Kind::CutLog
             | Kind::HeldPoll
             | Kind::DeleteGroup
-            | Kind::DeleteRecords => {}
+            | Kind::DeleteRecords
+            | Kind::NewProducer
+            | Kind::RecreateAtEnd
+            | Kind::StaleTopic
+            | Kind::StaleEpochs => {}
         }
     }
 

@@ -24,10 +24,14 @@ fn holds(name: &str) {
 
 /// The world shows two leaders, by the path that is printed.
 fn two_lead(world: &InductionWorld) {
+    breaks(world, "I1");
+}
+
+fn breaks(world: &InductionWorld, expected: &str) {
     let found = check_induction(world, Some(3_000_000));
     println!("{} states", found.unique);
     match found.violation {
-        Some(("I1", path)) => println!("{path}"),
+        Some((property, path)) if property == expected => println!("{path}"),
         other => panic!("{other:?}"),
     }
 }
@@ -92,6 +96,31 @@ fn a_resignation_makes_no_second_leader() {
 #[test]
 fn a_topic_that_is_made_again_makes_no_second_leader() {
     holds("induction remade");
+}
+
+#[test]
+fn a_release_that_lands_in_a_later_term_of_its_author_makes_no_second_leader() {
+    holds("induction former term");
+}
+
+#[test]
+fn a_release_names_the_topic_of_its_term_and_none_is_sent_in_another() {
+    holds("induction former topic");
+}
+
+#[test]
+fn without_the_claims_of_a_releases_author_two_lead() {
+    two_lead(&world("induction former term").without(InductionPart::Claims));
+}
+
+#[test]
+fn a_release_that_names_the_topic_of_the_moment_is_noticed() {
+    breaks(&world("induction former topic").without(InductionPart::Release), "I8");
+}
+
+#[test]
+fn without_the_question_for_the_topic_after_the_claim_a_win_is_in_another() {
+    breaks(&world("induction remade").without(InductionPart::Topic), "I12");
 }
 
 #[test]

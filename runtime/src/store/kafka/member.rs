@@ -13,7 +13,7 @@ use incumbent_core::record::Attempt;
 use incumbent_core::store::{Fault, FaultKind};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::cluster::{Cluster, of_client};
+use super::cluster::{Cluster, LIMIT, of_client};
 use super::native::{ClientError, Consumer, DroppedApart, Event, Partitions};
 
 /// The longest wait for an event.
@@ -89,9 +89,11 @@ impl Member {
     }
 
     /// Commits an offset. Never waits; the answer comes by itself.
-    pub(crate) fn commit(&self, attempt: Attempt, offset: Revision, answers: &Answers) {
+    pub(crate) fn commit(&self, attempt: Attempt, offset: Revision, metadata: &str, answers: &Answers) {
         let committed = match self.consumer.upgrade() {
-            Some(consumer) => consumer.commit(&self.topic, offset, attempt).map_err(|error| failure(&error)),
+            Some(consumer) => {
+                consumer.commit(&self.topic, offset, metadata, attempt).map_err(|error| failure(&error))
+            }
             // It has left.
             None => Err(Failure::Unknown),
         };
@@ -100,6 +102,20 @@ impl Member {
             // A campaign that is over needs no answer.
             let _ = answers.send(Report::Answer(Answer::Committed { attempt, result }));
         }
+    }
+
+    /// Asks for the metadata of the committed offset, on a thread of its own: polls do not wait for it.
+    pub(crate) fn ask_committed(&self, number: u64, answers: &Answers) {
+        let (consumer, topic, answers) = (Weak::clone(&self.consumer), self.topic.clone(), answers.clone());
+        tokio::task::spawn_blocking(move || {
+            let result = match consumer.upgrade() {
+                Some(consumer) => consumer.committed_metadata(&topic, LIMIT).map_err(|error| failure(&error)),
+                // It has left.
+                None => Err(Failure::Unknown),
+            };
+            // A campaign that is over needs no answer.
+            let _ = answers.send(Report::Answer(Answer::CommittedToken { number, result }));
+        });
     }
 
     /// Answers the revocation that is pending.

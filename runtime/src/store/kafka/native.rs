@@ -122,6 +122,36 @@ impl Partitions {
         }
     }
 
+    /// The same, with the metadata of a commit.
+    fn zero_with(topic: &str, offset: i64, metadata: &str) -> Self {
+        let partitions = Self::zero(topic, offset);
+        if !metadata.is_empty() {
+            // SAFETY: the list has one element, and frees what the client's own allocator gave; without memory there is none.
+            unsafe {
+                let zero = (*partitions.0.as_ptr()).elems;
+                let copy = sys::rd_kafka_mem_malloc(ptr::null_mut(), metadata.len());
+                if !copy.is_null() {
+                    ptr::copy_nonoverlapping(metadata.as_ptr(), copy.cast::<u8>(), metadata.len());
+                    ((*zero).metadata, (*zero).metadata_size) = (copy, metadata.len());
+                }
+            }
+        }
+        partitions
+    }
+
+    /// The metadata of the first partition; empty where it has none.
+    fn metadata(&self) -> String {
+        // SAFETY: `elems` has `cnt` elements, and each `metadata_size` bytes where it has metadata.
+        unsafe {
+            let list = self.0.as_ref();
+            if list.cnt < 1 || (*list.elems).metadata.is_null() {
+                return String::new();
+            }
+            let (bytes, size) = ((*list.elems).metadata.cast::<u8>(), (*list.elems).metadata_size);
+            String::from_utf8_lossy(std::slice::from_raw_parts(bytes, size)).into_owned()
+        }
+    }
+
     /// A copy of an event's list, which goes with the event.
     ///
     /// # Safety
@@ -380,8 +410,14 @@ impl Consumer {
 
     /// Hands a commit of an offset over. Its answer is an event of this consumer, and may come very late: the client
     /// repeats it by itself.
-    pub(super) fn commit(&self, topic: &str, offset: Revision, attempt: Attempt) -> Result<(), ClientError> {
-        let offsets = Partitions::zero(topic, i64::try_from(offset.0).unwrap_or(i64::MAX));
+    pub(super) fn commit(
+        &self,
+        topic: &str,
+        offset: Revision,
+        metadata: &str,
+        attempt: Attempt,
+    ) -> Result<(), ClientError> {
+        let offsets = Partitions::zero_with(topic, i64::try_from(offset.0).unwrap_or(i64::MAX), metadata);
         // SAFETY: all are live; the client copies the list. The opaque is a number, never a pointer.
         ClientError::check(unsafe {
             sys::rd_kafka_commit_queue(
@@ -392,6 +428,16 @@ impl Consumer {
                 attempt.0 as usize as *mut c_void,
             )
         })
+    }
+
+    /// Asks the coordinator for the metadata of the committed offset; empty where there is none. Waits for the answer.
+    pub(super) fn committed_metadata(&self, topic: &str, limit: Duration) -> Result<String, ClientError> {
+        let asked = Partitions::zero(topic, i64::from(sys::RD_KAFKA_OFFSET_INVALID));
+        let millis = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX);
+        // SAFETY: both are live; the client writes the answer into the list, which is owned here.
+        let code = unsafe { sys::rd_kafka_committed(self.client.native_ptr(), asked.0.as_ptr(), millis) };
+        ClientError::check(code).and_then(|()| asked.error())?;
+        Ok(asked.metadata())
     }
 
     /// What the client takes itself for.

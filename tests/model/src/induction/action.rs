@@ -42,6 +42,8 @@ pub(crate) enum Action {
     Crash(usize),
     /// The user resigns.
     Resign(usize),
+    /// The leader's handler fails, and its work goes on.
+    Fail(usize),
     /// The work of the term has ended.
     Drained(usize),
     /// The topic is deleted and made again.
@@ -122,8 +124,11 @@ fn of_the_group(state: &State, candidate: usize, campaign: &Campaign) -> Vec<Act
         actions.push(Action::Revoke);
     }
     let stand = campaign.state();
-    if stand == Stand::Draining && !node.paused {
+    if (stand == Stand::Draining || node.failed) && !node.paused {
         actions.push(Action::Drained(candidate));
+    }
+    if left.fail > 0 && stand == Stand::Leading && !node.paused {
+        actions.push(Action::Fail(candidate));
     }
     if left.resign > 0 && stand == Stand::Leading && !node.paused {
         actions.push(Action::Resign(candidate));

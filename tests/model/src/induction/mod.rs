@@ -26,7 +26,7 @@ use state::State;
 use step::step;
 
 /// The properties, by their names.
-const PROPERTIES: [&str; 5] = ["I1", "I3", "I4", "I5", "contract"];
+const PROPERTIES: [&str; 7] = ["I1", "I3", "I4", "I5", "I8", "I12", "contract"];
 
 #[derive(Clone, Debug)]
 struct Small(Arc<InductionWorld>);
@@ -55,7 +55,7 @@ impl Model for Small {
                 })),*]
             };
         }
-        judged!["I1", "I3", "I4", "I5", "contract"]
+        judged!["I1", "I3", "I4", "I5", "I8", "I12", "contract"]
     }
 }
 

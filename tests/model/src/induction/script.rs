@@ -38,6 +38,7 @@ fn play(proven: Revision, written_for: TopicId) -> Result<(), String> {
         give(&mut campaign, Shown::Record(record).into())?;
     }
     give(&mut campaign, Answer::Assigned { member: "m".into() }.into())?;
+    give(&mut campaign, Answer::CommittedToken { number: 1, result: Ok(String::new()) }.into())?;
     let attempt = Attempt(1);
     give(&mut campaign, Answer::Published { attempt, result: Ok(Revision(3)) }.into())?;
     let mut claim = record(3, 3, Kind::Claim);

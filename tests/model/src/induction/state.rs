@@ -32,7 +32,8 @@ pub(crate) fn clock(now: Tick) -> Instant {
 #[derive(Clone, Debug)]
 pub(crate) enum Request {
     Publish(Publish),
-    Commit(Attempt),
+    /// It states this token.
+    Commit(Attempt, String),
     Inspect(Instant),
 }
 
@@ -67,6 +68,14 @@ pub(crate) struct Node {
     pub(crate) term: Option<Term>,
     /// The token of a term whose deadline has passed.
     pub(crate) lapsed: Option<Token>,
+    /// Its handler failed, and the work goes on.
+    pub(crate) failed: bool,
+    /// The offset of its newest claim, the topic in which that was appended, and the one that it names.
+    pub(crate) claim: Option<(Revision, u8, Option<u8>)>,
+    /// The topic in which the claim of its newest term lies.
+    pub(crate) led_in: Option<u8>,
+    /// The topic that inspections name where they name none other.
+    pub(crate) knows: u8,
 }
 
 /// The coordinator: the members that it has, and which of them owns the partition.
@@ -75,6 +84,8 @@ pub(crate) struct Coordinator {
     /// The member number of each candidate that is a member.
     pub(crate) members: [Option<u8>; CANDIDATES],
     pub(crate) owner: Option<usize>,
+    /// The metadata of the newest commit.
+    pub(crate) committed: String,
 }
 
 #[derive(Clone, Debug)]
@@ -123,6 +134,10 @@ impl State {
                 inbox: VecDeque::new(),
                 term: None,
                 lapsed: None,
+                failed: false,
+                claim: None,
+                led_in: None,
+                knows: 1,
             }
         };
         Self {
@@ -166,6 +181,7 @@ impl State {
                 None => hasher.write_u8(0),
             }
             (node.client, node.wakes, node.paused, node.term, node.lapsed).hash(&mut hasher);
+            (node.failed, node.claim, node.led_in).hash(&mut hasher);
             if !node.requests.is_empty() || !node.inbox.is_empty() {
                 format!("{:?}{:?}", node.requests, node.inbox).hash(&mut hasher);
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use incumbent_core::campaign::{Event, State as Stand};
 use incumbent_core::induction::{
     Answer, Campaign, Failure, Input, Kind, Loss, Membership, Output, Publish, Record, Request as Asked,
-    Shown,
+    Shown, TOPIC, TopicId,
 };
 use incumbent_core::record::{Attempt, Nonce, WriteId};
 use incumbent_core::{Instant, Revision};
@@ -64,7 +64,7 @@ struct Step<'a> {
 
 impl Step<'_> {
     fn spend(&mut self, action: Action) {
-        let Budget { lose, late, pause, remove, replace, revoke, resign, crash, remake } =
+        let Budget { lose, late, pause, remove, replace, revoke, resign, fail, crash, remake } =
             &mut self.state.left;
         let spent = match action {
             Action::Lose(_) | Action::LoseAnswer(_) => lose,
@@ -74,6 +74,7 @@ impl Step<'_> {
             Action::Replace => replace,
             Action::Revoke => revoke,
             Action::Resign(_) => resign,
+            Action::Fail(_) => fail,
             Action::Crash(_) => crash,
             Action::Remake => remake,
             _ => return,
@@ -104,7 +105,7 @@ impl Step<'_> {
             }
             Action::Land(place) => {
                 let (candidate, request) = self.state.late.remove(place);
-                let is_commit = matches!(request, Request::Commit(_));
+                let is_commit = matches!(request, Request::Commit(..));
                 let answer = self.serve(candidate, request);
                 if is_commit && self.state.nodes[candidate].campaign.is_some() {
                     self.answer(candidate, answer);
@@ -145,12 +146,20 @@ impl Step<'_> {
             Action::Crash(candidate) => {
                 let node = &mut self.state.nodes[candidate];
                 (node.campaign, node.term, node.paused, node.wakes) = (None, None, false, None);
+                node.failed = false;
                 node.requests.clear();
                 node.inbox.clear();
                 node.client.joined = false;
             }
             Action::Resign(candidate) => self.hand(candidate, Input::Resign),
-            Action::Drained(candidate) => self.hand(candidate, Input::Drained),
+            Action::Fail(candidate) => {
+                self.state.nodes[candidate].failed = true;
+                self.hand(candidate, Input::HandlerFailed);
+            }
+            Action::Drained(candidate) => {
+                self.state.nodes[candidate].failed = false;
+                self.hand(candidate, Input::Drained);
+            }
             Action::Remake => {
                 self.state.topic += 1;
                 self.state.log.clear();
@@ -206,13 +215,16 @@ impl Step<'_> {
         }
     }
 
-    fn commit(&self, candidate: usize) -> Result<Membership, Failure> {
+    fn commit(&mut self, candidate: usize, metadata: String) -> Result<Membership, Failure> {
         let client = self.state.nodes[candidate].client;
         let empty = self.state.coordinator.members.iter().all(Option::is_none);
         let accepted = is_known(&self.state, candidate) || (!client.joined && empty);
         let without = self.world.without;
         if !accepted && without != Some(InductionPart::Commit) {
             return Err(Failure::GroupLost(Loss::Rejoins));
+        }
+        if accepted {
+            self.state.coordinator.committed = metadata;
         }
         let trusted = matches!(without, Some(InductionPart::Commit | InductionPart::Membership));
         let (member, generation) = match trusted {
@@ -231,8 +243,10 @@ impl Step<'_> {
                 let offset = self.append(candidate, &publish);
                 Answer::Published { attempt, result: Ok(offset) }
             }
-            Request::Commit(attempt) => Answer::Committed { attempt, result: self.commit(candidate) },
-            Request::Inspect(asked_at) => self.inspect(asked_at),
+            Request::Commit(attempt, metadata) => {
+                Answer::Committed { attempt, result: self.commit(candidate, metadata) }
+            }
+            Request::Inspect(asked_at) => self.inspect(candidate, asked_at),
         }
     }
 
@@ -243,8 +257,17 @@ impl Step<'_> {
         let value = publish.value(Duration::ZERO);
         let record = Record::decode(offset, value.as_bytes(), headers);
         self.state.log.push(record.clone());
+        let (topic, node) = (self.state.topic, &mut self.state.nodes[writer]);
+        if record.kind == Kind::Claim {
+            node.claim = Some((offset, topic, number(record.topic)));
+        }
         for reader in 0..CANDIDATES {
-            if reader == writer || self.world.without != Some(InductionPart::Log) {
+            if reader != writer
+                && record.kind == Kind::Claim
+                && self.world.without == Some(InductionPart::Claims)
+            {
+                self.read(reader, Shown::Record(Record { kind: Kind::Heartbeat, ..record.clone() }));
+            } else if reader == writer || self.world.without != Some(InductionPart::Log) {
                 self.read(reader, Shown::Record(record.clone()));
             } else if self.state.nodes[reader].campaign.is_some() {
                 // A heartbeat of its own in place of it.
@@ -271,8 +294,12 @@ impl Step<'_> {
         }
     }
 
-    fn inspect(&self, asked_at: Instant) -> Answer {
-        Answer::Inspected(Ok(topic(self.state.topic, asked_at)))
+    fn inspect(&self, candidate: usize, asked_at: Instant) -> Answer {
+        let number = match self.world.without {
+            Some(InductionPart::Topic) => self.state.nodes[candidate].knows,
+            _ => self.state.topic,
+        };
+        Answer::Inspected(Ok(topic(number, asked_at)))
     }
 
     // ---- the candidates ----
@@ -329,10 +356,20 @@ impl Step<'_> {
     fn ask(&mut self, candidate: usize, asked: Asked, now: Instant) -> Option<Input> {
         let requests = &mut self.state.nodes[candidate].requests;
         match asked {
-            Asked::Publish(publish) => requests.push_back(Request::Publish(publish)),
-            Asked::Commit { attempt, .. } => requests.push_back(Request::Commit(attempt)),
+            Asked::Publish(mut publish) => {
+                if matches!(publish.kind, Kind::Release { .. }) {
+                    self.releases(candidate, &mut publish);
+                }
+                self.state.nodes[candidate].requests.push_back(Request::Publish(publish));
+            }
+            Asked::Commit { attempt, metadata, .. } => requests.push_back(Request::Commit(attempt, metadata)),
+            // At once: another order makes only what is known later.
+            Asked::Committed { number } => {
+                let result = Ok(self.state.coordinator.committed.clone());
+                return Some(Answer::CommittedToken { number, result }.into());
+            }
             Asked::Inspect if self.world.budget.remake > 0 => requests.push_back(Request::Inspect(now)),
-            Asked::Inspect => return Some(self.inspect(now).into()),
+            Asked::Inspect => return Some(self.inspect(candidate, now).into()),
             Asked::Join => self.join(candidate),
             Asked::Yield => self.yields(candidate),
             Asked::Leave => {
@@ -343,6 +380,23 @@ impl Step<'_> {
         None
     }
 
+    /// A release names the topic in which its term's claim lies.
+    fn releases(&mut self, candidate: usize, publish: &mut Publish) {
+        let topics = publish.headers.iter_mut().filter(|(name, _)| name == TOPIC);
+        let mut named = None;
+        for (_, text) in topics {
+            if self.world.without == Some(InductionPart::Release) {
+                *text = TopicId(self.state.topic.into()).to_string();
+            }
+            named = number(text.parse().ok());
+        }
+        let led_in = self.state.nodes[candidate].led_in;
+        if named != led_in && self.state.broken.is_none() {
+            let says = format!("{} led in topic {led_in:?} and releases {named:?}", name(candidate));
+            self.state.broken = Some(("I8", says));
+        }
+    }
+
     fn event(&mut self, candidate: usize, event: &Event) {
         let node = &mut self.state.nodes[candidate];
         let verdict = match event {
@@ -350,10 +404,14 @@ impl Step<'_> {
                 let alternates = node.term.replace(*term).is_none();
                 let grows = self.state.won.is_none_or(|won| won < term.token);
                 self.state.won = self.state.won.max(Some(term.token));
-                match (alternates, grows) {
-                    (false, _) => Some(("I5", "won twice")),
-                    (true, false) => Some(("I4", "a token that is not larger")),
-                    (true, true) => None,
+                let claim = node.claim.filter(|(offset, ..)| *offset == term.token.sequence);
+                node.led_in = claim.map(|(_, topic, _)| topic);
+                let is_known = claim.is_some_and(|(_, topic, named)| named == Some(topic));
+                match (alternates, grows, is_known) {
+                    (false, ..) => Some(("I5", "won twice")),
+                    (true, false, _) => Some(("I4", "a token that is not larger")),
+                    (true, true, false) => Some(("I12", "won in a topic that it takes for another")),
+                    (true, true, true) => None,
                 }
             }
             Event::Lost { term, .. } => {
@@ -386,6 +444,11 @@ impl Step<'_> {
             self.state.broken = Some(("I1", String::from("a and b lead at once")));
         }
     }
+}
+
+/// The number of a topic.
+fn number(id: Option<TopicId>) -> Option<u8> {
+    id.and_then(|id| u8::try_from(id.0).ok())
 }
 
 fn member_id(number: u8) -> String {

@@ -17,6 +17,8 @@ pub(crate) struct Budget {
     pub(crate) revoke: u8,
     /// Leaders that are asked to resign.
     pub(crate) resign: u8,
+    /// Leaders whose handler fails, and whose work goes on.
+    pub(crate) fail: u8,
     /// Processes that end.
     pub(crate) crash: u8,
     /// Topics that are deleted and made again.
@@ -32,6 +34,12 @@ pub enum InductionPart {
     Membership,
     /// No candidate reads what others wrote.
     Log,
+    /// The claims of others are read as heartbeats.
+    Claims,
+    /// An inspection names the topic that the candidate knows.
+    Topic,
+    /// A release names the topic that there is when it is sent.
+    Release,
 }
 
 /// A small world.
@@ -118,6 +126,18 @@ pub fn induction_worlds() -> Vec<InductionWorld> {
             "the topic is made again, and a member is removed",
             5,
             Budget { remake: 1, remove: 1, ..none },
+        ),
+        world(
+            "induction former term",
+            "the partition is revoked, and the release lands in the next term of its author, which is removed",
+            4,
+            Budget { revoke: 1, late: 1, remove: 1, ..none },
+        ),
+        world(
+            "induction former topic",
+            "a leader's handler fails, and the topic is made again before its release",
+            4,
+            Budget { fail: 1, remake: 1, late: 1, ..none },
         ),
     ]
 }
