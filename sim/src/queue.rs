@@ -1,6 +1,6 @@
 //! Future events, in the order of time.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use incumbent_core::Instant;
@@ -8,19 +8,15 @@ use incumbent_core::Instant;
 /// A queue of events; those of one instant come in the order in which they were put in.
 #[derive(Debug)]
 pub(crate) struct Queue<E> {
-    heap: BinaryHeap<Due>,
+    heap: BinaryHeap<Reverse<Due>>,
     put: u64,
     /// The events of the heap, which are large: the heap moves only their places.
     events: Vec<Option<E>>,
     free: Vec<usize>,
 }
 
-#[derive(Debug)]
-struct Due {
-    at: Instant,
-    number: u64,
-    place: usize,
-}
+/// The instant of an event and its number as one number, which is compared at once; and its place.
+type Due = (u128, usize);
 
 impl<E> Queue<E> {
     pub(crate) fn new() -> Self {
@@ -39,33 +35,13 @@ impl<E> Queue<E> {
                 self.events.len() - 1
             }
         };
-        self.heap.push(Due { at, number: self.put, place });
+        let order = u128::from(at.as_nanos()) << 64 | u128::from(self.put);
+        self.heap.push(Reverse((order, place)));
     }
 
     pub(crate) fn take(&mut self) -> Option<(Instant, E)> {
-        let Due { at, place, .. } = self.heap.pop()?;
+        let Reverse((order, place)) = self.heap.pop()?;
         self.free.push(place);
-        Some((at, self.events[place].take()?))
+        Some((Instant::from_nanos((order >> 64) as u64), self.events[place].take()?))
     }
 }
-
-impl Ord for Due {
-    fn cmp(&self, other: &Self) -> Ordering {
-        // The greatest item of the heap is the earliest.
-        (other.at, other.number).cmp(&(self.at, self.number))
-    }
-}
-
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Due {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Due {}

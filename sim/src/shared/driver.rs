@@ -57,8 +57,8 @@ where
         self.observers.checkers.begins(node);
         let connection = self.connection(node);
         let place = &mut self.nodes[node];
-        place.twin = self.observers.checkers.compare.then(|| Session::new(connection.clone()));
-        place.session = Some(Session::new(connection));
+        place.twin = self.observers.checkers.compare.then(|| Box::new(Session::new(connection.clone())));
+        place.session = Some(Box::new(Session::new(connection)));
         let (settings, nonce) = (self.plan.settings_of(node), place.nonce);
         let enter =
             Enter { id: CANDIDATE, election: ELECTION.into(), settings, nonce, seed, fail_fast: false };
@@ -147,7 +147,7 @@ where
         loop {
             let Some(session) = &mut self.nodes[node].session else { return };
             let output = session.poll();
-            let twin = self.nodes[node].twin.as_mut().map(Session::poll);
+            let twin = self.nodes[node].twin.as_mut().map(|twin| twin.poll());
             if let Some(twin) = twin.filter(|twin| *twin != output) {
                 let says = format!("c{node} says {output:?}, and the same again says {twin:?}");
                 self.observers.violation = Some(self.observers.checkers.differs(self.now, says));

@@ -134,9 +134,10 @@ pub(crate) struct Node<S: Store> {
     /// Counts the processes at this index.
     pub(crate) process: u64,
     pub(crate) nonce: Nonce,
-    pub(crate) session: Option<Session<S::Campaign>>,
+    /// It is large, and moved for every input.
+    pub(crate) session: Option<Box<Session<S::Campaign>>>,
     /// The same session again, with clean clock readings, where the run compares.
-    twin: Option<Session<S::Campaign>>,
+    twin: Option<Box<Session<S::Campaign>>>,
     pub(crate) alive: bool,
     pub(crate) clock: Clock,
     /// The rate of its clock when nothing is wrong with it.

@@ -49,10 +49,10 @@ pub(crate) struct Node {
     pub(crate) nonce: Nonce,
     /// The seed of its campaign, where the run is recorded.
     pub(crate) seed: u64,
-    /// The session of its process; `None` before it begins, and after its end.
-    pub(crate) session: Option<Session>,
+    /// The session of its process; `None` before it begins, and after its end. It is large, and moved for every input.
+    pub(crate) session: Option<Box<Session>>,
     /// The same session again, with clean clock readings, where the run compares.
-    pub(crate) twin: Option<Session>,
+    pub(crate) twin: Option<Box<Session>>,
     pub(crate) alive: bool,
     pub(crate) healthy: bool,
     pub(crate) clock: Clock,
