@@ -11,8 +11,10 @@ const STREAM: u64 = 0x9_0000;
 /// The numbers of candidates, as often as they stand here: few find most, and cost least.
 const CANDIDATES: [usize; 10] = [2, 3, 3, 3, 4, 5, 5, 5, 7, 9];
 
-/// One run in so many has candidates of other software.
+/// One run in so many has candidates of other software. On Kafka they say so ten times a second, and a run takes ten times as
+/// long.
 const WITH_PEERS: u64 = 3;
+const WITH_PEERS_ON_KAFKA: u64 = 12;
 
 /// Pairs with a kind under which little is promised count so many times: they are drawn as much less.
 const BREAKS: u64 = 4;
@@ -26,7 +28,8 @@ pub struct Wanted {
     pub stores: Vec<Store>,
     /// The kinds of faults; `None`: all.
     pub faults: Option<Vec<Kind>>,
-    /// The number of candidates of other software; `None`: one to three in a third of the runs, otherwise none.
+    /// The number of candidates of other software; `None`: one to three in a third of the runs, and in a twelfth of those on
+    /// Kafka; otherwise none.
     pub peers: Option<usize>,
 }
 
@@ -84,7 +87,8 @@ impl Iterator for Schedule {
         let seed = self.wanted.seed.wrapping_add(self.number);
         self.number += 1;
         let candidates = self.dice.pick(&CANDIDATES);
-        let some = if self.dice.below(WITH_PEERS) == 0 { self.dice.pick(&[1, 2, 3]) } else { 0 };
+        let one_in = if store == Store::Kafka { WITH_PEERS_ON_KAFKA } else { WITH_PEERS };
+        let some = if self.dice.below(one_in) == 0 { self.dice.pick(&[1, 2, 3]) } else { 0 };
         let peers = self.wanted.peers.unwrap_or(some);
         let plain = self.dice.percent(15);
         let faults = if turn % 2 == 0 {

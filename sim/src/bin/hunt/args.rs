@@ -29,7 +29,7 @@ Options:
   --faults KIND,...
                   Only these kinds of faults; all where this is left out (`cargo sim --faults help` lists them)
   --peers N       The number of candidates of other software in every run. Where this is left out, a third of the runs
-                  has one to three
+                  has one to three; of those on Kafka, where they are slow, a twelfth
   --jobs N        The number of threads; that of the processors where this is left out. It changes nothing else
   --red FOLDER    The folder of the files; sim/red where this is left out. `none` writes none
   --json          Print the summary as JSON, on one line, and nothing else on the standard output
