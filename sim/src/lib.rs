@@ -50,6 +50,7 @@ pub use kind::{Kind, Promise, Store};
 pub use many::{Seeds, Summary, run_seeds};
 pub use oracle::Violation;
 pub use plan::Choice;
+pub use promise::Excuse;
 pub use recording::{Recorded, record};
 pub use report::Tally;
 pub use scenario::{Candidate, PlannedFault, Scenario};

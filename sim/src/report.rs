@@ -8,6 +8,7 @@ use incumbent_core::campaign::Event;
 
 use crate::kind::{Kind, Store};
 use crate::observation::{Observation, Observed, View};
+use crate::promise::Excuse;
 use crate::store::START;
 
 /// Counts over one run or many.
@@ -29,6 +30,10 @@ pub struct Tally {
     pub writes: u64,
     /// The longest vacancy: while there were faults, and after them.
     pub longest_vacancy: (Duration, Duration),
+    /// Inputs that a candidate handled.
+    pub steps: u64,
+    /// Of these, the ones in which less was promised, by the reason; one step may have several.
+    pub excused: [u64; Excuse::ALL.len()],
     led: Led,
 }
 
@@ -43,6 +48,8 @@ impl Default for Tally {
             overlaps: 0,
             writes: 0,
             longest_vacancy: Default::default(),
+            steps: 0,
+            excused: [0; Excuse::ALL.len()],
             led: Led::default(),
         }
     }
@@ -69,9 +76,14 @@ impl Tally {
                 let place = view.plan.choice.candidates + peer;
                 self.leads(view, place, leads.then_some(Instant::NEVER));
             }
-            Observation::Handled { node, until, .. } | Observation::Clock { node, until } => {
-                self.leads(view, *node, *until)
+            Observation::Handled { node, until, .. } => {
+                self.steps += 1;
+                for excuse in view.promises.excuse_of(view.now, *node) {
+                    self.excused[excuse as usize] += 1;
+                }
+                self.leads(view, *node, *until);
             }
+            Observation::Clock { node, until } => self.leads(view, *node, *until),
             Observation::Ends { node } => self.leads(view, *node, None),
             Observation::Quiet => {
                 self.vacancy(view.now);
@@ -124,8 +136,20 @@ impl Tally {
         for (count, more) in self.faults.iter_mut().zip(other.faults) {
             *count += more;
         }
+        self.steps += other.steps;
+        for (count, more) in self.excused.iter_mut().zip(other.excused) {
+            *count += more;
+        }
         self.longest_vacancy.0 = self.longest_vacancy.0.max(other.longest_vacancy.0);
         self.longest_vacancy.1 = self.longest_vacancy.1.max(other.longest_vacancy.1);
+    }
+
+    /// The number of excused steps by reason, in words; those alone that came.
+    pub fn excuses(&self) -> String {
+        let counts = Excuse::ALL.iter().zip(self.excused).filter(|(_, count)| *count > 0);
+        let words: Vec<_> = counts.map(|(excuse, count)| format!("{} {count}", excuse.name())).collect();
+        let words = if words.is_empty() { "none".into() } else { words.join(", ") };
+        format!("{} steps, excused: {words}", self.steps)
     }
 
     /// Simulated time in hours.

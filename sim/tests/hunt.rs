@@ -1,5 +1,7 @@
 //! The program that `cargo xtask hunt` builds.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Output, Stdio};
 

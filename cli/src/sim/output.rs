@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
-use incumbent_sim::{Choice, Kind, Outcome, Promise, Script, ScriptedFault, Seeds, Tally, Violation};
+use incumbent_sim::{Choice, Excuse, Kind, Outcome, Promise, Script, ScriptedFault, Seeds, Tally, Violation};
 use serde_json::{Map, Value, json};
 
 use crate::output::millis;
@@ -85,6 +85,8 @@ pub(super) fn run_json(script: &Script, outcome: &Outcome, timeline: Option<&Pat
 
 fn tally_json(tally: &Tally) -> Map<String, Value> {
     let faults = Kind::ALL.iter().zip(tally.faults).map(|(kind, count)| (kind.name().into(), count.into()));
+    let excused =
+        Excuse::ALL.iter().zip(tally.excused).map(|(excuse, count)| (excuse.name().into(), count.into()));
     let (stormy, calm) = tally.longest_vacancy;
     let fields = [
         ("runs", json!(tally.runs)),
@@ -93,6 +95,8 @@ fn tally_json(tally: &Tally) -> Map<String, Value> {
         ("go_peers_terms", json!(tally.peer_terms)),
         ("writes", json!(tally.writes)),
         ("excused_overlaps", json!(tally.overlaps)),
+        ("steps", json!(tally.steps)),
+        ("excused_steps", Value::Object(excused.collect())),
         ("longest_vacancy_ms", json!({ "under_faults": millis(stormy), "after_the_last": millis(calm) })),
         ("faults", Value::Object(faults.collect())),
     ];

@@ -13,6 +13,7 @@ use crate::dice::Dice;
 use crate::kind::Kind;
 use crate::observation::Observation;
 use crate::plan::Fault;
+use crate::promise::Excuse;
 
 /// The key of a place that an operator puts.
 const OPERATORS: &str = "operator";
@@ -261,7 +262,7 @@ impl World {
         }
         if !self.plan.has_one_lease() {
             // A candidate that never observed the longer lease of another does not wait for it.
-            self.promises.waive(self.now, self.plan.lease * 2);
+            self.promises.waive(self.now, self.plan.lease * 2, Excuse::OtherLeases);
         }
         self.place_removed();
         let leases: Vec<_> = self.store.cluster.content.leases.keys().copied().collect();
@@ -277,7 +278,7 @@ impl World {
 
     fn wipe(&mut self) {
         if !self.plan.has_one_lease() {
-            self.promises.waive(self.now, self.plan.lease * 2);
+            self.promises.waive(self.now, self.plan.lease * 2, Excuse::OtherLeases);
         }
         self.place_removed();
         self.store.cluster.content = Content::new();
@@ -298,7 +299,7 @@ impl World {
             return;
         };
         // Candidates that have not read the store since may not notice it, and know no token of what is undone.
-        self.promises.waive(self.now, self.plan.lease * 4);
+        self.promises.waive(self.now, self.plan.lease * 4, Excuse::Restored);
         self.promises.waive_tokens();
         self.place_removed();
         self.store.history.retain(|(at, _)| *at <= then);

@@ -84,8 +84,7 @@ impl fmt::Display for Red {
         writeln!(f, "# What was wrong, once it is mended: rule, world or oracle, a colon, and a sentence.")?;
         writeln!(f, "was = {}", quoted(&self.was))?;
         writeln!(f, "\n# {}", script.world)?;
-        let faults = script.faults.iter();
-        faults.map(|fault| writeln!(f, "# {fault}")).collect()
+        script.faults.iter().try_for_each(|fault| writeln!(f, "# {fault}"))
     }
 }
 

@@ -8,6 +8,7 @@ use super::schedule::{Wanted, kinds};
 use crate::kind::{Kind, Store};
 use crate::oracle::Violation;
 use crate::plan::Choice;
+use crate::promise::Excuse;
 use crate::report::Tally;
 
 /// The pairs of kinds that are named in each list of a summary.
@@ -134,12 +135,15 @@ impl OfStore {
             format!("[\"{one}\",\"{other}\",{runs},{in_groups}]")
         });
         let pairs: Vec<_> = pairs.collect();
-        let Tally { runs, terms, peer_terms, writes, .. } = self.tally;
-        let hours = self.tally.hours();
+        let excused = Excuse::ALL.iter().zip(self.tally.excused);
+        let excused: Vec<_> =
+            excused.map(|(excuse, count)| format!("\"{}\":{count}", excuse.name())).collect();
+        let Tally { runs, terms, peer_terms, writes, steps, .. } = self.tally;
+        let (store, hours) = (self.store.name(), self.tally.hours());
         format!(
-            "{{\"store\":\"{}\",\"runs\":{runs},\"simulated_hours\":{hours:.3},\"terms\":{terms},\"go_peers_terms\":{peer_terms},\
-             \"writes\":{writes},\"pairs\":[{}]}}",
-            self.store.name(),
+            "{{\"store\":\"{store}\",\"runs\":{runs},\"simulated_hours\":{hours:.3},\"terms\":{terms},\
+             \"go_peers_terms\":{peer_terms},\"writes\":{writes},\"steps\":{steps},\"excused\":{{{}}},\"pairs\":[{}]}}",
+            excused.join(","),
             pairs.join(",")
         )
     }
@@ -155,6 +159,7 @@ impl fmt::Display for OfStore {
             "{name}: {runs} runs, {:.0} simulated hours, {faults} faults, {terms} terms",
             self.tally.hours()
         )?;
+        writeln!(f, "  {}", self.tally.excuses())?;
         for (met, what) in [(&self.met, "all runs"), (&self.in_groups, "groups")] {
             let ranked = self.ranked(met);
             let tried = ranked.iter().filter(|(runs, ..)| *runs > 0).count();
@@ -230,6 +235,10 @@ mod tests {
         let choice = Choice { store: Store::Etcd, ..Choice::of_seed(40) };
         report.ran(&choice, &tally(&[Kind::Loss, Kind::Delay]));
         report.ran(&Choice { faults: Some(Vec::new()), ..choice }, &tally(&[Kind::Loss, Kind::Cut]));
+        let tally = &mut report.stores[0].tally;
+        tally.steps = 30;
+        tally.excused[Excuse::Clock as usize] = 7;
+        tally.excused[Excuse::Tokens as usize] = 1;
         report.took = Duration::from_secs(4);
         report
     }
@@ -239,6 +248,7 @@ mod tests {
         assert_eq!(
             report().to_string(),
             "etcd: 2 runs, 4 simulated hours, 8 faults, 6 terms\n  \
+             30 steps, excused: clock 7, tokens 1\n  \
              pairs of kinds in all runs: 2 of 3 met\n    \
              least: delay with cut 0, loss with delay 1, loss with cut 1\n    \
              most:  loss with cut 1, loss with delay 1, delay with cut 0\n  \
@@ -259,6 +269,7 @@ mod tests {
         assert!(!json.contains('\n'));
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!((&json["seed"], &json["runs"]), (&40.into(), &2.into()));
+        assert_eq!(json["stores"][0]["excused"]["clock"], 7);
         assert_eq!(json["stores"][0]["pairs"][0], serde_json::json!(["delay", "cut", 0, 0]));
         assert_eq!(json["findings"][0]["says"], "c0: a \"text\"");
         assert_eq!(json["findings"][0]["shortest"], "incumbent sim --seed 41 --seeds 1 --candidates 5");

@@ -37,7 +37,7 @@ impl NoLossWithoutCause {
         let (incarnation, revision) = (term.token.incarnation, term.token.sequence);
         let taken = node.applied.iter().find(|(l, r, _)| (*l, *r) == (incarnation, revision));
         let Some(&(_, _, taken)) = taken else { return Ok(()) };
-        if view.promises.ever_went_back() || view.plan.has(Kind::OldIncarnation) {
+        if view.promises.is_regressed(view.now) || view.promises.ever_misled() {
             return Ok(());
         }
         let touched = node.disturbed > taken || self.reset > taken;

@@ -41,7 +41,7 @@ impl OrphansGo {
     fn check(&mut self, view: &View<'_>) -> Result<(), String> {
         let Some(undisturbed) = self.undisturbed else { return Ok(()) };
         // A candidate believes only after a lease that a store went back.
-        if view.promises.ever_went_back() {
+        if view.promises.is_regressed(view.now) {
             return Ok(());
         }
         // A delayed message may still be under way when the fault is over.

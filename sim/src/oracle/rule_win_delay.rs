@@ -127,7 +127,7 @@ impl WinDelay {
             return Ok(());
         };
         let sound = view.promises.one_leader(view.now) && !view.promises.excuses(view.now, place);
-        if !sound || term.token.incarnation != view.incarnation || view.promises.ever_went_back() {
+        if !sound || term.token.incarnation != view.incarnation || view.promises.is_regressed(view.now) {
             return Ok(());
         }
         let others = taken.deletion.filter(|it| it.whose.is_none() || it.whose != self.nodes[place].nonce);

@@ -11,6 +11,7 @@ use crate::kind::Kind;
 use crate::observation::{Observation, Order};
 use crate::oracle::ACandidateLeads;
 use crate::plan::Fault;
+use crate::promise::Excuse;
 use crate::world::drift;
 
 impl<S: Store> World<S>
@@ -41,7 +42,7 @@ where
         match kind {
             Kind::Pause => self.stop(victim, lasts, false),
             Kind::Freeze => {
-                self.promises.falsify(victim);
+                self.promises.falsify(victim, Excuse::Clock);
                 self.stop(victim, lasts, true);
             }
             Kind::Suspend => {
@@ -70,7 +71,7 @@ where
                 self.set_rate(victim, rate, true);
             }
             Kind::BadDrift => {
-                self.promises.falsify(victim);
+                self.promises.falsify(victim, Excuse::Clock);
                 let rate = dice.pick(&[-300_000, -100_000, 100_000, 300_000]);
                 self.set_rate(victim, rate, false);
             }

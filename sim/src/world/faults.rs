@@ -12,6 +12,7 @@ use crate::dice::Dice;
 use crate::kind::Kind;
 use crate::observation::Observation;
 use crate::plan::{CLOCK_STEP, Fault, RAISED};
+use crate::promise::Excuse;
 use crate::store::{Isolated, Put};
 
 /// [`CLOCK_STEP`] in nanoseconds.
@@ -43,7 +44,7 @@ impl World {
         match kind {
             Kind::Pause => self.stop(victim, lasts, false),
             Kind::Freeze => {
-                self.promises.falsify(victim);
+                self.promises.falsify(victim, Excuse::Clock);
                 self.stop(victim, lasts, true);
             }
             Kind::Suspend => {
@@ -72,7 +73,7 @@ impl World {
                 self.set_rate(victim, rate, true);
             }
             Kind::BadDrift => {
-                self.promises.falsify(victim);
+                self.promises.falsify(victim, Excuse::Clock);
                 let rate = dice.pick(&[-300_000, -100_000, 100_000, 300_000]);
                 self.set_rate(victim, rate, false);
             }
@@ -353,7 +354,7 @@ impl World {
         }
         // A young incarnation looks old.
         if self.now.since(self.cluster.bucket.made) < self.plan.lease * 2 {
-            self.promises.waive(self.now, self.plan.lease * 2);
+            self.promises.waive(self.now, self.plan.lease * 2, Excuse::ServerClocks);
         }
     }
 

@@ -13,6 +13,7 @@ use super::{Event, Proposal, Remaking, World};
 use crate::kind::Kind;
 use crate::observation::Observation;
 use crate::plan::{DRIFT, GRANULARITY};
+use crate::promise::Excuse;
 use crate::store::{Bucket, Put, Route};
 
 /// The time for which an isolated server goes on answering: 11 s were measured.
@@ -230,7 +231,7 @@ impl World {
             return;
         }
         if over && self.nodes[node].misled.replace(now + LATEST).is_none() {
-            self.promises.falsify(node);
+            self.promises.falsify(node, Excuse::OldIncarnation);
             self.promises.waive_tokens();
         }
         let input = match request {
@@ -397,7 +398,7 @@ impl World {
             self.promises.began_before(self.now);
         }
         if self.cluster.spread() > self.plan.skew || self.is_on(Kind::ClockStep) {
-            self.promises.waive(self.now, self.plan.lease * 2);
+            self.promises.waive(self.now, self.plan.lease * 2, Excuse::ServerClocks);
         }
         if let Some(lower) = max_age.filter(|_| self.is_on(Kind::RecreateLower)) {
             self.cluster.max_age = lower;
