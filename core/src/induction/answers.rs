@@ -1,8 +1,9 @@
 //! The classification of what the client reports.
 //!
 //! The errors are named as librdkafka's `rd_kafka_err2name` prints them; those that begin with `_` are the client's own.
-//! A name that is not listed here is [`Failure::Unknown`], which proves nothing. Measured on librdkafka 2.12.1 with Kafka
-//! 4.3.1, or read in their sources.
+//! What passes by itself is listed, and so is what needs a person, with the remedy. An error that is not listed proves
+//! nothing, and is reported with its name: a person may know it. Measured on librdkafka 2.12.1 with Kafka 4.3.1, or read in
+//! their sources.
 
 use alloc::format;
 use alloc::string::String;
@@ -42,12 +43,64 @@ pub enum Failure {
     Unknown,
     /// As `Unknown`, and the topic may have been deleted or made again.
     TopicGone,
-    /// It was not applied, and an operator has to act.
+    /// The client or the brokers refuse it, and an operator has to act.
     Denied(Fault),
 }
 
 fn fault(kind: FaultKind, name: &str, text: &str, remedy: &str) -> Fault {
     Fault { kind, detail: format!("{name}: {text}; {remedy}") }
+}
+
+/// The remedy for an error that is not listed here.
+const UNLISTED: &str = "it is tried again; the log of the brokers may have the cause";
+/// The remedy for refused credentials.
+const CREDENTIALS: &str = "check the credentials of the URL and the brokers' certificates";
+
+/// Errors that pass by themselves: a broker is away, starts, or is no longer the one to ask, or the client is closing. What
+/// they answer may have been applied, or may be later.
+fn passes(name: &str) -> bool {
+    matches!(
+        name,
+        "_ALL_BROKERS_DOWN"
+            | "_DESTROY"
+            | "_DESTROY_BROKER"
+            | "_IN_PROGRESS"
+            | "_INTR"
+            | "_ISR_INSUFF"
+            | "_MSG_TIMED_OUT"
+            | "_NODE_UPDATE"
+            | "_OUTDATED"
+            | "_PREV_IN_PROGRESS"
+            | "_PURGE_INFLIGHT"
+            | "_PURGE_QUEUE"
+            | "_QUEUE_FULL"
+            | "_RESOLVE"
+            | "_RETRY"
+            | "_TIMED_OUT"
+            | "_TIMED_OUT_QUEUE"
+            | "_TRANSPORT"
+            | "_UNKNOWN_BROKER"
+            | "_WAIT_CACHE"
+            | "_WAIT_COORD"
+            | "BROKER_NOT_AVAILABLE"
+            | "COORDINATOR_LOAD_IN_PROGRESS"
+            | "COORDINATOR_NOT_AVAILABLE"
+            | "FENCED_LEADER_EPOCH"
+            | "LEADER_NOT_AVAILABLE"
+            | "NETWORK_EXCEPTION"
+            | "NOT_COORDINATOR"
+            | "NOT_ENOUGH_REPLICAS"
+            | "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
+            | "NOT_LEADER_FOR_PARTITION"
+            | "OFFSET_NOT_AVAILABLE"
+            | "REBOOTSTRAP_REQUIRED"
+            | "REPLICA_NOT_AVAILABLE"
+            | "REQUEST_TIMED_OUT"
+            | "STALE_BROKER_EPOCH"
+            | "STALE_CTRL_EPOCH"
+            | "UNKNOWN_LEADER_EPOCH"
+            | "UNSTABLE_OFFSET_COMMIT"
+    )
 }
 
 fn replaced(name: &str, text: &str) -> Loss {
@@ -74,7 +127,29 @@ impl Failure {
             (Operation::Commit, "ILLEGAL_GENERATION" | "STALE_MEMBER_EPOCH" | "REBALANCE_IN_PROGRESS") => {
                 Self::Refused
             }
-            (_, "UNKNOWN_TOPIC_OR_PART" | "UNKNOWN_TOPIC_ID") => Self::TopicGone,
+            (Operation::Commit, "_ASSIGNMENT_LOST") => Self::Refused,
+            // The client makes another producer where its own is dead, and the record is published again.
+            (
+                Operation::Publish,
+                "_FATAL"
+                | "_FENCED"
+                | "_GAPLESS_GUARANTEE"
+                | "_INCONSISTENT"
+                | "DUPLICATE_SEQUENCE_NUMBER"
+                | "INVALID_PRODUCER_EPOCH"
+                | "INVALID_PRODUCER_ID_MAPPING"
+                | "OUT_OF_ORDER_SEQUENCE_NUMBER"
+                | "PRODUCER_FENCED"
+                | "UNKNOWN_PRODUCER_ID",
+            ) => Self::Unknown,
+            (
+                _,
+                "UNKNOWN_TOPIC_OR_PART"
+                | "UNKNOWN_TOPIC_ID"
+                | "_UNKNOWN_TOPIC"
+                | "_UNKNOWN_PARTITION"
+                | "_NOENT",
+            ) => Self::TopicGone,
             (_, "GROUP_AUTHORIZATION_FAILED") => denied("a candidate needs Read and Describe on its group"),
             (_, "TOPIC_AUTHORIZATION_FAILED") => {
                 denied("a candidate needs Read, Write and Describe on its topic")
@@ -90,7 +165,25 @@ impl Failure {
                 broken("records have no key, so set cleanup.policy=delete for the topic")
             }
             (Operation::Publish, "POLICY_VIOLATION") => broken("the brokers' policy refuses the record"),
-            _ => Self::Unknown,
+            (Operation::Publish, "MSG_SIZE_TOO_LARGE" | "INVALID_MSG_SIZE" | "RECORD_LIST_TOO_LARGE") => {
+                broken("shorten the candidate's metadata, or raise max.message.bytes of the topic")
+            }
+            (Operation::Publish, "INVALID_TIMESTAMP") => broken(
+                "set this machine's clock, or raise message.timestamp.before.max.ms and message.timestamp.after.max.ms of \
+                 the topic",
+            ),
+            (Operation::Publish, "UNSUPPORTED_FOR_MESSAGE_FORMAT") => {
+                broken("records have headers: raise message.format.version of the topic to 0.11 or newer")
+            }
+            (_, "KAFKA_STORAGE_ERROR" | "LOG_DIR_NOT_FOUND") => {
+                broken("look at the disks of the broker that leads the partition")
+            }
+            (_, "THROTTLING_QUOTA_EXCEEDED") => broken("raise the quota of this user"),
+            (_, "_AUTHENTICATION" | "_SSL" | "SASL_AUTHENTICATION_FAILED" | "SECURITY_DISABLED") => {
+                denied(CREDENTIALS)
+            }
+            (_, name) if passes(name) => Self::Unknown,
+            _ => broken(UNLISTED),
         }
     }
 
@@ -138,7 +231,27 @@ pub fn polled(name: &str, fatal: bool, text: &str) -> Option<Answer> {
         ),
         "GROUP_MAX_SIZE_REACHED" => warn(FaultKind::Broken, "raise group.max.size of the brokers"),
         "_ALL_BROKERS_DOWN" | "_RESOLVE" | "_TRANSPORT" => Some(Answer::Denied(unreachable())),
-        _ => None,
+        "_AUTHENTICATION" | "_SSL" | "SASL_AUTHENTICATION_FAILED" => warn(FaultKind::Denied, CREDENTIALS),
+        // The end of a membership is reported as a revocation, a missing topic by its inspection, and a member fetches nothing.
+        "FENCED_MEMBER_EPOCH"
+        | "GROUP_ID_NOT_FOUND"
+        | "ILLEGAL_GENERATION"
+        | "MEMBER_ID_REQUIRED"
+        | "REBALANCE_IN_PROGRESS"
+        | "STALE_MEMBER_EPOCH"
+        | "UNKNOWN_MEMBER_ID"
+        | "UNKNOWN_TOPIC_ID"
+        | "UNKNOWN_TOPIC_OR_PART"
+        | "_UNKNOWN_PARTITION"
+        | "_UNKNOWN_TOPIC"
+        | "OFFSET_OUT_OF_RANGE"
+        | "_AUTO_OFFSET_RESET"
+        | "_LOG_TRUNCATION"
+        | "_NO_OFFSET"
+        | "_NOOP"
+        | "_PARTITION_EOF" => None,
+        name if passes(name) => None,
+        _ => warn(FaultKind::Broken, UNLISTED),
     }
 }
 
@@ -153,7 +266,9 @@ pub fn read(name: &str) -> Option<Shown> {
 
 /// The fault of brokers that give no answers.
 pub(super) fn unreachable() -> Fault {
-    let detail = String::from("the brokers do not answer; check that they are up and can be reached");
+    let detail = String::from(
+        "the brokers do not answer, or not enough of them are in sync; check that they are up and can be reached",
+    );
     Fault { kind: FaultKind::Unreachable, detail }
 }
 
@@ -180,7 +295,7 @@ mod tests {
     fn a_commit_of_a_client_that_is_no_member_loses_the_group() {
         for name in ["UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "GROUP_ID_NOT_FOUND"] {
             assert_eq!(commit(name), Failure::GroupLost(Loss::Rejoins), "{name}");
-            assert_eq!(delivery(name), Failure::Unknown, "no answer to a delivery");
+            assert!(matches!(delivery(name), Failure::Denied(_)), "no answer to a delivery that is known");
         }
     }
 
@@ -213,7 +328,6 @@ mod tests {
             "COORDINATOR_NOT_AVAILABLE",
             "REQUEST_TIMED_OUT",
             "_DESTROY",
-            "A_NAME_OF_A_LATER_VERSION",
         ] {
             assert_eq!(commit(name), Failure::Unknown, "{name}");
         }
@@ -236,7 +350,9 @@ mod tests {
 
     #[test]
     fn a_topic_that_is_gone_is_inspected() {
-        assert_eq!(commit("UNKNOWN_TOPIC_OR_PART"), Failure::TopicGone);
+        for name in ["UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"] {
+            assert_eq!(commit(name), Failure::TopicGone, "{name}");
+        }
     }
 
     #[test]
@@ -256,6 +372,41 @@ mod tests {
         assert_eq!(denied(&commit("OFFSET_METADATA_TOO_LARGE")), Some(FaultKind::Broken));
         for name in ["INVALID_RECORD", "POLICY_VIOLATION"] {
             assert_eq!(denied(&delivery(name)), Some(FaultKind::Broken), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_refused_record_is_named_with_what_to_do() {
+        for (name, remedy) in [
+            ("MSG_SIZE_TOO_LARGE", "shorten the candidate's metadata"),
+            ("INVALID_TIMESTAMP", "set this machine's clock"),
+            ("UNSUPPORTED_FOR_MESSAGE_FORMAT", "message.format.version"),
+            ("KAFKA_STORAGE_ERROR", "look at the disks"),
+            ("SASL_AUTHENTICATION_FAILED", "check the credentials"),
+        ] {
+            let fault = delivery(name).fault().cloned().unwrap();
+            assert!(
+                fault.detail.starts_with(&format!("{name}: text; ")) && fault.detail.contains(remedy),
+                "{fault:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_error_that_is_not_listed_is_reported_with_its_name() {
+        let expected = Fault {
+            kind: FaultKind::Broken,
+            detail: "LATER: text; it is tried again; the log of the brokers may have the cause".into(),
+        };
+        assert_eq!(delivery("LATER"), Failure::Denied(expected.clone()));
+        assert_eq!(commit("LATER"), Failure::Denied(expected.clone()));
+        assert_eq!(polled("LATER", false, "text"), Some(Answer::Denied(expected)));
+    }
+
+    #[test]
+    fn a_producer_that_is_dead_is_replaced_without_a_report() {
+        for name in ["_FATAL", "OUT_OF_ORDER_SEQUENCE_NUMBER", "PRODUCER_FENCED"] {
+            assert_eq!(delivery(name), Failure::Unknown, "{name}");
         }
     }
 
