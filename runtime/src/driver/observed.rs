@@ -14,6 +14,8 @@ use crate::queue::Queue;
 
 /// The lease of a holder that states none, in a store without a maximum age.
 const UNSTATED_LEASE: Duration = Duration::from_secs(30);
+/// The interval between the reads of an election without a leader: a watch that is open may show nothing of it.
+const VACANT: Duration = Duration::from_secs(30);
 /// The delay before reading again: after a failed read, or for a record that should be gone.
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -123,10 +125,13 @@ impl ObservedElection {
     ) -> (Option<Instant>, Vec<Waker>) {
         self.changes += 1;
         self.is_doubted = false;
-        if self.reported.is_none() || self.entry_stays || entry.revision() != self.revision {
+        let record = entry.live();
+        let is_new = self.reported.is_none() || entry.revision() != self.revision;
+        if is_new || self.entry_stays || record.is_none() {
             self.revision = entry.revision();
-            let record = entry.live();
-            self.due = record.map(|record| now + record.lease.or(max_age).unwrap_or(UNSTATED_LEASE));
+            self.due = Some(
+                now + record.map_or(VACANT, |record| record.lease.or(max_age).unwrap_or(UNSTATED_LEASE)),
+            );
         }
         let leader = entry.live().map(Leader::of);
         if self.reported.as_ref().is_some_and(|reported| is_same(reported.leader.as_ref(), leader.as_ref())) {
@@ -241,7 +246,7 @@ mod tests {
         assert_eq!(election.begin_read(), None);
         assert_eq!(election.read(at(10_000), begun, Some(&live("a", 1)), None).0, Some(at(10_500)));
         let begun = election.begin_read().unwrap();
-        assert_eq!(election.read(at(10_500), begun, Some(&Entry::Vacant), None).0, None);
+        assert_eq!(election.read(at(10_500), begun, Some(&Entry::Vacant), None).0, Some(at(40_500)));
         assert_eq!(unread(&mut reader), [(Some("a".into()), at(0)), (None, at(10_500))]);
     }
 
@@ -253,6 +258,21 @@ mod tests {
             let (check, _) = election.read(at(millis), begun, Some(&live("a", 1)), None);
             assert_eq!(check, Some(at(millis + 10_000)));
         }
+    }
+
+    #[test]
+    fn an_election_without_a_leader_is_looked_at_now_and_then_whatever_the_watch_shows() {
+        let (mut election, mut reader) = observed();
+        for millis in [0, 30_000] {
+            let begun = election.begin_read().unwrap();
+            assert_eq!(
+                election.read(at(millis), begun, Some(&Entry::Vacant), None).0,
+                Some(at(millis + 30_000))
+            );
+        }
+        let begun = election.begin_read().unwrap();
+        assert_eq!(election.read(at(60_000), begun, Some(&live("a", 1)), None).0, Some(at(70_000)));
+        assert_eq!(unread(&mut reader), [(None, at(0)), (Some("a".into()), at(60_000))]);
     }
 
     #[test]
