@@ -148,4 +148,18 @@ fn judge_topic(report: &mut Report, topic: &TopicState, survey: &Survey) {
             "set retention.ms to an hour",
         ));
     }
+    // A default topic closes its segment after a week.
+    if let (Some(kept), Some(segment)) = (topic.retention, topic.segment)
+        && segment > kept
+    {
+        report.find(Finding::note(
+            format!(
+                "{name} keeps its records for {} and not for {}: brokers delete closed segments only, and close one after \
+                 segment.ms",
+                span(segment + kept),
+                span(kept)
+            ),
+            "set segment.ms to ten minutes (600000)",
+        ));
+    }
 }

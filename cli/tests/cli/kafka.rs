@@ -74,6 +74,7 @@ fn a_leader_topic_is_created_once_and_only_for_an_election() {
     for (name, value) in [
         ("cleanup.policy", "delete"),
         ("retention.ms", "3600000"),
+        ("segment.ms", "600000"),
         ("unclean.leader.election.enable", "false"),
     ] {
         assert_eq!(described["settings"][name], value, "{name}");
@@ -175,9 +176,17 @@ fn a_cluster_is_examined_for_brokers_sessions_topics_and_protocols() {
     assert_eq!(ada.wait().code, Some(0));
 
     let compacted = format!("{}.compacted.neli", store.rsplit_once('/').unwrap().1);
-    let compact = [("cleanup.policy", "compact"), ("unclean.leader.election.enable", "true")];
+    let compact = [
+        ("cleanup.policy", "compact"),
+        ("unclean.leader.election.enable", "true"),
+        ("retention.ms", "3600000"),
+    ];
     broker.admin().create_topic(&compacted, "1", &compact);
-    let broken = found(&examined(&store, 4), "broken");
+    let report = examined(&store, 4);
+    let (broken, notes) = (found(&report, "broken"), found(&report, "note"));
+    // A segment is closed after a week by default.
+    let kept = format!("{compacted} keeps its records for ");
+    assert!(notes.iter().any(|what| what.starts_with(&kept)), "{notes:?}");
     assert!(broken.iter().any(|what| what.contains("compacted.neli is compacted")), "{broken:?}");
     assert!(broken.iter().any(|what| what.contains("its unclean elections are on")), "{broken:?}");
 }

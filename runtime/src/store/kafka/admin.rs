@@ -25,7 +25,7 @@ pub struct InitReport {
 }
 
 /// Creates the leader topic of an election, or finds the one that stands: one partition, three replicas where there are as
-/// many brokers, two of them in sync, records deleted after an hour, no unclean elections.
+/// many brokers, two of them in sync, records deleted after an hour, in segments of ten minutes, no unclean elections.
 ///
 /// # Errors
 /// `InvalidName` for an election that no topic can have, `PermissionDenied` without Create on the topic, and every error
@@ -78,6 +78,8 @@ pub struct TopicState {
     pub cleanup: Option<String>,
     /// `retention.ms`; `None` where records are kept without a limit, or it is not known.
     pub retention: Option<Duration>,
+    /// `segment.ms`: brokers delete closed segments only, and close one after this time, or at `segment.bytes`.
+    pub segment: Option<Duration>,
     /// `unclean.leader.election.enable`.
     pub unclean: Option<bool>,
 }
@@ -132,13 +134,15 @@ async fn topic(
     };
     let settings = configs(admin, ResourceSpecifier::Topic(name), unknown).await;
     let get = |name: &str| settings.as_ref().and_then(|settings| value(settings, name));
+    let time = |name: &str| get(name).and_then(|text| text.parse().ok()).map(Duration::from_millis);
     Some(TopicState {
         name: name.to_owned(),
         partitions: described.partitions,
         replicas: described.replicas,
         min_in_sync: get("min.insync.replicas").and_then(|text| text.parse().ok()),
         cleanup: get("cleanup.policy"),
-        retention: get("retention.ms").and_then(|text| text.parse().ok()).map(Duration::from_millis),
+        retention: time("retention.ms"),
+        segment: time("segment.ms"),
         unclean: get("unclean.leader.election.enable").and_then(|text| text.parse().ok()),
     })
 }

@@ -34,6 +34,9 @@ const TRIES: usize = 30;
 const SOON: Duration = Duration::from_millis(100);
 /// Records in a new leader topic are kept for so long; a lease is shorter.
 const RETENTION: &CStr = c"3600000";
+/// A segment of a new leader topic is closed after so long. Brokers delete closed segments only, and close one after a week
+/// by default (`log.roll.hours`): until then a topic keeps all of its records, whatever its retention.
+const SEGMENT: &CStr = c"600000";
 
 /// The connection to a cluster.
 pub(crate) struct Cluster {
@@ -241,6 +244,7 @@ impl Cluster {
         let mut settings = vec![
             (c"cleanup.policy", c"delete"),
             (c"retention.ms", RETENTION),
+            (c"segment.ms", SEGMENT),
             (c"unclean.leader.election.enable", c"false"),
         ];
         if replicas == 3 {
