@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::{BoxFuture, try_join_all};
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt, stream};
 use incumbent_core::induction::{Answer, Campaign, Connection, Failure, Kind, Publish, Request, Shown};
@@ -41,7 +41,7 @@ struct Candidacy {
     topic: String,
     answers: ToCampaign,
     member: Option<Member>,
-    /// Its topic is read from the beginning, or will be once an inspection has succeeded.
+    /// Its topic is read, or will be once an inspection has succeeded.
     follows: bool,
     sent: Sent,
 }
@@ -145,6 +145,7 @@ impl Link for GroupLink {
                 topic: candidacy.topic.clone(),
                 reader: Arc::clone(&self.reader),
                 sent: Arc::clone(&candidacy.sent),
+                lease: campaign.lease_time(),
                 writes: self.writes.clone(),
             };
             answers = Some(stream::unfold(stream, Stream::next).boxed());
@@ -201,10 +202,10 @@ impl Link for GroupLink {
                 tokio::task::spawn_blocking(move || {
                     let result =
                         if follows { cluster.prepare(&topic) } else { cluster.inspect_topic(&topic) };
+                    let id = result.as_ref().ok().and_then(|topic| topic.id);
                     send(&answers, Answer::Inspected(result));
-                    if follows {
-                        let _ = answers.send(Report::Follow);
-                    }
+                    // A campaign that is over needs no answer.
+                    let _ = answers.send(Report::Inspected { id, follows });
                 });
             }
         }
@@ -231,13 +232,24 @@ impl Link for GroupLink {
     }
 
     fn entry(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>> {
-        let (cluster, reader, key) = (Arc::clone(&self.cluster), Arc::clone(&self.reader), key.to_owned());
-        async move { Ok(reader.entry(&cluster, &key).await?.0) }.boxed()
+        let (reader, key) = (Arc::clone(&self.reader), key.to_owned());
+        async move { Ok(reader.entry(&key).await?.0) }.boxed()
+    }
+
+    fn observed(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>> {
+        let (reader, key) = (Arc::clone(&self.reader), key.to_owned());
+        async move {
+            match reader.shown(&key) {
+                Some(entry) => Ok(entry),
+                None => Ok(reader.entry(&key).await?.0),
+            }
+        }
+        .boxed()
     }
 
     fn written(&self, key: &str) -> BoxFuture<'static, Result<Option<EntryInfo>, Fault>> {
-        let (cluster, reader, key) = (Arc::clone(&self.cluster), Arc::clone(&self.reader), key.to_owned());
-        async move { Ok(reader.entry(&cluster, &key).await?.1) }.boxed()
+        let (reader, key) = (Arc::clone(&self.reader), key.to_owned());
+        async move { Ok(reader.entry(&key).await?.1) }.boxed()
     }
 
     fn list(&self) -> BoxFuture<'static, Result<Vec<WatchEvent>, Fault>> {
@@ -246,10 +258,10 @@ impl Link for GroupLink {
             // All are read at the same time.
             let elections = cluster.ask(|cluster| cluster.elections()).await?;
             let entries = elections.into_iter().map(async |key| {
-                let (entry, _) = reader.read(&key, &cluster.settings().topic_of(&key)).await;
-                WatchEvent { key, entry }
+                let (entry, _) = reader.entry(&key).await?;
+                Ok(WatchEvent { key, entry })
             });
-            Ok(join_all(entries).await)
+            try_join_all(entries).await
         }
         .boxed()
     }
@@ -318,6 +330,7 @@ struct Stream {
     topic: String,
     reader: Arc<Reader>,
     sent: Sent,
+    lease: Duration,
     writes: WriteReports,
 }
 
@@ -328,11 +341,21 @@ impl Stream {
                 Report::Answer(answer) => {
                     if let Answer::Published { attempt, result } = &answer {
                         self.report(*attempt, result);
+                        if let Ok(offset) = result {
+                            self.reader.appended(&self.topic, *offset, self.lease);
+                        }
                     }
                     return Some((vec![(self.id, answer)], self));
                 }
                 // The answer before was handed in.
-                Report::Follow => self.reader.follow(&self.election, &self.topic),
+                Report::Inspected { id, follows } => {
+                    if follows {
+                        self.reader.follow(&self.election, &self.topic, self.lease);
+                    }
+                    if let Some(id) = id {
+                        self.reader.identified(&self.topic, id);
+                    }
+                }
             }
         }
     }

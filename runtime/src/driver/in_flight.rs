@@ -69,7 +69,7 @@ impl<L: Link> StoreRequests<L> {
     }
 
     pub(super) fn read_for_observers(&self, key: &Arc<str>, changes: u64) -> InFlight<L> {
-        let ask = bounded(self.clock.clone(), QUERY_LIMIT, "a read", self.link.entry(key));
+        let ask = bounded(self.clock.clone(), QUERY_LIMIT, "a read", self.link.observed(key));
         let key = Arc::clone(key);
         one(ask.map(move |answer| Done::ReadForObservers(key, changes, answer)))
     }

@@ -112,6 +112,11 @@ pub(super) trait Link: Send + 'static {
     /// Reads the entry of an election.
     fn entry(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>>;
 
+    /// The same for observers, whom the watch shows each change too: what it has just shown need not be asked for.
+    fn observed(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>> {
+        self.entry(key)
+    }
+
     /// As [`Adapter::written`](crate::store::Adapter::written).
     fn written(&self, key: &str) -> BoxFuture<'static, Result<Option<EntryInfo>, Fault>>;
 

@@ -1,7 +1,7 @@
 //! Three brokers: the coordinator of the group and the leader of the log fail, stand still, and are cut off, together and
 //! each alone.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use incumbent::{Candidate, Events, Reason, Store, Token};
 use incumbent_testkit::kafka::admin::Admin;
@@ -46,6 +46,9 @@ async fn a_term_outlives_the_crash_of_its_coordinator_and_then_of_its_logs_leade
     let ada = once_released(&store, &placed.election, options("ada").lease(lease)).await;
     let modern = open(&cluster.addresses(), "?protocol=consumer").await;
     let ben = once_released(&modern, &election("crash"), options("ben").lease(lease)).await;
+    let remade = block_in_place(|| apart(&cluster, "remade"));
+    let bare = open(&cluster.addresses(), "?create=false").await;
+    let eve = bare.campaign(&remade.election, brief("eve")).await.unwrap();
     let terms = [next_term(&ada).await, next_term(&ben).await];
     for broker in [placed.coordinator, placed.log] {
         cluster[broker].kill();
@@ -60,6 +63,20 @@ async fn a_term_outlives_the_crash_of_its_coordinator_and_then_of_its_logs_leade
             whole(&cluster, &placed.election);
         });
     }
+    // The log was led by several brokers, one after the other. The new topic begins with another, and a smaller epoch.
+    let before = next_term(&eve).await.token();
+    let topic = format!("{}.neli", remade.election);
+    block_in_place(|| {
+        let admin = cluster.admin();
+        let leader = admin.leader_of_log(&topic);
+        let replicas = [1, 2, 3].map(|step| ((leader + step) % 3 + 1).to_string());
+        admin.delete_topic(&topic);
+        admin.create_topic(&topic, &replicas.join(","), &[]);
+    });
+    let made = Instant::now();
+    let leads_again = async || eve.term().is_some_and(|term| term.is_current() && term.token() > before);
+    until("a term in the new topic", leads_again).await;
+    println!("a leader {:?} after the topic was made again", made.elapsed());
 }
 
 /// A group with a leader and another member, which are looked at all the time.

@@ -14,6 +14,7 @@ mod faults;
 mod groups;
 mod neli;
 mod process;
+mod reading;
 mod secured;
 mod support;
 mod terms;

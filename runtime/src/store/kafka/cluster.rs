@@ -1,11 +1,12 @@
 //! The connection to a cluster: one producer for every candidate, and questions about topics and groups.
 
+use std::collections::HashMap;
 use std::ffi::CStr;
 use std::ptr::{self, NonNull};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use incumbent_core::induction::{Answer as Reported, Failure, Operation, Publish, Topic, TopicId};
+use incumbent_core::induction::{Answer as Reported, Failure, Operation, Publish, TOPIC, Topic, TopicId};
 use incumbent_core::record::Attempt;
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use incumbent_core::{Incarnation, Revision};
@@ -16,7 +17,7 @@ use rdkafka_sys as sys;
 use rdkafka_sys::rd_kafka_resp_err_t as Code;
 
 use super::member::{Answers, Report};
-use super::native::{ClientError, DroppedApart, Log, c_text, text};
+use super::native::{self, ClientError, DroppedApart, Log, c_text, text};
 use super::settings::KafkaSettings;
 use crate::clock::Clock;
 use crate::{Error, ErrorKind};
@@ -42,11 +43,41 @@ const SEGMENT: &CStr = c"600000";
 pub(crate) struct Cluster {
     pub(super) settings: KafkaSettings,
     pub(super) clock: Clock,
-    /// Another is made where this one is dead.
-    producer: Mutex<Arc<Producing>>,
+    producer: Mutex<Writer>,
 }
 
 type Producing = DroppedApart<ThreadedProducer<Reports>>;
+
+/// The producer for all candidates. Another is made where this one is dead, or wrote to a topic that was made again.
+struct Writer {
+    producer: Arc<Producing>,
+    /// The ids for which it wrote, as the records name them.
+    topics: HashMap<String, String>,
+}
+
+impl Writer {
+    fn new(settings: &KafkaSettings) -> Result<Self> {
+        let made = settings.producer().create_with_context(Reports::default());
+        let producer = made.map(DroppedApart::new).map_err(|error| {
+            Error::new(
+                ErrorKind::InvalidSetting,
+                format!("librdkafka refuses the settings of this store: {error}"),
+            )
+        })?;
+        Ok(Self { producer: Arc::new(producer), topics: HashMap::new() })
+    }
+
+    /// Whether it wrote to a former topic of this name.
+    fn wrote_to_another(&mut self, topic: &str, id: &str) -> bool {
+        match self.topics.get(topic) {
+            Some(known) => known != id,
+            None => {
+                self.topics.insert(topic.to_owned(), id.to_owned());
+                false
+            }
+        }
+    }
+}
 
 /// What the brokers know of a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +86,17 @@ pub(super) struct TopicDescription {
     pub(super) partitions: usize,
     /// The replicas of partition zero, and those in sync.
     pub(super) replicas: usize,
+}
+
+/// Where the log of a topic begins and ends, and which topic that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) id: Option<TopicId>,
+    /// The offset of the oldest record, and the one after the newest.
+    pub(super) low: u64,
+    pub(super) high: u64,
+    /// The offset of the oldest record that was written within the time that was asked about; `None` without one.
+    pub(super) recent: Option<u64>,
 }
 
 /// Hands delivery reports on.
@@ -113,7 +155,7 @@ impl Cluster {
     /// the credentials, `StoreUnavailable` without an answer and with `fail_fast`.
     pub(crate) async fn open(settings: &KafkaSettings, clock: &Clock) -> Result<Arc<Self>> {
         settings.check()?;
-        let producer = Mutex::new(Arc::new(producer(settings)?));
+        let producer = Mutex::new(Writer::new(settings)?);
         let cluster = Arc::new(Self { settings: settings.clone(), clock: clock.clone(), producer });
         let mut failing = false;
         loop {
@@ -180,6 +222,8 @@ impl Cluster {
             .payload(&value)
             .headers(headers);
         // What a missing permission ended would end the next producer too, which reports only that it is dead.
+        let id = publish.headers.iter().find(|(name, _)| name == TOPIC).map(|(_, id)| id.as_str());
+        self.replace_producer_of_another(topic, id);
         let refused = self.replace_dead_producer().map(|error| failure(&error));
         let refused = refused.filter(|failure| matches!(failure, Failure::Denied(_)));
         let refused = refused.or_else(|| {
@@ -195,22 +239,71 @@ impl Cluster {
 
     /// The producer. A dead one still answers questions.
     fn producer(&self) -> Arc<Producing> {
-        Arc::clone(&self.producer.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.writer().producer)
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.producer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Replaces a producer that a fatal error has ended, and returns that error.
     fn replace_dead_producer(&self) -> Option<ClientError> {
-        let mut present = self.producer.lock().unwrap_or_else(PoisonError::into_inner);
-        let (code, reason) = present.client().fatal_error()?;
+        let mut present = self.writer();
+        let (code, reason) = present.producer.client().fatal_error()?;
         tracing::warn!("the producer is dead, and another is made: {code}: {reason}");
-        if let Ok(next) = producer(&self.settings) {
-            *present = Arc::new(next);
+        if let Ok(next) = Writer::new(&self.settings) {
+            *present = next;
         }
         let code = Code::try_from(code as i32).unwrap_or(Code::RD_KAFKA_RESP_ERR__FATAL);
         Some(ClientError { text: reason, ..ClientError::of(code) })
     }
 
+    /// Replaces a producer that wrote to a former topic of this name. Where that topic's leader epoch was larger,
+    /// librdkafka takes the new one's metadata for out of date, and keeps appending to the former leader.
+    fn replace_producer_of_another(&self, topic: &str, id: Option<&str>) {
+        let (Some(id), mut present) = (id, self.writer()) else { return };
+        if !present.wrote_to_another(topic, id) {
+            return;
+        }
+        tracing::debug!(topic, "the topic is another, and so is the producer");
+        let Ok(mut next) = Writer::new(&self.settings) else { return };
+        next.wrote_to_another(topic, id);
+        let before = std::mem::replace(&mut *present, next).producer;
+        let thread = std::thread::Builder::new().name("incumbent-kafka".into());
+        // Records of other elections are delivered before it is dropped. Without a thread their outcome is not known.
+        let _ = thread.spawn(move || drop(before.flush(LIMIT)));
+    }
+
     // ---- topics ----
+
+    /// The extent of a topic's log, and the beginning of what was written in the last `within`.
+    pub(super) fn extent(&self, topic: &str, within: Option<Duration>) -> Result<Extent, Fault> {
+        let until = Instant::now() + LIMIT;
+        loop {
+            let Topic { id, .. } = self.inspect_topic(topic)?;
+            // The leader that the client knows may be a former one: its refusal makes it look again.
+            let fault = match self.offsets(topic, within) {
+                Ok((low, high, recent)) => return Ok(Extent { id, low, high, recent }),
+                Err(error) => of_topic(of_client(&error), topic),
+            };
+            if fault.kind == FaultKind::Denied || Instant::now() >= until {
+                return Err(fault);
+            }
+            std::thread::sleep(SOON);
+        }
+    }
+
+    fn offsets(&self, topic: &str, within: Option<Duration>) -> Result<(u64, u64, Option<u64>), ClientError> {
+        let producer = self.producer();
+        let client = producer.client();
+        let ends = client.fetch_watermarks(topic, 0, SLICE).map_err(|error| ClientError::of_kafka(&error))?;
+        let offset = |offset| u64::try_from(offset).unwrap_or_default();
+        let recent = match within {
+            Some(within) => native::offset_at(client, topic, time_of_day().saturating_sub(within), SLICE)?,
+            None => None,
+        };
+        Ok((offset(ends.0), offset(ends.1), recent))
+    }
 
     /// The topic of an election, which is created where it is missing and may be.
     pub(crate) fn prepare(&self, topic: &str) -> Result<Topic, Fault> {
@@ -404,14 +497,14 @@ impl Cluster {
 
     /// The cluster's id; the first thing that is asked of any broker.
     fn cluster_id(&self) -> Result<Option<String>, Fault> {
-        let until = std::time::Instant::now() + LIMIT;
+        let until = Instant::now() + LIMIT;
         while let Err(fault) = self.metadata_within(Some("__consumer_offsets"), SLICE) {
             let producer = self.producer();
             let refused = producer.context().refused.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(error) = refused {
                 return Err(Fault { kind: FaultKind::Denied, detail: refusal(&error) });
             }
-            if fault.kind != FaultKind::Unreachable || std::time::Instant::now() >= until {
+            if fault.kind != FaultKind::Unreachable || Instant::now() >= until {
                 return Err(fault);
             }
         }
@@ -464,16 +557,6 @@ impl Drop for Answer {
         // SAFETY: owned.
         unsafe { sys::rd_kafka_event_destroy(self.0.as_ptr()) }
     }
-}
-
-fn producer(settings: &KafkaSettings) -> Result<Producing> {
-    let made = settings.producer().create_with_context(Reports::default());
-    made.map(DroppedApart::new).map_err(|error| {
-        Error::new(
-            ErrorKind::InvalidSetting,
-            format!("librdkafka refuses the settings of this store: {error}"),
-        )
-    })
 }
 
 pub(crate) fn time_of_day() -> Duration {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use incumbent_core::Revision;
-use incumbent_core::induction::{Answer, ClientSettings, Failure, Loss, Operation, polled};
+use incumbent_core::induction::{Answer, ClientSettings, Failure, Loss, Operation, TopicId, polled};
 use incumbent_core::record::Attempt;
 use incumbent_core::store::{Fault, FaultKind};
 use tokio::sync::mpsc::UnboundedSender;
@@ -26,8 +26,13 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(120);
 /// What the clients of a campaign report, in order.
 pub(crate) enum Report {
     Answer(Answer),
-    /// The answers before were handed in: the reading of the topic may begin.
-    Follow,
+    /// The answers before were handed in, an inspection of the topic the last of them.
+    Inspected {
+        /// The topic's id, where it is known.
+        id: Option<TopicId>,
+        /// The reading of the topic may begin.
+        follows: bool,
+    },
 }
 
 pub(crate) type Answers = UnboundedSender<Report>;

@@ -203,8 +203,9 @@ pub(super) enum Event {
     Committed { attempt: Attempt, result: Result<(), ClientError> },
     /// A record of a topic, and the wall clock of its writer in milliseconds.
     Record { topic: String, record: Record, written: Option<u64> },
-    /// The reader is at the end of a topic.
-    End { topic: String },
+    /// The reader is at the end of a topic, before this offset: a fetch brought nothing. It does not come where each fetch
+    /// brings the next record.
+    End { topic: String, offset: u64 },
     /// The client has an error, of a topic or of itself.
     Error { error: ClientError, topic: Option<String>, fatal: bool },
     /// Nothing of interest.
@@ -322,17 +323,20 @@ impl Consumer {
                 }
                 sys::RD_KAFKA_EVENT_ERROR => {
                     let partition = sys::rd_kafka_event_topic_partition(event);
-                    let topic = match partition.is_null() {
+                    let place = match partition.is_null() {
                         true => None,
                         false => {
-                            let topic = text((*partition).topic);
+                            let place = (text((*partition).topic), (*partition).offset);
                             sys::rd_kafka_topic_partition_destroy(partition);
-                            Some(topic)
+                            Some(place)
                         }
                     };
                     if code == Code::RD_KAFKA_RESP_ERR__PARTITION_EOF {
-                        return topic.map_or(Event::Nothing, |topic| Event::End { topic });
+                        let place =
+                            place.and_then(|(topic, offset)| Some((topic, u64::try_from(offset).ok()?)));
+                        return place.map_or(Event::Nothing, |(topic, offset)| Event::End { topic, offset });
                     }
+                    let topic = place.map(|(topic, _)| topic);
                     let reason = text(sys::rd_kafka_event_error_string(event));
                     let fatal = code == Code::RD_KAFKA_RESP_ERR__FATAL
                         || sys::rd_kafka_event_error_is_fatal(event) != 0;
@@ -486,15 +490,59 @@ impl Consumer {
 
     // ---- a reader ----
 
-    /// Reads a topic's partition zero from its beginning, beside what is read already.
-    pub(super) fn read_from_beginning(&self, topic: &str) {
-        let partition = Partitions::zero(topic, i64::from(sys::RD_KAFKA_OFFSET_BEGINNING));
-        // SAFETY: both are live; the client copies the list. One that is not assigned is an error that is of no interest.
+    /// Waits for a connection to a broker, within the limit. Without one, a client that is given a topic to read looks for
+    /// its leader a second later.
+    pub(super) fn connect(&self, limit: Duration) {
+        let limit = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX);
+        let mut metadata = ptr::null();
+        // SAFETY: the client is live, and hands over what is destroyed here. It is asked for topics that it reads: none.
         unsafe {
-            drop_error(sys::rd_kafka_incremental_unassign(self.client.native_ptr(), partition.0.as_ptr()));
+            sys::rd_kafka_metadata(self.client.native_ptr(), 0, ptr::null_mut(), &mut metadata, limit);
+            if !metadata.is_null() {
+                sys::rd_kafka_metadata_destroy(metadata);
+            }
+        }
+    }
+
+    /// Reads a topic's partition zero from this offset on, next to what is read already.
+    pub(super) fn read_from(&self, topic: &str, offset: u64) {
+        let partition = Partitions::zero(topic, i64::try_from(offset).unwrap_or(i64::MAX));
+        self.stop_reading(topic);
+        // SAFETY: both are live; the client copies the list.
+        unsafe {
             drop_error(sys::rd_kafka_incremental_assign(self.client.native_ptr(), partition.0.as_ptr()));
         }
     }
+
+    /// Reads a topic no more. One that is not read is an error that is of no interest.
+    pub(super) fn stop_reading(&self, topic: &str) {
+        let partition = Partitions::zero(topic, 0);
+        // SAFETY: both are live; the client copies the list.
+        unsafe {
+            drop_error(sys::rd_kafka_incremental_unassign(self.client.native_ptr(), partition.0.as_ptr()));
+        }
+    }
+}
+
+/// The offset of the first record of partition zero that was written at this time of day or later; `None` where none was.
+/// Waits for the brokers, within the limit.
+pub(super) fn offset_at<C: ClientContext>(
+    client: &Client<C>,
+    topic: &str,
+    time_of_day: Duration,
+    limit: Duration,
+) -> Result<Option<u64>, ClientError> {
+    let millis = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+    let asked = Partitions::zero(topic, millis(time_of_day));
+    let limit = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: both are live; the client writes the answer into the list.
+    let code = unsafe { sys::rd_kafka_offsets_for_times(client.native_ptr(), asked.0.as_ptr(), limit) };
+    ClientError::check(code)?;
+    asked.error()?;
+    // SAFETY: the list has its one element.
+    let offset = unsafe { (*asked.0.as_ref().elems).offset };
+    // Negative for "at the end".
+    Ok(u64::try_from(offset).ok())
 }
 
 /// # Safety

@@ -1,0 +1,164 @@
+//! The reading of the log: a topic that was made again on a broker with a past, heartbeats without a pause, and a log of a
+//! week.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use incumbent::Candidate;
+use incumbent_testkit::kafka::{Kafka, Options};
+use incumbent_testkit::tools::KafkaVersion;
+use rdkafka::ClientConfig;
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+use tokio::task::block_in_place;
+use tokio::time::timeout;
+
+use crate::support::{LIMIT, brief, broker, election, next_term, open, until};
+
+/// A client of librdkafka keeps the larger leader epoch of the former topic, and shows nothing of the new one, for good.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_topic_that_is_made_again_on_a_broker_that_was_restarted_has_a_leader_again() {
+    let remade = async |version| {
+        let mut broker = block_in_place(|| Kafka::start_with(Options::new().version(version)));
+        let (jobs, address) = (election("past"), broker.address());
+        let topic = format!("{jobs}.neli");
+        block_in_place(|| broker.admin().create_topic(&topic, "1", &[]));
+        let (one, other) = (open(&address, "?create=false").await, open(&address, "?create=false").await);
+        let candidates = [
+            one.campaign(&jobs, brief("ada")).await.unwrap(),
+            other.campaign(&jobs, brief("ben")).await.unwrap(),
+        ];
+        let first = term(&candidates).await;
+        block_in_place(|| {
+            broker.stop();
+            broker.restart();
+        });
+        let until_gone = async || candidates.iter().all(|candidate| !candidate.is_leader());
+        until("the first term is over", until_gone).await;
+        let second = term(&candidates).await;
+        assert!(second > first, "{second} after {first}");
+        block_in_place(|| {
+            broker.admin().delete_topic(&topic);
+            thread::sleep(Duration::from_millis(200));
+            broker.admin().create_topic(&topic, "1", &[]);
+        });
+        let made = Instant::now();
+        until("a term in the new topic", async || {
+            candidates
+                .iter()
+                .filter_map(Candidate::term)
+                .any(|term| term.is_current() && term.token() > second)
+        })
+        .await;
+        println!("{version}: a leader {:?} after the topic was made again", made.elapsed());
+        // An observer's reader had the former topic too.
+        until("an observer sees the leader", async || other.leader(&jobs).await.unwrap().is_some()).await;
+    };
+    tokio::join!(remade(KafkaVersion::Newest), remade(KafkaVersion::V3_9));
+}
+
+async fn term(candidates: &[Candidate; 2]) -> incumbent::Token {
+    let [ada, ben] = candidates;
+    let term = tokio::select! {
+        term = next_term(ada) => term,
+        term = next_term(ben) => term,
+    };
+    term.token()
+}
+
+/// What `incumbent status` asks of the election.
+async fn status(address: &str, parameters: &str, election: &str) -> (Duration, Option<String>) {
+    let store = open(address, parameters).await;
+    let began = Instant::now();
+    let members = store.candidates(election).await.unwrap();
+    assert!(members.is_some());
+    let entry = store.entry(election).await.unwrap();
+    store.written(election).await.unwrap();
+    let took = began.elapsed();
+    timeout(LIMIT, store.close()).await.unwrap().unwrap();
+    (took, entry.live().map(|record| record.candidate.clone()))
+}
+
+/// Half of these answers at least came within a second: this machine builds as well.
+fn quick(mut answers: Vec<Duration>) {
+    println!("answers within {answers:?}");
+    answers.sort();
+    assert!(answers[answers.len() / 2] < Duration::from_secs(1), "{answers:?}");
+}
+
+#[tokio::test]
+async fn a_log_in_which_each_fetch_brings_a_heartbeat_is_read_to_its_end() {
+    let broker = broker();
+    // A heartbeat every 400 ms, and every 100 ms.
+    for parameters in ["", "?goneli=true"] {
+        let jobs = election("close");
+        let store = open(&broker.address(), parameters).await;
+        let ada = store.campaign(&jobs, brief("ada")).await.unwrap();
+        drop(next_term(&ada).await);
+        let mut answers = Vec::new();
+        for _ in 0..9 {
+            let (took, leader) = status(&broker.address(), parameters, &jobs).await;
+            assert_eq!(leader.as_deref(), Some("ada"), "{parameters}");
+            answers.push(took);
+        }
+        quick(answers);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_week_of_heartbeats_delays_neither_an_observer_nor_a_candidate() {
+    let (broker, jobs) = (broker(), election("week"));
+    let topic = format!("{jobs}.neli");
+    block_in_place(|| {
+        broker.admin().create_topic(&topic, "1", &[]);
+        append(&broker.address(), &topic, 600_000);
+    });
+    let mut answers = Vec::new();
+    for _ in 0..3 {
+        let (took, _) = status(&broker.address(), "", &jobs).await;
+        answers.push(took);
+    }
+    quick(answers);
+    let store = open(&broker.address(), "").await;
+    let began = Instant::now();
+    let ada = store.campaign(&jobs, brief("ada")).await.unwrap();
+    let term = next_term(&ada).await;
+    println!("led {:?} after it entered", began.elapsed());
+    // The newest heartbeat is of goNELI, whose lease is 5 s: the rest is the group's.
+    assert!(began.elapsed() < LIMIT / 2, "{:?}", began.elapsed());
+    drop(term);
+    let (took, leader) = status(&broker.address(), "", &jobs).await;
+    assert_eq!(leader.as_deref(), Some("ada"));
+    println!("read within {took:?} with a leader");
+    let listed = store.list().await.unwrap();
+    assert!(listed.iter().any(|listed| listed.election == jobs && listed.leader.is_some()));
+}
+
+/// Appends so many heartbeats of goNELI's, which state no incarnation.
+fn append(address: &str, topic: &str, count: u32) {
+    let producer: BaseProducer = ClientConfig::new()
+        .set("bootstrap.servers", address)
+        .set("linger.ms", "20")
+        .set("batch.num.messages", "10000")
+        .set("queue.buffering.max.messages", "1000000")
+        .create()
+        .unwrap();
+    let value = format!("1598000000000000000%{}", "gopher".repeat(13));
+    for _ in 0..count {
+        let record = BaseRecord::<(), str>::to(topic).partition(0).payload(&value);
+        producer.send(record).map_err(|(error, _)| error).unwrap();
+    }
+    producer.flush(LIMIT).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn elections_without_a_record_are_listed() {
+    let (broker, prefix) = (broker(), election("listed"));
+    let store = open(&broker.address(), &prefix).await;
+    for jobs in ["one", "two", "three"] {
+        block_in_place(|| broker.admin().create_topic(&format!("{prefix}.{jobs}.neli"), "1", &[]));
+    }
+    let began = Instant::now();
+    let listed = store.list().await.unwrap();
+    println!("three elections listed within {:?}", began.elapsed());
+    assert!(listed.len() == 3 && listed.iter().all(|listed| listed.leader.is_none()), "{listed:?}");
+}
