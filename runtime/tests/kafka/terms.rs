@@ -1,5 +1,8 @@
 //! Winning, leaving, and what others see of it.
 
+use std::io::Write;
+use std::net::TcpListener;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use incumbent::{ErrorKind, Event, Reason, Store};
@@ -114,10 +117,29 @@ async fn a_missing_topic_is_created_only_where_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn a_cluster_that_does_not_answer_is_an_error_where_that_is_wanted() {
-    let opened = Store::open("kafka://127.0.0.1:1/?fail_fast=true");
-    let error = timeout(LIMIT, opened).await.unwrap().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::StoreUnavailable);
+async fn a_cluster_that_does_not_answer_is_an_error_where_that_is_wanted_with_address_and_cause() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (of_silent, of_other) = (silent.local_addr().unwrap(), other.local_addr().unwrap());
+    thread::spawn(move || {
+        for mut stream in other.incoming().flatten() {
+            // The client may have hung up.
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        }
+    });
+    let refused = async |address: String, cause: &str| {
+        let url = format!("kafka://{address}/?fail_fast=true");
+        let error = timeout(LIMIT, Store::open(&url)).await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StoreUnavailable);
+        assert!(error.message().contains(&address) && error.message().contains(cause), "{error}");
+    };
+    tokio::join!(
+        refused("127.0.0.1:1".into(), "Connection refused"),
+        refused(of_silent.to_string(), "did not answer within 3s"),
+        refused(of_other.to_string(), "that is no broker of Kafka"),
+        refused("no-such-host.invalid:9092".into(), "resolve"),
+    );
+    drop(silent);
     let late = timeout(Duration::from_secs(2), Store::open("kafka://127.0.0.1:1")).await;
     assert!(late.is_err(), "it waits");
 }

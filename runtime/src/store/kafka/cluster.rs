@@ -104,6 +104,8 @@ pub(super) struct Extent {
 pub(super) struct Reports {
     /// Why the connection or the credentials are refused; a question only ever says that there is no answer.
     refused: Arc<Mutex<Option<ClientError>>>,
+    /// The last failure to reach a broker, with its address.
+    unreached: Arc<Mutex<Option<String>>>,
 }
 
 /// Where the report of a record goes.
@@ -122,6 +124,8 @@ impl ClientContext for Reports {
         if matches!(name.as_str(), "_AUTHENTICATION" | "_SSL") {
             let refused = ClientError { name, text: reason.to_owned() };
             *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(refused);
+        } else if name != "_ALL_BROKERS_DOWN" {
+            *self.unreached.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_owned());
         }
         Log.error(error, reason);
     }
@@ -504,8 +508,17 @@ impl Cluster {
             if let Some(error) = refused {
                 return Err(Fault { kind: FaultKind::Denied, detail: refusal(&error) });
             }
-            if fault.kind != FaultKind::Unreachable || Instant::now() >= until {
+            if fault.kind != FaultKind::Unreachable {
                 return Err(fault);
+            }
+            if Instant::now() >= until {
+                let unreached =
+                    producer.context().unreached.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let silent = || format!("{} did not answer within {LIMIT:?}", self.settings.servers_shown());
+                let why = unreached.unwrap_or_else(silent);
+                let other =
+                    if why.contains("Invalid response size") { "; that is no broker of Kafka" } else { "" };
+                return Err(unreachable(&format!("no broker can be used: {why}{other}")));
             }
         }
         Ok(self.producer().client().fetch_cluster_id(LIMIT))
