@@ -2,13 +2,18 @@
 //! week.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use incumbent::Candidate;
+use incumbent::incumbent_core::induction::{KIND, Kind};
+use incumbent::incumbent_core::record::{Attempt, NONCE, Nonce, TERM, TermInfo, WriteId};
+use incumbent::incumbent_core::{Incarnation, Revision, Token};
 use incumbent_testkit::kafka::{Kafka, Options};
 use incumbent_testkit::tools::KafkaVersion;
-use rdkafka::ClientConfig;
+use rdkafka::admin::{AdminClient, AdminOptions};
+use rdkafka::client::DefaultClientContext;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use tokio::task::block_in_place;
 use tokio::time::timeout;
 
@@ -56,7 +61,7 @@ async fn a_topic_that_is_made_again_on_a_broker_that_was_restarted_has_a_leader_
     tokio::join!(remade(KafkaVersion::Newest), remade(KafkaVersion::V3_9));
 }
 
-async fn term(candidates: &[Candidate; 2]) -> incumbent::Token {
+async fn term(candidates: &[Candidate; 2]) -> Token {
     let [ada, ben] = candidates;
     let term = tokio::select! {
         term = next_term(ada) => term,
@@ -148,6 +153,42 @@ fn append(address: &str, topic: &str, count: u32) {
         producer.send(record).map_err(|(error, _)| error).unwrap();
     }
     producer.flush(LIMIT).unwrap();
+}
+
+/// The token is in the metadata of the group's commits: retention, or a reading that begins late, forgets none.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_above_that_of_a_leader_with_a_clock_ahead_though_no_record_of_its_is_left() {
+    let (broker, jobs) = (broker(), election("clocks"));
+    let topic = format!("{jobs}.neli");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let ahead = Incarnation(u64::try_from((now + Duration::from_secs(600)).as_millis()).unwrap());
+    // A claim's own offset is the sequence.
+    let token = Token { incarnation: ahead, sequence: Revision(0) };
+    let claim = [
+        (NONCE, WriteId { nonce: Nonce(7), attempt: Attempt(1) }.to_string()),
+        (KIND, Kind::Claim.text().to_owned()),
+        (TERM, TermInfo { token, led_for: None }.to_string()),
+    ];
+    block_in_place(|| {
+        broker.admin().create_topic(&topic, "1", &[]);
+        let headers: Vec<_> = claim.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        broker.admin().append(&topic, "1598000000000000000%eve", &headers);
+    });
+    let store = open(&broker.address(), "").await;
+    let ada = store.campaign(&jobs, brief("ada")).await.unwrap();
+    let first = next_term(&ada).await.token();
+    assert_eq!(first.incarnation, ahead);
+    timeout(LIMIT, store.close()).await.unwrap().unwrap();
+
+    let admin: AdminClient<DefaultClientContext> =
+        ClientConfig::new().set("bootstrap.servers", broker.address()).create().unwrap();
+    let mut all = TopicPartitionList::new();
+    all.add_partition_offset(&topic, 0, Offset::End).unwrap();
+    admin.delete_records(&all, &AdminOptions::new()).await.unwrap();
+    let store = open(&broker.address(), "").await;
+    let ben = store.campaign(&jobs, brief("ben")).await.unwrap();
+    let second = next_term(&ben).await.token();
+    assert!(second > first, "{second} after {first}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
