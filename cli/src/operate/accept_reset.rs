@@ -67,7 +67,11 @@ async fn accept(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure
     // Refuses an invalid key.
     bench.leader(key).await?;
     let info = bench.store.store_info().await?;
-    let newest = info.newest.unwrap_or_default();
+    let Some(newest) = info.newest else {
+        return Err(Failure::failed(
+            "the store does not report its newest revision, so the token that it gives next is not known",
+        ));
+    };
     let next = Token { incarnation: info.incarnation, sequence: Revision(newest.0.saturating_add(1)) };
     if next > *seen {
         if as_json {

@@ -211,8 +211,12 @@ async fn bucket(settings: &super::NatsSettings, options: &InitOptions) -> Result
 
     let existing = match (options.lease, options.replicas) {
         (Some(_), Some(_)) => None,
-        // A bucket that cannot be examined is not there, or the creation reports why.
-        _ => nats::survey(&settings.clone().fail_fast(true), &Clock::system()).await.ok(),
+        // One that could not be examined may be there: its lease and replicas must not be taken for the usual ones.
+        _ => match nats::survey(&settings.clone().fail_fast(true), &Clock::system()).await {
+            Ok(existing) => Some(existing),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        },
     };
     // What is not asked for stays as an existing bucket has it.
     let lease = options.lease.or_else(|| existing.as_ref()?.max_age).unwrap_or(LEASE);

@@ -19,13 +19,20 @@ enum Kind {
     Shared(&'static str),
     /// Anything from sshfs, GlusterFS or S3 to a local disk in a container.
     Fuse,
+    /// The system does not say.
+    NotKnown(std::io::ErrorKind),
 }
 
-/// Refuses a folder on a file system that machines may share, and one on FUSE unless `fuse` is set.
+/// Refuses a folder on a file system that machines may share, and one on FUSE, or of a kind that the system does not tell,
+/// unless `fuse` is set.
 pub(super) fn check(folder: &Path, fuse: bool) -> Result<(), Cause> {
     let detail = match system::kind(folder) {
         Kind::Local => return Ok(()),
-        Kind::Fuse if fuse => return Ok(()),
+        Kind::Fuse | Kind::NotKnown(_) if fuse => return Ok(()),
+        Kind::NotKnown(error) => format!(
+            "the kind of the file system cannot be found out ({error}), and it may be one that several machines share; if \
+             this machine alone reaches it and file locks work there, add ?fuse=true"
+        ),
         Kind::Shared(name) => format!(
             "the file is on {name}, which several machines may share; put it on a local disk, or use a store with a \
              server"
@@ -39,15 +46,26 @@ pub(super) fn check(folder: &Path, fuse: bool) -> Result<(), Cause> {
     Err(Cause::Refused(ErrorKind::UnsafeStore, detail))
 }
 
+/// The kind where the system did not say it. A folder that is not there, or may not be entered, is reported when the file
+/// is opened.
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "macos"))]
+fn without_an_answer(error: rustix::io::Errno) -> Kind {
+    use rustix::io::Errno;
+    match error {
+        Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP | Errno::NAMETOOLONG => Kind::Local,
+        error => Kind::NotKnown(std::io::Error::from(error).kind()),
+    }
+}
+
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod system {
     use std::path::Path;
 
     use super::Kind;
 
-    /// A failed call is reported when the file is opened.
     pub(super) fn kind(folder: &Path) -> Kind {
-        rustix::fs::statfs(folder).map_or(Kind::Local, |status| numbered(status.f_type as u32))
+        rustix::fs::statfs(folder)
+            .map_or_else(super::without_an_answer, |status| numbered(status.f_type as u32))
     }
 
     /// By the numbers of statfs(2), linux/magic.h and coreutils' stat.c.
@@ -85,9 +103,11 @@ mod system {
 
     use super::Kind;
 
-    /// A failed call is reported when the file is opened.
     pub(super) fn kind(folder: &Path) -> Kind {
-        let Ok(status) = rustix::fs::statfs(folder) else { return Kind::Local };
+        let status = match rustix::fs::statfs(folder) {
+            Ok(status) => status,
+            Err(error) => return super::without_an_answer(error),
+        };
         let name: Vec<u8> = status
             .f_fstypename
             .iter()
@@ -133,5 +153,12 @@ mod tests {
         assert_eq!(numbered(0x4750_4653), Kind::Shared("GPFS"));
         assert_eq!(numbered(0x6573_5546), Kind::Fuse);
         assert!(check(Path::new("/"), false).is_ok());
+    }
+
+    #[test]
+    fn a_kind_that_the_system_does_not_tell_is_not_taken_for_a_local_one() {
+        use rustix::io::Errno;
+        assert_eq!(without_an_answer(Errno::IO), Kind::NotKnown(std::io::Error::from(Errno::IO).kind()));
+        assert_eq!(without_an_answer(Errno::NOENT), Kind::Local, "opening the file says it");
     }
 }

@@ -91,12 +91,19 @@ impl FileState {
                  links",
                 self.links
             )
-        } else if mount::is_mount_point(path) {
-            "the file is mounted by itself, without the folder in which SQLite keeps the file's journal: mount the \
-             folder"
-                .to_owned()
         } else {
-            return Ok(());
+            match mount::is_mount_point(path) {
+                Some(false) => return Ok(()),
+                Some(true) => {
+                    "the file is mounted by itself, without the folder in which SQLite keeps the file's journal: mount \
+                     the folder"
+                }
+                None => {
+                    "whether the file is mounted by itself, without the folder in which SQLite keeps the file's journal, \
+                     cannot be found out: mount /proc"
+                }
+            }
+            .to_owned()
         };
         Err(Cause::Refused(ErrorKind::UnsafeStore, detail))
     }
@@ -120,13 +127,13 @@ mod mount {
 
     use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 
-    /// Asks the kernel; one before 5.8 through its list of mounts.
-    pub(super) fn is_mount_point(path: &Path) -> bool {
+    /// Asks the kernel; one before 5.8 through its list of mounts. `None` where neither says it.
+    pub(super) fn is_mount_point(path: &Path) -> Option<bool> {
         match statx(CWD, path, AtFlags::empty(), StatxFlags::empty()) {
             Ok(file) if file.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT) => {
-                file.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)
+                Some(file.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
             }
-            _ => fs::read("/proc/self/mountinfo").is_ok_and(|mounts| is_listed(&mounts, path)),
+            _ => fs::read("/proc/self/mountinfo").ok().map(|mounts| is_listed(&mounts, path)),
         }
     }
 
@@ -150,8 +157,8 @@ mod mount {
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 mod mount {
     /// Other systems mount folders only.
-    pub(super) fn is_mount_point(_path: &std::path::Path) -> bool {
-        false
+    pub(super) fn is_mount_point(_path: &std::path::Path) -> Option<bool> {
+        Some(false)
     }
 }
 
@@ -194,7 +201,7 @@ mod tests {
             b"36 35 98:0 /a /mnt/my\\040file.db rw - ext4 /dev/vda rw\n37 35 98:0 / /mnt rw - ext4 x rw\n";
         assert!(mount::is_listed(mounts, Path::new("/mnt/my file.db")));
         assert!(!mount::is_listed(mounts, Path::new("/mnt/my")));
-        assert!(mount::is_mount_point(Path::new("/proc")));
-        assert!(!mount::is_mount_point(Path::new("/proc/self/stat")));
+        assert_eq!(mount::is_mount_point(Path::new("/proc")), Some(true));
+        assert_eq!(mount::is_mount_point(Path::new("/proc/self/stat")), Some(false));
     }
 }

@@ -59,7 +59,11 @@ fn of_error(error: &ApiError, bucket: &Bucket) -> Outcome {
     let name = &bucket.name;
     let broken = |detail: String| Outcome::Failed(Fault { kind: FaultKind::Broken, detail });
     match error.err_code {
-        WRONG_LAST_SEQUENCE => Outcome::Refused { current: last_sequence(&error.description) },
+        // Without the number, whether the key is empty or newer is not known.
+        WRONG_LAST_SEQUENCE => match last_sequence(&error.description) {
+            Some(current) => Outcome::Refused { current },
+            None => unclear(error, name),
+        },
         IN_FLIGHT => Outcome::Busy,
         // Dropped before it was processed.
         TOO_MANY_REQUESTS => Outcome::NotSent,
@@ -83,11 +87,14 @@ fn of_error(error: &ApiError, bucket: &Bucket) -> Outcome {
         api::STREAM_NOT_FOUND | api::NOT_ENABLED | api::NOT_ENABLED_FOR_ACCOUNT | 10118 | 10194 => {
             Outcome::Failed(error.fault(name))
         }
-        code => {
-            tracing::warn!(bucket = name, code, said = error.description, "NATS refused a write unclearly");
-            Outcome::Unknown
-        }
+        _ => unclear(error, name),
     }
+}
+
+fn unclear(error: &ApiError, bucket: &str) -> Outcome {
+    let (code, said) = (error.err_code, &error.description);
+    tracing::warn!(bucket, code, said, "NATS refused a write unclearly");
+    Outcome::Unknown
 }
 
 /// The server's words for a limit of the stream.
@@ -95,10 +102,10 @@ fn is_limit(description: &str) -> bool {
     description.contains("exceeded") || description.contains("too large")
 }
 
-/// The number in `wrong last sequence: 7`; zero, as for an empty key, where there is none.
-fn last_sequence(description: &str) -> Revision {
-    let number = description.rsplit(':').next().unwrap_or_default();
-    Revision(number.trim().parse().unwrap_or(0))
+/// The number in `wrong last sequence: 7`, which is zero for an empty key.
+fn last_sequence(description: &str) -> Option<Revision> {
+    let (_, number) = description.rsplit_once(':')?;
+    number.trim().parse().ok().map(Revision)
 }
 
 /// The outcome of a write without an answer.
@@ -188,7 +195,13 @@ mod tests {
     fn a_failed_compare_is_refused_with_the_keys_last_sequence() {
         assert_eq!(error(10071, "wrong last sequence: 7"), Outcome::Refused { current: Revision(7) });
         assert_eq!(error(10071, "wrong last sequence: 0"), Outcome::Refused { current: Revision(0) });
-        assert_eq!(error(10071, "wrong last sequence"), Outcome::Refused { current: Revision(0) });
+    }
+
+    #[test]
+    fn a_failed_compare_without_the_sequence_does_not_say_that_the_key_is_empty() {
+        for text in ["wrong last sequence", "wrong last sequence: ?"] {
+            assert_eq!(error(10071, text), Outcome::Unknown, "{text}");
+        }
     }
 
     #[test]
