@@ -22,7 +22,10 @@ pub(super) async fn examine(
     let mut report = Report::new(name);
     describe(&mut report, &survey);
     report.judge_this_machine();
-    report.forecast_in_queue(options, survey.server);
+    // Without the shortest lease there is nothing to compare the settings with; that no lease is granted is a finding.
+    if survey.grants {
+        report.forecast_in_queue(options, survey.server);
+    }
     if survey.may_read && survey.birth.is_some() && !survey.is_proxy && survey.is_one_cluster {
         let store = args.open(Store::builder(), StoreSettings::Etcd(Box::new(settings))).await?;
         let elections = Elections::of(&store).await?;
@@ -52,10 +55,14 @@ fn describe(report: &mut Report, survey: &Survey) {
     let version = survey.server.version.map(|(major, minor, patch)| format!("{major}.{minor}.{patch}"));
     report.set("lowest_version", version.as_deref().unwrap_or("not known of every member"), json!(version));
     let shortest = survey.server.shortest;
+    let shown = shortest.map_or_else(
+        || "not known, as no lease was granted".to_owned(),
+        |shortest| format!("{}, as the servers grant it", span(shortest)),
+    );
     report.set(
         "shortest_lease",
-        format!("{}, as the servers grant it", span(shortest)),
-        json!({ "ms": millis(shortest) }),
+        shown,
+        shortest.map_or(Value::Null, |shortest| json!({ "ms": millis(shortest) })),
     );
     let user = survey.user.as_deref();
     report.set("user", user.unwrap_or("none"), json!(user));

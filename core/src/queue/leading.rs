@@ -11,6 +11,9 @@ use super::{Campaign, Purpose, Stage};
 use crate::campaign::{Event, Reason, Term, WinDelay};
 use crate::time::Instant;
 
+/// While the members are asked for their versions, a round looks for the answer so often in an attempt's limit.
+const ASKED_PARTS: u32 = 4;
+
 /// A leader that names its successor, and goes on leading.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct HandOver {
@@ -89,6 +92,10 @@ impl Campaign {
         }
         if until > self.now {
             return self.timers.set(Timer::Owed, until);
+        }
+        // Their answer says whether a wait is owed.
+        if self.rules.server.asked {
+            return self.timers.set(Timer::Owed, self.now + self.attempt_limit() / ASKED_PARTS);
         }
         if placed.deadline.is_none_or(|deadline| deadline <= self.now) {
             return;

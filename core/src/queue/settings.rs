@@ -9,6 +9,7 @@ use crate::campaign::{
     Backoff, Forecast, InvalidSettings, Margin, Preset, Settings, WinDelay, check_candidate, check_margin,
     pace, refuse, refuse_bucket_settings,
 };
+use crate::store::{Fault, FaultKind};
 
 /// The longest lease. Servers write down what is left of longer ones, and shorten them with that (lease checkpoints).
 const LONGEST: Duration = Duration::from_secs(300);
@@ -25,14 +26,31 @@ const SHORTEST_TIMES: u32 = 3;
 pub struct Server {
     /// The lowest version of any member; `None` where it is not known.
     pub version: Option<(u32, u32, u32)>,
-    /// The shortest lease that the server grants, from the answer to a grant of one second.
-    pub shortest: Duration,
+    /// The members are asked for their versions again and have not all answered: `version` is that of before. No win is
+    /// reported meanwhile. The caller ends this within seconds, with the versions or with `None`.
+    pub asked: bool,
+    /// The shortest lease that the server grants, from the answer to a grant of one second; `None` where no server has
+    /// granted one yet. No campaign begins before it is known.
+    pub shortest: Option<Duration>,
 }
 
 impl Server {
-    /// The shortest and the longest lease of a campaign on these servers.
-    pub fn lease_bounds(self) -> (Duration, Duration) {
-        (self.shortest * SHORTEST_TIMES, LONGEST)
+    /// The shortest and the longest lease of a campaign on these servers; `None` where the shortest is not known yet.
+    pub fn lease_bounds(self) -> Option<(Duration, Duration)> {
+        self.shortest.map(|shortest| (shortest * SHORTEST_TIMES, LONGEST))
+    }
+
+    /// The longest time in which the servers elect a leader of their own: two election timeouts, of which the shortest
+    /// lease is one and a half. `None` where that is not known yet.
+    pub fn fail_over(self) -> Option<Duration> {
+        self.shortest.map(|shortest| shortest * 4 / 3)
+    }
+
+    /// What has to be known before a campaign begins, and is not yet.
+    pub fn not_known_yet(self) -> Option<Fault> {
+        let detail =
+            "the store has not granted a lease yet, from which the shortest is known; it is asked again";
+        self.shortest.is_none().then(|| Fault { kind: FaultKind::Unreachable, detail: detail.into() })
     }
 
     /// Whether a leader of the cluster never revokes a live lease before its time.
@@ -70,8 +88,7 @@ impl Server {
             renew_every,
             attempt,
             survives: (lease - margin).saturating_sub(renew_every),
-            // Two election timeouts; the shortest lease is one and a half.
-            store_fail_over: self.shortest * 4 / 3,
+            store_fail_over: known(self.fail_over(), lease)?,
             after_a_crash: vacant,
             after_a_deletion: vacant,
         })
@@ -134,20 +151,30 @@ fn check_lease(lease: Duration, preset: Preset, server: Server) -> Result<(), In
             "the store grants leases in whole seconds",
         );
     }
+    let (shortest, longest) = known(server.lease_bounds(), lease)?;
     let shortest = match preset {
         #[cfg(feature = "testing")]
         Preset::Test => Duration::from_secs(1),
-        _ => preset.bounds().0.max(server.lease_bounds().0),
+        _ => preset.bounds().0.max(shortest),
     };
     if lease < shortest {
         let remedy = "a shorter one does not outlast an election of the store's own leader";
         return refuse("lease", shown, format!("at least {shortest:?}"), remedy);
     }
-    if lease > LONGEST {
+    if lease > longest {
         let remedy = "the store may shorten longer leases when its leader changes";
-        return refuse("lease", shown, format!("at most {LONGEST:?}"), remedy);
+        return refuse("lease", shown, format!("at most {longest:?}"), remedy);
     }
     Ok(())
+}
+
+/// Refuses every lease while the shortest is not known: a caller that can ask again does so before.
+fn known<T>(bound: Option<T>, lease: Duration) -> Result<T, InvalidSettings> {
+    let limit = "compared with the shortest that the servers grant, which is not known yet";
+    match bound {
+        Some(bound) => Ok(bound),
+        None => refuse("lease", format!("{lease:?}"), limit, "try again once the store grants leases"),
+    }
 }
 
 /// Refuses a priority: the order of the queue is that of arrival.
@@ -168,7 +195,8 @@ pub fn check_priority(priority: Option<i64>) -> Result<(), InvalidSettings> {
 mod tests {
     use super::*;
 
-    const SERVER: Server = Server { version: Some((3, 7, 3)), shortest: Duration::from_secs(2) };
+    const SERVER: Server =
+        Server { version: Some((3, 7, 3)), asked: false, shortest: Some(Duration::from_secs(2)) };
 
     fn refused(settings: Settings) -> (&'static str, String) {
         let refused = Rules::new(settings, SERVER).unwrap_err();
@@ -186,6 +214,20 @@ mod tests {
         assert_eq!(refused(with_lease(301_000)), ("lease", "at most 300s".into()));
         assert!(Rules::new(with_lease(6_000), SERVER).is_ok());
         assert!(Rules::new(with_lease(300_000), SERVER).is_ok());
+    }
+
+    #[test]
+    fn no_lease_is_taken_while_the_shortest_is_not_known() {
+        let server = Server { shortest: None, ..SERVER };
+        for millis in [3_000, 300_000] {
+            let refused = Rules::new(with_lease(millis), server).unwrap_err();
+            assert_eq!(refused.setting, "lease");
+            assert!(refused.limit.contains("not known yet"), "{}", refused.limit);
+            assert_eq!(server.forecast(with_lease(millis)).unwrap_err().setting, "lease");
+        }
+        let (bounds, fault) = (server.lease_bounds(), server.not_known_yet().unwrap());
+        assert_eq!((bounds, server.fail_over(), fault.kind), (None, None, FaultKind::Unreachable));
+        assert_eq!(SERVER.not_known_yet(), None);
     }
 
     #[test]
@@ -209,7 +251,7 @@ mod tests {
             renew_every: millis(5_000),
             attempt: millis(1_250),
             survives: millis(15_000 - 400 - 5_000),
-            store_fail_over: SERVER.shortest * 4 / 3,
+            store_fail_over: Duration::from_secs(2) * 4 / 3,
             after_a_crash: millis(15_000 + 500 + 1_250),
             after_a_deletion: millis(15_000 + 500 + 1_250),
         };

@@ -77,6 +77,11 @@ impl<C: Rule> Session<C> {
         let newest = core::mem::replace(&mut self.newest, id);
         let Some(candidate) = self.candidates.get(&id) else { return };
         let Stage::Entering(entering) = &candidate.stage else { return };
+        // The store answers, so the inspections that follow may say it.
+        if let (Ok(_), Some(unknown)) = (result, C::not_known_yet(&self.store)) {
+            let detail = self.flaw.as_ref().map_or(unknown.detail, |flaw| flaw.detail.clone());
+            return self.not_begun(id, Refusal::Store(Fault { detail, ..unknown }));
+        }
         let made = result.as_ref().map_err(|fault| Refusal::Store(fault.clone())).and_then(|info| {
             let Enter { settings, nonce, seed, .. } = &entering.enter;
             let made = C::begin(settings.clone(), &self.store, info, *nonce, *seed, self.now);

@@ -42,6 +42,12 @@ pub trait Rule: Clone + Debug + Sized {
         now: Instant,
     ) -> Result<Self, InvalidSettings>;
 
+    /// What a campaign has to know of the store before it begins, and is not known yet: it waits.
+    fn not_known_yet(store: &Self::Store) -> Option<Fault> {
+        let _ = store;
+        None
+    }
+
     /// As [`Campaign::handle`].
     ///
     /// # Errors
@@ -310,6 +316,10 @@ impl Rule for queue::Campaign {
         // The birth record counts from its first sight: it may have been written after the question was sent.
         let info = StoreInfo { asked_at: now, ..*info };
         Self::new(settings, *store, &info, nonce, seed, now)
+    }
+
+    fn not_known_yet(store: &queue::Server) -> Option<Fault> {
+        store.not_known_yet()
     }
 
     fn set_store(&mut self, now: Instant, store: &queue::Server) {

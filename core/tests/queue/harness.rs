@@ -36,9 +36,11 @@ pub const fn ms(millis: u64) -> Duration {
 }
 
 /// A server that keeps its leases.
-pub const SERVER: Server = Server { version: Some((3, 7, 3)), shortest: Duration::from_secs(2) };
+pub const SERVER: Server =
+    Server { version: Some((3, 7, 3)), asked: false, shortest: Some(Duration::from_secs(2)) };
 /// A server that may revoke live leases.
-pub const OLD_SERVER: Server = Server { version: Some((3, 4, 23)), shortest: Duration::from_secs(2) };
+pub const OLD_SERVER: Server =
+    Server { version: Some((3, 4, 23)), asked: false, shortest: Some(Duration::from_secs(2)) };
 
 pub fn settings() -> Settings {
     Settings { splay: Some(Duration::ZERO), lease: Some(T), ..Settings::new("me") }

@@ -1,7 +1,7 @@
 //! When a proof is a win.
 
 use incumbent_core::campaign::{Settings, WinDelay};
-use incumbent_core::queue::{Failure, Input, Timer};
+use incumbent_core::queue::{Failure, Input, Server, Timer};
 
 use crate::harness::*;
 
@@ -387,4 +387,31 @@ fn the_same_servers_again_owe_nothing() {
     bench.campaign.set_server(bench.now, SERVER);
     bench.released(5);
     assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 10", "state LEADING"]);
+}
+
+#[test]
+fn while_the_servers_are_asked_for_their_versions_nobody_wins_and_nothing_is_owed_once_they_say_the_same() {
+    let mut bench = Bench::waiting();
+    bench.campaign.set_server(bench.now, Server { asked: true, ..SERVER });
+    assert_eq!(bench.released(5), ["read A1"]);
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
+    bench.sleep(ms(500));
+    assert_eq!(bench.tick(), ["keep alive A1 B"], "it looks for the answer again");
+    bench.campaign.set_server(bench.now, SERVER);
+    assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
+}
+
+#[test]
+fn where_the_servers_do_not_say_their_versions_a_lease_is_owed() {
+    let mut bench = Bench::waiting();
+    bench.campaign.set_server(bench.now, Server { asked: true, ..SERVER });
+    bench.released(5);
+    bench.prove(|snapshot| snapshot);
+    bench.campaign.set_server(bench.now, Server { version: None, ..SERVER });
+    bench.sleep(ms(500));
+    bench.tick();
+    assert_eq!(bench.prove(|snapshot| snapshot), NOTHING);
+    bench.sleep(T);
+    bench.tick();
+    assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
 }

@@ -1,10 +1,12 @@
 //! One inspection and one reconnect for all campaigns.
 
-use incumbent_core::campaign::{ReadId, Settings};
+use std::time::Duration;
+
+use incumbent_core::campaign::{Event, Preset, ReadId, Settings, Warning};
 use incumbent_core::queue::{self, Server};
 use incumbent_core::record::{Attempt, Entry, Nonce};
-use incumbent_core::session::{Enter, Input, Session, Timer};
-use incumbent_core::store::{Outcome, StoreInfo};
+use incumbent_core::session::{Enter, Input, Output, Session, Timer};
+use incumbent_core::store::{Fault, FaultKind, Outcome, StoreInfo};
 use incumbent_core::{Instant, Revision};
 
 use crate::harness::{Bench, INCARNATION, LEASE, enter, foreign, ms, secs, unreachable};
@@ -187,32 +189,91 @@ fn a_clock_that_goes_back_changes_nothing() {
     assert_eq!(bench.wake(), Some((ms(100), Timer::Watch)));
 }
 
+/// Servers of that version, and of that shortest lease where it is known.
+fn servers(version: (u32, u32, u32), shortest: Option<u64>) -> Server {
+    Server { version: Some(version), asked: false, shortest: shortest.map(secs) }
+}
+
+/// A session on a store whose elections are queues, with a campaign of that lease that enters.
+fn entering_in_a_queue(store: Server, lease: Duration) -> (Session<queue::Campaign>, Instant) {
+    let mut session = Session::<queue::Campaign>::new(store);
+    let now = Instant::ZERO + secs(3600);
+    let settings = Settings { preset: Preset::Fast, lease: Some(lease), ..Settings::new("a") };
+    let (election, nonce) = ("jobs".into(), Nonce(1));
+    let enter = Enter { id: 1, election, settings, nonce, seed: 1, fail_fast: false };
+    session.handle(now, Input::Enter(Box::new(enter))).expect("sound settings");
+    (session, now)
+}
+
+fn info(asked_at: Instant) -> StoreInfo {
+    StoreInfo { asked_at, incarnation: INCARNATION, age: None, never_used: true, max_age: None, newest: None }
+}
+
+/// The texts of the warnings, and the next wake-up.
+fn warnings(session: &mut Session<queue::Campaign>) -> (Vec<String>, Option<Instant>) {
+    let mut texts = Vec::new();
+    loop {
+        match session.poll() {
+            Output::WakeAt(wake) => return (texts, wake.map(|wake| wake.at)),
+            Output::Report { events, .. } => texts.extend(events.iter().filter_map(|event| match event {
+                Event::Warning(Warning::Store(fault)) => Some(fault.to_string()),
+                _ => None,
+            })),
+            Output::Refused(_, refusal) => panic!("{refusal:?}"),
+            _ => {}
+        }
+    }
+}
+
 #[test]
 fn campaigns_that_run_learn_of_other_servers() {
-    let [new, old] =
-        [(3, 7, 3), (3, 4, 23)].map(|version| Server { version: Some(version), shortest: secs(2) });
-    let mut session = Session::<queue::Campaign>::new(new);
-    let now = Instant::ZERO + secs(3600);
-    let enter = Enter {
-        id: 1,
-        election: "jobs".into(),
-        settings: Settings { lease: Some(LEASE), ..Settings::new("a") },
-        nonce: Nonce(1),
-        seed: 1,
-        fail_fast: false,
-    };
-    session.handle(now, Input::Enter(Box::new(enter))).expect("sound settings");
-    let info = StoreInfo {
-        asked_at: now,
-        incarnation: INCARNATION,
-        age: None,
-        never_used: true,
-        max_age: None,
-        newest: None,
-    };
-    session.handle(now, Input::Inspected { number: 1, result: Ok(info) }).expect("it was asked for");
+    let [new, old] = [(3, 7, 3), (3, 4, 23)].map(|version| servers(version, Some(2)));
+    let (mut session, now) = entering_in_a_queue(new, LEASE);
+    session.handle(now, Input::Inspected { number: 1, result: Ok(info(now)) }).expect("it was asked for");
     let known = |session: &Session<queue::Campaign>| session.campaign(1).map(queue::Campaign::server);
     assert_eq!(known(&session), Some(new));
     session.set_store(now, old);
     assert_eq!(known(&session), Some(old));
+}
+
+#[test]
+fn a_lease_that_the_servers_could_not_be_asked_about_waits_with_the_reason_and_begins_once_they_answer() {
+    let (mut session, now) = entering_in_a_queue(servers((3, 7, 3), None), secs(3));
+    let full = Fault { kind: FaultKind::Broken, detail: "the store is full".into() };
+    session.handle(now, Input::Flaw(Some(full))).expect("a flaw");
+    session.handle(now, Input::Inspected { number: 1, result: Ok(info(now)) }).expect("it was asked for");
+    let (texts, wake) = warnings(&mut session);
+    assert_eq!((texts, wake), (vec!["the store is full".to_owned()], Some(now + ms(100))));
+    assert!(session.campaign(1).is_none());
+
+    let now = now + ms(100);
+    session.handle(now, Input::Tick).expect("a tick");
+    session.handle(now, Input::Inspected { number: 2, result: Ok(info(now)) }).expect("it was asked for");
+    let (texts, wake) = warnings(&mut session);
+    assert_eq!((texts, wake), (Vec::new(), Some(now + ms(200))), "the same reason is said once");
+
+    let now = now + ms(200);
+    session.handle(now, Input::Tick).expect("a tick");
+    session.set_store(now, servers((3, 7, 3), Some(1)));
+    session.handle(now, Input::Flaw(None)).expect("no flaw");
+    session.handle(now, Input::Inspected { number: 3, result: Ok(info(now)) }).expect("it was asked for");
+    assert_eq!(session.campaign(1).map(queue::Campaign::lease_time), Some(secs(3)));
+}
+
+#[test]
+fn a_lease_that_turns_out_to_be_too_short_does_not_begin() {
+    let (mut session, now) = entering_in_a_queue(servers((3, 7, 3), None), secs(3));
+    session.handle(now, Input::Inspected { number: 1, result: Ok(info(now)) }).expect("it was asked for");
+    assert_eq!(
+        warnings(&mut session).0,
+        ["the store has not granted a lease yet, from which the shortest is known; \
+                                            it is asked again"]
+    );
+    let now = now + ms(100);
+    session.handle(now, Input::Tick).expect("a tick");
+    session.set_store(now, servers((3, 7, 3), Some(2)));
+    session.handle(now, Input::Inspected { number: 2, result: Ok(info(now)) }).expect("it was asked for");
+    let (texts, _) = warnings(&mut session);
+    assert!(texts.iter().any(|text| text.contains("lease is 3s, and must be at least 6s")), "{texts:?}");
+    assert!(session.campaign(1).is_none());
 }

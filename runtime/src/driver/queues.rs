@@ -25,6 +25,9 @@ use crate::store::{CandidateInfo, EntryInfo, Registry, WatchEvent};
 /// The longest time for which a lease stands after it has run out (measured on etcd).
 const GRANULARITY: Duration = Duration::from_millis(500);
 
+/// A store of this kind grants whole seconds.
+const LEASE_STEP: Duration = Duration::from_secs(1);
+
 pub(super) struct QueueLink {
     adapter: Arc<dyn QueueAdapter>,
     writes: WriteReports,
@@ -59,18 +62,18 @@ impl Link for QueueLink {
 
     fn capabilities(&self) -> Capabilities {
         let server = self.adapter.server();
-        let (shortest, longest) = server.lease_bounds();
+        // Shown to people. Until the servers have granted a lease, no more is known than that it is whole seconds.
+        let (shortest, longest) = server.lease_bounds().unwrap_or((LEASE_STEP, Duration::MAX));
         Capabilities {
             own_lease: true,
-            lease_step: Duration::from_secs(1),
+            lease_step: LEASE_STEP,
             shortest,
             longest,
             granularity: GRANULARITY,
             expiry_pushed: true,
             incarnation_acked: false,
             watch_shows_all: false,
-            // The shortest lease is an election timeout and a half; a new leader is elected within two of them.
-            fail_over: server.shortest * 4 / 3,
+            fail_over: server.fail_over().unwrap_or_default(),
         }
     }
 
@@ -331,7 +334,8 @@ mod tests {
     use super::*;
     use crate::notifier::{Notifier, WriteListener};
 
-    const SERVER: Server = Server { version: Some((3, 7, 3)), shortest: Duration::from_secs(2) };
+    const SERVER: Server =
+        Server { version: Some((3, 7, 3)), asked: false, shortest: Some(Duration::from_secs(2)) };
     const ALIVE: KeptAlive = KeptAlive { ttl: Duration::from_secs(10), raft_term: 2 };
     const LIMIT: Duration = Duration::from_secs(10);
     const A: LeaseId = LeaseId(0xa);

@@ -1,9 +1,13 @@
 //! Servers and operators that do what they should not.
 
+use std::time::Duration;
+
 use incumbent::{ErrorKind, Event, Reason, Store, Warning};
+use incumbent_testkit::etcd::{EtcdServer, Options};
+use incumbent_testkit::tools::EtcdVersion;
 
 use crate::support::{
-    JOBS, LEASE, candidate, connect, leader, lost, options, server, servers, soon, until, url,
+    JOBS, LEASE, candidate, connect, leader, lost, options, prepared, server, servers, soon, until, url,
 };
 
 #[tokio::test]
@@ -20,6 +24,75 @@ async fn a_leader_whose_server_is_gone_stops_in_time_and_leads_again_when_it_is_
         drop(term);
         server.restart();
         assert!(soon(ada.next_term()).await.unwrap().token() > token);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_stops_for_longer_than_a_lease_ends_the_term_at_its_deadline_and_gives_another_after_it()
+ {
+    for server in servers().await {
+        let store = connect(&server).await;
+        let ada = soon(store.campaign(JOBS, options("ada").lease(Duration::from_secs(6)))).await.unwrap();
+        let term = soon(ada.next_term()).await.unwrap();
+        let mut events = ada.events();
+        server.pause();
+        assert_eq!(lost(&mut events).await, Reason::Expired);
+        assert!(store.clock().now() >= term.deadline(), "not before the deadline");
+        let token = term.token();
+        drop(term);
+        server.resume();
+        assert!(soon(ada.next_term()).await.unwrap().token() > token);
+    }
+}
+
+/// Puts into a server until it is full.
+fn fill(server: &EtcdServer) {
+    let filler = "x".repeat(50_000);
+    while server.try_ctl(&["put", "filler", &filler]).is_ok() {}
+}
+
+/// Makes room again, as an operator does.
+fn make_room(server: &EtcdServer) {
+    server.ctl(&["del", "filler"]);
+    server.ctl(&["compact", &server.revision().to_string()]);
+    server.ctl(&["defrag"]);
+    server.ctl(&["alarm", "disarm"]);
+}
+
+#[tokio::test]
+async fn on_a_full_store_a_lease_that_its_servers_allow_waits_with_that_reason_and_leads_once_there_is_room()
+{
+    // The shortest lease is 1 s, and that of a candidate 3 s.
+    let timing = ["--heartbeat-interval=100", "--election-timeout=500"];
+    let full = timing.into_iter().chain(["--quota-backend-bytes=600000"]);
+    for version in EtcdVersion::tested() {
+        let server = prepared(Options::new().version(version).arguments(full.clone())).await;
+        fill(&server);
+        let short = |name: &str| options(name).lease(Duration::from_secs(3));
+        let store = connect(&server).await;
+        let new = soon(Store::open(&format!("{}/new", url(&server)))).await.unwrap();
+        let ada = soon(store.campaign(JOBS, short("ada"))).await.unwrap();
+        let ben = soon(new.campaign(JOBS, short("ben"))).await.unwrap();
+        for candidate in [&ada, &ben] {
+            let mut events = candidate.events();
+            loop {
+                if let Event::Warning(Warning::Store(fault)) = soon(events.next()).await.unwrap() {
+                    let text = fault.detail;
+                    assert!(text.contains("NOSPACE") || text.contains("the store is full"), "{text}");
+                    break;
+                }
+            }
+            assert!(!candidate.is_leader());
+        }
+        make_room(&server);
+        for candidate in [ada, ben] {
+            drop(soon(candidate.next_term()).await.unwrap());
+        }
+        // What is too short is known now.
+        let refused =
+            soon(store.campaign(JOBS, options("cleo").lease(Duration::from_secs(2)))).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidSetting);
+        assert!(refused.message().contains("at least 3s"), "{refused}");
     }
 }
 

@@ -30,7 +30,8 @@ pub(crate) async fn servers() -> Vec<EtcdServer> {
     servers
 }
 
-async fn prepared(options: Options) -> EtcdServer {
+/// A server on which no election was ever held.
+pub(crate) async fn prepared(options: Options) -> EtcdServer {
     let server = EtcdServer::start(options);
     soon(init(&EtcdSettings::from_url(&url(&server)).unwrap(), true)).await.unwrap();
     server

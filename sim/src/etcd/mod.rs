@@ -206,7 +206,7 @@ impl Hooks<Etcd> for World {
 
     fn connection(&self, _: usize) -> Server {
         let version = if self.plan.keeps_leases { Some((3, 7, 3)) } else { Some((3, 4, 23)) };
-        Server { version, shortest: SHORTEST }
+        Server { version, asked: false, shortest: Some(SHORTEST) }
     }
 
     fn receive(&mut self, node: usize, incoming: Incoming) {

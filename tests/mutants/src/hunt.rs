@@ -12,6 +12,7 @@ use incumbent_sim::{Choice, Kind, Store, run, run_handlers};
 
 use crate::finding::Finding;
 use crate::page;
+use crate::queue_script;
 use crate::script;
 use crate::table::{ALL, Mutant, name_of};
 
@@ -103,7 +104,7 @@ impl Hunt {
         let store = mutant.map_or(Store::Nats, Mutant::store);
         if !self.until_noticed {
             let seen = match store {
-                Store::Etcd => explore_queue(None),
+                Store::Etcd => explore_queue(None).or_else(queue_script::play),
                 Store::Kafka => explore_induction(None),
                 Store::Nats => explore(None).or_else(script::play),
             };
@@ -118,7 +119,7 @@ impl Hunt {
             return first;
         }
         let seen = match store {
-            Store::Etcd => explore_queue(Some(row.world)),
+            Store::Etcd => queue_script::play().or_else(|| explore_queue(Some(row.world))),
             Store::Kafka => explore_induction(Some(row.world)),
             // The scripts take no time.
             Store::Nats => script::play().or_else(|| explore(Some(row.world))),

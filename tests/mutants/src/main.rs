@@ -7,6 +7,7 @@ mod finding;
 mod hunt;
 mod pack;
 mod page;
+mod queue_script;
 mod script;
 mod switches;
 mod table;

@@ -11,6 +11,7 @@ use incumbent_core::queue::{Action, Failure, LeaseId, Outcome, Server, Snapshot}
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Fault, StoreInfo};
 
+use super::inspection::Inspected;
 use super::keys::Keys;
 use super::leases::Leases;
 use super::reads::Reads;
@@ -36,9 +37,9 @@ pub(crate) struct Etcd {
     leases: Arc<Leases>,
     reads: Arc<Reads>,
     pub(super) watches: Arc<Watches>,
-    servers: Servers,
-    /// The alarm of the cluster, as last read.
-    alarm: Mutex<Option<Fault>>,
+    servers: Arc<Servers>,
+    /// The alarm of the cluster, or what could not be found out, by the last inspection.
+    flaw: Mutex<Option<Fault>>,
     /// Elections in which a place was seen that another election's key may have made.
     warned: Mutex<HashSet<String>>,
 }
@@ -81,7 +82,7 @@ impl Etcd {
             servers: Servers::new(settings, &connection, found),
             connection,
             keys,
-            alarm: Mutex::default(),
+            flaw: Mutex::default(),
             warned: Mutex::default(),
         })
     }
@@ -118,13 +119,15 @@ impl QueueAdapter for Etcd {
 
     async fn inspect(&self) -> std::result::Result<StoreInfo, Fault> {
         let asked_at = self.clock.now();
-        let found = inspection::inspect(&self.connection, &self.keys, asked_at).await?;
-        *lock(&self.alarm) = found.alarm;
-        Ok(found.info)
+        let inspected = inspection::inspect(&self.connection, &self.keys, asked_at);
+        let (inspected, shortest_unknown) = futures_util::join!(inspected, self.servers.learn_shortest());
+        let Inspected { info, flaw } = inspected?;
+        *lock(&self.flaw) = flaw.or(shortest_unknown);
+        Ok(info)
     }
 
     fn flaw(&self) -> Option<Fault> {
-        lock(&self.alarm).clone()
+        lock(&self.flaw).clone()
     }
 
     async fn grant(&self, lease: LeaseId, ttl: Duration) -> std::result::Result<Duration, Failure> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use incumbent_core::queue::{Operation, Server};
+use incumbent_core::queue::Operation;
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use incumbent_core::{Instant, Revision};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -34,8 +34,6 @@ const VERSION_LIMIT: Duration = Duration::from_secs(1);
 const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 /// A greeting of TLS that says nothing, to which a server answers an alert.
 const EMPTY_HELLO: &[u8] = &[0x16, 3, 1, 0, 4, 1, 0, 0, 0];
-/// The shortest lease of a server with the default election timeout, where it cannot be asked for.
-const USUAL_SHORTEST: Duration = Duration::from_secs(2);
 
 /// Finds a member that can be used, beginning with the present one, and asks about the servers.
 ///
@@ -84,8 +82,13 @@ async fn look(connection: &Connection, settings: &EtcdSettings, keys: &Keys) -> 
     if let Some(why) = unusable(&status) {
         return Err(unavailable(format!("{member} {why}")));
     }
-    // Not allowed for every user: then other members' versions are not known.
-    let members = connection.call::<_, MemberListResponse>(method::MEMBERS, MemberListRequest {}).await.ok();
+    let members = match connection.call::<_, MemberListResponse>(method::MEMBERS, MemberListRequest {}).await
+    {
+        Ok(members) => Some(members),
+        // Not allowed for every user: then other members' versions are not known.
+        Err(status) if status.code() == Code::PermissionDenied => None,
+        Err(status) => return Err(refused(status)),
+    };
     if members.as_ref().is_some_and(is_of_a_proxy) {
         let message = format!(
             "{member} is a proxy of etcd, which answers keep-alives from its own memory; give the addresses of members"
@@ -95,43 +98,44 @@ async fn look(connection: &Connection, settings: &EtcdSettings, keys: &Keys) -> 
     // Linearised, and with the permission that every candidate needs.
     let birth = RangeRequest { key: keys.birth(), ..Default::default() };
     let _: RangeResponse = connection.call(method::RANGE, birth).await.map_err(refused)?;
-    let header = status.header.unwrap_or_default();
-    let answered = (header.member_id, version);
-    let versions = match members {
-        Some(members) => versions(settings, &members.members, answered, &HashMap::new(), VERSION_LIMIT).await,
-        None => Versions::default(),
+    let Some(header) = status.header else { return Err(refused(without_header())) };
+    let looked = match members {
+        Some(members) => {
+            versions(settings, &members.members, (header, version), &HashMap::new(), VERSION_LIMIT).await
+        }
+        None => Looked::not_permitted(header.raft_term),
     };
-    if versions.lowest.is_none() {
+    if looked.lowest.is_none() {
         tracing::info!(
             "not every member of etcd answers with its version, so a successor waits for a lease longer; give the \
              addresses of all members"
         );
     }
-    let server = Server { version: versions.lowest, shortest: shortest(connection).await };
-    Ok(Found { server, raft_term: header.raft_term, versions: versions.known })
+    // Where none is granted, each inspection asks again.
+    Ok(Found { looked, shortest: shortest(connection).await.ok() })
 }
 
 /// Asks the present member and, within `limit`, the other ones for their versions; one that does not answer has the version
-/// in `known`. `None` where the present member does not answer. Returns also the raft term before any other was asked.
+/// in `known`. `None` where the present member does not answer.
 pub(super) async fn versions_now(
     connection: &Connection,
     settings: &EtcdSettings,
     known: &HashMap<u64, Version>,
     limit: Duration,
-) -> Option<(Versions, u64)> {
+) -> Option<Looked> {
     let status = connection.call::<_, StatusResponse>(method::STATUS, StatusRequest {}).await.ok()?;
     let header = status.header?;
-    let versions = match connection.call::<_, MemberListResponse>(method::MEMBERS, MemberListRequest {}).await
-    {
+    match connection.call::<_, MemberListResponse>(method::MEMBERS, MemberListRequest {}).await {
         Ok(members) => {
-            let answered = (header.member_id, version(&status.version));
-            versions(settings, &members.members, answered, known, limit).await
+            let answered = (header, version(&status.version));
+            Some(versions(settings, &members.members, answered, known, limit).await)
         }
         // Not allowed for every user.
-        Err(status) if status.code() == Code::PermissionDenied => Versions::default(),
-        Err(_) => return None,
-    };
-    Some((versions, header.raft_term))
+        Err(status) if status.code() == Code::PermissionDenied => {
+            Some(Looked::not_permitted(header.raft_term))
+        }
+        Err(_) => None,
+    }
 }
 
 /// Whether the member can be used at all; checked again whenever the member is changed.
@@ -157,23 +161,34 @@ fn is_of_a_proxy(answer: &MemberListResponse) -> bool {
 }
 
 /// The versions of the voting members.
-#[derive(Default)]
-pub(super) struct Versions {
+#[derive(Clone, Debug)]
+pub(super) struct Looked {
     /// The lowest; `None` where that of one is not known.
     pub(super) lowest: Option<Version>,
     /// Those that are known, by the members' numbers.
     pub(super) known: HashMap<u64, Version>,
+    /// Another look would not know more: every version is known, or this user may not ask for the members.
+    pub(super) settled: bool,
+    /// The raft term in which a member answered, before any other was asked.
+    pub(super) raft_term: u64,
+}
+
+impl Looked {
+    fn not_permitted(raft_term: u64) -> Self {
+        Self { lowest: None, known: HashMap::new(), settled: true, raft_term }
+    }
 }
 
 async fn versions(
     settings: &EtcdSettings,
     members: &[ClusterMember],
-    answered: (u64, Option<Version>),
+    answered: (Header, Option<Version>),
     known: &HashMap<u64, Version>,
     limit: Duration,
-) -> Versions {
+) -> Looked {
+    let (Header { member_id, raft_term, .. }, version_of_present) = answered;
     let voting: Vec<_> = members.iter().filter(|member| !member.is_learner).collect();
-    let advertised = voting.iter().filter(|member| member.id != answered.0);
+    let advertised = voting.iter().filter(|member| member.id != member_id);
     let advertised = advertised.flat_map(|member| &member.client_urls).filter_map(|url| {
         let (scheme, host) = url.split_once("://")?;
         // The password is not sent in the clear because a member asks for it.
@@ -193,7 +208,8 @@ async fn versions(
         Some((status.header?.member_id, version(&status.version)))
     }))
     .await;
-    let asked: HashMap<u64, Option<Version>> = asked.into_iter().flatten().chain([answered]).collect();
+    let asked: HashMap<u64, Option<Version>> =
+        asked.into_iter().flatten().chain([(member_id, version_of_present)]).collect();
     // A member that is down leads no cluster; started again with another version, it answers before it does.
     let of = |member: &&ClusterMember| match asked.get(&member.id) {
         Some(version) => *version,
@@ -201,7 +217,8 @@ async fn versions(
     };
     let lowest: Option<Vec<_>> = voting.iter().map(of).collect();
     let known = voting.iter().filter_map(|member| Some((member.id, of(member)?))).collect();
-    Versions { lowest: lowest.and_then(|all| all.into_iter().min()), known }
+    let lowest = lowest.and_then(|all| all.into_iter().min());
+    Looked { lowest, known, settled: lowest.is_some(), raft_term }
 }
 
 /// A version like `3.7.3` or `3.6.0-rc.1`.
@@ -214,22 +231,42 @@ pub(super) fn version(text: &str) -> Option<Version> {
 }
 
 /// The shortest lease that the server grants, from the answer to a grant of one second.
-async fn shortest(connection: &Connection) -> Duration {
+///
+/// # Errors
+/// A fault that says why none was granted: a server that is full grants none.
+pub(super) async fn shortest(connection: &Connection) -> std::result::Result<Duration, Fault> {
     let request = GrantRequest { ttl: 1, id: 0 };
-    // A server that is full grants none.
-    let Ok(granted) = connection.call::<_, GrantResponse>(method::GRANT, request).await else {
-        return USUAL_SHORTEST;
-    };
+    let granted = connection.call::<_, GrantResponse>(method::GRANT, request).await;
+    let granted = granted.map_err(|status| not_at_present(Operation::Grant, &status))?;
     // Otherwise it runs out.
     let _ = connection.call::<_, RevokeResponse>(method::REVOKE, RevokeRequest { id: granted.id }).await;
-    u64::try_from(granted.ttl).map_or(USUAL_SHORTEST, Duration::from_secs)
+    match u64::try_from(granted.ttl) {
+        Ok(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
+        _ => {
+            let detail = format!("etcd granted a lease of {} s where one of 1 s was asked for", granted.ttl);
+            Err(Fault { kind: FaultKind::Unreachable, detail })
+        }
+    }
+}
+
+/// The fault of a store that cannot write at present; a full one is waited for, as one that does not answer.
+fn not_at_present(operation: Operation, status: &Status) -> Fault {
+    let fault = fault(operation, status);
+    match status.code() {
+        Code::ResourceExhausted => Fault { kind: FaultKind::Unreachable, ..fault },
+        _ => fault,
+    }
+}
+
+fn without_header() -> Status {
+    Status::unknown("etcd answered without a header")
 }
 
 /// What an inspection finds.
 pub(super) struct Inspected {
     pub(super) info: StoreInfo,
-    /// The alarm of the cluster, if any.
-    pub(super) alarm: Option<Fault>,
+    /// The alarm of the cluster.
+    pub(super) flaw: Option<Fault>,
 }
 
 /// Reads the birth record, and writes one where there is none.
@@ -244,21 +281,25 @@ pub(super) async fn inspect(
     let (status, read) = futures_util::join!(status, read);
     let read = read.map_err(|status| fault(Operation::Read, &status))?;
     let (birth, newest) = match read.kvs.into_iter().next() {
-        Some(birth) => (birth, revision(read.header.unwrap_or_default().revision)),
+        Some(birth) => (birth, revision_of(read.header, Operation::Read)?),
         None => give_birth(connection, keys).await?,
     };
     let Some((incarnation, never_used)) = birth_of(&birth) else {
         let key = String::from_utf8_lossy(&birth.key).into_owned();
-        let detail = format!(
-            "the key {key:?} of etcd holds no birth record of incumbent; choose another prefix, or stop all candidates \
-             and delete the key"
-        );
+        let detail =
+            format!("the key {key:?} of etcd holds no birth record of incumbent; choose another prefix");
         return Err(Fault { kind: FaultKind::Broken, detail });
     };
     local::remember_incarnation(incarnation);
     let info =
         StoreInfo { asked_at, incarnation, age: None, never_used, max_age: None, newest: Some(newest) };
-    Ok(Inspected { info, alarm: status.ok().as_ref().and_then(alarm) })
+    // Without an answer the alarm is not known; the read says that the store serves.
+    Ok(Inspected { info, flaw: status.ok().as_ref().and_then(alarm) })
+}
+
+fn revision_of(header: Option<Header>, operation: Operation) -> std::result::Result<Revision, Fault> {
+    let header = header.ok_or_else(|| fault(operation, &without_header()))?;
+    Ok(revision(header.revision))
 }
 
 /// Writes a birth record unless another has done so meanwhile, and returns the one that stands.
@@ -274,8 +315,8 @@ async fn give_birth(
         failure: vec![get(key)],
     };
     let answer = connection.call::<_, TxnResponse>(method::TXN, request).await;
-    let answer = answer.map_err(|status| fault(Operation::Put, &status))?;
-    let newest = revision(answer.header.unwrap_or_default().revision);
+    let answer = answer.map_err(|status| not_at_present(Operation::Put, &status))?;
+    let newest = revision_of(answer.header, Operation::Put)?;
     let birth = ranges(&answer).flat_map(|range| &range.kvs).next().cloned();
     let birth = birth.ok_or_else(|| Fault {
         kind: FaultKind::Unreachable,

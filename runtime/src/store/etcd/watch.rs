@@ -13,6 +13,7 @@ use incumbent_core::queue::{Change, Operation};
 use incumbent_core::store::Fault;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
+use tonic::Status;
 
 use super::keys::{Keys, name_of, revision};
 use super::transaction::fault;
@@ -96,7 +97,11 @@ impl Watches {
         let read = RangeRequest { key, range_end, ..Default::default() };
         let standing = self.connection.call::<_, RangeResponse>(method::RANGE, read).await;
         let standing = standing.map_err(|status| fault(Operation::Watch, &status))?;
-        let read = revision(standing.header.unwrap_or_default().revision);
+        // A watch from another revision would miss changes, or show old ones.
+        let header = standing
+            .header
+            .ok_or_else(|| fault(Operation::Watch, &Status::unknown("etcd answered without a header")))?;
+        let read = revision(header.revision);
 
         let (requests, queued) = mpsc::unbounded_channel();
         {

@@ -61,8 +61,10 @@ pub struct QueueWorld {
 }
 
 /// A server that keeps its leases, and one that may revoke live ones.
-const KEEPS: Server = Server { version: Some((3, 7, 3)), shortest: Duration::from_secs(1) };
-const REVOKES: Server = Server { version: Some((3, 4, 23)), shortest: Duration::from_secs(1) };
+const KEEPS: Server =
+    Server { version: Some((3, 7, 3)), asked: false, shortest: Some(Duration::from_secs(1)) };
+const REVOKES: Server =
+    Server { version: Some((3, 4, 23)), asked: false, shortest: Some(Duration::from_secs(1)) };
 
 /// Clocks that keep time, of three candidates.
 const THREE: &[u32] = &[1000; 3];

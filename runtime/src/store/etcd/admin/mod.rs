@@ -341,7 +341,11 @@ mod tests {
             assert_eq!((state.leads, state.is_learner, state.alarms.len()), (true, false, 0));
             assert_eq!(
                 survey.server,
-                Server { version: inspection::version(version.number()), shortest: Duration::from_secs(2) }
+                Server {
+                    version: inspection::version(version.number()),
+                    asked: false,
+                    shortest: Some(Duration::from_secs(2))
+                }
             );
             assert!(survey.may_read && survey.may_write && survey.grants && survey.is_one_cluster);
             assert!(!survey.is_proxy && survey.others.is_empty());
@@ -361,5 +365,6 @@ mod tests {
         let survey = survey(&settings).await.unwrap();
         assert_eq!(survey.members[0].state.as_ref().unwrap().alarms, ["NOSPACE"]);
         assert!(!survey.grants && survey.may_read && survey.may_write);
+        assert_eq!(survey.server.shortest, None, "not known, and no usual value");
     }
 }

@@ -10,15 +10,14 @@ use tonic::Status;
 
 use super::{LIMIT, silent};
 use crate::Result;
-use crate::store::etcd::inspection::{error_of, version};
+use crate::store::etcd::inspection::{error_of, shortest, version};
 use crate::store::etcd::keys::{self, birth_of};
 use crate::store::etcd::settings::EtcdSettings;
 use crate::store::etcd::transaction::{created_at, delete};
 use crate::store::etcd::wire::connection::{Connection, method};
 use crate::store::etcd::wire::messages::{
-    ClusterMember, Compare, Comparison, GrantRequest, GrantResponse, MemberListRequest, MemberListResponse,
-    RangeRequest, RangeResponse, RevokeRequest, RevokeResponse, StatusRequest, StatusResponse, TxnRequest,
-    TxnResponse,
+    ClusterMember, Compare, Comparison, MemberListRequest, MemberListResponse, RangeRequest, RangeResponse,
+    StatusRequest, StatusResponse, TxnRequest, TxnResponse,
 };
 
 /// The state of a cluster.
@@ -33,7 +32,7 @@ pub struct Survey {
     pub is_proxy: bool,
     /// The hosts of the settings belong to one cluster.
     pub is_one_cluster: bool,
-    /// The lowest version, where every member is known, and the shortest lease.
+    /// The lowest version, where every member is known, and the shortest lease, where one was granted.
     pub server: Server,
     /// The user of the settings, where there is one.
     pub user: Option<String>,
@@ -127,10 +126,7 @@ pub async fn survey(settings: &EtcdSettings) -> Result<Survey> {
         others: names,
         is_proxy: examined.is_proxy,
         is_one_cluster: headers.windows(2).all(|pair| pair[0].cluster_id == pair[1].cluster_id),
-        server: Server {
-            version: lowest.filter(|_| all_known),
-            shortest: examined.shortest.unwrap_or(SHORTEST),
-        },
+        server: Server { version: lowest.filter(|_| all_known), asked: false, shortest: examined.shortest },
         user: settings.user_name().map(str::to_owned),
         is_open,
         may_read: examined.may_read,
@@ -139,9 +135,6 @@ pub async fn survey(settings: &EtcdSettings) -> Result<Survey> {
         birth: examined.birth,
     })
 }
-
-/// The shortest lease of servers with the usual election timeout, for a cluster that grants none (2 s).
-const SHORTEST: Duration = Duration::from_secs(2);
 
 /// One member's answer about the cluster.
 struct Examined {
@@ -192,7 +185,8 @@ async fn examine(connection: &Connection, settings: &EtcdSettings) -> Result<Exa
     Ok(Examined {
         cluster: list.members,
         is_proxy: list.header.is_none(),
-        shortest: shortest_lease(connection).await,
+        // Where none was granted the survey says so.
+        shortest: shortest(connection).await.ok(),
         may_read,
         may_write,
         birth,
@@ -216,13 +210,4 @@ fn permitted<A>(answer: Result<A, Status>) -> Result<Option<A>, Status> {
         Err(status) if status.code() == tonic::Code::PermissionDenied => Ok(None),
         Err(status) => Err(status),
     }
-}
-
-/// The time to live that the servers grant where one second is asked for; `None` where they grant none.
-async fn shortest_lease(connection: &Connection) -> Option<Duration> {
-    let request = GrantRequest { ttl: 1, id: 0 };
-    let granted: GrantResponse = connection.call(method::GRANT, request).await.ok()?;
-    // It runs out by itself where this fails.
-    let _ = connection.call::<_, RevokeResponse>(method::REVOKE, RevokeRequest { id: granted.id }).await;
-    Some(Duration::from_secs(u64::try_from(granted.ttl).unwrap_or(0)))
 }

@@ -1,0 +1,134 @@
+//! Short scripts for one candidate in a queue: answers about the servers that neither the simulator's store nor the model
+//! checker's worlds ever give.
+
+#![allow(clippy::expect_used, reason = "the lines above say why")]
+
+use std::time::Duration;
+
+use incumbent_core::campaign::{Event, Settings};
+use incumbent_core::queue::{
+    Answer, Campaign, Companion, Input, KeptAlive, LeaseId, Outcome, Output, Place, Request, Server,
+    Snapshot, Write,
+};
+use incumbent_core::record::Nonce;
+use incumbent_core::store::StoreInfo;
+use incumbent_core::{Incarnation, Instant, Revision};
+
+const LEASE: Duration = Duration::from_secs(30);
+const INCARNATION: Incarnation = Incarnation(7);
+const ME: Nonce = Nonce(0xa);
+const COMPANIONS: LeaseId = LeaseId(0xb);
+const CREATED: Revision = Revision(10);
+const RAFT_TERM: u64 = 2;
+const SERVER: Server =
+    Server { version: Some((3, 7, 3)), asked: false, shortest: Some(Duration::from_secs(2)) };
+
+/// The name, and whether the rules hold in it.
+type Script = (&'static str, fn() -> bool);
+
+const SCRIPTS: &[Script] = &[
+    ("servers that are asked again", servers_that_are_asked_again),
+    ("a shortest lease that is not known", a_shortest_lease_that_is_not_known),
+];
+
+/// The script whose outcome is not as it should be.
+pub(crate) fn play() -> Option<String> {
+    let broken = SCRIPTS.iter().find(|(_, holds)| !std::panic::catch_unwind(holds).unwrap_or(true));
+    broken.map(|(name, _)| format!("script, {name}"))
+}
+
+/// A candidate that is alone in its queue wins once its servers have said their versions, and not before.
+fn servers_that_are_asked_again() -> bool {
+    let now = Instant::ZERO + Duration::from_secs(3_600);
+    // The settings and the server are those above, and fit; a panic is no verdict.
+    let mut campaign = campaign(SERVER, now).expect("they fit");
+    campaign.set_server(now, Server { asked: true, ..SERVER });
+    let early = plays_to_a_win(&mut campaign, now, Input::Campaign);
+    campaign.set_server(now, SERVER);
+    let later = now + Duration::from_secs(1);
+    !early && plays_to_a_win(&mut campaign, later, Input::Tick)
+}
+
+/// No lease is let in that was compared with nothing.
+fn a_shortest_lease_that_is_not_known() -> bool {
+    campaign(Server { shortest: None, ..SERVER }, Instant::ZERO).is_none()
+}
+
+fn campaign(server: Server, now: Instant) -> Option<Campaign> {
+    let info = StoreInfo {
+        asked_at: now,
+        incarnation: INCARNATION,
+        age: None,
+        never_used: true,
+        max_age: None,
+        newest: None,
+    };
+    let settings = Settings { splay: Some(Duration::ZERO), lease: Some(LEASE), ..Settings::new("me") };
+    Campaign::new(settings, server, &info, ME, 7, now).ok()
+}
+
+/// Gives an input, then answers everything that the candidate asks for as a store would in which it is alone. Returns
+/// whether it wins.
+fn plays_to_a_win(campaign: &mut Campaign, now: Instant, input: Input) -> bool {
+    let mut inputs = vec![input];
+    let mut won = false;
+    while let Some(input) = inputs.pop() {
+        // The script answers only what was asked; a panic is no verdict.
+        campaign.handle(now, input).expect("it keeps the contract");
+        loop {
+            match campaign.poll() {
+                Output::WakeAt(_) => break,
+                Output::Event(Event::Won(_)) => won = true,
+                Output::Ask(request) => inputs.extend(answers(request, now).into_iter().map(Input::from)),
+                _ => {}
+            }
+        }
+    }
+    won
+}
+
+fn answers(request: Request, now: Instant) -> Vec<Answer> {
+    match request {
+        Request::Grant { lease, ttl } => vec![Answer::Granted { lease, result: Ok(ttl) }],
+        Request::Share { .. } => vec![Answer::Shared { result: Ok(COMPANIONS) }],
+        Request::Write(Write { attempt, .. }) => {
+            vec![Answer::Wrote { attempt, outcome: Outcome::Applied { revision: CREATED } }]
+        }
+        Request::KeepAlive { leases } => {
+            let kept = KeptAlive { ttl: LEASE, raft_term: RAFT_TERM };
+            let answer = |lease| Answer::KeptAlive { lease, sent_at: now, result: Ok(kept) };
+            leases.into_iter().map(answer).collect()
+        }
+        Request::Read { read, own, .. } => vec![Answer::Read { read, result: Ok(Box::new(alone(own))) }],
+        Request::Revoke { lease } => vec![Answer::Revoked { lease, result: Ok(()) }],
+    }
+}
+
+fn alone(own: Option<LeaseId>) -> Snapshot {
+    let key = own.map(|own| own.to_string());
+    let place = key.clone().map(|key| Place {
+        key,
+        created: CREATED,
+        modified: CREATED,
+        lease: own,
+        name: "me".into(),
+    });
+    let companion = key.map(|key| Companion {
+        key,
+        created: CREATED,
+        lease: Some(COMPANIONS),
+        nonce: Some(ME),
+        lease_time: LEASE,
+        successor: None,
+        metadata: Vec::new(),
+    });
+    Snapshot {
+        revision: Revision(20),
+        raft_term: RAFT_TERM,
+        birth: Some(INCARNATION),
+        places: place.iter().cloned().collect(),
+        companions: companion.iter().cloned().collect(),
+        place,
+        companion,
+    }
+}
