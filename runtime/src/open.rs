@@ -79,7 +79,8 @@ impl Store {
     /// as soon as the store answers. With [`StoreBuilder::fail_fast`] that is an error.
     ///
     /// # Errors
-    /// `InvalidName` for a key or a name the store cannot hold; `InvalidSetting` for settings that do not fit each
+    /// `InvalidName` for a key or a name the store cannot hold, and on etcd for a key whose candidates would share keys
+    /// with another prefix; `InvalidSetting` for settings that do not fit each
     /// other or the store; `PermissionDenied` or `Broken` where an operator has to act first; `StoreUnavailable` with
     /// `fail_fast`; `Closed`; `Forked`.
     pub async fn campaign(&self, election: &str, options: CampaignOptions) -> Result<Candidate> {

@@ -76,6 +76,9 @@ pub struct Snapshot {
     pub places: Vec<Place>,
     /// The companions in the same way.
     pub companions: Vec<Companion>,
+    /// Among the places is a key that another prefix of the store keeps for its own elections: both prefixes and the
+    /// remedy, in words.
+    pub overlap: Option<String>,
 }
 
 /// A store's answer to a keep-alive.

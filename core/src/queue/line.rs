@@ -189,10 +189,13 @@ pub(super) fn companion<'a>(snapshot: &'a Snapshot, place: &Place) -> Option<&'a
     snapshot.companions.iter().find(|at| at.key == place.key && at.created == place.created)
 }
 
-/// The leader that a read showed: the first place.
+/// The leader that a read showed: the first place. Where keys of another prefix count as places, it is one of ours or none.
 pub(super) fn leader(snapshot: &Snapshot) -> Option<Leader> {
     let place = snapshot.places.first()?;
     let companion = companion(snapshot, place);
+    if snapshot.overlap.is_some() && companion.is_none() {
+        return None;
+    }
     Some(Leader {
         name: place.name.clone(),
         nonce: companion.and_then(|companion| companion.nonce),

@@ -174,6 +174,7 @@ mod tests {
             companion: None,
             places: Vec::new(),
             companions: Vec::new(),
+            overlap: None,
         }
     }
 

@@ -31,8 +31,13 @@ impl Namesake {
 }
 
 impl Campaign {
-    /// Warns of places that no candidate has, each kind once.
+    /// Warns of places that no candidate has, each kind once. Nobody is advised to delete a key of another prefix: without
+    /// it, two of that prefix's candidates could lead.
     pub(super) fn check_places(&mut self, snapshot: &Snapshot) {
+        if let Some(overlap) = &snapshot.overlap {
+            let first = snapshot.places.first().map_or(Revision(0), |place| place.created);
+            return self.warn_once(first, overlap.clone());
+        }
         let warn = |kind: &str, place: &Place| {
             format!("{kind} (key {:?}, value {:?}, revision {})", place.key, place.name, place.created.0)
         };

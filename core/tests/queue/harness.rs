@@ -55,6 +55,8 @@ pub struct Bench {
     own: (usize, u64, LeaseId),
     read: u64,
     revision: u64,
+    /// The texts of the warnings about the store.
+    pub texts: Vec<String>,
 }
 
 impl Bench {
@@ -83,7 +85,7 @@ impl Bench {
         });
         let campaign =
             Campaign::new(settings, server, &info, ME, 7, now).expect("settings that fit the store");
-        Self { campaign, now, leases: Vec::new(), own: (1, R, B), read: 0, revision: 100 }
+        Self { campaign, now, leases: Vec::new(), own: (1, R, B), read: 0, revision: 100, texts: Vec::new() }
     }
 
     /// A candidate that has its leases and sent its transaction, attempt 1.
@@ -140,7 +142,12 @@ impl Bench {
         loop {
             match self.campaign.poll() {
                 Output::WakeAt(_) => return outputs,
-                output => outputs.push(self.in_short(&output)),
+                output => {
+                    if let Output::Event(Event::Warning(Warning::Store(fault))) = &output {
+                        self.texts.push(fault.to_string());
+                    }
+                    outputs.push(self.in_short(&output));
+                }
             }
         }
     }
@@ -261,6 +268,7 @@ impl Bench {
             companion: Some(companion.clone()),
             places: vec![place],
             companions: vec![companion],
+            overlap: None,
         }
     }
 

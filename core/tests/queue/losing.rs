@@ -190,3 +190,19 @@ fn the_place_of_an_election_whose_name_begins_with_ours_is_reported() {
     };
     assert_eq!(bench.prove(nested), ["warning Broken", "leader go"]);
 }
+
+#[test]
+fn keys_of_another_prefix_ahead_are_reported_in_the_stores_words_and_are_no_leader() {
+    let mut bench = Bench::placed();
+    let inside = |mut snapshot: Snapshot| {
+        snapshot = snapshot.foreign(3, "1795652934469937563");
+        snapshot.places[0].key = ".incumbent".into();
+        snapshot.places[0].lease = None;
+        snapshot.overlap = Some("the two prefixes, and the remedy".into());
+        snapshot
+    };
+    assert_eq!(bench.prove(inside), ["warning Broken"]);
+    assert_eq!(bench.texts, ["the two prefixes, and the remedy"]);
+    bench.next();
+    assert_eq!(bench.prove(inside), NOTHING, "once");
+}

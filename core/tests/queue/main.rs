@@ -27,6 +27,7 @@
 //! | 115 a queue shared with foreign candidates | `winning::a_foreign_place_ahead_is_waited_for` |
 //! | 116 a foreign candidate before the successor | `hand_over::a_foreign_candidate_before_the_successor_refuses_the_hand_over` |
 //! | 117 a name that begins another's | `losing::the_place_of_an_election_whose_name_begins_with_ours_is_reported` |
+//! | 152 another prefix lies inside the election's keys | `losing::keys_of_another_prefix_ahead_are_reported_in_the_stores_words_and_are_no_leader` |
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic; it says why")]
 #![allow(unreachable_pub, reason = "the modules of a test are no library")]

@@ -134,7 +134,21 @@ impl CandidateEntry {
 
 impl<L: Link> Driver<L> {
     pub(super) fn enter(&mut self, enter: Enter) {
-        match self.admit(&enter) {
+        let refused = self.admit(&enter).err();
+        match (refused, self.store.link.check_overlap(&enter.shared.election)) {
+            // A caller that is gone needs no answer.
+            (Some(error), _) => drop(enter.reply.send(Err(error))),
+            (None, Some(check)) => self.in_flight.push(self.store.check_overlap(enter, check)),
+            (None, None) => self.enter_checked(enter, Ok(())),
+        }
+    }
+
+    pub(super) fn enter_checked(&mut self, enter: Enter, checked: Result<()>) {
+        // The caller dropped its candidate meanwhile, and nothing knows it yet.
+        if enter.reply.is_closed() {
+            return;
+        }
+        match checked.and_then(|()| self.admit(&enter)) {
             Ok(admitted) => {
                 self.store.link.follow(&enter.shared.election);
                 self.entering.push(enter.id);

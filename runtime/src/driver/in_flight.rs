@@ -11,7 +11,7 @@ use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use tokio_util::task::TaskTracker;
 
 use super::link::{Answers, Link, Watch};
-use super::{CampaignId, Reply};
+use super::{CampaignId, Enter, Reply};
 use crate::clock::Clock;
 use crate::notifier::Notifier;
 use crate::store::Registry;
@@ -19,6 +19,8 @@ use crate::{Error, ErrorKind, Result};
 
 /// The time limit of a read for an observer or for a caller.
 const QUERY_LIMIT: Duration = Duration::from_secs(5);
+/// The time limit of a check before a candidate enters, as that of the inspection which follows.
+const CHECK_LIMIT: Duration = Duration::from_secs(2);
 /// The time that a closed campaign waits for its handlers to return.
 const HANDLERS_LIMIT: Duration = Duration::from_secs(2);
 
@@ -35,6 +37,8 @@ pub(super) enum Done<L: Link> {
     ReadForObservers(Arc<str>, u64, Result<Entry, Fault>),
     /// True if the candidates were registered.
     Registered(bool),
+    /// No other election of the store has keys that would count in this one, or some has.
+    OverlapChecked(Box<Enter>, Result<()>),
     /// The handlers of a closed campaign have returned, or the wait for them is over.
     HandlersReturned(CampaignId),
     /// A caller has its answer.
@@ -56,6 +60,13 @@ impl<L: Link> StoreRequests<L> {
     pub(super) fn inspect(&self, number: u64, limit: Duration) -> InFlight<L> {
         let ask = bounded(self.clock.clone(), limit, "an inspection", self.link.inspect());
         one(ask.map(move |answer| Done::Inspected(number, answer)))
+    }
+
+    /// Checks the election that a candidate enters. What is not known within the limit does not keep it out.
+    pub(super) fn check_overlap(&self, enter: Enter, check: BoxFuture<'static, Result<()>>) -> InFlight<L> {
+        let check = within(self.clock.clone(), CHECK_LIMIT, check);
+        let enter = Box::new(enter);
+        one(check.map(move |checked| Done::OverlapChecked(enter, checked.unwrap_or(Ok(())))))
     }
 
     pub(super) fn reconnect(&self, limit: Duration) -> InFlight<L> {

@@ -58,6 +58,13 @@ pub(super) trait Link: Send + 'static {
         Ok(())
     }
 
+    /// Checks that no other election of the store has keys that would count in this one, where the store can have such;
+    /// the error says which. The caller bounds the wait.
+    fn check_overlap(&self, election: &str) -> Option<BoxFuture<'static, Result<()>>> {
+        let _ = election;
+        None
+    }
+
     /// As [`Adapter::flaw`](crate::store::Adapter::flaw).
     fn flaw(&self) -> Option<Fault>;
 

@@ -276,6 +276,7 @@ impl<L: Link> Driver<L> {
             }
             Done::ReadForObservers(key, changes, result) => self.observers_read(&key, changes, result),
             Done::Registered(done) => self.feed(Input::<L>::Registered(done)),
+            Done::OverlapChecked(enter, checked) => self.enter_checked(*enter, checked),
             Done::HandlersReturned(id) => self.handlers_returned(id),
             Done::Replied => {}
         }

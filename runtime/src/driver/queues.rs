@@ -85,6 +85,11 @@ impl Link for QueueLink {
         self.adapter.check_name(name)
     }
 
+    fn check_overlap(&self, election: &str) -> Option<BoxFuture<'static, Result<()>>> {
+        let (adapter, election) = (Arc::clone(&self.adapter), election.to_owned());
+        Some(async move { adapter.check_overlap(&election).await }.boxed())
+    }
+
     fn flaw(&self) -> Option<Fault> {
         self.adapter.flaw()
     }

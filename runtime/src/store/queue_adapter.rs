@@ -30,6 +30,13 @@ pub(crate) trait QueueAdapter: Send + Sync + 'static {
     /// Checks that the store can hold this candidate name; the error gives the reason.
     fn check_name(&self, name: &str) -> Result<()>;
 
+    /// Checks that no key of the store would count as a candidate of this election without being one, before a campaign
+    /// enters. Where the store does not answer, the campaign learns of it by itself.
+    async fn check_overlap(&self, election: &str) -> Result<()> {
+        let _ = election;
+        Ok(())
+    }
+
     /// Asks the store for its incarnation and its newest revision. A store that has no birth record gets one; of two that
     /// write one at the same time, both find the first.
     ///

@@ -11,6 +11,7 @@
 mod faults;
 mod leaving;
 mod operator;
+mod prefixes;
 mod queries;
 mod settings;
 mod support;

@@ -208,6 +208,7 @@ impl Content {
             companion: companions.iter().find(|companion| is_own(&companion.key)).cloned(),
             places,
             companions,
+            overlap: None,
         };
         if !whole {
             snapshot.places.truncate(2);

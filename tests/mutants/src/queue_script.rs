@@ -130,5 +130,6 @@ fn alone(own: Option<LeaseId>) -> Snapshot {
         companions: companion.iter().cloned().collect(),
         place,
         companion,
+        overlap: None,
     }
 }

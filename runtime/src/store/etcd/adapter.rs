@@ -19,7 +19,7 @@ use super::servers::Servers;
 use super::settings::EtcdSettings;
 use super::watch::Watches;
 use super::wire::connection::{Connection, method};
-use super::{elections, inspection, transaction};
+use super::{elections, inspection, prefixes, transaction};
 use crate::clock::Clock;
 use crate::store::queue_adapter::{Identity, KeepAliveAnswer, QueueAdapter, QueueEvent};
 use crate::store::{CandidateInfo, WatchEvent, local};
@@ -89,8 +89,9 @@ impl Etcd {
 
     /// Warns of keys that only look like places, once for each election.
     fn check_places(&self, election: &str, snapshot: &Snapshot) {
+        // A prefix inside the election's keys is reported by its candidates.
         let odd = snapshot.places.iter().find(|place| place.key.contains('/'));
-        if let Some(place) = odd
+        if let Some(place) = odd.filter(|_| snapshot.overlap.is_none())
             && lock(&self.warned).insert(election.to_owned())
         {
             tracing::warn!(
@@ -115,6 +116,10 @@ impl QueueAdapter for Etcd {
 
     fn check_name(&self, name: &str) -> Result<()> {
         local::check_text("candidate's name", name)
+    }
+
+    async fn check_overlap(&self, election: &str) -> Result<()> {
+        prefixes::check_overlap(&self.connection, &self.reads, &self.keys, election).await
     }
 
     async fn inspect(&self) -> std::result::Result<StoreInfo, Fault> {
@@ -161,7 +166,8 @@ impl QueueAdapter for Etcd {
 
     async fn write(&self, election: &str, identity: &Identity, action: &Action) -> Outcome {
         let request = transaction::write(&self.keys, election, identity, action);
-        transaction::written(action, self.connection.call(method::TXN, request).await)
+        let answer = self.connection.call(method::TXN, request).await;
+        transaction::written(&self.keys, election, action, answer)
     }
 
     async fn revoke(&self, lease: LeaseId) -> std::result::Result<(), Failure> {

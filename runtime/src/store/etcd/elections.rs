@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use incumbent_core::queue::Operation;
 use incumbent_core::record::{Attempt, Entry, Kind, TermInfo, WriteId};
-use incumbent_core::store::Fault;
+use incumbent_core::store::{Fault, FaultKind};
 use incumbent_core::{Incarnation, Revision, Token};
 
 use super::keys::{Keys, Range, companion_of, incarnation_of, name_of, place_of, revision, standing_for};
@@ -35,12 +35,15 @@ pub(super) async fn entry(
         vec![get(keys.birth()), in_order(places, 1), in_order(keys.companions(election), 0)],
     );
     let answer = answer.await?;
+    let Some(header) = answer.header else { return Err(incomplete()) };
     let mut answers = ranges(&answer).map(|range| range.kvs.as_slice());
-    let mut next = || answers.next().unwrap_or_default();
-    let (birth, places, companions) = (next(), next(), next());
+    let (Some(birth), Some(places), Some(companions)) = (answers.next(), answers.next(), answers.next())
+    else {
+        return Err(incomplete());
+    };
     let incarnation = birth.first().and_then(incarnation_of);
     let entry = entry_of(keys, election, incarnation, places, companions);
-    Ok((entry, revision(answer.header.unwrap_or_default().revision)))
+    Ok((entry, revision(header.revision)))
 }
 
 /// The entries of all elections that have a place.
@@ -64,8 +67,9 @@ pub(super) async fn candidates(
     let queues = queues(connection, keys, election).await?;
     let mut candidates = Vec::new();
     for (election, places) in &queues.places {
+        // Other candidates than ours have no companion, and an election may have none of ours.
         let companions = queues.companions.get(election).map(Vec::as_slice).unwrap_or_default();
-        for place in places {
+        for place in keys.only_places(election, places) {
             let companion = companion_beside(keys, election, place, companions);
             let read = companion.map(|kv| companion_of(kv, &keys.companions(election)));
             candidates.push(CandidateInfo {
@@ -93,8 +97,11 @@ async fn queues(connection: &Connection, keys: &Keys, election: Option<&str>) ->
     asked.extend(places.clone().map(|range| in_order(range, 0)));
     let answer = read(connection, asked).await?;
     let mut answers = ranges(&answer).map(|range| range.kvs.clone());
-    let mut next = || answers.next().unwrap_or_default();
-    let (birth, companions, found) = (next(), next(), next());
+    let (Some(birth), Some(companions)) = (answers.next(), answers.next()) else { return Err(incomplete()) };
+    let found = match places {
+        Some(_) => answers.next().ok_or_else(incomplete)?,
+        None => Vec::new(),
+    };
     let mut queues = Queues {
         incarnation: birth.first().and_then(incarnation_of),
         places: BTreeMap::new(),
@@ -130,6 +137,9 @@ async fn queues(connection: &Connection, keys: &Keys, election: Option<&str>) ->
             for some in elections.chunks(OPERATIONS) {
                 let asked = some.iter().map(|election| in_order(keys.places(election), 0)).collect();
                 let answer = read(connection, asked).await?;
+                if ranges(&answer).count() != some.len() {
+                    return Err(incomplete());
+                }
                 for (election, range) in some.iter().zip(ranges(&answer)) {
                     queues.places.insert(election.clone(), range.kvs.clone());
                 }
@@ -143,6 +153,11 @@ async fn read(connection: &Connection, success: Vec<Op>) -> Result<TxnResponse, 
     let request = TxnRequest { success, ..Default::default() };
     let answer = connection.call(method::TXN, request).await;
     answer.map_err(|status| fault(Operation::Read, &status))
+}
+
+/// What is missing in an answer is not known: it is no empty queue.
+fn incomplete() -> Fault {
+    Fault { kind: FaultKind::Unreachable, detail: "etcd left a part of a read unanswered".into() }
 }
 
 /// The companion that one transaction created together with a place.
@@ -159,7 +174,7 @@ fn companion_beside<'a>(
     })
 }
 
-/// The leader, as observers understand one: the first place.
+/// The leader, as observers understand one: the first place. Nobody leads behind a key of another prefix.
 fn entry_of(
     keys: &Keys,
     election: &str,
@@ -167,7 +182,9 @@ fn entry_of(
     places: &[KeyValue],
     companions: &[KeyValue],
 ) -> Entry {
-    let Some(first) = places.first() else { return Entry::Vacant };
+    let Some(first) = places.first().filter(|kv| keys.prefix_inside(election, kv).is_none()) else {
+        return Entry::Vacant;
+    };
     let created = revision(first.create_revision);
     let mut entry = Entry::decode(created, Kind::Live, &first.value, []);
     let companion = companion_beside(keys, election, first, companions);

@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 use tonic::{Code, Status};
 
 use super::keys::{Keys, birth_of, birth_value, revision};
+use super::prefixes;
 use super::servers::{Found, Version};
 use super::settings::EtcdSettings;
 use super::transaction::{absent, fault, get, put, ranges};
@@ -265,7 +266,7 @@ fn without_header() -> Status {
 /// What an inspection finds.
 pub(super) struct Inspected {
     pub(super) info: StoreInfo,
-    /// The alarm of the cluster.
+    /// The alarm of the cluster, or else what could not be checked of the prefix.
     pub(super) flaw: Option<Fault>,
 }
 
@@ -280,9 +281,13 @@ pub(super) async fn inspect(
     let read = connection.call::<_, RangeResponse>(method::RANGE, read);
     let (status, read) = futures_util::join!(status, read);
     let read = read.map_err(|status| fault(Operation::Read, &status))?;
-    let (birth, newest) = match read.kvs.into_iter().next() {
-        Some(birth) => (birth, revision_of(read.header, Operation::Read)?),
-        None => give_birth(connection, keys).await?,
+    let (birth, newest, unchecked) = match read.kvs.into_iter().next() {
+        Some(birth) => (birth, revision_of(read.header, Operation::Read)?, None),
+        None => {
+            let unchecked = prefixes::check(connection, keys).await?;
+            let (birth, newest) = give_birth(connection, keys).await?;
+            (birth, newest, unchecked)
+        }
     };
     let Some((incarnation, never_used)) = birth_of(&birth) else {
         let key = String::from_utf8_lossy(&birth.key).into_owned();
@@ -294,7 +299,7 @@ pub(super) async fn inspect(
     let info =
         StoreInfo { asked_at, incarnation, age: None, never_used, max_age: None, newest: Some(newest) };
     // Without an answer the alarm is not known; the read says that the store serves.
-    Ok(Inspected { info, flaw: status.ok().as_ref().and_then(alarm) })
+    Ok(Inspected { info, flaw: status.ok().as_ref().and_then(alarm).or(unchecked) })
 }
 
 fn revision_of(header: Option<Header>, operation: Operation) -> std::result::Result<Revision, Fault> {

@@ -1,6 +1,6 @@
 //! The keys of elections, and the values under them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use incumbent_core::queue::{Companion, LeaseId, Place};
@@ -99,6 +99,94 @@ impl Keys {
         range(format!("{}{OURS}/", self.prefix))
     }
 
+    /// The birth record of the prefix that is the beginning of an election's places.
+    pub(super) fn birth_inside(&self, election: &str) -> Vec<u8> {
+        format!("{}{election}/{OURS}", self.prefix).into_bytes()
+    }
+
+    /// The prefix inside an election's keys that this key belongs to, if it is one that incumbent keeps beside the
+    /// places of another prefix.
+    pub(super) fn prefix_inside(&self, election: &str, kv: &KeyValue) -> Option<String> {
+        let name = name_of(kv, &self.places(election));
+        inside(&name).map(|begin| format!("{}{election}/{begin}", self.prefix))
+    }
+
+    /// The keys of an election, in the order of their creation, that are places: none that belongs to another prefix.
+    pub(super) fn only_places<'kv>(&self, election: &str, kvs: &'kv [KeyValue]) -> Vec<&'kv KeyValue> {
+        let range = self.places(election);
+        let names: Vec<_> = kvs.iter().map(|kv| name_of(kv, &range)).collect();
+        let others: BTreeSet<_> = names.iter().filter_map(|name| inside(name)).collect();
+        // Elections of another prefix have a slash behind it.
+        let is_place = |name: &String| {
+            let of = |other: &&str| name.strip_prefix(*other).is_some_and(|name| name.contains('/'));
+            inside(name).is_none() && !others.iter().any(of)
+        };
+        kvs.iter().zip(&names).filter(|(_, name)| is_place(name)).map(|(kv, _)| kv).collect()
+    }
+
+    /// Says that a prefix lies inside an election's keys.
+    pub(super) fn shares_keys(&self, election: &str, inside: &str) -> String {
+        format!(
+            "the election's key {election:?} under the prefix {:?} shares keys with the prefix {inside:?} of etcd, whose \
+             keys would count as its candidates; give the election another key, or one of the two another prefix",
+            self.prefix
+        )
+    }
+
+    /// The range of keys that could be places of an election that the prefix is the beginning of, and more; `None`
+    /// without a prefix.
+    pub(super) fn places_of_another(&self) -> Option<Range> {
+        // A place is named after its lease, in hexadecimal.
+        let key = |digit| format!("{}{digit}", self.prefix).into_bytes();
+        self.have_a_prefix().then(|| (key('0'), key('g')))
+    }
+
+    /// The lease that a key directly under the prefix is named after, if it is named like one.
+    pub(super) fn lease_named_by(&self, key: &[u8]) -> Option<LeaseId> {
+        let name = std::str::from_utf8(key.strip_prefix(self.prefix.as_bytes())?).ok()?;
+        let lease = LeaseId(u64::from_str_radix(name, 16).ok()?);
+        (lease.to_string() == name).then_some(lease)
+    }
+
+    /// Whether a key is a place of an election that the prefix is the beginning of: it is named after its own lease.
+    pub(super) fn is_place_of_another(&self, kv: &KeyValue) -> bool {
+        self.lease_named_by(&kv.key).is_some_and(|named| lease(kv.lease) == Some(named))
+    }
+
+    /// The first key that could be such a place behind the ones with the same first segment as this.
+    pub(super) fn next_segment(&self, key: &[u8]) -> Option<Vec<u8>> {
+        let name = key.strip_prefix(self.prefix.as_bytes())?;
+        let segment = name.iter().position(|byte| *byte == b'/')?;
+        // The byte behind the slash.
+        Some([self.prefix.as_bytes(), &name[..segment], b"0"].concat())
+    }
+
+    /// Says that the prefix lies inside the keys of an election, of which this is a place.
+    pub(super) fn is_inside(&self, place: &[u8]) -> String {
+        let path = self.prefix.strip_suffix('/').unwrap_or(&self.prefix);
+        let (parent, election) = path.split_at(path.rfind('/').map_or(0, |slash| slash + 1));
+        format!(
+            "the prefix {:?} of etcd shares keys with the election {election:?} under the prefix {parent:?}, in which {:?} \
+             is a candidate's place; choose another prefix",
+            self.prefix,
+            String::from_utf8_lossy(place)
+        )
+    }
+
+    /// Says that it could not be read whether the prefix lies inside the keys of an election.
+    pub(super) fn is_not_checked(&self, why: &str) -> String {
+        format!(
+            "whether the prefix {0:?} of etcd shares keys with an election of another prefix is not known, as this user may \
+             not read all keys under it ({why}): see that no election is named like its last part",
+            self.prefix
+        )
+    }
+
+    /// Whether a key of ours would be taken for one that incumbent keeps beside the places of another prefix.
+    pub(super) fn is_of_another(&self) -> bool {
+        inside(&self.prefix).is_some()
+    }
+
     pub(super) fn have_a_prefix(&self) -> bool {
         !self.prefix.is_empty()
     }
@@ -110,6 +198,18 @@ impl Keys {
         let is_place = !lease.is_empty() && lease.bytes().all(|byte| byte.is_ascii_hexdigit());
         (is_place && Self::check(election).is_ok()).then_some(election)
     }
+}
+
+/// The part of a key before a segment that is incumbent's own.
+fn inside(name: &str) -> Option<&str> {
+    let mut at = 0;
+    for segment in name.split('/') {
+        if segment == OURS {
+            return Some(&name[..at]);
+        }
+        at += segment.len() + 1;
+    }
+    None
 }
 
 /// All keys that begin with a text that is not empty.
@@ -263,6 +363,52 @@ mod tests {
             assert_eq!(Keys::check(key).unwrap_err().kind(), ErrorKind::InvalidName, "{key}");
         }
         Keys::check("billing-cron").unwrap();
+    }
+
+    fn key(name: &str, lease: i64) -> KeyValue {
+        KeyValue { key: name.as_bytes().to_vec(), lease, ..KeyValue::default() }
+    }
+
+    #[test]
+    fn a_key_of_ours_in_an_elections_range_belongs_to_another_prefix() {
+        let keys = Keys::new("x/");
+        let inside = |name| keys.prefix_inside("app", &key(name, 0));
+        assert_eq!(inside("x/app/.incumbent").as_deref(), Some("x/app/"));
+        assert_eq!(inside("x/app/.incumbent/jobs/a1").as_deref(), Some("x/app/"));
+        assert_eq!(inside("x/app/deep/er/.incumbent").as_deref(), Some("x/app/deep/er/"));
+        for place in ["x/app/a1", "x/app/.incumbents", "x/app/deep/a1"] {
+            assert_eq!(inside(place), None, "{place}");
+        }
+        assert!(Keys::new("app/.incumbent/").is_of_another() && !Keys::new("app/").is_of_another());
+    }
+
+    #[test]
+    fn no_key_of_another_prefix_is_listed_as_a_place() {
+        let keys = Keys::new("");
+        let all = ["app/.incumbent", "app/jobs/a1", "app/.incumbent/jobs/a1", "app/b2", "app/go"];
+        let kvs = all.map(|name| key(name, 1));
+        let places: Vec<_> = keys.only_places("app", &kvs).into_iter().map(|kv| kv.key.clone()).collect();
+        assert_eq!(places, [b"app/b2".to_vec(), b"app/go".to_vec()]);
+        // Without another prefix every key is a place, as it is for Go.
+        assert_eq!(keys.only_places("app", &[key("app/jobs/a1", 1)]).len(), 1);
+    }
+
+    #[test]
+    fn a_place_of_an_election_that_the_prefix_is_named_like_is_named_after_its_own_lease() {
+        let keys = Keys::new("x/app/");
+        assert!(keys.is_place_of_another(&key("x/app/a1", 0xa1)));
+        assert!(keys.is_place_of_another(&key("x/app/ffffffffffffffff", -1)));
+        for (name, lease) in [("x/app/a1", 0xa2), ("x/app/a1", 0), ("x/app/jobs/a1", 0xa1), ("x/a1", 0xa1)] {
+            assert!(!keys.is_place_of_another(&key(name, lease)), "{name}");
+        }
+        let says = keys.is_inside(b"x/app/a1");
+        assert!(says.contains("the election \"app\" under the prefix \"x/\""), "{says}");
+        assert!(
+            Keys::new("app/").is_inside(b"app/a1").contains("the election \"app\" under the prefix \"\"")
+        );
+        assert_eq!(keys.next_segment(b"x/app/jobs/a1"), Some(b"x/app/jobs0".to_vec()));
+        assert_eq!(keys.next_segment(b"x/app/a1"), None);
+        assert_eq!(Keys::new("").places_of_another(), None);
     }
 
     #[test]

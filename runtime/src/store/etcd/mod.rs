@@ -9,6 +9,7 @@ mod elections;
 mod inspection;
 mod keys;
 mod leases;
+mod prefixes;
 mod reads;
 mod servers;
 mod settings;

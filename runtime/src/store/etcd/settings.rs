@@ -237,6 +237,14 @@ impl EtcdSettings {
 
     /// Checks the settings and files before a connection is tried.
     pub(super) fn check(&self) -> Result<()> {
+        if self.keys().is_of_another() {
+            let message = format!(
+                "`prefix` is {:?}; it must have no part \".incumbent\", where incumbent keeps keys of its own: choose \
+                 another",
+                self.prefix
+            );
+            return Err(Error::new(ErrorKind::InvalidSetting, message));
+        }
         if self.connect_timeout.is_zero() {
             return Err(Error::new(
                 ErrorKind::InvalidSetting,
@@ -387,6 +395,15 @@ mod tests {
         }
         let settings = EtcdSettings::from_url("etcd://ada:hunter2@a/b").unwrap();
         assert!(!format!("{settings:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_prefix_among_the_keys_that_incumbent_keeps_is_refused() {
+        for url in ["etcd://a/.incumbent", "etcd://a/app/.incumbent/jobs"] {
+            let refused = EtcdSettings::from_url(url).unwrap().check().unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::InvalidSetting, "{refused}");
+        }
+        EtcdSettings::from_url("etcd://a/app/.incumbents").unwrap().check().unwrap();
     }
 
     #[test]

@@ -6,7 +6,7 @@ use tonic::Status;
 
 use super::keys::{Keys, Range, companion_of, companion_value, incarnation_of, place_of, revision};
 use super::wire::messages::{
-    self as wire, Compare, CompareTarget, CompareValue, Comparison, DeleteRequest, OperationAnswer,
+    self as wire, Compare, CompareTarget, CompareValue, Comparison, DeleteRequest, Header, OperationAnswer,
     OperationKind, Order, PutRequest, RangeRequest, RangeResponse, SortTarget, TxnRequest, TxnResponse,
 };
 use crate::store::queue_adapter::Identity;
@@ -18,13 +18,14 @@ pub(super) fn write(keys: &Keys, election: &str, identity: &Identity, action: &A
     match action {
         Action::Enter { lease, companion, replaces } => {
             let (place, beside) = pair(*lease);
+            let inside = keys.birth_inside(election);
             let mut txn = TxnRequest {
-                compare: vec![absent(&place), absent(&beside)],
+                compare: vec![absent(&place), absent(&beside), absent(&inside)],
                 success: vec![
                     put(place.clone(), identity.name.as_bytes().to_vec(), Some(*lease)),
                     put(beside, value(None), Some(*companion)),
                 ],
-                failure: vec![get(place)],
+                failure: vec![get(place), get(inside)],
             };
             if let Some(Own { lease, revision }) = replaces {
                 let (place, beside) = pair(*lease);
@@ -59,7 +60,12 @@ pub(super) fn write(keys: &Keys, election: &str, identity: &Identity, action: &A
 }
 
 /// The meaning of the answer to a transaction that carries out `action`.
-pub(super) fn written(action: &Action, answer: Result<TxnResponse, Status>) -> Outcome {
+pub(super) fn written(
+    keys: &Keys,
+    election: &str,
+    action: &Action,
+    answer: Result<TxnResponse, Status>,
+) -> Outcome {
     let only_deletes = matches!(action, Action::Leave { .. });
     let operation = if only_deletes { Operation::Delete } else { Operation::Put };
     let answer = match answer {
@@ -67,15 +73,23 @@ pub(super) fn written(action: &Action, answer: Result<TxnResponse, Status>) -> O
         Err(status) => return Outcome::Failed(failure(operation, &status)),
     };
     if answer.succeeded {
-        let revision = revision(answer.header.unwrap_or_default().revision);
-        return Outcome::Applied { revision };
+        // Without its revision it is as if there were no answer: the next attempt learns it.
+        let applied = |header: Header| Outcome::Applied { revision: revision(header.revision) };
+        return answer.header.map_or(Outcome::Failed(Failure::Unknown), applied);
     }
     let own = match action {
         Action::Enter { lease, .. } => Some(signed(lease.0)),
         Action::Name { .. } | Action::Leave { .. } => None,
     };
-    let found = ranges(&answer).flat_map(|range| &range.kvs).find(|kv| Some(kv.lease) == own);
-    Outcome::Refused { created: found.map(|kv| revision(kv.create_revision)) }
+    let found = || ranges(&answer).flat_map(|range| &range.kvs);
+    let created = found().find(|kv| Some(kv.lease) == own).map(|kv| revision(kv.create_revision));
+    match found().find_map(|kv| keys.prefix_inside(election, kv)) {
+        Some(inside) if created.is_none() => {
+            let detail = keys.shares_keys(election, &inside);
+            Outcome::Failed(Failure::Fault(Fault { kind: FaultKind::Broken, detail }))
+        }
+        _ => Outcome::Refused { created },
+    }
 }
 
 /// What reads a queue at one revision. `own` names the candidate's own keys; `whole` asks for all places
@@ -102,6 +116,17 @@ pub(super) fn in_order((key, range_end): Range, limit: i64) -> wire::Operation {
     }))
 }
 
+/// Reads so many keys of a range without their values.
+pub(super) fn without_values((key, range_end): Range, limit: i64) -> wire::Operation {
+    operation(OperationKind::Range(RangeRequest {
+        key,
+        range_end,
+        limit,
+        keys_only: true,
+        ..Default::default()
+    }))
+}
+
 /// What the answer to [`read`] shows.
 pub(super) fn snapshot(
     keys: &Keys,
@@ -120,7 +145,9 @@ pub(super) fn snapshot(
     else {
         return Err(Failure::Unknown);
     };
+    // Without a place of its own, a candidate did not ask for it.
     let (place, companion) = (read.next().unwrap_or_default(), read.next().unwrap_or_default());
+    let inside = first_places.iter().find_map(|kv| keys.prefix_inside(election, kv));
     Ok(Snapshot {
         revision: revision(header.revision),
         raft_term: header.raft_term,
@@ -129,6 +156,7 @@ pub(super) fn snapshot(
         companion: companion.first().map(|kv| companion_of(kv, &companions)),
         places: first_places.iter().map(|kv| place_of(kv, &places)).collect(),
         companions: first_companions.iter().map(|kv| companion_of(kv, &companions)).collect(),
+        overlap: inside.map(|inside| keys.shares_keys(election, &inside)),
     })
 }
 
@@ -251,7 +279,7 @@ mod tests {
 
         async fn write(&self, action: Action) -> Outcome {
             let request = write(&self.keys, "jobs", &self.identity, &action);
-            written(&action, self.connection.call(method::TXN, request).await)
+            written(&self.keys, "jobs", &action, self.connection.call(method::TXN, request).await)
         }
 
         async fn enter(&self, lease: LeaseId, companion: LeaseId) -> Revision {
@@ -310,6 +338,31 @@ mod tests {
             assert_eq!((seen.place, seen.companion, seen.companions.len()), (None, None, 0));
             assert_eq!(named(&seen.places), [("foreign", "go-1")]);
         }
+    }
+
+    #[tokio::test]
+    async fn an_election_with_another_prefix_inside_its_keys_is_not_entered() {
+        for version in EtcdVersion::tested() {
+            let bench = Bench::start(version);
+            bench.server.ctl(&["put", "jobs/.incumbent", "42"]);
+            let (a, b) = (bench.grant(0xa1).await, bench.grant(0xb1).await);
+            let outcome = bench.write(Action::Enter { lease: a, companion: b, replaces: None }).await;
+            let Outcome::Failed(Failure::Fault(fault)) = outcome else { panic!("{outcome:?}") };
+            assert_eq!(fault.kind, FaultKind::Broken);
+            assert!(fault.detail.contains("\"jobs\" under the prefix \"\""), "{fault}");
+            assert!(fault.detail.contains("the prefix \"jobs/\""), "{fault}");
+            let seen = bench.read(Some(a)).await;
+            assert_eq!((seen.place, seen.companions.len()), (None, 0));
+            assert_eq!(seen.overlap, Some(fault.detail), "who is inside already says the same");
+        }
+    }
+
+    #[test]
+    fn a_transaction_whose_answer_has_no_revision_has_an_unknown_outcome() {
+        let action = Action::Enter { lease: LeaseId(1), companion: LeaseId(2), replaces: None };
+        let answer = TxnResponse { succeeded: true, ..Default::default() };
+        let outcome = written(&Keys::new(""), "jobs", &action, Ok(answer));
+        assert_eq!(outcome, Outcome::Failed(Failure::Unknown));
     }
 
     #[tokio::test]

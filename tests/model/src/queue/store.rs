@@ -207,6 +207,7 @@ impl Store {
             companion: beside,
             places,
             companions,
+            overlap: None,
         }
     }
 }

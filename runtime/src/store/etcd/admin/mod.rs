@@ -13,6 +13,7 @@ use tonic::Status;
 
 use super::inspection::{self, error_of};
 use super::keys::{self, Keys, birth_value};
+use super::prefixes;
 use super::settings::EtcdSettings;
 use super::transaction::{absent, created_at, delete, fault, get, operation, put, ranges};
 use super::wire::connection::{Connection, method};
@@ -77,6 +78,15 @@ async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: b
             return used(format!("there is the key {:?}", String::from_utf8_lossy(&kv.key)));
         }
     }
+    // Where it is not known, candidates say so, and a log line does here.
+    if let Err(Fault { kind, detail }) = prefixes::check(connection, &keys).await {
+        let kind = match kind {
+            FaultKind::Broken => ErrorKind::UnsafeStore,
+            FaultKind::Denied => ErrorKind::PermissionDenied,
+            FaultKind::Unreachable => ErrorKind::StoreUnavailable,
+        };
+        return Err(Error::new(kind, detail));
+    }
     let incarnation = next_incarnation();
     let write = TxnRequest {
         compare: vec![absent(&keys.birth())],
@@ -90,10 +100,8 @@ async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: b
     let stands = ranges(&answer).flat_map(|range| &range.kvs).next();
     let Some((incarnation, was_never_used)) = stands.and_then(keys::birth_of) else {
         let key = String::from_utf8_lossy(&keys.birth()).into_owned();
-        let message = format!(
-            "the key {key:?} of etcd is the birth record of the elections there, and holds something else; stop every \
-             candidate, and remove it with `etcdctl del {key}`"
-        );
+        let message =
+            format!("the key {key:?} of etcd holds no birth record of incumbent; choose another prefix");
         return Err(Error::new(ErrorKind::Broken, message));
     };
     if never_used && !was_never_used {
@@ -118,7 +126,7 @@ impl StoreAdmin for EtcdAdmin {
                 return self.put_for(REQUEST_LEASE, |_| self.keys.request(key), value).await;
             }
             for _ in 0..TRIES {
-                let (Some(place), _) = self.first(self.keys.places(key)).await? else {
+                let (Some(place), _) = self.first_place(key).await? else {
                     return self.put_for(LEASE, |lease| self.keys.place(key, lease), value).await;
                 };
                 let (key, value) = (place.key.clone(), value.to_vec());
@@ -137,12 +145,14 @@ impl StoreAdmin for EtcdAdmin {
     /// leader has reported its loss, or the lease of its connection is over.
     async fn delete(&self, key: &str) -> Result<Revision, Fault> {
         in_time(async {
-            let keys = match request::is_reserved(key) {
-                true => (self.keys.request(key), Vec::new()),
-                false => self.keys.places(key),
-            };
             for _ in 0..TRIES {
-                let (place, newest) = self.first(keys.clone()).await?;
+                let (place, newest) = match request::is_reserved(key) {
+                    true => {
+                        let (found, newest) = self.first((self.keys.request(key), Vec::new()), 1).await?;
+                        (found.into_iter().next(), newest)
+                    }
+                    false => self.first_place(key).await?,
+                };
                 let Some(place) = place else { return Ok(newest) };
                 let deletion = delete(place.key.clone());
                 if let Some(revision) = self.write(Attempted::Delete, &place, deletion).await? {
@@ -161,20 +171,34 @@ impl EtcdAdmin {
         Ok(Self { connection: settings.connect()?, keys: settings.keys() })
     }
 
-    /// The key of a range that was created first, and the revision at which it was looked up.
-    async fn first(&self, (key, range_end): keys::Range) -> Result<(Option<KeyValue>, Revision), Fault> {
+    /// The place of an election that leads it, and the revision at which it was looked up. Behind a key of another prefix,
+    /// none does.
+    async fn first_place(&self, election: &str) -> Result<(Option<KeyValue>, Revision), Fault> {
+        let (found, newest) = self.first(self.keys.places(election), 0).await?;
+        let first = found.first();
+        let leads = first.filter(|first| self.keys.only_places(election, &found).first() == Some(first));
+        Ok((leads.cloned(), newest))
+    }
+
+    /// The keys of a range without their values, in the order of their creation, and the revision at which they were
+    /// looked up; all of them for a limit of 0.
+    async fn first(
+        &self,
+        (key, range_end): keys::Range,
+        limit: i64,
+    ) -> Result<(Vec<KeyValue>, Revision), Fault> {
         let look = RangeRequest {
             key,
             range_end,
-            limit: 1,
+            limit,
+            keys_only: true,
             sort_order: Order::Ascending.into(),
             sort_target: SortTarget::CreateRevision.into(),
             ..Default::default()
         };
         let found = self.connection.call::<_, RangeResponse>(method::RANGE, look).await;
         let found = found.map_err(|status| fault(Attempted::Read, &status))?;
-        let newest = keys::revision(found.header.unwrap_or_default().revision);
-        Ok((found.kvs.into_iter().next(), newest))
+        Ok((found.kvs, keys::revision(found.header.unwrap_or_default().revision)))
     }
 
     /// Writes where that very key still stands, and returns the revision; `None` where it does not.
@@ -282,7 +306,9 @@ mod tests {
         server.ctl(&["put", "prod/.incumbent", "something"]);
         let broken = init(&settings(&server, "prod/"), false).await.unwrap_err();
         assert_eq!(broken.kind(), ErrorKind::Broken);
-        assert!(broken.message().contains("etcdctl del prod/.incumbent"), "{broken}");
+        let says =
+            "the key \"prod/.incumbent\" of etcd holds no birth record of incumbent; choose another prefix";
+        assert_eq!(broken.message(), says);
     }
 
     #[tokio::test]
@@ -304,18 +330,55 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn no_key_of_another_prefix_is_evicted() {
+        let server = EtcdServer::start(Options::new());
+        for key in ["app/.incumbent", "app/.incumbent/jobs/a1", "app/jobs/a1", "app/b2"] {
+            server.ctl(&["put", key, key]);
+        }
+        let operator = EtcdAdmin::open(&settings(&server, "")).unwrap();
+        let before = server.ctl(&["get", "", "--prefix", "--keys-only"]);
+        operator.delete("app").await.unwrap();
+        assert_eq!(server.ctl(&["get", "", "--prefix", "--keys-only"]), before, "nobody leads behind them");
+    }
+
+    #[tokio::test]
+    async fn a_prefix_that_is_named_like_an_election_in_use_is_not_prepared() {
+        for version in EtcdVersion::tested() {
+            let server = EtcdServer::start(Options::new().version(version));
+            let granted = server.ctl(&["lease", "grant", "600"]);
+            let lease = granted.split_whitespace().nth(1).unwrap();
+            // A place is named without leading zeros, which etcdctl prints.
+            let place = format!("app/{}", lease.trim_start_matches('0'));
+            server.ctl(&["put", &place, "gopher", &format!("--lease={lease}")]);
+            let refused = init(&settings(&server, "app"), false).await.unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::UnsafeStore);
+            for part in ["the prefix \"app/\"", "the election \"app\" under the prefix \"\""] {
+                assert!(refused.message().contains(part), "{refused}");
+            }
+            assert_eq!(server.ctl(&["get", "app/.incumbent"]), "");
+        }
+    }
+
+    #[tokio::test]
     async fn an_overwritten_place_keeps_its_lease_and_a_new_one_has_a_lease_of_its_own() {
         let server = EtcdServer::start(Options::new());
         let operator = EtcdAdmin::open(&settings(&server, "")).unwrap();
         operator.put("jobs", b"first").await.unwrap();
-        let (place, _) = operator.first(operator.keys.places("jobs")).await.unwrap();
+        let (place, _) = operator.first_place("jobs").await.unwrap();
         let place = place.unwrap();
-        assert_eq!(place.key, operator.keys.place("jobs", LeaseId(place.lease.cast_unsigned())));
+        let lease_of = async |key: &[u8]| {
+            let read = RangeRequest { key: key.to_vec(), ..Default::default() };
+            let read: RangeResponse = operator.connection.call(method::RANGE, read).await.unwrap();
+            LeaseId(read.kvs[0].lease.cast_unsigned())
+        };
+        let lease = lease_of(&place.key).await;
+        assert_eq!(place.key, operator.keys.place("jobs", lease));
         operator.put("jobs", b"second").await.unwrap();
-        let (after, _) = operator.first(operator.keys.places("jobs")).await.unwrap();
+        let (after, _) = operator.first_place("jobs").await.unwrap();
         let after = after.unwrap();
-        assert_eq!((after.key, after.lease, after.value), (place.key, place.lease, b"second".to_vec()));
-        assert!(place.lease != 0 && after.mod_revision > place.mod_revision);
+        assert_eq!((&after.key, lease_of(&after.key).await), (&place.key, lease));
+        assert_eq!(value(&server, &String::from_utf8_lossy(&place.key)), "second\n");
+        assert!(lease != LeaseId(0) && after.mod_revision > place.mod_revision);
     }
 
     #[tokio::test]
