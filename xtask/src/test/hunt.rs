@@ -11,7 +11,7 @@ use crate::hunt;
 use crate::shell::{self, say};
 
 /// As many runs as one processor makes in three minutes.
-const RUNS: u64 = 14_000;
+const RUNS: u64 = 8_000;
 
 /// The time after which it ends in any case, where other steps leave it little.
 const TIME: &str = "15m";
