@@ -83,6 +83,16 @@ const KAFKA_SWARMS: &[(&str, &[Kind], usize)] = &[
     ("rebalances", &[Kind::Rebalance, Kind::HeldPoll, Kind::CutReplies, Kind::Resign, Kind::Crash], 0),
     ("late records", &[Kind::Delay, Kind::SlowConsumer, Kind::Resign, Kind::CutLog, Kind::Removal], 0),
     ("topics", &[Kind::Recreate, Kind::Crash, Kind::Delay, Kind::FailOver, Kind::Resign], 0),
+    (
+        "forgotten records",
+        &[Kind::DeleteRecords, Kind::SlowConsumer, Kind::CutLog, Kind::Recreate, Kind::Crash],
+        0,
+    ),
+    (
+        "late releases",
+        &[Kind::NewProducer, Kind::RecreateAtEnd, Kind::Handler, Kind::Removal, Kind::Delay],
+        0,
+    ),
     ("members of goNELI", &[Kind::Rebalance, Kind::Removal, Kind::Delay, Kind::Resign], 2),
 ];
 

@@ -70,8 +70,8 @@ pub(crate) struct Node {
     pub(crate) lapsed: Option<Token>,
     /// Its handler failed, and the work goes on.
     pub(crate) failed: bool,
-    /// The offset of its newest claim, the topic in which that was appended, and the one that it names.
-    pub(crate) claim: Option<(Revision, u8, Option<u8>)>,
+    /// The offset of each of its claims, the topic in which that was appended, and the one that it names.
+    pub(crate) claims: Vec<(Revision, u8, Option<u8>)>,
     /// The topic in which the claim of its newest term lies.
     pub(crate) led_in: Option<u8>,
     /// The topic that inspections name where they name none other.
@@ -135,7 +135,7 @@ impl State {
                 term: None,
                 lapsed: None,
                 failed: false,
-                claim: None,
+                claims: Vec::new(),
                 led_in: None,
                 knows: 1,
             }
@@ -181,7 +181,7 @@ impl State {
                 None => hasher.write_u8(0),
             }
             (node.client, node.wakes, node.paused, node.term, node.lapsed).hash(&mut hasher);
-            (node.failed, node.claim, node.led_in).hash(&mut hasher);
+            (node.failed, &node.claims, node.led_in).hash(&mut hasher);
             if !node.requests.is_empty() || !node.inbox.is_empty() {
                 format!("{:?}{:?}", node.requests, node.inbox).hash(&mut hasher);
             }

@@ -259,7 +259,7 @@ impl Step<'_> {
         self.state.log.push(record.clone());
         let (topic, node) = (self.state.topic, &mut self.state.nodes[writer]);
         if record.kind == Kind::Claim {
-            node.claim = Some((offset, topic, number(record.topic)));
+            node.claims.push((offset, topic, number(record.topic)));
         }
         for reader in 0..CANDIDATES {
             if reader != writer
@@ -404,7 +404,8 @@ impl Step<'_> {
                 let alternates = node.term.replace(*term).is_none();
                 let grows = self.state.won.is_none_or(|won| won < term.token);
                 self.state.won = self.state.won.max(Some(term.token));
-                let claim = node.claim.filter(|(offset, ..)| *offset == term.token.sequence);
+                let claim =
+                    node.claims.iter().rev().copied().find(|(offset, ..)| *offset == term.token.sequence);
                 node.led_in = claim.map(|(_, topic, _)| topic);
                 let is_known = claim.is_some_and(|(_, topic, named)| named == Some(topic));
                 match (alternates, grows, is_known) {
