@@ -55,6 +55,9 @@ impl Campaign {
 
     /// The coordinator answered. An answer from before the assignment may miss the commits of the owner before.
     pub(super) fn token_committed(&mut self, number: u64, result: Result<String, Failure>) {
+        if matches!(result, Ok(_) | Err(Failure::Denied(_))) {
+            self.is_held();
+        }
         if !self.owner().is_some_and(|owner| owner.asks(number)) {
             return;
         }

@@ -115,6 +115,7 @@ impl Campaign {
         let (Some(term), Some(deadline)) = (owner.term, owner.deadline) else { return };
         let (revoked, topic, statement) = (owner.revoked, owner.topic, owner.statement(self.now));
         let proof = self.proof.proven_offset();
+        self.giving_way.lost(self.now);
         self.report(Event::Lost { term, reason });
         if reason == Reason::Resigned {
             // Time for another member to be assigned the partition.
@@ -192,6 +193,7 @@ impl Campaign {
             _ => false,
         };
         self.stop_owning();
+        self.giving_way.claim_ended(self.now);
         if revoked {
             self.ask(Request::Yield);
         }
@@ -222,6 +224,7 @@ impl Campaign {
 
     /// Out of the group: the campaign closes, joins again later, or rests.
     fn move_on(&mut self) {
+        self.claim_removed();
         if self.intent.closing {
             self.stage = Stage::Closed;
         } else if self.intent.in_race && self.intent.healthy {

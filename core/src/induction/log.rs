@@ -91,6 +91,9 @@ impl Log {
         }
         self.whole_from.get_or_insert(offset);
         self.next = Some(Revision(offset.0.saturating_add(1)));
+        if record.kind == Kind::Probe {
+            return true;
+        }
         // A producer may have kept it for a topic that is gone: what it says of offsets is not of this log, and the number of
         // its incarnation is a former one.
         let is_former = record.topic.zip(topic).is_some_and(|(written_for, topic)| written_for != topic);
@@ -108,7 +111,7 @@ impl Log {
                 Kind::Release { proven } if record.topic == topic => {
                     record.term_info.map(|info| (info.token, proven))
                 }
-                Kind::Release { .. } | Kind::Claim | Kind::Heartbeat => None,
+                Kind::Release { .. } | Kind::Claim | Kind::Heartbeat | Kind::Probe => None,
             };
             if let Some(before) = self.newest.filter(|before| before.author != author) {
                 self.third = Some(before.offset);
@@ -152,6 +155,16 @@ impl Log {
         (self.next, self.whole_from, self.newest) = (None, None, None);
         (self.third, self.claim) = (None, None);
         self.began = now;
+    }
+
+    /// Whether another campaign claims or leads, as far as its records show.
+    pub(super) fn is_claimed(&self, now: Instant) -> bool {
+        self.newest.is_some_and(|newest| newest.released.is_none() && now < newest.first_sight + self.longest)
+    }
+
+    /// Whether other software wrote within a lease.
+    pub(super) fn has_foreign(&self, now: Instant) -> bool {
+        self.newest.is_some_and(|newest| newest.author.is_none() && now < newest.first_sight + self.longest)
     }
 
     /// The log is another, or lost what it had: tokens go on above those of the former one.

@@ -60,6 +60,7 @@
 
 mod answers;
 mod committed;
+mod giving_way;
 mod io;
 mod leaving;
 mod log;
@@ -87,9 +88,11 @@ pub use timers::{Timer, Wake};
 use crate::campaign::{
     Event, Intent, InvalidSettings, Leader, Lease, Misuse, Reason, Settings, State, backoff, pace,
 };
+use crate::candidacy::GivingWay;
 use crate::record::{Attempt, Nonce};
 use crate::store::{Fault, FaultKind};
 use crate::time::Instant;
+use giving_way::Probe;
 use leaving::Ending;
 use log::Log;
 use owning::Owner;
@@ -129,6 +132,9 @@ pub struct Campaign {
     rest_until: Instant,
     /// Clients in a row that died.
     deaths: u32,
+    giving_way: GivingWay,
+    /// The newest record of a probe.
+    probe: Option<Probe>,
     /// Terms in a row that ended within a lease because the user's handler failed.
     handler_failures: u32,
 
@@ -200,6 +206,8 @@ impl Campaign {
             left: true,
             rest_until: Instant::ZERO,
             deaths: 0,
+            giving_way: GivingWay::default(),
+            probe: None,
             handler_failures: 0,
             timers: Timers::default(),
             reported: Reported { state: Some(State::Idle), ..Reported::default() },
@@ -353,7 +361,7 @@ impl Campaign {
             Timer::Renew => self.renew(),
             Timer::Heartbeat => self.heartbeat(),
             Timer::Inspect => self.inspect(),
-            Timer::Join => self.join(),
+            Timer::Join => self.join_when_rested(),
             Timer::Vacant => self.report_leader(None),
             Timer::Splay => self.join(),
         }
@@ -391,6 +399,12 @@ impl Campaign {
     }
 
     fn join_when_rested(&mut self) {
+        if self.giving_way.rests(self.now) {
+            self.stage = Stage::Away;
+            self.probe();
+            let wakes = self.giving_way.wakes_at(self.now).unwrap_or(self.now);
+            return self.timers.set(Timer::Join, wakes.max(self.rest_until));
+        }
         if self.rest_until > self.now {
             self.stage = Stage::Away;
             return self.timers.set(Timer::Join, self.rest_until);
@@ -486,12 +500,14 @@ impl Campaign {
             left,
             rest_until,
             deaths,
+            giving_way,
+            probe,
             handler_failures,
             timers,
             reported: _,
             outputs: _,
         } = self;
         (stage, intent, splayed, log, topic, proof, last_attempt, last_question, failures, left).hash(hasher);
-        (rest_until, deaths, handler_failures, timers).hash(hasher);
+        (rest_until, deaths, giving_way, probe, handler_failures, timers).hash(hasher);
     }
 }

@@ -6,6 +6,7 @@ use super::log::lease_of;
 use super::record::{Kind, Record};
 use super::timers::Timer;
 use crate::campaign::{Event, Leader, Warning};
+use crate::candidacy::Step;
 use crate::store::{Fault, FaultKind};
 use crate::token::Token;
 use core::time::Duration;
@@ -35,6 +36,7 @@ impl Campaign {
         self.observe_leader(record);
         match own {
             Some(attempt) if record.kind == Kind::Claim => self.claim_read(attempt),
+            Some(attempt) if record.kind == Kind::Probe => self.probe_read(attempt),
             _ => {}
         }
         self.claim_again_if_passed();
@@ -80,6 +82,7 @@ impl Campaign {
         let topic = match result {
             Ok(topic) => topic,
             Err(fault) => {
+                self.probed(Step::Inspect, self.now, false);
                 if self.reported.inspection.replace(fault.kind) != Some(fault.kind) {
                     self.report(Event::Warning(Warning::Store(fault)));
                 }
@@ -87,6 +90,8 @@ impl Campaign {
             }
         };
         self.reported.inspection = None;
+        self.giving_way.succeeded(Step::Inspect, self.now);
+        self.probed(Step::Inspect, topic.asked_at, true);
         if topic.asked_at < self.topic.asked_at {
             return;
         }

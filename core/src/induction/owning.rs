@@ -11,6 +11,7 @@ use super::record::Kind;
 use super::timers::Timer;
 use super::{Campaign, Stage};
 use crate::campaign::{Event, Reason, Term, WinDelay};
+use crate::candidacy::Step;
 use crate::record::{Attempt, TermInfo};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
@@ -37,6 +38,8 @@ pub(super) struct Owner {
     pub(super) departure: Option<Reason>,
     /// A revocation waits for its answer.
     pub(super) revoked: bool,
+    /// Its reader was replaced, as it did not read the claim back.
+    pub(super) reader_is_new: bool,
 }
 
 /// A claim that was published.
@@ -65,6 +68,16 @@ impl Owner {
     /// Whether the answer to this question says what it has to know before it claims.
     pub(super) fn asks(&self, number: u64) -> bool {
         !self.informed && number >= self.first_question
+    }
+
+    /// The step without which a win that is due cannot be reported, by a proof of what was sent after the claim's append.
+    pub(super) fn unmet(&self, sent: Instant) -> Option<Step> {
+        let claim = self.claim.filter(|_| self.term.is_none())?;
+        claim.appended.filter(|(_, at)| *at < sent)?;
+        match claim.below {
+            None => Some(Step::ReadBack),
+            Some(_) => (!claim.asked).then_some(Step::Inspect),
+        }
     }
 
     /// The token of the claim, once that was appended.
@@ -123,6 +136,7 @@ impl Campaign {
             topic: None,
             departure: None,
             revoked: false,
+            reader_is_new: false,
         }));
         self.claim();
     }
@@ -259,6 +273,7 @@ impl Campaign {
         if let Stage::Owner(owner) = &mut self.stage {
             (owner.term, owner.topic) = (Some(term), topic);
         }
+        self.giving_way.won(now);
         self.report(Event::Won(term));
         if let Some(every) = self.rules.heartbeat {
             self.timers.set(Timer::Heartbeat, now + every);
@@ -289,6 +304,7 @@ impl Campaign {
         (owner.deadline, owner.claim) = (None, None);
         let departure = owner.departure.take();
         if let Some(term) = owner.term.take() {
+            self.giving_way.lost(self.now);
             self.report(Event::Lost { term, reason });
         }
         for timer in [Timer::Heartbeat, Timer::Drain, Timer::Owed] {

@@ -12,6 +12,7 @@ use super::record::{self, Kind};
 use super::timers::Timer;
 use super::{Campaign, Owner, Stage, committed};
 use crate::campaign::backoff;
+use crate::candidacy::Step;
 use crate::record::{Attempt, TermInfo, WriteId};
 use crate::time::Instant;
 use crate::token::{Revision, Token};
@@ -40,7 +41,7 @@ struct Sent {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Awaited {
+pub(super) enum Awaited {
     Token,
     Append(Attempt),
     Commit(Attempt),
@@ -60,6 +61,10 @@ impl Proof {
     /// Whether the group keeps this token, or a larger one.
     pub(super) fn has_stated(&self, token: Token) -> bool {
         self.proven.is_some_and(|proven| proven.stated >= Some(token))
+    }
+
+    pub(super) fn sent_at(&self, attempt: Attempt) -> Option<Instant> {
+        self.sent.iter().find(|sent| sent.attempt == attempt).map(|sent| sent.at)
     }
 
     pub(super) fn has_sent(&self, attempt: Attempt) -> bool {
@@ -163,6 +168,9 @@ impl Campaign {
         if self.is_release(attempt) {
             return self.release_ended();
         }
+        if self.is_probe(attempt, result.is_ok()) {
+            return;
+        }
         let awaited = self.proof.awaited == Some(Awaited::Append(attempt));
         let Some(place) = self.proof.sent.iter().position(|sent| sent.attempt == attempt) else { return };
         let offset = match result {
@@ -175,6 +183,7 @@ impl Campaign {
         if before.is_some_and(|before| offset <= before) {
             return self.is_another_log();
         }
+        self.giving_way.succeeded(Step::Append, self.now);
         self.proof.sent[place].offset = Some(offset);
         self.claim_appended(attempt, offset);
         if self.proof.has_sent(attempt) && !matches!(self.proof.awaited, Some(Awaited::Commit(_))) {
@@ -238,6 +247,7 @@ impl Campaign {
                 self.win();
             }
         }
+        self.claim_proved(sent.at);
     }
 
     /// Whether this record was sent so lately that its append may yet be reported.
@@ -267,6 +277,7 @@ impl Campaign {
 
     /// An append or a commit proved nothing: it is repeated, and the deadline stands.
     pub(super) fn failed(&mut self, failure: &Failure) {
+        let awaited = self.proof.awaited;
         self.stop_waiting();
         self.failures = self.failures.saturating_add(1);
         let wait = backoff::standard(self.failures, &mut self.rng);
@@ -279,6 +290,7 @@ impl Campaign {
         if let Some(fault) = failure.fault() {
             self.report_fault(fault.clone());
         }
+        self.awaited_failed(awaited, failure);
     }
 }
 

@@ -30,6 +30,8 @@ pub enum Kind {
     Claim,
     /// An owner renews its lease; or a record of other software.
     Heartbeat,
+    /// A candidate that gave way tries whether it can append. Nothing is decided by it.
+    Probe,
     /// A leader leads no more.
     Release {
         /// The offset of the newest record that a commit proved.
@@ -43,6 +45,7 @@ impl Kind {
         match self {
             Self::Claim => "claim",
             Self::Heartbeat => "heartbeat",
+            Self::Probe => "probe",
             Self::Release { .. } => "release",
         }
     }
@@ -104,6 +107,7 @@ impl Record {
         let proven = proven.text().and_then(|text| text.parse().ok()).map(Revision);
         let kind = match (write_id.and(kind.text()), proven) {
             (Some("claim"), _) => Kind::Claim,
+            (Some("probe"), _) => Kind::Probe,
             (Some("release"), Some(proven)) => Kind::Release { proven },
             _ => Kind::Heartbeat,
         };

@@ -174,6 +174,8 @@ impl Bench {
             let (next, wait) = self.wake().expect("a wake-up");
             self.sleep(wait);
             let mut outputs = self.tick();
+            // Whether the group still holds the member.
+            outputs.retain(|output| timer != Timer::Answer || !is(output, "ask token"));
             match timer {
                 Timer::Vacant => {}
                 Timer::Inspect if outputs.iter().any(|output| is(output, "inspect")) => {
@@ -373,7 +375,7 @@ fn in_short(output: &Output) -> String {
             Request::Publish(publish) => {
                 let proven = match publish.kind {
                     Kind::Release { proven } => format!(" proven {}", proven.0),
-                    Kind::Claim | Kind::Heartbeat => String::new(),
+                    Kind::Claim | Kind::Heartbeat | Kind::Probe => String::new(),
                 };
                 format!("{} {}{proven}", publish.kind.text(), publish.attempt.0)
             }

@@ -23,6 +23,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic; it says why")]
 #![allow(unreachable_pub, reason = "the modules of a test are no library")]
 
+mod giving_way;
 mod harness;
 mod leaving;
 mod losing;

@@ -123,7 +123,7 @@ fn a_missing_permission_is_reported_once_and_the_deadline_stands() {
 fn brokers_that_are_silent_twice_are_reported() {
     let mut bench = Bench::leader();
     bench.until(Timer::Renew);
-    assert_eq!(bench.not_appended(3, Failure::Unknown), NOTHING);
+    assert_eq!(bench.not_appended(3, Failure::Unknown), ["ask token 2"], "whether the group still holds it");
     bench.until(Timer::Renew);
     assert_eq!(bench.until(Timer::Answer), ["warning Unreachable"]);
 }

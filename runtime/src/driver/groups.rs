@@ -379,7 +379,7 @@ fn reported(campaign: &Campaign, publish: &Publish) -> Action {
     };
     match publish.kind {
         Kind::Claim => Action::Acquire(put()),
-        Kind::Heartbeat => Action::Renew(put()),
+        Kind::Heartbeat | Kind::Probe => Action::Renew(put()),
         Kind::Release { .. } => Action::Release { headers: publish.headers.clone() },
     }
 }

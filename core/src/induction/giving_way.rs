@@ -1,0 +1,160 @@
+//! Giving way in a group: an owner that cannot prove leaves, and rests; see [`GivingWay`].
+//!
+//! The membership keeps the claim, and the client says nothing of it while it lasts. So an owner whose step failed asks the
+//! coordinator for the committed offset: an answer shows that the group still holds its members. With all brokers away there
+//! is none, and nothing counts. A commit without an answer, or refused for the coordinator's sake, is no reason either: the
+//! group removes a member that it does not hear.
+
+use core::time::Duration;
+
+use super::answers::Failure;
+use super::io::Request;
+use super::proof::Awaited;
+use super::record::Kind;
+use super::timers::Timer;
+use super::{Campaign, Stage};
+use crate::candidacy::{Step, Tried};
+use crate::record::{Attempt, TermInfo};
+use crate::store::Fault;
+use crate::time::Instant;
+use crate::token::Incarnation;
+
+/// The session that the brokers choose where the settings do not say (`group.consumer.session.timeout.ms`).
+const BROKERS_SESSION: Duration = Duration::from_secs(45);
+
+/// A record that was published to see whether it is appended, and read back.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(super) struct Probe {
+    attempt: Attempt,
+    sent: Instant,
+}
+
+impl Campaign {
+    // ---- the claim ----
+
+    /// What was awaited failed, or was not answered in time.
+    pub(super) fn awaited_failed(&mut self, awaited: Option<Awaited>, failure: &Failure) {
+        let step = match (awaited, failure) {
+            // Of a topic that is gone no candidate can be the leader.
+            (_, Failure::TopicGone) | (None, _) => return,
+            (Some(Awaited::Append(attempt)), _) => (Step::Append, self.proof.sent_at(attempt)),
+            (Some(Awaited::Commit(attempt)), Failure::Denied(_)) => {
+                (Step::Commit, self.proof.sent_at(attempt))
+            }
+            (Some(Awaited::Token), Failure::Denied(_)) => (Step::Commit, None),
+            (Some(Awaited::Commit(_) | Awaited::Token), _) => return,
+        };
+        let (step, sent) = step;
+        self.step_failed(step, sent.unwrap_or(self.now), failure.fault());
+    }
+
+    fn step_failed(&mut self, step: Step, sent: Instant, fault: Option<&Fault>) {
+        let (lease, now) = (self.rules.lease, self.now);
+        if self.owner().is_none() {
+            return;
+        }
+        self.giving_way.failed(step, Tried::at(sent), lease, now);
+        if let Some(fault) = fault {
+            self.giving_way.answered_with(fault, now);
+        }
+        match step {
+            // The coordinator answered.
+            Step::Commit => self.is_held(),
+            _ => {
+                self.last_question += 1;
+                self.ask(Request::Committed { number: self.last_question });
+            }
+        }
+        self.give_way_if_due();
+    }
+
+    /// The coordinator answered: the group still holds its member.
+    pub(super) fn is_held(&mut self) {
+        if self.owner().is_some() {
+            self.giving_way.kept(self.rules.lease, self.now);
+        }
+    }
+
+    /// A commit proved a record that was sent at `sent`: so the claim is proved, unless a win is due and cannot be reported.
+    pub(super) fn claim_proved(&mut self, sent: Instant) {
+        let unmet = self.owner().and_then(|owner| owner.unmet(sent));
+        self.is_held();
+        match unmet {
+            Some(step) => self.step_failed(step, sent, None),
+            None => self.giving_way.proved(self.now),
+        }
+    }
+
+    fn give_way_if_due(&mut self) {
+        let (lease, now) = (self.rules.lease, self.now);
+        if !self.giving_way.gives_way(lease) {
+            return;
+        }
+        let reads_nothing = self.giving_way.failing().contains(Step::ReadBack);
+        if let Stage::Owner(owner) = &mut self.stage
+            && reads_nothing
+            && !core::mem::replace(&mut owner.reader_is_new, true)
+        {
+            // Its reader is replaced first.
+            return self.giving_way.count_again(now);
+        }
+        self.giving_way.withdraws(now);
+        self.leave_partition(true);
+    }
+
+    // ---- the rest ----
+
+    /// Nothing of the claim is left.
+    pub(super) fn claim_removed(&mut self) {
+        if let Some(warning) = self.giving_way.removed(self.rules.lease, self.now) {
+            self.report(crate::campaign::Event::Warning(warning));
+        }
+    }
+
+    /// Repeats the steps that failed, as far as a client can that is no member.
+    pub(super) fn probe(&mut self) {
+        let (lease, now) = (self.rules.lease, self.now);
+        if !self.giving_way.failing().contains(Step::ReadBack) {
+            let worst =
+                self.rules.client.session.unwrap_or(BROKERS_SESSION) + self.rules.client.max_poll + lease * 2;
+            self.giving_way.others_claim(self.log.is_claimed(now), worst, now);
+        }
+        let steps = self.giving_way.probe(lease, now);
+        if steps.contains(Step::Inspect) {
+            self.inspect();
+        }
+        if steps.contains(Step::Append) || steps.contains(Step::ReadBack) {
+            // Any record feeds a member of goNELI's that was removed.
+            if self.log.has_foreign(now) {
+                self.giving_way.probed(Step::Append, now, false, now);
+            } else {
+                let statement = TermInfo::of_acquire(Incarnation(0));
+                let attempt = self.publish_record(Kind::Probe, self.topic.id, statement);
+                self.probe = Some(Probe { attempt, sent: now });
+            }
+        }
+    }
+
+    /// Returns whether `attempt` is a probe, whose append was reported.
+    pub(super) fn is_probe(&mut self, attempt: Attempt, appended: bool) -> bool {
+        let Some(probe) = self.probe.filter(|probe| probe.attempt == attempt) else { return false };
+        self.probed(Step::Append, probe.sent, appended);
+        true
+    }
+
+    pub(super) fn probe_read(&mut self, attempt: Attempt) {
+        if let Some(probe) = self.probe.filter(|probe| probe.attempt == attempt) {
+            self.probed(Step::ReadBack, probe.sent, true);
+        }
+    }
+
+    pub(super) fn probed(&mut self, step: Step, sent: Instant, succeeded: bool) {
+        let was_resting = self.giving_way.rests(self.now);
+        self.giving_way.probed(step, sent, succeeded, self.now);
+        let rests = self.giving_way.rests(self.now);
+        if matches!(self.stage, Stage::Away) && was_resting && !rests {
+            self.timers.stop(Timer::Join);
+            self.join_when_rested();
+        }
+    }
+}
