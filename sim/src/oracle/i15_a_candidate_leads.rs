@@ -5,6 +5,7 @@ use std::time::Duration;
 use incumbent_core::Instant;
 
 use super::Oracle;
+use super::known::Resting;
 use crate::kind::Kind;
 use crate::observation::{Observation, Observed, View};
 use crate::plan::{CLOCK_STEP, Plan};
@@ -23,6 +24,9 @@ const COMING: Duration = Duration::from_secs(5);
 ///   where the run has such;
 /// - where the store was made again shortly before, or went back, the same once more: candidates notice that when
 ///   the record they remember should be over, and wait from then.
+///
+/// The time in which every candidate rests, as each could not prove what it held, does not count: a rest is bounded where
+/// nobody else claims the election.
 pub(crate) struct ACandidateLeads {
     until: Vec<Option<Instant>>,
     /// The number of leading candidates of the Go library.
@@ -34,11 +38,13 @@ pub(crate) struct ACandidateLeads {
     vacant: Instant,
     /// The last time at which the store was made again, or reported to have gone back.
     reset: Instant,
+    resting: Resting,
 }
 
 impl ACandidateLeads {
     pub(super) fn new(count: usize) -> Self {
         Self {
+            resting: Resting::new(count),
             until: vec![None; count],
             peers: 0,
             quiet: None,
@@ -72,6 +78,7 @@ impl<C: Observed> Oracle<C> for ACandidateLeads {
     }
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
+        self.resting.observe(view.now, observation);
         match observation {
             Observation::Quiet | Observation::Accepted => {
                 self.quiet = Some(view.now);
@@ -97,7 +104,8 @@ impl<C: Observed> Oracle<C> for ACandidateLeads {
             _ => return Ok(()),
         }
         let Some(quiet) = self.quiet else { return Ok(()) };
-        if self.peers > 0 || self.until.iter().flatten().any(|until| *until > view.now) {
+        let all_rest = self.resting.all(view.now);
+        if all_rest || self.peers > 0 || self.until.iter().flatten().any(|until| *until > view.now) {
             self.vacant = view.now;
         }
         let vacant = view.now.since(self.vacant.max(quiet));

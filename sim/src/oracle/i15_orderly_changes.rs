@@ -6,6 +6,7 @@ use incumbent_core::Instant;
 use incumbent_core::campaign::Event;
 
 use super::Oracle;
+use super::known::Resting;
 use crate::kind::Store;
 use crate::observation::{Observation, Observed, Order, View};
 use crate::plan::Plan;
@@ -16,11 +17,12 @@ const ALLOWANCE: Duration = Duration::from_secs(4);
 pub(super) struct OrderlyChanges {
     /// The requested change, its candidates, and its deadline.
     order: Option<(Order, Instant)>,
+    resting: Resting,
 }
 
 impl OrderlyChanges {
-    pub(super) fn new() -> Self {
-        Self { order: None }
+    pub(super) fn new(count: usize) -> Self {
+        Self { order: None, resting: Resting::new(count) }
     }
 
     /// The longest time that it may take.
@@ -53,7 +55,10 @@ impl<C: Observed> Oracle<C> for OrderlyChanges {
     }
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
+        self.resting.observe(view.now, observation);
         match observation {
+            // Whoever rests is no successor.
+            Observation::Order(_) if self.resting.any(view.now) => self.order = None,
             Observation::Order(order) => {
                 // Clocks may run slow by a hundredth.
                 let most = Self::most(view.plan, *order) * 102 / 100;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Campaign, Event, Input, Output, Reason, State, Term};
+use incumbent_core::campaign::{Campaign, Event, Input, Output, Reason, State, Term, Warning};
 
-use crate::observation::Observed;
+use crate::observation::{Observation, Observed};
 
 /// A term that an output reports as won or lost.
 pub(super) enum ReportedTerm {
@@ -77,5 +77,40 @@ impl Work {
             }
             _ => *self,
         };
+    }
+}
+
+/// The candidates that gave way, and until when each rests at most.
+pub(super) struct Resting(Vec<Option<Instant>>);
+
+impl Resting {
+    pub(super) fn new(count: usize) -> Self {
+        Self(vec![None; count])
+    }
+
+    pub(super) fn observe<C: Observed>(&mut self, now: Instant, observation: &Observation<'_, C>) {
+        match observation {
+            // Whoever is gone does not lead either.
+            Observation::Ends { node } => self.0[*node] = Some(Instant::NEVER),
+            Observation::Begins { node, .. } => self.0[*node] = None,
+            Observation::Output { node, output, .. } => match C::event(output) {
+                Some(Event::Warning(Warning::GaveWay { rest, .. })) => self.0[*node] = Some(now + *rest),
+                Some(Event::Won(_)) => self.0[*node] = None,
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    fn rests(&self, now: Instant, node: usize) -> bool {
+        self.0[node].is_some_and(|until| now < until)
+    }
+
+    pub(super) fn all(&self, now: Instant) -> bool {
+        (0..self.0.len()).all(|node| self.rests(now, node))
+    }
+
+    pub(super) fn any(&self, now: Instant) -> bool {
+        self.0.iter().flatten().any(|until| now < *until && *until < Instant::NEVER)
     }
 }

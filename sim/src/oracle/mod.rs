@@ -110,7 +110,7 @@ impl Checkers {
             Box::new(i11_only_an_acknowledgement_wins::Acknowledged::new(count)),
             Box::new(i12_another_incarnation::AnotherIncarnation::new(count)),
             Box::new(ACandidateLeads::new(count)),
-            Box::new(i15_orderly_changes::OrderlyChanges::new()),
+            Box::new(i15_orderly_changes::OrderlyChanges::new(count)),
             Box::new(rule_times::Renewals::new(count)),
             Box::new(rule_win_delay::WinDelay::new(count)),
             Box::new(rule_leaving::Leaving::new(count)),
@@ -135,7 +135,7 @@ impl Checkers<queue::Campaign> {
             Box::new(queue_causes::NoneWithoutCause::new(count)),
             Box::new(queue_leaving::NothingLeft::new(count)),
             Box::new(ACandidateLeads::new(count)),
-            Box::new(i15_orderly_changes::OrderlyChanges::new()),
+            Box::new(i15_orderly_changes::OrderlyChanges::new(count)),
         ];
         if plan.choice.peers > 0 {
             oracles.push(Box::new(i01_one_leader::WithGoPeers::new(count, plan.choice.peers)));
@@ -157,7 +157,7 @@ impl Checkers<induction::Campaign> {
             Box::new(group_causes::NoneWithoutCause::new(count)),
             Box::new(group_leaving::LostBeforeLeft::new(count)),
             Box::new(ACandidateLeads::new(count)),
-            Box::new(i15_orderly_changes::OrderlyChanges::new()),
+            Box::new(i15_orderly_changes::OrderlyChanges::new(count)),
         ];
         Self::of(plan, oracles)
     }
