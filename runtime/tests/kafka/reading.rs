@@ -115,6 +115,8 @@ async fn a_week_of_heartbeats_delays_neither_an_observer_nor_a_candidate() {
     let topic = format!("{jobs}.neli");
     block_in_place(|| {
         broker.admin().create_topic(&topic, "1", &[]);
+        // A cluster's first question about a group makes the topic of all groups, which takes seconds.
+        broker.admin().coordinator(&jobs);
         append(&broker.address(), &topic, 600_000);
     });
     let mut answers = Vec::new();
