@@ -309,7 +309,7 @@ mod tests {
     use crate::plan::Choice;
     use crate::store::START;
 
-    /// The first moment of an incarnation, of which tokens are counted.
+    /// The incarnation of every token here.
     const INCARNATION: Incarnation = Incarnation(1);
 
     fn promises() -> Promises {
