@@ -10,7 +10,7 @@
 //! | 100 a stale leader of the store answers keep-alives | `proof::a_read_of_another_raft_term_proves_nothing_and_the_round_is_repeated_at_once` |
 //! | 101 live leases are revoked early | `winning::where_a_server_may_revoke_live_leases_a_disappearance_that_is_no_release_is_waited_out` |
 //! | 102 an operator deletes the place | `losing::a_place_that_is_deleted_ends_the_term_and_the_companion_goes_after_the_loss` |
-//! | 103 an operator revokes its lease | `losing::a_place_whose_lease_is_revoked_ends_the_term_as_deleted` |
+//! | 103 an operator revokes its lease | `losing::a_place_whose_lease_is_gone_ends_the_term_as_expired_and_no_read_is_waited_for` |
 //! | 104 an operator rewrites the place | `losing::a_place_rewritten_without_a_lease_ends_the_term_as_usurped_and_is_deleted` |
 //! | | `losing::a_place_without_a_lease_is_reported_once` |
 //! | 105 the connection's lease is revoked | `losing::the_end_of_the_connections_lease_ends_the_term_and_another_is_asked_for` |
