@@ -205,6 +205,10 @@ impl StoreSettings {
     }
 }
 
+/// The most looks at a bucket whose servers do not answer.
+#[cfg(feature = "nats")]
+const SURVEYS: u32 = 4;
+
 #[cfg(feature = "nats")]
 async fn bucket(settings: &super::NatsSettings, options: &InitOptions) -> Result<InitReport> {
     use super::nats;
@@ -212,11 +216,7 @@ async fn bucket(settings: &super::NatsSettings, options: &InitOptions) -> Result
     let existing = match (options.lease, options.replicas) {
         (Some(_), Some(_)) => None,
         // One that could not be examined may be there: its lease and replicas must not be taken for the usual ones.
-        _ => match nats::survey(&settings.clone().fail_fast(true), &Clock::system()).await {
-            Ok(existing) => Some(existing),
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        },
+        _ => existing_bucket(settings).await?,
     };
     // What is not asked for stays as an existing bucket has it.
     let lease = options.lease.or_else(|| existing.as_ref()?.max_age).unwrap_or(LEASE);
@@ -232,6 +232,21 @@ async fn bucket(settings: &super::NatsSettings, options: &InitOptions) -> Result
     let lease = Some(lease);
     let report = InitReport { created, updated, lease, differences, ..InitReport::default() };
     Ok(InitReport { never_used: stated && report.is_ready(), ..report })
+}
+
+/// The bucket as it is; `None` where there is none. A cluster that has just elected a leader loses requests.
+#[cfg(feature = "nats")]
+async fn existing_bucket(settings: &super::NatsSettings) -> Result<Option<super::nats::Survey>> {
+    let settings = settings.clone().fail_fast(true);
+    let mut tries = 1..SURVEYS;
+    loop {
+        match super::nats::survey(&settings, &Clock::system()).await {
+            Ok(existing) => return Ok(Some(existing)),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::StoreUnavailable && tries.next().is_some() => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 #[cfg(feature = "sqlite")]
