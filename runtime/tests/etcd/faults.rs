@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use incumbent::{ErrorKind, Event, Reason, Store, Warning};
 use incumbent_testkit::etcd::{EtcdServer, Options};
 use incumbent_testkit::tools::EtcdVersion;
@@ -30,7 +31,7 @@ async fn a_leader_whose_server_is_gone_stops_in_time_and_leads_again_when_it_is_
 #[tokio::test]
 async fn a_server_that_stops_for_longer_than_a_lease_ends_the_term_at_its_deadline_and_gives_another_after_it()
  {
-    for server in servers().await {
+    let each = servers().await.into_iter().map(async |server| {
         let store = connect(&server).await;
         let ada = soon(store.campaign(JOBS, options("ada").lease(Duration::from_secs(6)))).await.unwrap();
         let term = soon(ada.next_term()).await.unwrap();
@@ -42,7 +43,8 @@ async fn a_server_that_stops_for_longer_than_a_lease_ends_the_term_at_its_deadli
         drop(term);
         server.resume();
         assert!(soon(ada.next_term()).await.unwrap().token() > token);
-    }
+    });
+    join_all(each).await;
 }
 
 /// Puts into a server until it is full.

@@ -1,11 +1,28 @@
 //! Elections and prefixes of several teams on one cluster, whose keys would count for each other.
 
+use std::time::Duration;
+
 use incumbent::incumbent_core::store::FaultKind;
 use incumbent::store::etcd::{EtcdSettings, init};
-use incumbent::{ErrorKind, Event, Events, Store, Warning};
+use incumbent::{CampaignOptions, Candidate, ErrorKind, Event, Events, Store, Warning};
 use incumbent_testkit::etcd::EtcdServer;
 
-use crate::support::{candidate, keys, leader, options, server, servers, soon, until, url};
+use crate::support::{keys, options, server, servers, soon, until, url};
+
+/// Nothing here needs a longer lease, and an old server costs two of them.
+fn short(name: &str) -> CampaignOptions {
+    options(name).lease(Duration::from_secs(6))
+}
+
+async fn candidate(store: &Store, election: &str, name: &str) -> Candidate {
+    soon(store.campaign(election, short(name))).await.unwrap()
+}
+
+async fn leader(store: &Store, election: &str, name: &str) -> Candidate {
+    let candidate = candidate(store, election, name).await;
+    drop(soon(candidate.next_term()).await.unwrap());
+    candidate
+}
 
 /// The store of the team whose prefix is `app/`.
 async fn team(server: &EtcdServer, user: &str) -> Store {
@@ -48,10 +65,10 @@ async fn warned(events: &mut Events, part: &str) -> (FaultKind, String) {
 async fn an_election_that_is_named_like_the_prefix_of_another_team_is_refused_with_both() {
     for server in servers().await {
         let team = new_team(&server).await;
-        let ada = leader(&team, "ada").await;
+        let ada = leader(&team, "jobs", "ada").await;
         let before = keys(&server);
         let others = others(&server).await;
-        let refused = soon(others.campaign("app", options("ben"))).await.unwrap_err();
+        let refused = soon(others.campaign("app", short("ben"))).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::InvalidName);
         names_both(refused.message());
         assert_eq!(keys(&server), before, "nothing was written");
@@ -67,11 +84,10 @@ async fn an_election_that_is_named_like_the_prefix_of_another_team_is_refused_wi
 async fn a_prefix_that_is_named_like_an_election_of_others_is_refused_with_both() {
     for server in servers().await {
         let others = others(&server).await;
-        let ben = soon(others.campaign("app", options("ben"))).await.unwrap();
-        drop(soon(ben.next_term()).await.unwrap());
+        let ben = leader(&others, "app", "ben").await;
         let before = keys(&server);
         let team = team(&server, "").await;
-        let refused = soon(team.campaign("jobs", options("ada"))).await.unwrap_err();
+        let refused = soon(team.campaign("jobs", short("ada"))).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Broken);
         assert!(refused.message().contains("the prefix \"app/\" of etcd shares keys"), "{refused}");
         names_both(refused.message());
@@ -96,7 +112,7 @@ async fn where_the_keys_under_a_prefix_may_not_be_read_a_warning_says_so_and_not
         server.ctl(command);
     }
     let store = team(&server, "ada:pw@").await;
-    let ada = candidate(&store, "ada").await;
+    let ada = candidate(&store, "jobs", "ada").await;
     let (kind, text) = warned(&mut ada.events(), "the prefix \"app/\"").await;
     assert_eq!(kind, FaultKind::Denied);
     assert!(text.contains("may not read"), "{text}");
@@ -107,8 +123,7 @@ async fn where_the_keys_under_a_prefix_may_not_be_read_a_warning_says_so_and_not
 async fn a_candidate_that_is_inside_already_says_which_prefix_blocks_it() {
     let server = server().await;
     let others = others(&server).await;
-    let ben = soon(others.campaign("app", options("ben"))).await.unwrap();
-    drop(soon(ben.next_term()).await.unwrap());
+    let ben = leader(&others, "app", "ben").await;
     let mut events = ben.events();
     // A prefix deeper inside, which came later.
     server.ctl(&["put", "app/deep/.incumbent", "42"]);
