@@ -9,7 +9,7 @@
 use super::Campaign;
 use super::backoff::FIRST;
 use super::event::Warning;
-use crate::record::Record;
+use crate::record::Entry;
 use crate::token::Token;
 
 /// The largest number of acquires that use up a gap: as many as an election writes in the two minutes for which a
@@ -17,11 +17,13 @@ use crate::token::Token;
 const SMALL_GAP: u64 = 2 * 60 * 3;
 
 impl Campaign {
-    /// Observes the token that a foreign record may be about.
+    /// Observes the token that a foreign record of the incarnation known may be about, however old the record is: that it is
+    /// stale says nothing about whether its token was given.
     ///
     /// A renewal states the token of its term, so that the loss of renewals bars no candidate. A record without a token
     /// may be the one that won its term. A token above the record's own revision is the token of no term.
-    pub(super) fn observe_token_of(&mut self, record: &Record) {
+    pub(super) fn observe_token_in(&mut self, entry: &Entry) {
+        let Some(record) = entry.live().filter(|record| !self.is_ours(record)) else { return };
         let own = Token { incarnation: self.store.incarnation(), sequence: record.revision };
         let stated = record.term_info.map_or(own, |term_info| term_info.token);
         self.store.observe_token(stated.min(own));

@@ -43,6 +43,7 @@ impl Campaign {
             return self.read();
         }
         self.key.was_read(self.now);
+        self.observe_token_in(&entry);
         if let Some(revision) = entry.revision() {
             match self.store.classify(revision, pending.mark, self.lease, self.now) {
                 Freshness::Fresh => {}
@@ -83,6 +84,7 @@ impl Campaign {
 
     /// The watch delivered an entry. It may have begun with an absence, long ago, so a holder confirms that by a read.
     pub(super) fn watched(&mut self, entry: Entry) {
+        self.observe_token_in(&entry);
         if let Entry::Live(record) = &entry {
             self.confirm_by_watch(record);
         }
@@ -161,21 +163,23 @@ impl Campaign {
         }
     }
 
-    /// The entry with its waits bounded: a candidate does not wait without end for one bad writer.
+    /// The time for which a wait is believed: a candidate does not wait without end for one bad writer.
     ///
     /// Where the store has a maximum age, a longer wait is believed up to [`LONGEST_SHARED`], since that age may have been
     /// lowered before this candidate came; what is longer still is no lease, and counts as the longest age.
-    fn bounded(&self, entry: Entry) -> Entry {
+    pub(super) fn bound(&self, wait: Duration) -> Duration {
         let age = self.store.longest_max_age();
-        let bound = |wait: Duration| {
-            if age.is_zero() {
-                wait.min(LONGEST_LEASE)
-            } else if wait <= age.max(LONGEST_SHARED) {
-                wait
-            } else {
-                age.max(self.rules.lease)
-            }
-        };
+        if age.is_zero() {
+            wait.min(LONGEST_LEASE)
+        } else if wait <= age.max(LONGEST_SHARED) {
+            wait
+        } else {
+            age.max(self.rules.lease)
+        }
+    }
+
+    fn bounded(&self, entry: Entry) -> Entry {
+        let bound = |wait| self.bound(wait);
         match entry {
             Entry::Live(record) => Entry::Live(Record { lease: record.lease.map(bound), ..record }),
             Entry::Released(release) => Entry::Released(Release { owed: bound(release.owed), ..release }),

@@ -89,12 +89,11 @@ impl Campaign {
         }
     }
 
-    /// Warns of foreign records that show a mistake in the set-up of the election, and observes their tokens.
+    /// Warns of foreign records that show a mistake in the set-up of the election.
     pub(super) fn check_others(&mut self, record: &Record) {
         if self.is_ours(record) {
             return;
         }
-        self.observe_token_of(record);
         if record.write_id.is_some_and(|write_id| write_id.nonce == self.attempts.nonce()) {
             if !self.reported.twin {
                 self.reported.twin = true;

@@ -96,7 +96,9 @@ impl Campaign {
         let leads_from_it = self.holder().is_some_and(|holder| holder.revision == record.revision);
         self.key.forget_entry();
         self.check_others(&record);
-        self.remember(Entry::Live(record));
+        let entry = Entry::Live(record);
+        self.observe_token_in(&entry);
+        self.remember(entry);
         if leads_from_it {
             self.lose(Reason::Usurped);
         }

@@ -105,6 +105,36 @@ fn a_gap_is_used_up_with_a_short_rest_between_two_acquires() {
     assert_eq!(won, Some(302), "{:?}", seen.last());
 }
 
+/// The token with which a candidate wins, after it observed a term of token 88 at revision 117, and another one of token 115
+/// in a store that had gone back to 113, and that then goes back to 113 once more.
+fn won_after_two_regressions(observe_the_second: impl Fn(&mut Bench)) -> Option<String> {
+    let mut bench = Bench::candidate(of_term(117, 88));
+    observe_the_second(&mut bench);
+    bench.sleep(T * 2);
+    let outputs = bench.watched(Entry::Vacant);
+    let seen = goes_on(&mut bench, outputs, &mut 113, T * 3);
+    seen.last().map(|(_, output)| output.clone())
+}
+
+#[test]
+fn a_token_in_a_record_that_the_watch_shows_below_the_mark_is_not_won_again() {
+    let won = won_after_two_regressions(|bench| {
+        assert_eq!(bench.watched(of_term(115, 115)), NOTHING);
+        assert_eq!(bench.watched(of_term(116, 115)), NOTHING);
+    });
+    assert_eq!(won.as_deref(), Some("won 117"));
+}
+
+#[test]
+fn a_token_in_a_record_that_is_read_below_the_mark_is_not_won_again() {
+    let won = won_after_two_regressions(|bench| {
+        bench.pass(T + ms(250));
+        assert_eq!(bench.read(2, of_term(116, 115)), ["reconnect"], "it is stale");
+        bench.reconnected();
+    });
+    assert_eq!(won.as_deref(), Some("won 117"));
+}
+
 /// The warning about a store that goes back from this token to this revision.
 fn warning(sequence: u64, next: u64) -> Warning {
     let mut bench = Bench::candidate(of_term(sequence, sequence));
