@@ -12,9 +12,9 @@ use crate::token::{Incarnation, Revision};
 /// The number of attempts that are remembered. An older one that turns out to have been applied counts as a record of ours of
 /// an unknown attempt, which is safe and only slower.
 const REMEMBERED: usize = 128;
-/// The number of these that a newer acknowledged write has overtaken; their times serve a watch that lags behind, for as
-/// long as a lease. None of them is the present record. A copy of one that expected no key may be applied once the key was
-/// deleted: then it counts as foreign, which is safe and only slower.
+/// The number of those that are answered, and that a newer acknowledged write has overtaken; their times serve a watch that
+/// lags behind, for as long as a lease. None of them is the present record. A copy of one that expected no key may be
+/// applied once the key was deleted: then it counts as foreign, which is safe and only slower.
 const OVERTAKEN: usize = 2;
 
 /// The purpose of a write.
@@ -61,11 +61,13 @@ impl Sent {
 }
 
 /// The store's answer to a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Answered {
     /// Nothing that says whether it was applied.
-    #[default]
-    Open,
+    Open {
+        /// From then on its answer would say nothing any more; never, unless a later acknowledged attempt has overtaken it.
+        until: Instant,
+    },
     /// It was applied, and is this revision.
     At(Revision),
     /// It was not applied.
@@ -81,6 +83,11 @@ pub(super) struct Attempts {
     sent: VecDeque<Sent>,
     /// The newest attempt that was forgotten before it was overtaken.
     lost: Attempt,
+}
+
+impl Answered {
+    /// As a write is sent.
+    pub(super) const NOT: Self = Self::Open { until: Instant::NEVER };
 }
 
 impl Attempts {
@@ -155,8 +162,10 @@ impl Attempts {
         let Some(sent) = self.find_mut(attempt) else { return };
         let expected = sent.expected();
         sent.answered = match (outcome, sent.answered) {
-            (Outcome::Applied { revision, .. }, Answered::Open | Answered::Never) => Answered::At(*revision),
-            (Outcome::Refused { current }, Answered::Open)
+            (Outcome::Applied { revision, .. }, Answered::Open { .. } | Answered::Never) => {
+                Answered::At(*revision)
+            }
+            (Outcome::Refused { current }, Answered::Open { .. })
                 if *current > expected || *current == Revision(0) =>
             {
                 Answered::Never
@@ -165,16 +174,37 @@ impl Attempts {
         };
     }
 
-    /// Forgets all but the newest attempts that `acknowledged`, which is `revision` and observed, has overtaken.
-    pub(super) fn forget_overtaken(&mut self, acknowledged: Attempt, revision: Revision) {
-        while self.sent.len() > 1 + OVERTAKEN
-            && self
-                .sent
-                .front()
-                .is_some_and(|oldest| oldest.attempt < acknowledged && oldest.expected() < revision)
-        {
-            self.sent.pop_front();
+    /// The attempts that `acknowledged`, which is `revision` and observed at `now`, has overtaken: forgets all but the
+    /// newest of those that are answered.
+    ///
+    /// One that is not answered is kept for a `lease`: its late acknowledgement, below what was known when it was sent, is
+    /// the only sign of a store that went back. By then every lease that was undone is over.
+    pub(super) fn forget_overtaken(
+        &mut self,
+        acknowledged: Attempt,
+        revision: Revision,
+        lease: Duration,
+        now: Instant,
+    ) {
+        let is_overtaken = |sent: &Sent| sent.attempt < acknowledged && sent.expected() < revision;
+        let says_nothing = |sent: &Sent| match sent.answered {
+            Answered::Open { until } => until <= now,
+            Answered::At(_) | Answered::Never => is_overtaken(sent),
+        };
+        let mut kept = 0;
+        for sent in &mut self.sent {
+            if let Answered::Open { until } = sent.answered
+                && is_overtaken(sent)
+            {
+                sent.answered = Answered::Open { until: until.min(now + lease) };
+            }
+            kept += usize::from(says_nothing(sent));
         }
+        self.sent.retain(|sent| {
+            let is_kept = kept <= OVERTAKEN || !says_nothing(sent);
+            kept -= usize::from(!is_kept);
+            is_kept
+        });
     }
 
     /// Whether a live record at `revision` may be the work of this attempt, in the incarnation `present`.
@@ -193,7 +223,7 @@ impl Attempts {
             return self.was_sent(attempt) && (attempt <= self.lost || in_another);
         };
         let may_be_present = match sent.answered {
-            Answered::Open => true,
+            Answered::Open { .. } => true,
             Answered::At(acknowledged) => acknowledged == revision || sent.incarnation != present,
             Answered::Never => false,
         };
@@ -246,7 +276,7 @@ mod tests {
             counts_before: Instant::NEVER,
             incarnation: Incarnation(1),
             open: true,
-            answered: Answered::Open,
+            answered: Answered::NOT,
         });
         attempt
     }
@@ -321,29 +351,59 @@ mod tests {
         assert!(attempts.may_hold());
     }
 
-    /// Renews over the revision of the same number as the attempt before, as an undisturbed leader does.
+    const LEASE: Duration = Duration::from_secs(30);
+
+    fn at(secs: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(secs)
+    }
+
+    fn remembered(attempts: &Attempts) -> alloc::vec::Vec<u64> {
+        attempts.sent.iter().map(|sent| sent.attempt.0).collect()
+    }
+
+    /// Renews over the revision of the same number as the attempt before, as an undisturbed leader does, ten seconds later.
     fn renew(attempts: &mut Attempts, present: u64) {
         let attempt = send(attempts, Purpose::Renew, Expect::Revision(Revision(present)));
         attempts.answer(attempt, true);
         let revision = Revision(present + 1);
         attempts.close_outdated(revision);
         attempts.remember(attempt, &Outcome::Applied { revision, incarnation: None });
-        attempts.forget_overtaken(attempt, revision);
+        attempts.forget_overtaken(attempt, revision, LEASE, at(10 * present));
     }
 
     #[test]
     fn attempts_that_an_acknowledged_one_has_overtaken_are_forgotten_but_for_the_newest() {
         let mut attempts = Attempts::new(Nonce(1));
-        let remembered = |attempts: &Attempts| -> alloc::vec::Vec<_> {
-            attempts.sent.iter().map(|sent| sent.attempt.0).collect()
-        };
         (1..=10).for_each(|present| renew(&mut attempts, present));
         assert_eq!(remembered(&attempts), [8, 9, 10]);
         assert_eq!(attempts.sent.capacity(), 4);
         send(&mut attempts, Purpose::Renew, Expect::Revision(Revision(90)));
         attempts.stop_waiting();
         (11..=14).for_each(|present| renew(&mut attempts, present));
-        assert_eq!(remembered(&attempts), [11, 12, 13, 14, 15], "one that may still be applied stays");
+        assert_eq!(remembered(&attempts), [11, 13, 14, 15], "one that may still be applied stays");
+    }
+
+    #[test]
+    fn an_attempt_that_is_not_answered_is_kept_for_a_lease_after_it_was_overtaken() {
+        let mut attempts = Attempts::new(Nonce(1));
+        send(&mut attempts, Purpose::Acquire, Expect::Absent);
+        attempts.stop_waiting();
+        (1..=3).for_each(|present| renew(&mut attempts, present));
+        assert_eq!(remembered(&attempts), [1, 2, 3, 4], "overtaken at 10 s");
+        renew(&mut attempts, 4);
+        assert_eq!(remembered(&attempts), [3, 4, 5], "a lease later its answer says nothing");
+    }
+
+    #[test]
+    fn an_attempt_that_is_answered_after_it_was_overtaken_is_forgotten_with_the_next() {
+        let mut attempts = Attempts::new(Nonce(1));
+        let unanswered = send(&mut attempts, Purpose::Acquire, Expect::Absent);
+        attempts.stop_waiting();
+        (1..=3).for_each(|present| renew(&mut attempts, present));
+        attempts.remember(unanswered, &Outcome::Refused { current: Revision(9) });
+        assert_eq!(remembered(&attempts), [1, 2, 3, 4]);
+        attempts.forget_overtaken(Attempt(4), Revision(4), LEASE, at(31));
+        assert_eq!(remembered(&attempts), [2, 3, 4]);
     }
 
     #[test]

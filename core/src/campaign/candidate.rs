@@ -281,7 +281,8 @@ impl Campaign {
         let write_id = release.write_id.filter(|write_id| write_id.nonce == self.attempts.nonce());
         let sent = write_id.and_then(|write_id| self.attempts.find(write_id.attempt));
         sent.is_some_and(|sent| {
-            sent.purpose == Purpose::Release && matches!(sent.answered, Answered::Open | Answered::At(_))
+            sent.purpose == Purpose::Release
+                && matches!(sent.answered, Answered::Open { .. } | Answered::At(_))
         })
     }
 }

@@ -275,7 +275,7 @@ mod tests {
             counts_before: Instant::NEVER,
             incarnation: Incarnation(3),
             open: true,
-            answered: Answered::Open,
+            answered: Answered::NOT,
         };
         Holder::new(&sent, Revision(10), Incarnation(3), at(7))
     }

@@ -57,7 +57,7 @@ impl Campaign {
             counts_before,
             incarnation,
             open: true,
-            answered: Answered::Open,
+            answered: Answered::NOT,
         });
         self.timers.set(Timer::Attempt, self.now + pace::attempt_limit(self.lease));
         self.outputs.push_back(Output::Write(Write { attempt, expect, action }));
@@ -154,11 +154,15 @@ impl Campaign {
             // A newer revision is known, though it may not be the observed entry; the write that was applied is history.
             return;
         }
+        if self.holder().is_some_and(|holder| holder.revision > revision) {
+            // It is late, and says nothing of what became of our newest record.
+            return;
+        }
         match sent.purpose {
             Purpose::Release => self.released(&sent, revision),
             Purpose::Acquire | Purpose::Renew => self.record_applied(&sent, revision),
         }
-        self.attempts.forget_overtaken(sent.attempt, revision);
+        self.attempts.forget_overtaken(sent.attempt, revision, self.longest_lease(), self.now);
     }
 
     /// Whether a write was both sent and applied in incarnations that are over.

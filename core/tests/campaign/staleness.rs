@@ -332,3 +332,71 @@ fn refused_renewals_that_say_that_nothing_is_there_end_the_term_over_a_second_co
     let outputs = bench.read(2, Entry::Vacant);
     assert_eq!(outputs[0], "lost 10 DELETED", "{outputs:?}");
 }
+
+/// A candidate that knows revision 35 and then finds the key absent. Its first acquires are not answered, and the last of
+/// `count` is acknowledged at 39.
+fn leader_with_unanswered_acquires(count: u64) -> Bench {
+    let mut bench = Bench::candidate(theirs(35));
+    bench.sleep(T * 2);
+    let mut outputs = bench.watched(Entry::Vacant);
+    let mut attempt = 1;
+    while attempt < count {
+        if outputs.contains(&format!("acquire {attempt} over absent")) {
+            outputs = bench.wrote(attempt, Outcome::Unknown);
+            attempt += 1;
+        } else if outputs.contains(&"reconnect".to_string()) {
+            outputs = bench.reconnected();
+        } else {
+            outputs = bench.next();
+        }
+    }
+    while !outputs.contains(&format!("acquire {count} over absent")) {
+        outputs = bench.next();
+    }
+    bench.applied(count, 39);
+    bench.reconnected();
+    bench.inspected();
+    assert!(bench.leads());
+    bench
+}
+
+#[test]
+fn a_late_acknowledgement_below_what_was_known_when_it_was_sent_ends_the_term_though_a_later_one_came_first()
+{
+    let mut bench = leader_with_unanswered_acquires(4);
+    let outputs = bench.applied(1, 33);
+    assert_eq!(outputs[..2], ["lost 39 STORE_RESET", "warning StoreReset"], "35 was known: {outputs:?}");
+}
+
+#[test]
+fn a_late_acknowledgement_below_what_became_known_since_changes_nothing() {
+    let mut bench = leader_with_unanswered_acquires(4);
+    let remaining = bench.remaining();
+    assert_eq!(bench.applied(1, 36), NOTHING);
+    assert_eq!(bench.remaining(), remaining);
+
+    // Nor does it answer a question about what became of the newest record.
+    let mut bench = leader_with_unanswered_acquires(4);
+    assert_eq!(bench.watched(Entry::Vacant), ["read 2"]);
+    assert_eq!(bench.read(2, Entry::Vacant), ["reconnect"]);
+    assert_eq!(bench.applied(1, 36), NOTHING);
+    bench.reconnected();
+    assert_eq!(bench.inspected(), ["read 3"]);
+    assert_eq!(bench.read(3, Entry::Vacant)[0], "lost 39 DELETED");
+}
+
+#[test]
+fn a_lease_after_it_was_overtaken_a_late_acknowledgement_ends_no_term() {
+    let mut bench = leader_with_unanswered_acquires(4);
+    let (overtaken, mut attempt) = (bench.now, 5);
+    while bench.now < overtaken + T {
+        let outputs = bench.next();
+        if outputs.contains(&format!("renew {attempt} over {}", attempt + 34)) {
+            bench.inspected();
+            bench.applied(attempt, attempt + 35);
+            attempt += 1;
+        }
+    }
+    bench.applied(1, 33);
+    assert!(bench.leads(), "no leader counts on a lease of the time that was undone");
+}
