@@ -102,10 +102,17 @@ impl KeyView {
         self.record().and_then(|record| record.lease).unwrap_or_else(|| self.holder_lease(default))
     }
 
-    /// Forgets every observation: the store is another one. A read under way stays.
+    /// Forgets every observation: the store is another one. A read under way stays, and so does the wait: the watch may
+    /// have shown the other store before an inspection did, and what it showed may vanish before it is shown again.
     pub(super) fn forget(&mut self) {
-        *self =
-            Self { reads: self.reads, pending: self.pending, last_read: self.last_read, ..Self::default() };
+        let wait = Wait { until: self.wait.until, renewal: false };
+        *self = Self {
+            wait,
+            reads: self.reads,
+            pending: self.pending,
+            last_read: self.last_read,
+            ..Self::default()
+        };
     }
 
     /// Forgets the entry, so that it is read again, and keeps the waits.
@@ -125,6 +132,11 @@ impl KeyView {
     /// The observed entry is a release of our own, which owed this wait.
     pub(super) fn owes(&mut self, wait: Wait) {
         self.wait.until = self.wait.until.min(wait.until);
+    }
+
+    /// A holder with this lease was shown before the campaign began.
+    pub(super) fn recall_holder(&mut self, lease: Duration) {
+        self.holder = Some(lease);
     }
 
     /// A candidate that acquires waits at least until then.

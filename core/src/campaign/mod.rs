@@ -38,7 +38,8 @@
 //! 1. `io`, `event`, `settings`: what goes in and what comes out.
 //! 2. This file: the parts of a campaign, and the way of an input through it.
 //! 3. The parts, each a type with rules of its own: `store_view` (incarnation, marks, tokens, connection), `key` (the
-//!    observed entry and the win delay that follows), `attempts` (the writes in flight), `timers`.
+//!    observed entry and the win delay that follows), `sights` (what was shown before the campaign began), `attempts` (the
+//!    writes in flight), `timers`.
 //! 4. The states: `candidate` decides when to acquire, `holder` keeps the lease and reports the win, `releasing` leaves.
 //! 5. The answers: `writes` sends and classifies, `reading` observes the key, `inspecting` the store; `retrying` and
 //!    `barred` hold the rules for failures and for tokens that would not grow.
@@ -60,6 +61,7 @@ mod releasing;
 mod reporting;
 mod retrying;
 mod settings;
+mod sights;
 mod store_view;
 mod timers;
 mod writes;
@@ -77,6 +79,7 @@ pub use forecast::Forecast;
 pub use io::{Input, Misuse, Output, ReadId};
 pub use settings::{InvalidSettings, Preset, Settings, WinDelay, check_name, default_margin};
 pub(crate) use settings::{Margin, check_candidate, check_margin, refuse, refuse_bucket_settings};
+pub use sights::EarlySights;
 pub use timers::{Timer, Wake};
 
 use crate::record::{Nonce, Record, WriteId};
@@ -146,7 +149,8 @@ impl Campaign {
     ///
     /// `info` comes from an inspection of the store. `nonce` is used for no other campaign; `seed` decides every random
     /// choice, so that the same seed and inputs give the same outputs. [`draw`] makes both of random numbers of the
-    /// operating system. `now` is a reading of the clock that all later inputs use.
+    /// operating system. `now` is a reading of the clock that all later inputs use. What a watch showed before belongs into
+    /// [`recall`](Self::recall).
     ///
     /// # Errors
     ///

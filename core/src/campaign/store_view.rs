@@ -126,7 +126,14 @@ impl StoreView {
 
     /// Begins an incarnation. It is trusted when it is a lease old, by the store's clocks or by ours; or at once where the
     /// store's name was never used before.
-    fn begin(&mut self, info: &StoreInfo, never_used: bool, lease: Duration, skew: Duration, now: Instant) {
+    pub(super) fn begin(
+        &mut self,
+        info: &StoreInfo,
+        never_used: bool,
+        lease: Duration,
+        skew: Duration,
+        now: Instant,
+    ) {
         let ours = now + lease;
         let theirs = info.age.map(|age| now + lease.saturating_add(skew).saturating_sub(age));
         let trusted_at = if never_used { Instant::ZERO } else { theirs.map_or(ours, |at| at.min(ours)) };

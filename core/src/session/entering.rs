@@ -23,8 +23,10 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// A campaign that has not begun: the store has not answered yet, or cannot be used.
 #[derive(Clone, Debug)]
-pub(super) struct Entering {
+pub(super) struct Entering<E> {
     enter: Enter,
+    /// What the watch showed of its election since it entered, where that is anything.
+    pub(super) early: Option<Box<E>>,
     /// Whether the campaign was reported to have entered.
     entered: bool,
     failures: u32,
@@ -41,7 +43,13 @@ impl<C: Rule> Session<C> {
         self.elections.add(Arc::clone(&election), id);
         let candidate = Candidate {
             election,
-            stage: Stage::Entering(Box::new(Entering { enter, entered: false, failures: 0, reported: None })),
+            stage: Stage::Entering(Box::new(Entering {
+                enter,
+                early: None,
+                entered: false,
+                failures: 0,
+                reported: None,
+            })),
             healthy: true,
             limit: FIRST_LIMIT,
             last_sent: Instant::ZERO,
@@ -84,7 +92,10 @@ impl<C: Rule> Session<C> {
         }
         let made = result.as_ref().map_err(|fault| Refusal::Store(fault.clone())).and_then(|info| {
             let Enter { settings, nonce, seed, .. } = &entering.enter;
-            let made = C::begin(settings.clone(), &self.store, info, *nonce, *seed, self.now);
+            let mut made = C::begin(settings.clone(), &self.store, info, *nonce, *seed, self.now);
+            if let (Ok(campaign), Some(early)) = (&mut made, &entering.early) {
+                campaign.recall(early, info);
+            }
             made.map(|campaign| (campaign, info)).map_err(Refusal::Settings)
         });
         let (mut campaign, info) = match made {

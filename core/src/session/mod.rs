@@ -46,7 +46,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 pub use io::{Command, Enter, Input, Output, Refusal, Request, StoreAnswer, StoreRequest};
-pub use rule::{Common, Rule, Sorted};
+pub use rule::{Common, Early, Rule, Sorted};
 pub use timers::{Timer, Wake};
 pub use watch::Scope;
 
@@ -127,7 +127,7 @@ enum Reconnect {
 
 /// A candidate on the session.
 #[derive(Clone, Debug)]
-struct Candidate<C> {
+struct Candidate<C: Rule> {
     election: Arc<str>,
     stage: Stage<C>,
     healthy: bool,
@@ -147,8 +147,8 @@ struct Candidate<C> {
 }
 
 #[derive(Clone, Debug)]
-enum Stage<C> {
-    Entering(Box<Entering>),
+enum Stage<C: Rule> {
+    Entering(Box<Entering<C::Early>>),
     Running(Box<C>),
 }
 
@@ -307,6 +307,13 @@ impl<C: Rule> Session<C> {
                 if self.watch.began(number, self.now) {
                     let since = self.now;
                     self.feed_all(|| Common::Watching { since });
+                    for candidate in self.candidates.values_mut() {
+                        if let Stage::Entering(entering) = &mut candidate.stage
+                            && let Some(early) = &mut entering.early
+                        {
+                            early.watch_began();
+                        }
+                    }
                     // The store may be another than before, where none of the candidates is registered.
                     if self.candidates.iter().any(|(_, candidate)| candidate.campaigning) {
                         self.register();
@@ -542,7 +549,15 @@ impl<C: Rule> Session<C> {
         }
         self.watch.showed(election, C::watch_shows_all(&self.store));
         for id in self.elections.get(election) {
-            self.deliveries.push_back((*id, shown.clone().into()));
+            let entering = self.candidates.get_mut(id).and_then(|candidate| match &mut candidate.stage {
+                Stage::Entering(entering) => Some(entering),
+                Stage::Running(_) => None,
+            });
+            match entering {
+                // The watch shows it once.
+                Some(entering) => entering.early.get_or_insert_default().observe(shown, self.now),
+                None => self.deliveries.push_back((*id, shown.clone().into())),
+            }
         }
     }
 
@@ -567,7 +582,7 @@ impl<C: Rule> Session<C> {
     }
 }
 
-impl<C> Candidate<C> {
+impl<C: Rule> Candidate<C> {
     fn is_running(&self) -> bool {
         matches!(self.stage, Stage::Running(_))
     }

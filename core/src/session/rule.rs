@@ -5,7 +5,7 @@ use core::fmt::Debug;
 use core::time::Duration;
 
 use super::io::{Command, StoreAnswer, StoreRequest};
-use crate::campaign::{self, Campaign, Event, InvalidSettings, Lease, Misuse, Settings, State};
+use crate::campaign::{self, Campaign, EarlySights, Event, InvalidSettings, Lease, Misuse, Settings, State};
 use crate::induction;
 use crate::queue;
 use crate::record::{Entry, Nonce};
@@ -28,6 +28,8 @@ pub trait Rule: Clone + Debug + Sized {
     type Answer: Clone + Debug;
     /// What a watch shows of its election.
     type Shown: Clone + Debug;
+    /// What is kept of that for a campaign that has not begun.
+    type Early: Early<Self::Shown>;
 
     /// A campaign on a store that was inspected.
     ///
@@ -46,6 +48,11 @@ pub trait Rule: Clone + Debug + Sized {
     fn not_known_yet(store: &Self::Store) -> Option<Fault> {
         let _ = store;
         None
+    }
+
+    /// As [`Campaign::recall`].
+    fn recall(&mut self, early: &Self::Early, info: &StoreInfo) {
+        let _ = (early, info);
     }
 
     /// As [`Campaign::handle`].
@@ -106,6 +113,32 @@ pub trait Rule: Clone + Debug + Sized {
 
     /// Whether the campaign is closed, and nothing of it is left to be done.
     fn is_over(&self) -> bool;
+}
+
+/// Keeps what watches show of an election to a campaign that has not begun.
+pub trait Early<S>: Clone + Debug + Default {
+    /// Another watch is ready.
+    fn watch_began(&mut self);
+
+    /// The watch showed this at `now`.
+    fn observe(&mut self, shown: &S, now: Instant);
+}
+
+/// Keeps nothing: the first whole reading of a campaign shows all that it has to know.
+impl<S> Early<S> for () {
+    fn watch_began(&mut self) {}
+
+    fn observe(&mut self, _: &S, _: Instant) {}
+}
+
+impl Early<Entry> for EarlySights {
+    fn watch_began(&mut self) {
+        Self::watch_began(self);
+    }
+
+    fn observe(&mut self, shown: &Entry, now: Instant) {
+        Self::observe(self, shown, now);
+    }
 }
 
 /// An input that campaigns of every rule have.
@@ -220,6 +253,7 @@ impl Rule for Campaign {
     type Request = StoreRequest;
     type Answer = StoreAnswer;
     type Shown = Entry;
+    type Early = EarlySights;
 
     methods_of_its_own!();
 
@@ -232,6 +266,10 @@ impl Rule for Campaign {
         now: Instant,
     ) -> Result<Self, InvalidSettings> {
         Self::new(settings, *store, info, nonce, seed, now)
+    }
+
+    fn recall(&mut self, early: &EarlySights, info: &StoreInfo) {
+        Self::recall(self, early, info);
     }
 
     fn share_rules(&mut self, with: &Self) {
@@ -302,6 +340,7 @@ impl Rule for queue::Campaign {
     type Request = queue::Request;
     type Answer = queue::Answer;
     type Shown = queue::Change;
+    type Early = ();
 
     methods_of_its_own!();
 
@@ -367,6 +406,7 @@ impl Rule for induction::Campaign {
     type Request = induction::Request;
     type Answer = induction::Answer;
     type Shown = induction::Shown;
+    type Early = ();
 
     methods_of_its_own!();
 

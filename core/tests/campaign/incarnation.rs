@@ -329,3 +329,33 @@ fn a_watch_that_may_see_another_incarnation_confirms_nothing() {
     assert_eq!(bench.watched(mine(10, 1)), NOTHING);
     assert_eq!(bench.inspected(), ["won 10", "state LEADING"]);
 }
+
+#[test]
+fn what_the_watch_showed_before_an_inspection_is_waited_for_in_the_other_incarnation() {
+    // The watch began in the other incarnation already, which came back from a backup: it is old.
+    let mut bench = Bench::candidate(theirs(4));
+    bench.watched(theirs(50));
+    let shown = bench.now;
+    bench.sleep(secs(1));
+    let restored = |info: StoreInfo| StoreInfo { incarnation: NEXT, ..info };
+    assert_eq!(bench.inspected_as(restored)[0], "warning StoreReset");
+    // The stream was purged meanwhile.
+    let mut outputs = bench.read(2, Entry::Vacant);
+    let mut revision = 60;
+    while !bench.leads() {
+        let mut next = Vec::new();
+        for output in outputs {
+            let words: Vec<&str> = output.split(' ').collect();
+            match words[..] {
+                ["renew" | "acquire", attempt, "over", ..] => {
+                    revision += 1;
+                    next.extend(bench.applied(attempt.parse().expect("a number"), revision));
+                }
+                ["inspect"] => next.extend(bench.inspected_as(restored)),
+                _ => {}
+            }
+        }
+        outputs = if next.is_empty() && !bench.leads() { bench.next() } else { next };
+    }
+    assert_eq!(bench.now, shown + T);
+}

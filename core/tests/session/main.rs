@@ -9,4 +9,5 @@ mod harness;
 mod induction;
 mod reports;
 mod requests;
+mod shown_early;
 mod watching;

@@ -107,12 +107,23 @@ fn a_campaign_waits_until_the_watch_has_shown_its_own_election() {
 }
 
 #[test]
-fn what_was_shown_before_the_store_was_first_inspected_is_not_lost() {
+fn a_campaign_reads_its_key_where_anything_was_shown_of_it_before_it_began() {
     let mut bench = Bench::with_a_watch_that_shows_all();
     bench.enter(1, "jobs");
     bench.watching(1);
     bench.watched(1, "jobs", foreign(4));
     bench.give(Input::WatchedAll { number: 1, of: Scope::All });
+    let outputs = bench.inspected(1);
+    assert!(outputs.iter().any(|output| output.starts_with("1 read 1")), "{outputs:?}");
+    // Nor does it believe a later watch that shows nothing.
+    let mut bench = Bench::with_a_watch_that_shows_all();
+    bench.enter(1, "jobs");
+    bench.watching(1);
+    bench.watched(1, "jobs", foreign(4));
+    bench.give(Input::WatchEnded { number: 1 });
+    bench.after(ms(100));
+    bench.watching(2);
+    bench.give(Input::WatchedAll { number: 2, of: Scope::All });
     let outputs = bench.inspected(1);
     assert!(outputs.iter().any(|output| output.starts_with("1 read 1")), "{outputs:?}");
 }

@@ -38,9 +38,12 @@ pub(crate) enum Action {
     Drained(usize),
     Crash(usize),
     Start(usize),
+    /// The campaign of a candidate that has entered begins.
+    Begin(usize),
     Pause(usize),
     Resume(usize),
     Delete,
+    Purge,
     Seize,
     Resign(usize),
     HandOver(usize),
@@ -72,6 +75,9 @@ pub(crate) fn enabled(world: &World, state: &State, actions: &mut Vec<Action>) {
     }
     messages(world, state, actions);
     for (place, node) in state.nodes.iter().enumerate() {
+        if node.early.is_some() {
+            actions.push(Action::Begin(place));
+        }
         if node.campaign.is_none() || node.is_paused() {
             continue;
         }
@@ -144,7 +150,7 @@ fn faults(state: &State, actions: &mut Vec<Action>) {
     let left = &state.left;
     for (place, node) in state.nodes.iter().enumerate() {
         if node.campaign.is_none() {
-            if left.start > 0 {
+            if left.start > 0 && node.early.is_none() {
                 actions.push(Action::Start(place));
             }
             continue;
@@ -172,6 +178,11 @@ fn faults(state: &State, actions: &mut Vec<Action>) {
     if left.delete > 0 {
         actions.push(Action::Delete);
     }
+    // Not while a candidate was not shown the record: it would know nothing of the leader.
+    let all_saw_it = || state.nodes.iter().all(|node| node.is_present() && node.watched.is_empty());
+    if left.purge > 0 && state.store.is_live() && all_saw_it() {
+        actions.push(Action::Purge);
+    }
     if left.seize > 0 {
         actions.push(Action::Seize);
     }
@@ -195,6 +206,12 @@ fn next_tick(world: &World, state: &State) -> Option<Tick> {
         }
     }
     for node in &state.nodes {
+        if node.early.is_some() {
+            if state.fault_free {
+                return None;
+            }
+            next = next.min((now / world.stride + 1) * world.stride);
+        }
         if let Some(until) = node.paused {
             if until <= now {
                 return None;

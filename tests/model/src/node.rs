@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::hash::Hash;
 use std::time::Duration;
 
-use incumbent_core::campaign::{Backoff, Campaign, ReadId, Settings, Term};
+use incumbent_core::campaign::{Backoff, Campaign, EarlySights, ReadId, Settings, Term};
 use incumbent_core::record::Nonce;
 use incumbent_core::store::{Capabilities, StoreInfo};
 use incumbent_core::{Incarnation, Instant, Revision};
@@ -18,6 +18,8 @@ use crate::world::{Alike, World};
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) campaign: Option<Campaign>,
+    /// What its watch showed since it entered, where its campaign has not begun.
+    pub(crate) early: Option<EarlySights>,
     /// The number of processes at this place so far.
     pub(crate) process: u8,
     /// The time of its next timer.
@@ -64,6 +66,7 @@ impl Node {
     pub(crate) fn absent() -> Self {
         let mut node = Self {
             campaign: None,
+            early: None,
             process: 0,
             wakes: Tick::MAX,
             paused: None,
@@ -126,6 +129,16 @@ impl Node {
         };
         (self.knows, self.shown) = (info.incarnation, info.asked_at);
         self.campaign = Campaign::new(settings, store, info, nonce, place as u64, now).ok();
+        if let (Some(campaign), Some(early)) = (&mut self.campaign, self.early.take())
+            && !world.forgets
+        {
+            campaign.recall(&early, info);
+        }
+    }
+
+    /// Whether it has entered.
+    pub(crate) fn is_present(&self) -> bool {
+        self.campaign.is_some() || self.early.is_some()
     }
 
     pub(crate) fn is_paused(&self) -> bool {
@@ -138,7 +151,7 @@ impl Node {
         if let Some(campaign) = &self.campaign {
             campaign.fingerprint(&mut hasher);
         }
-        (self.campaign.is_some(), self.process, self.paused, self.stalled).hash(&mut hasher);
+        (self.campaign.is_some(), &self.early, self.process, self.paused, self.stalled).hash(&mut hasher);
         (
             &self.watched,
             self.watches,

@@ -78,6 +78,11 @@ impl Step<'_> {
                 let message = self.state.net.remove(place);
                 self.arrive(&message, Fate::Arrives);
             }
+            Action::Begin(place) => {
+                let since = self.clock(place);
+                self.begin(place);
+                self.handle(place, Input::Watching { since });
+            }
             _ => self.go_wrong(action),
         }
     }
@@ -97,6 +102,7 @@ impl Step<'_> {
             Action::Start(_) => &mut left.start,
             Action::Pause(_) => &mut left.pause,
             Action::Delete => &mut left.delete,
+            Action::Purge => &mut left.purge,
             Action::Seize => &mut left.seize,
             Action::Resign(_) => &mut left.resign,
             Action::HandOver(_) => &mut left.hand_over,
@@ -128,6 +134,7 @@ impl Step<'_> {
             Action::Stale(place) => self.lag(place),
             Action::Stall(place) => self.node(place).stalled = Some(until),
             Action::Crash(place) => self.die(place),
+            Action::Start(place) if self.world.enters => self.enter(place),
             Action::Start(place) => self.start(place),
             Action::Pause(place) => self.node(place).paused = Some(until),
             Action::Resume(place) => self.node(place).paused = None,
@@ -135,6 +142,8 @@ impl Step<'_> {
                 self.state.store.delete(self.world, now);
                 self.changed();
             }
+            // No watch shows it.
+            Action::Purge => self.state.store.purge(self.world, now),
             Action::Seize => {
                 self.state.store.seize(self.world, now);
                 self.changed();
@@ -278,6 +287,11 @@ impl Step<'_> {
     fn changed(&mut self) {
         let seen = self.state.store.seen().clone();
         for place in 0..self.state.nodes.len() {
+            let now = self.clock(place);
+            if let Some(early) = &mut self.node(place).early {
+                early.observe(&seen.entry, now);
+                continue;
+            }
             let node = &self.state.nodes[place];
             if node.campaign.is_none()
                 || node.watches != self.state.store.incarnation
@@ -298,7 +312,17 @@ impl Step<'_> {
         self.state.net.retain(|message| message.node != place || !message.body.is_answer());
     }
 
-    fn start(&mut self, place: usize) {
+    /// A candidate enters, and its watch shows what is there.
+    fn enter(&mut self, place: usize) {
+        let (seen, now) = (self.state.store.seen().clone(), self.clock(place));
+        let early = self.node(place).early.get_or_insert_default();
+        if *seen.entry != Entry::Vacant {
+            early.observe(&seen.entry, now);
+        }
+    }
+
+    /// The campaign of a candidate begins with what was inspected.
+    fn begin(&mut self, place: usize) {
         let now = self.clock(place);
         let info = self.store_info(now);
         let world = self.world;
@@ -311,6 +335,10 @@ impl Step<'_> {
             return self.state.check(Property::Contract, verdict);
         }
         self.handle(place, Input::Campaign);
+    }
+
+    fn start(&mut self, place: usize) {
+        self.begin(place);
         let mut inputs = VecDeque::new();
         self.begin_watch(place, &mut inputs);
         for input in inputs {

@@ -142,6 +142,16 @@ impl Store {
         self.put(world, now, Entry::Deleted { revision, lease: None });
     }
 
+    /// Whether a live record is there.
+    pub(crate) fn is_live(&self) -> bool {
+        self.now.entry.live().is_some()
+    }
+
+    /// Lets an operator remove the key without a trace.
+    pub(crate) fn purge(&mut self, world: &World, now: Tick) {
+        self.put(world, now, Entry::Vacant);
+    }
+
     /// Lets other software write a record over any entry, without a compare.
     pub(crate) fn seize(&mut self, world: &World, now: Tick) {
         let revision = self.next();

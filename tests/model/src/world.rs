@@ -39,6 +39,11 @@ pub struct World {
     pub(crate) unwatched: Option<usize>,
     /// Whether inspections can go wrong; otherwise each is answered at once.
     pub(crate) inspections_fail: bool,
+    /// Candidates enter with a watch, and their campaigns begin at any later time: the first inspection may be late, fail, or
+    /// show settings that are refused.
+    pub(crate) enters: bool,
+    /// A campaign that begins knows nothing of what its watch showed before.
+    pub(crate) forgets: bool,
     /// Only watches are late, and no messages.
     pub(crate) only_watches: bool,
     /// The longest time for which a message may be late, a watch silent, a candidate stopped.
@@ -102,6 +107,8 @@ pub(crate) struct Budget {
     pub(crate) pause: u8,
     /// An operator deletes the key.
     pub(crate) delete: u8,
+    /// An operator purges the key, without a trace, while every candidate watches.
+    pub(crate) purge: u8,
     /// An operator, or other software, writes a live record over what is there.
     pub(crate) seize: u8,
     /// A candidate is asked to resign.
@@ -126,6 +133,7 @@ impl Budget {
         start: 0,
         pause: 0,
         delete: 0,
+        purge: 0,
         seize: 0,
         resign: 0,
         hand_over: 0,
@@ -139,6 +147,7 @@ impl Budget {
             self.crash,
             self.pause,
             self.delete,
+            self.purge,
             self.seize,
             self.resign,
             self.hand_over,
@@ -149,7 +158,7 @@ impl Budget {
         .any(|left| *left > 0)
     }
 
-    fn named(&self) -> [(u8, &'static str); 14] {
+    fn named(&self) -> [(u8, &'static str); 15] {
         [
             (self.lose, "lost"),
             (self.hold, "late"),
@@ -160,6 +169,7 @@ impl Budget {
             (self.start, "started"),
             (self.pause, "paused"),
             (self.delete, "deleted"),
+            (self.purge, "purged"),
             (self.seize, "overwritten"),
             (self.resign, "resigned"),
             (self.hand_over, "handed over"),
@@ -216,6 +226,13 @@ impl World {
     #[must_use]
     pub fn with_a_slow_clock(mut self, parts_per_million: u32) -> Self {
         self.drift[0] = -i32::try_from(parts_per_million.min(500_000)).unwrap_or_default();
+        self
+    }
+
+    /// This world with campaigns that know nothing of what their watches showed before they began.
+    #[must_use]
+    pub fn forgetting_what_was_shown_early(mut self) -> Self {
+        self.forgets = true;
         self
     }
 

@@ -23,6 +23,8 @@ const PLAIN: World = World {
     watch: Watch::Prompt,
     unwatched: None,
     inspections_fail: false,
+    enters: false,
+    forgets: false,
     only_watches: false,
     hold: 3,
     budget: Budget::NONE,
@@ -140,6 +142,18 @@ pub fn worlds() -> Vec<World> {
             // The deletion goes unnoticed until the leader's next renewal.
             fail_over: 18,
             budget: Budget { delete: 2, lose: 1, ..NONE },
+            ..PLAIN
+        },
+        World {
+            name: "shown early",
+            about: "two come at any time and their campaigns begin later, the leader resigns, and the key is purged: what \
+                    was shown is waited for",
+            start: Start::Empty,
+            enters: true,
+            watch: Watch::Loose,
+            horizon: 13,
+            stride: 4,
+            budget: Budget { start: 2, purge: 1, resign: 1, ..NONE },
             ..PLAIN
         },
         World {

@@ -36,6 +36,14 @@ fn a_clock_slower_than_the_setting_makes_two_leaders() {
 }
 
 #[test]
+fn what_a_watch_showed_before_the_campaign_began_and_that_is_forgotten_makes_two_leaders() {
+    let found = violation(&world("shown early").forgetting_what_was_shown_early());
+    assert_eq!(found.property, Property::I1);
+    assert!(found.path.contains("AN OPERATOR PURGES the key"), "{}", found.path);
+    assert!(found.path.contains("a and b lead at once"), "{}", found.path);
+}
+
+#[test]
 fn without_any_time_to_fail_over_no_candidate_leads_in_time() {
     let found = violation(&world("delete").in_a_hurry());
     assert_eq!(found.property, Property::I15);

@@ -37,7 +37,7 @@ pub(crate) fn without_faults(world: &World, state: &State) -> State {
             (node.paused, node.stalled) = (None, None);
         }
     }
-    if quiet.nodes.iter().all(|node| node.campaign.is_none()) {
+    if !quiet.nodes.iter().any(|node| node.is_present()) {
         quiet = step::step(world, &quiet, Action::Start(0), None);
     }
     quiet
