@@ -107,6 +107,38 @@ fn a_lowered_maximum_age_makes_no_new_incarnation_look_old() {
     still_holds(32_528, None);
 }
 
+/// Runs a seed that once failed among seeds of any settings.
+fn any_settings_hold(seeds: impl IntoIterator<Item = u64>, faults: Option<&[Kind]>) {
+    for seed in seeds {
+        holds(&Choice { faults: faults.map(<[Kind]>::to_vec), ..Choice::of_seed(seed) });
+    }
+}
+
+#[test]
+fn what_a_watch_showed_before_the_campaign_began_is_waited_for_after_a_purge() {
+    use Kind::{Close, Cut, Purge, Quorum, RaiseAge};
+    any_settings_hold([60_026_122], None);
+    any_settings_hold(
+        [72_000_213, 72_000_218, 72_000_437, 72_000_512],
+        Some(&[Purge, RaiseAge, Close, Quorum, Cut]));
+}
+
+#[test]
+fn a_token_that_was_shown_in_a_stale_record_is_not_won_again() {
+    any_settings_hold([60_081_487, 60_169_005], None);
+}
+
+#[test]
+fn a_late_acknowledgement_that_shows_a_store_that_went_back_ends_the_term() {
+    any_settings_hold([55_501_873, 60_001_039, 60_100_745, 60_180_902], None);
+}
+
+#[test]
+fn a_second_copy_of_an_acknowledgement_does_not_move_the_time_of_the_first() {
+    use Kind::{Delay, Duplication, FailOver, Queue, Resign};
+    any_settings_hold([9_701_099], Some(&[Delay, Duplication, Queue, Resign, FailOver]));
+}
+
 #[test]
 fn a_leader_that_was_never_observed_may_have_a_longer_lease_than_ours() {
     use Kind::{Close, Crash, Cut, Loss, Recreate};

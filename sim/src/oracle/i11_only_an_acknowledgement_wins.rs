@@ -19,10 +19,9 @@ pub(super) struct Acknowledged {
 #[derive(Clone, Default)]
 struct Node {
     acquires: VecDeque<Attempt>,
-    acknowledged: VecDeque<Revision>,
+    /// The acquires that were acknowledged, each with its revision and the time of its first acknowledgement.
+    acknowledged: VecDeque<(Attempt, Revision, Instant)>,
     latest: Instant,
-    /// The newest acknowledged acquire, and the time of its acknowledgement.
-    taken: Option<(Revision, Instant)>,
     /// The time of the newest inspection's question, and the newest record of its own that the watch showed.
     asked: Instant,
     shown: Revision,
@@ -66,11 +65,11 @@ impl Node {
                     self.late = *revision < self.known;
                     self.known = self.known.max(*revision);
                 }
-                if self.acquires.contains(attempt) {
-                    keep(&mut self.acknowledged, *revision);
-                    if self.taken.is_none_or(|(taken, _)| taken != *revision) {
-                        self.taken = Some((*revision, self.latest));
-                    }
+                // A second copy of it says nothing new.
+                let is_first =
+                    !self.acknowledged.iter().any(|(known, at, _)| (known, at) == (attempt, revision));
+                if self.acquires.contains(attempt) && is_first {
+                    keep(&mut self.acknowledged, (*attempt, *revision, self.latest));
                 }
             }
             _ => {}
@@ -78,9 +77,11 @@ impl Node {
     }
 
     fn won(&self, view: &View<'_>, token: Token) -> Result<(), String> {
-        if !self.acknowledged.contains(&token.sequence) {
+        let acknowledged =
+            self.acknowledged.iter().rev().find(|(_, revision, _)| *revision == token.sequence);
+        let Some((_, _, since)) = acknowledged else {
             return Err(format!("won {token} without an acknowledgement"));
-        }
+        };
         let known = view.plan.has(Kind::OldIncarnation)
             || self.applied.contains(&(token.incarnation, token.sequence));
         if !known {
@@ -88,9 +89,7 @@ impl Node {
                 "won {token}, and its acquire was applied in another incarnation of the store"
             ));
         }
-        let since = self.taken.filter(|(taken, _)| *taken == token.sequence).map(|(_, at)| at);
-        let confirmed =
-            view.plan.acked || self.shown >= token.sequence || since.is_none_or(|since| self.asked >= since);
+        let confirmed = view.plan.acked || self.shown >= token.sequence || self.asked >= *since;
         if !confirmed {
             return Err(format!("won {token}, and nothing later shows in which incarnation of the store"));
         }

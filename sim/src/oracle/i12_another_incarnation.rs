@@ -1,10 +1,11 @@
 //! I12.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use incumbent_core::campaign::{Event, Input, Output, State, Warning};
 use incumbent_core::record::Attempt;
-use incumbent_core::store::Outcome;
+use incumbent_core::store::{Expect, Outcome};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
@@ -22,12 +23,12 @@ struct Node {
     /// The latest reading, and the time of the newest write: once that is answered or observed, an answer to an
     /// earlier question is old.
     latest: Instant,
-    sent: Instant,
+    wrote: Instant,
     /// An input of another incarnation was just handed in.
     another: bool,
-    /// The highest revision from the watch or an acknowledgement; and its value, and the time, when each write was sent.
+    /// The highest revision from the watch or an acknowledgement, and the writes.
     known: Revision,
-    marks: VecDeque<(Attempt, Revision, Instant)>,
+    sent: VecDeque<Sent>,
     /// The revision just acknowledged: its incarnation, where the store states it; and that it was below the known one.
     acknowledged: Option<Incarnation>,
     went_back: bool,
@@ -40,19 +41,44 @@ struct Node {
     remembers: bool,
 }
 
+/// A write that was sent.
+#[derive(Clone, Copy)]
+struct Sent {
+    attempt: Attempt,
+    /// The revision that it replaces.
+    expected: Revision,
+    at: Instant,
+    /// The highest revision known then.
+    mark: Revision,
+    /// The time at which a later one was acknowledged that has overtaken it.
+    overtaken: Option<Instant>,
+}
+
 impl Node {
-    fn acknowledge(&mut self, attempt: Attempt, revision: Revision, incarnation: Option<Incarnation>) {
+    fn acknowledge(
+        &mut self,
+        attempt: Attempt,
+        revision: Revision,
+        incarnation: Option<Incarnation>,
+        lease: Duration,
+    ) {
         // A write sent in another incarnation proves nothing about this one.
-        let Some((_, mark, at)) = self.marks.iter().find(|(sent, ..)| *sent == attempt) else { return };
+        let Some(sent) = self.sent.iter().find(|sent| sent.attempt == attempt).copied() else { return };
         // It shows the incarnation as an inspection asked for at the time of the send would.
         if let Some((known, shown)) = &mut self.incarnation
             && incarnation == Some(*known)
         {
-            *shown = (*shown).max(*at);
+            *shown = (*shown).max(sent.at);
         }
         self.acknowledged = incarnation;
-        self.went_back = revision <= *mark;
+        // A lease after it was overtaken, no leader counts on a lease that was undone.
+        let is_over = sent.overtaken.is_some_and(|overtaken| self.latest >= overtaken + lease);
+        self.went_back = revision <= sent.mark && !is_over;
         self.known = if self.went_back { revision } else { self.known.max(revision) };
+        for earlier in self.sent.iter_mut().filter(|sent| sent.attempt < attempt && sent.expected < revision)
+        {
+            earlier.overtaken.get_or_insert(self.latest);
+        }
     }
 }
 
@@ -81,7 +107,7 @@ impl Oracle for AnotherIncarnation {
                 if let Input::Inspected(Ok(info)) = input {
                     let newer = node.incarnation.is_none_or(|(_, asked_at)| info.asked_at >= asked_at);
                     if newer {
-                        node.another = info.asked_at >= node.sent
+                        node.another = info.asked_at >= node.wrote
                             && node
                                 .incarnation
                                 .is_some_and(|(incarnation, _)| incarnation != info.incarnation);
@@ -89,7 +115,7 @@ impl Oracle for AnotherIncarnation {
                             node.incarnation.is_some_and(|(incarnation, _)| incarnation != info.incarnation);
                         node.remembers |= node.changed;
                         if node.changed {
-                            (node.known, node.marks) = (Revision(0), VecDeque::new());
+                            (node.known, node.sent) = (Revision(0), VecDeque::new());
                         }
                         node.incarnation = Some((info.incarnation, info.asked_at));
                     }
@@ -99,7 +125,7 @@ impl Oracle for AnotherIncarnation {
                         node.known = node.known.max(entry.revision().unwrap_or_default());
                     }
                     Input::Wrote { attempt, outcome: Outcome::Applied { revision, incarnation } } => {
-                        node.acknowledge(*attempt, *revision, *incarnation);
+                        node.acknowledge(*attempt, *revision, *incarnation, view.plan.lease);
                     }
                     _ => {}
                 }
@@ -123,15 +149,25 @@ impl Oracle for AnotherIncarnation {
             Observation::Output { node, campaign, output, .. } => {
                 if let Output::Write(write) = output {
                     let node = &mut self.nodes[*node];
-                    node.sent = node.latest;
-                    if node.marks.len() == 64 {
-                        node.marks.pop_front();
+                    node.wrote = node.latest;
+                    if node.sent.len() == 64 {
+                        node.sent.pop_front();
                     }
-                    node.marks.push_back((write.attempt, node.known, node.latest));
+                    let expected = match write.expect {
+                        Expect::Absent => Revision(0),
+                        Expect::Revision(revision) => revision,
+                    };
+                    node.sent.push_back(Sent {
+                        attempt: write.attempt,
+                        expected,
+                        at: node.latest,
+                        mark: node.known,
+                        overtaken: None,
+                    });
                 }
                 if let Output::Event(Event::Warning(Warning::StoreReset { .. })) = output {
                     let node = &mut self.nodes[*node];
-                    (node.known, node.marks) = (Revision(0), VecDeque::new());
+                    (node.known, node.sent) = (Revision(0), VecDeque::new());
                     // A holder may have released a lease whose token is too small.
                     if !node.changed && !node.held.0 && campaign.state() != State::Releasing {
                         node.said = Some(node.latest);

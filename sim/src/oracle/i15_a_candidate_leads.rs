@@ -79,6 +79,10 @@ impl<C: Observed> Oracle<C> for ACandidateLeads {
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
         self.resting.observe(view.now, observation);
+        // Whoever led before this led until its deadline, or until now.
+        if let Some(led) = self.until.iter().flatten().max() {
+            self.vacant = self.vacant.max(view.now.min(*led));
+        }
         match observation {
             Observation::Quiet | Observation::Accepted => {
                 self.quiet = Some(view.now);
