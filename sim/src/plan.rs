@@ -345,7 +345,8 @@ impl Plan {
         });
         let lease = scenario.candidates.iter().map(|candidate| candidate.lease).max().unwrap_or_default();
         let shortest = scenario.candidates.iter().map(|candidate| candidate.lease).min().unwrap_or_default();
-        let choice = Choice { candidates: count, plain: true, ..Choice::of_seed(1) };
+        let store = scenario.store;
+        let choice = Choice { store, candidates: count, plain: true, ..Choice::of_seed(1) };
         let group = GroupPlan::drawn(&choice, lease, Duration::ZERO);
         Self {
             choice,
@@ -357,7 +358,7 @@ impl Plan {
             markers: false,
             acked: false,
             shows_all: true,
-            replicas: 1,
+            replicas: if store == Store::Etcd { 3 } else { 1 },
             never_used: true,
             other_keys: 0,
             store_rate: 0,

@@ -5,14 +5,18 @@
 
 use std::time::Duration;
 
-use crate::kind::Kind;
+use crate::etcd::Etcd;
+use crate::kind::{Kind, Store};
 use crate::plan::Plan;
 use crate::world::World;
-use crate::{Outcome, TracedRun, run_to_the_end};
+use crate::{Outcome, TracedRun, run_to_the_end, shared};
 
-/// A run that is written down. Its bucket is new, has one server, and keeps a lease for each record.
+/// A run that is written down. Its store is new: a bucket of one server that keeps a lease for each record, or an etcd of
+/// three members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
+    /// The store: NATS or etcd.
+    pub store: Store,
     /// The candidates: `c0`, `c1` and so on.
     pub candidates: Vec<Candidate>,
     /// The bucket's maximum age.
@@ -55,6 +59,9 @@ impl Scenario {
 
     /// Makes the run and writes down its events.
     pub fn run_traced(&self) -> TracedRun {
+        if self.store == Store::Etcd {
+            return shared::run_traced::<Etcd>(Plan::of(self), true, false);
+        }
         let mut world = World::new(Plan::of(self), true, false);
         run_to_the_end(&mut world);
         TracedRun {

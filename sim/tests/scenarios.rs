@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use incumbent_sim::{Candidate, Kind, PlannedFault, Scenario};
+use incumbent_sim::{Candidate, Kind, PlannedFault, Scenario, Store};
 
 const fn candidate(lease: u64, begins: u64) -> Candidate {
     Candidate { lease: Duration::from_secs(lease), begins: Duration::from_secs(begins), rate: 0 }
@@ -34,6 +34,7 @@ fn first(trace: &str, what: &str) -> usize {
 /// cut off; then comes a candidate that last observed the leader's record.
 fn a_short_record_over_a_deletion(deleted_at: u64) -> Scenario {
     Scenario {
+        store: Store::Nats,
         candidates: vec![candidate(10, 0), candidate(5, 2), candidate(10, 2)],
         max_age: Duration::from_secs(30),
         faults: vec![
@@ -67,6 +68,7 @@ fn two_clocks_that_drift_apart_as_far_as_the_setting_allows_never_make_two_leade
         // A third of a lease after its win the leader renews; then it is deleted, and does not learn of it.
         let renewed = 1_000 * lease / 3 * 1_000_000 / (1_000_000 - drift as u64) + 500;
         let trace = holds(&Scenario {
+            store: Store::Nats,
             candidates: vec![slow, fast],
             max_age: Duration::from_secs(lease),
             faults: vec![
@@ -82,6 +84,7 @@ fn two_clocks_that_drift_apart_as_far_as_the_setting_allows_never_make_two_leade
 #[test]
 fn a_candidate_that_knew_a_leader_does_not_believe_that_the_name_was_never_used() {
     let trace = holds(&Scenario {
+        store: Store::Nats,
         candidates: vec![candidate(30, 0), candidate(30, 2)],
         max_age: Duration::from_secs(30),
         faults: vec![
@@ -93,4 +96,24 @@ fn a_candidate_that_knew_a_leader_does_not_believe_that_the_name_was_never_used(
         lasts: Duration::from_secs(120),
     });
     assert!(first(&trace, "made again") < first(&trace, "live c1"), "{trace}");
+}
+
+#[test]
+fn a_candidate_of_an_etcd_whose_reads_are_denied_for_good_gives_way_to_others() {
+    let lease = 10;
+    let crashes = (1..9).map(|at| fault(Kind::Crash, None, at * 60_000, at * 60_000 + 5_000));
+    let traced = Scenario {
+        store: Store::Etcd,
+        candidates: vec![candidate(lease, 0), candidate(lease, 2), candidate(lease, 4)],
+        max_age: Duration::from_secs(lease),
+        // Its keep-alives are answered, and it is the next to lead.
+        faults: [fault(Kind::Denied, Some(1), 20_000, 600_000)].into_iter().chain(crashes).collect(),
+        lasts: Duration::from_secs(600),
+    }
+    .run_traced();
+    assert_eq!(traced.outcome.violation, None, "{}", traced.trace);
+    let (longest, _) = traced.outcome.tally.longest_vacancy;
+    assert!(longest <= Duration::from_secs(3 * lease), "{longest:?} without a leader\n{}", traced.trace);
+    let gave_way = traced.trace.lines().filter(|line| line.contains("Warning(GaveWay")).count();
+    assert!((1..4).contains(&gave_way), "{gave_way} times\n{}", traced.trace);
 }

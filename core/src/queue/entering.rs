@@ -54,6 +54,9 @@ impl Campaign {
 
     /// Looks first whether a token above every token observed is possible, where that is not known.
     pub(super) fn try_to_enter(&mut self) {
+        if self.rests() {
+            return self.probe_when_due();
+        }
         match self.store.is_barred() && !self.unborn {
             true => self.look(),
             false => self.plan(),
@@ -63,7 +66,7 @@ impl Campaign {
     /// Does what comes next of a candidate that enters.
     pub(super) fn plan(&mut self) {
         let Stage::Entering(entering) = &mut self.stage else { return };
-        if self.awaited.is_some() {
+        if self.awaited.is_some() || self.giving_way.rests(self.now) {
             return;
         }
         if self.unborn {
@@ -93,7 +96,7 @@ impl Campaign {
         }
     }
 
-    fn draw_lease(&mut self) -> LeaseId {
+    pub(super) fn draw_lease(&mut self) -> LeaseId {
         // A lease's number is a positive one of 63 bits; zero asks the server to choose.
         LeaseId((self.rng.rand_u64() >> 1).max(1))
     }
@@ -255,6 +258,7 @@ impl Campaign {
 
     fn take_place(&mut self, candidacy: Candidacy, stepped_for: Option<(String, String)>) {
         self.round.stop();
+        self.round.given_up = None;
         self.stage = Stage::Placed(Box::new(Placed {
             candidacy,
             line: Line::default(),

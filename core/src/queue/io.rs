@@ -295,6 +295,8 @@ pub enum Answer {
     Read {
         /// The read's number.
         read: ReadId,
+        /// The caller's clock, read before the read was sent.
+        sent_at: Instant,
         /// What it showed.
         result: Result<Box<Snapshot>, Failure>,
     },

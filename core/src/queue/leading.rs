@@ -9,6 +9,7 @@ use super::line::{self, Next};
 use super::timers::Timer;
 use super::{Campaign, Purpose, Stage};
 use crate::campaign::{Event, Reason, Term, WinDelay};
+use crate::candidacy::{Step, Tried};
 use crate::time::Instant;
 
 /// While the members are asked for their versions, a round looks for the answer so often in an attempt's limit.
@@ -38,8 +39,16 @@ impl Campaign {
     }
 
     /// A proof: both leases and both keys stood, and the deadline that follows.
-    pub(super) fn proven(&mut self, deadline: Instant, snapshot: &Snapshot, whole: bool) {
+    pub(super) fn proven(&mut self, deadline: Instant, tried: Tried, snapshot: &Snapshot, whole: bool) {
         let now = self.now;
+        match deadline > now {
+            true => self.giving_way.proved(now),
+            // It is over when it comes, and wins nothing.
+            false => self.step_failed(Step::Read, tried, None),
+        }
+        if self.placed().is_none() {
+            return;
+        }
         self.check_places(snapshot);
         self.check_namesake(snapshot, whole);
         self.report_leader(line::leader(snapshot));
@@ -110,6 +119,7 @@ impl Campaign {
         if let Stage::Placed(placed) = &mut self.stage {
             placed.term = Some(term);
         }
+        self.giving_way.won(self.now);
         self.report(Event::Won(term));
     }
 
@@ -132,6 +142,7 @@ impl Campaign {
     pub(super) fn end(&mut self, reason: Reason, working: bool) {
         let Some(term) = self.placed().map(|placed| placed.term) else { return };
         if let Some(term) = term {
+            self.giving_way.lost(self.now);
             self.report(Event::Lost { term, reason });
         }
         self.leave_place(working);

@@ -15,7 +15,7 @@ use super::answers::Failure;
 use super::io::{Action, LeaseId, Outcome, Request, Snapshot, Write};
 use super::timers::Timer;
 use super::{Campaign, Candidacy, Stage};
-use crate::campaign::{backoff, pace};
+use crate::campaign::{Event, backoff, pace};
 use crate::record::Attempt;
 use crate::token::Revision;
 
@@ -111,7 +111,18 @@ impl Campaign {
         if let Some(step) = &placed.step {
             self.removal.push(step.leftover());
         }
+        self.giving_way.claim_ended(self.now);
         self.leave(leftover, working);
+    }
+
+    /// Leaves a place that cannot be proved. Its lease is revoked first: that needs the fewest permissions.
+    pub(super) fn withdraw(&mut self) {
+        let Stage::Placed(placed) = &self.stage else { return };
+        let leftover = Leftover::unknown(placed.candidacy.lease, true);
+        if let Some(step) = &placed.step {
+            self.removal.push(step.leftover());
+        }
+        self.leave(leftover, false);
     }
 
     /// Removes what a candidacy left behind; not before its work has ended, or a lease has passed.
@@ -131,6 +142,7 @@ impl Campaign {
     pub(super) fn stop_entering(&mut self) {
         self.awaited = None;
         self.round.stop();
+        self.probe.stop();
         for timer in [
             Timer::Deadline,
             Timer::Answer,
@@ -139,10 +151,11 @@ impl Campaign {
             Timer::HandOver,
             Timer::Owed,
             Timer::Round,
+            Timer::Retry,
+            Timer::Rest,
         ] {
             self.timers.stop(timer);
         }
-        self.timers.stop(Timer::Retry);
     }
 
     pub(super) fn limit_close(&mut self) {
@@ -251,6 +264,9 @@ impl Campaign {
     fn move_on(&mut self) {
         if !matches!(self.stage, Stage::Releasing) {
             return;
+        }
+        if let Some(warning) = self.giving_way.removed(self.rules.lease, self.now) {
+            self.report(Event::Warning(warning));
         }
         if self.intent.closing {
             self.closed();

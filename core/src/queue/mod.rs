@@ -41,7 +41,8 @@
 //! 1. `io`, `answers`, `settings`: what goes in and comes out, what the store's errors mean, what is refused.
 //! 2. This file: the parts of a campaign, and the way of an input through it.
 //! 3. `round`: the proof. `line`: who is ahead. `store_view`: incarnation, revisions, tokens.
-//! 4. The states: `entering` creates the keys, `leading` wins, loses and hands over, `leaving` removes.
+//! 4. The states: `entering` creates the keys, `leading` wins, loses and hands over, `leaving` removes, `resting` leaves the
+//!    queue to others where proofs fail.
 //! 5. `observing`: the watch, the connection, and the reports. `warnings`: what a person should know.
 
 mod answers;
@@ -51,6 +52,7 @@ mod leading;
 mod leaving;
 mod line;
 mod observing;
+mod resting;
 mod round;
 mod settings;
 mod store_view;
@@ -76,6 +78,7 @@ pub use timers::{Timer, Wake};
 use crate::campaign::{
     Event, Intent, InvalidSettings, Leader, Lease, Misuse, Reason, Settings, State, Term, check_name, pace,
 };
+use crate::candidacy::GivingWay;
 use crate::record::{Attempt, Nonce};
 use crate::store::{FaultKind, StoreInfo};
 use crate::time::Instant;
@@ -84,6 +87,7 @@ use entering::{Entering, StepBehind};
 use leading::HandOver;
 use leaving::Removal;
 use line::Line;
+use resting::Probe;
 use round::Round;
 use settings::Rules;
 use store_view::StoreView;
@@ -131,6 +135,10 @@ pub struct Campaign {
     rest_until: Instant,
     /// Terms in a row that ended within a lease because the user's handler failed.
     handler_failures: u32,
+
+    // What a candidate without proofs does.
+    giving_way: GivingWay,
+    probe: Probe,
 
     /// Another campaign of this candidate's name, as observed last.
     namesake: Option<Namesake>,
@@ -250,6 +258,8 @@ impl Campaign {
             owes_a_lease: false,
             rest_until: Instant::ZERO,
             handler_failures: 0,
+            giving_way: GivingWay::default(),
+            probe: Probe::default(),
             namesake: None,
             timers: Timers::default(),
             reported: Reported { state: Some(State::Idle), ..Reported::default() },
@@ -414,10 +424,17 @@ impl Campaign {
             Input::HandlerFailed => self.handler_failed(),
             Input::Accept => self.accept(),
             Input::Answered(answer) => match answer {
+                Answer::Granted { lease, result } if self.probe.is_of(lease) => self.probe_granted(result),
                 Answer::Granted { lease, result } => self.granted(lease, result),
                 Answer::Shared { result } => self.shared(result),
+                Answer::KeptAlive { lease, sent_at, result } if self.probe.keeps_alive() => {
+                    self.probe_kept_alive(lease, sent_at, result);
+                }
                 Answer::KeptAlive { lease, sent_at, result } => self.kept_alive(lease, sent_at, result),
-                Answer::Read { read, result } => self.read_answered(read, result),
+                Answer::Read { read, sent_at, result } if self.probe.reads(read) => {
+                    self.probe_read(sent_at, result);
+                }
+                Answer::Read { read, sent_at, result } => self.read_answered(read, sent_at, result),
                 Answer::Wrote { attempt, outcome } => self.wrote(attempt, outcome),
                 Answer::Revoked { lease, result } => self.revoked(lease, result),
             },
@@ -439,7 +456,7 @@ impl Campaign {
             Timer::Drain => self.end_drain(true),
             Timer::HandOver => self.hand_over_timed_out(),
             Timer::Owed | Timer::Round => self.begin_round(),
-            Timer::Retry => self.try_to_enter(),
+            Timer::Retry | Timer::Rest => self.try_to_enter(),
             Timer::Splay => self.enter(),
         }
     }
@@ -502,7 +519,7 @@ impl Campaign {
             Stage::Placed(placed) if placed.term.is_some() => self.depart(reason),
             Stage::Placed(_) => self.give_up_place(),
             Stage::Entering(entering) => {
-                let leftover = entering.leftover(sent);
+                let leftover = entering.leftover(sent).or_else(|| self.probe.leftover());
                 self.stop_entering();
                 self.stage = Stage::Idle;
                 if let Some(leftover) = leftover {
@@ -570,6 +587,8 @@ impl Campaign {
             owes_a_lease,
             rest_until,
             handler_failures,
+            giving_way,
+            probe,
             namesake,
             timers,
             reported: _,
@@ -588,6 +607,6 @@ impl Campaign {
             keeps_leases_from,
         )
             .hash(hasher);
-        (namesake, timers).hash(hasher);
+        (giving_way, probe, namesake, timers).hash(hasher);
     }
 }

@@ -18,6 +18,7 @@ use super::store_view::Sight;
 use super::timers::Timer;
 use super::{Campaign, Stage};
 use crate::campaign::{ReadId, Reason, backoff, pace};
+use crate::candidacy::{Step as Proof, Tried};
 use crate::time::{Instant, nanos};
 use crate::token::Revision;
 
@@ -26,6 +27,10 @@ use crate::token::Revision;
 pub(super) struct Round {
     step: Step,
     last_read: ReadId,
+    /// When it was asked for.
+    asked: Instant,
+    /// The last that was not answered in time.
+    pub(super) given_up: Option<ReadId>,
     /// A change was seen at this revision: a read that does not show it is not the last.
     pub(super) wanted: Revision,
     /// Rounds in a row whose read was of another raft term.
@@ -56,14 +61,14 @@ enum Step {
 
 /// An answered keep-alive.
 #[derive(Clone, Copy, Debug, Hash)]
-struct Kept {
-    sent_at: Instant,
-    answer: KeptAlive,
+pub(super) struct Kept {
+    pub(super) sent_at: Instant,
+    pub(super) answer: KeptAlive,
 }
 
 /// Since when, and for which time to live, both leases stood while the read was answered; `None` where another leader of
 /// the store was elected meanwhile, so that nothing is known.
-fn judge(kept: [Kept; 2], raft_term: u64) -> Option<(Instant, Duration)> {
+pub(super) fn judge(kept: [Kept; 2], raft_term: u64) -> Option<(Instant, Duration)> {
     if kept.iter().any(|kept| kept.answer.raft_term != raft_term) {
         return None;
     }
@@ -80,8 +85,8 @@ impl Round {
         (self.step, self.wanted, self.other_terms, self.proven) = (Step::Idle, Revision(0), 0, None);
     }
 
-    fn next_read(&mut self) -> ReadId {
-        self.last_read = ReadId(self.last_read.0 + 1);
+    pub(super) fn next_read(&mut self, now: Instant) -> ReadId {
+        (self.last_read, self.asked) = (ReadId(self.last_read.0 + 1), now);
         self.last_read
     }
 }
@@ -123,7 +128,7 @@ impl Campaign {
 
     fn read_after(&mut self, own: LeaseId, kept: [Kept; 2]) {
         let whole = self.wants_whole_queue();
-        let read = self.round.next_read();
+        let read = self.round.next_read(self.now);
         self.round.step = Step::Reading { read, kept, whole };
         self.timers.set(Timer::Answer, self.now + self.attempt_limit());
         self.ask(Request::Read { read, own: Some(own), whole });
@@ -144,6 +149,12 @@ impl Campaign {
         result: Result<KeptAlive, Failure>,
     ) {
         let now = self.now;
+        let is_ours = self
+            .placed()
+            .is_some_and(|placed| [placed.candidacy.lease, placed.candidacy.companion].contains(&lease));
+        if is_ours && result.as_ref().is_ok_and(|answer| answer.ttl > Duration::ZERO) {
+            self.giving_way.kept(self.rules.lease, now);
+        }
         let Step::KeepingAlive { began, leases, kept } = &mut self.round.step else { return };
         // An answer to an earlier keep-alive says nothing about this round.
         let Some(place) = leases.iter().position(|asked| *asked == lease).filter(|_| sent_at >= *began)
@@ -159,7 +170,11 @@ impl Campaign {
                 }
                 return self.lose(Reason::Expired);
             }
-            Err(failure) => return self.round_failed(&failure),
+            Err(failure) => {
+                let tried = Tried { asked: *began, sent: sent_at };
+                self.round_failed(&failure);
+                return self.step_failed(Proof::KeepAlive, tried, failure.fault());
+            }
         };
         kept[place] = Some(Kept { sent_at: sent_at.min(now), answer });
         let [Some(of_place), Some(of_companion)] = *kept else { return };
@@ -177,19 +192,28 @@ impl Campaign {
 
     /// Reads without a place, to find out which revision the store has.
     pub(super) fn look(&mut self) {
-        let read = self.round.next_read();
+        let read = self.round.next_read(self.now);
         self.round.step = Step::Looking { read };
         self.timers.set(Timer::Answer, self.now + self.attempt_limit());
         self.ask(Request::Read { read, own: None, whole: false });
     }
 
-    pub(super) fn read_answered(&mut self, read: ReadId, result: Result<Box<Snapshot>, Failure>) {
+    pub(super) fn read_answered(
+        &mut self,
+        read: ReadId,
+        sent_at: Instant,
+        result: Result<Box<Snapshot>, Failure>,
+    ) {
+        let tried = Tried { asked: self.round.asked, sent: sent_at };
         match self.round.step {
             Step::Reading { read: asked, kept, whole } if asked == read => {
                 self.round.step = Step::Idle;
                 match result {
-                    Ok(snapshot) => self.round_ended(kept, &snapshot, whole),
-                    Err(failure) => self.round_failed(&failure),
+                    Ok(snapshot) => self.round_ended(kept, tried, &snapshot, whole),
+                    Err(failure) => {
+                        self.round_failed(&failure);
+                        self.step_failed(Proof::Read, tried, failure.fault());
+                    }
                 }
             }
             Step::Looking { read: asked } if asked == read => {
@@ -204,14 +228,27 @@ impl Campaign {
                     Err(failure) => self.entering_failed(&failure),
                 }
             }
+            // The round gave it up: until now nobody knew whether it had been sent.
+            _ if self.round.given_up == Some(read) => {
+                if let Err(failure) = result {
+                    self.step_failed(Proof::Read, tried, failure.fault());
+                }
+            }
             _ => {}
         }
     }
 
     pub(super) fn answer_timed_out(&mut self) {
+        if self.probe.is_under_way() {
+            return self.probe_timed_out();
+        }
         match core::mem::take(&mut self.round.step) {
             Step::Idle => {}
             Step::Looking { .. } => self.entering_failed(&Failure::Unknown),
+            Step::Reading { read, .. } => {
+                self.round.given_up = Some(read);
+                self.round_failed(&Failure::Unknown);
+            }
             _ => self.round_failed(&Failure::Unknown),
         }
     }
@@ -247,11 +284,14 @@ impl Campaign {
         self.reported.fault = None;
     }
 
-    fn round_ended(&mut self, kept: [Kept; 2], snapshot: &Snapshot, whole: bool) {
+    fn round_ended(&mut self, kept: [Kept; 2], tried: Tried, snapshot: &Snapshot, whole: bool) {
         self.timers.stop(Timer::Answer);
         self.succeeded();
+        self.giving_way.succeeded(Proof::Read, self.now);
         let Some((since, ttl)) = judge(kept, snapshot.raft_term) else {
-            return self.repeat_in_this_term();
+            let sent = kept[0].sent_at.max(kept[1].sent_at);
+            self.repeat_in_this_term();
+            return self.step_failed(Proof::KeepAlive, Tried::at(sent), None);
         };
         self.round.other_terms = 0;
         let own = self.placed().map(|placed| placed.candidacy.revision);
@@ -274,7 +314,7 @@ impl Campaign {
         let lease = ttl.min(self.rules.lease);
         self.round.proven =
             self.placed().map(|placed| ([placed.candidacy.lease, placed.candidacy.companion], kept));
-        self.proven((since + lease).before(self.rules.margin.of(lease)), snapshot, whole);
+        self.proven((since + lease).before(self.rules.margin.of(lease)), tried, snapshot, whole);
         if self.placed().is_none() {
             return;
         }

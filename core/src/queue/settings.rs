@@ -77,10 +77,7 @@ impl Server {
         let rules = Rules::new(settings, self)?;
         let (lease, margin, attempt) =
             (rules.lease, rules.margin.of(rules.lease), pace::attempt_limit(rules.lease));
-        // A companion stands as long as its place after a crash, and after the deletion of the place by an operator. Where a
-        // disappearance may have come too early, the next leader waits for a lease after it.
-        let wait = if self.keeps_leases() { Duration::ZERO } else { lease };
-        let vacant = lease + EXPIRED + attempt + wait;
+        let vacant = rules.worst_fail_over();
         let renew_every = pace::renew_every(lease);
         Ok(Forecast {
             lease,
@@ -111,6 +108,14 @@ pub(super) struct Rules {
 }
 
 impl Rules {
+    /// The longest time without a leader after a crash or a deletion. A companion stands as long as its place, also after
+    /// the deletion of the place by an operator. Where a disappearance may have come too early, the next leader waits for a
+    /// lease after it.
+    pub(super) fn worst_fail_over(&self) -> Duration {
+        let wait = if self.server.keeps_leases() { Duration::ZERO } else { self.lease };
+        self.lease + EXPIRED + pace::attempt_limit(self.lease) + wait
+    }
+
     pub(super) fn new(settings: Settings, server: Server) -> Result<Self, InvalidSettings> {
         check_candidate(&settings)?;
         refuse_bucket_settings(

@@ -23,6 +23,8 @@ crate::timers::timers! {
     Round,
     /// When to try again to enter.
     Retry,
+    /// When a candidate that gave way probes the store, or its rest is over.
+    Rest,
     /// When the splay is over.
     Splay,
 }

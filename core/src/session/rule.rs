@@ -379,9 +379,12 @@ impl Rule for queue::Campaign {
     }
 
     /// The campaign has its own limit for an answer, and asks again when that has passed; the deletes of a candidacy are
-    /// repeated until they are answered, within a lease.
-    fn limit(&self, _: &queue::Request, _: Duration) -> Duration {
-        Self::lease_time(self)
+    /// repeated until they are answered, within a lease. A read counts as failed once it was sent for that long.
+    fn limit(&self, request: &queue::Request, _: Duration) -> Duration {
+        match request {
+            queue::Request::Read { .. } => Self::attempt_limit(self),
+            _ => Self::lease_time(self),
+        }
     }
 
     fn is_over(&self) -> bool {

@@ -188,6 +188,11 @@ impl Bench {
         self.give(Input::Answered(Answer::Granted { lease: self.lease(number), result: Err(failure) }))
     }
 
+    /// The lease that was asked for last is not granted.
+    pub fn not_granted_last(&mut self, failure: Failure) -> Vec<String> {
+        self.not_granted(self.leases.len(), failure)
+    }
+
     pub fn shared(&mut self, lease: LeaseId) -> Vec<String> {
         self.own.2 = lease;
         self.give(Input::Answered(Answer::Shared { result: Ok(lease) }))
@@ -225,6 +230,10 @@ impl Bench {
     pub fn kept_alive(&mut self, lease: LeaseId, ttl: Duration, raft_term: u64) -> Vec<String> {
         let result = Ok(KeptAlive { ttl, raft_term });
         self.give(Input::Answered(Answer::KeptAlive { lease, sent_at: self.now, result }))
+    }
+
+    pub fn keep_alive_failed(&mut self, lease: LeaseId, failure: Failure) -> Vec<String> {
+        self.give(Input::Answered(Answer::KeptAlive { lease, sent_at: self.now, result: Err(failure) }))
     }
 
     /// Answers the keep-alives of both leases, sent now.
@@ -275,12 +284,16 @@ impl Bench {
     /// Answers the read that was asked for last.
     pub fn read(&mut self, snapshot: Snapshot) -> Vec<String> {
         let read = ReadId(self.read);
-        self.give(Input::Answered(Answer::Read { read, result: Ok(Box::new(snapshot)) }))
+        self.give(Input::Answered(Answer::Read { read, sent_at: self.now, result: Ok(Box::new(snapshot)) }))
     }
 
     pub fn read_failed(&mut self, failure: Failure) -> Vec<String> {
+        self.read_failed_sent(self.now, failure)
+    }
+
+    pub fn read_failed_sent(&mut self, sent_at: Instant, failure: Failure) -> Vec<String> {
         let read = ReadId(self.read);
-        self.give(Input::Answered(Answer::Read { read, result: Err(failure) }))
+        self.give(Input::Answered(Answer::Read { read, sent_at, result: Err(failure) }))
     }
 
     /// Answers the round that is under way; lists what follows its read.

@@ -28,6 +28,8 @@
 //! | 116 a foreign candidate before the successor | `hand_over::a_foreign_candidate_before_the_successor_refuses_the_hand_over` |
 //! | 117 a name that begins another's | `losing::the_place_of_an_election_whose_name_begins_with_ours_is_reported` |
 //! | 152 another prefix lies inside the election's keys | `losing::keys_of_another_prefix_ahead_are_reported_in_the_stores_words_and_are_no_leader` |
+//! | a first read a lease after entering | `winning::where_a_server_may_revoke_live_leases_a_lease_is_owed_from_the_first_read_of_the_queue` |
+//! | a candidate that cannot read for good | `resting::a_place_that_cannot_be_read_for_a_lease_is_left_and_its_candidate_rests` |
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic; it says why")]
 #![allow(unreachable_pub, reason = "the modules of a test are no library")]
@@ -40,6 +42,7 @@ mod losing;
 mod namesake;
 mod proof;
 mod reset;
+mod resting;
 mod winning;
 
 #[test]
@@ -52,6 +55,7 @@ fn every_test_in_the_table_exists() {
         ("namesake", include_str!("namesake.rs")),
         ("proof", include_str!("proof.rs")),
         ("reset", include_str!("reset.rs")),
+        ("resting", include_str!("resting.rs")),
         ("winning", include_str!("winning.rs")),
     ];
     let table = include_str!("main.rs").lines().filter(|line| line.starts_with("//! |"));

@@ -185,8 +185,9 @@ fn an_answer_that_was_never_asked_for_is_a_misuse() {
     let mut bench = Bench::placed();
     let snapshot = bench.snapshot();
     let read = incumbent_core::campaign::ReadId(1);
-    let given = bench
-        .campaign
-        .handle(bench.now, Input::Answered(Answer::Read { read, result: Ok(Box::new(snapshot)) }));
+    let given = bench.campaign.handle(
+        bench.now,
+        Input::Answered(Answer::Read { read, sent_at: bench.now, result: Ok(Box::new(snapshot)) }),
+    );
     assert_eq!(given, Err(Misuse::UnknownRead(read)));
 }

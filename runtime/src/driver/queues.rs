@@ -245,7 +245,7 @@ async fn answer(
         }
         Request::Read { read, own, whole } => {
             let shown = within(clock, limit, adapter.read(election, own, whole)).await;
-            Answer::Read { read, result: shown.unwrap_or(Err(unknown)) }
+            Answer::Read { read, sent_at: sent, result: shown.unwrap_or(Err(unknown)) }
         }
         Request::Write(queue::Write { attempt, action }) => {
             let outcome = within(clock, limit, adapter.write(election, identity, &action)).await;

@@ -11,7 +11,7 @@ use incumbent_testkit::wait;
 use tempfile::TempDir;
 
 use crate::actor::{TIME_LIMIT, next_leader};
-use crate::bench::{KEY, LONG, PREFIX, STEADY, declare_new, join, now, on_each_version, url};
+use crate::bench::{BUSY, KEY, LONG, PREFIX, STEADY, declare_new, join, now, on_each_version, url};
 use crate::probe::Probe;
 
 /// Runs `etcdctl` as the root user.
@@ -106,6 +106,33 @@ async fn a_leader_without_permission_leads_until_its_deadline_and_one_leads_agai
     root(&server, &["role", "grant-permission", "--prefix=true", "elections", "readwrite", PREFIX]);
     next_leader(&[&a, &b], first.token).await;
     probe.verdict();
+}
+
+/// An operator takes the role from one user. Its candidate is the next to lead, and cannot read that; on 3.4 its keep-alives are
+/// answered all the same. It leaves the queue, and the candidate behind it leads within three leases.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_that_loses_its_role_holds_nobody_else_back() {
+    on_each_version(|version| async move {
+        let (server, url) = guarded(Options::new().version(version)).await;
+        root(&server, &["user", "add", "other:secret"]);
+        root(&server, &["user", "grant-role", "other", "elections"]);
+        let of_other = url.replace("app:", "other:");
+        let a = join(&url, "a", STEADY).await;
+        a.won(1).await;
+        let b = join(&of_other, "b", STEADY).await;
+        b.observes("a").await;
+        let c = join(&url, "c", STEADY).await;
+        c.observes("a").await;
+        let probe = Probe::of(&[&a, &b, &c]);
+
+        root(&server, &["user", "revoke-role", "other", "elections"]);
+        let released = now();
+        a.candidate.close().await.unwrap();
+        let second = c.won(1).await;
+        assert!(second.started < released + 3 * STEADY + BUSY, "{version}");
+        probe.verdict();
+    })
+    .await;
 }
 
 /// A server that wants certificates of its clients: ours with one take part, and without one there is no connection.

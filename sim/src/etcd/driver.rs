@@ -122,7 +122,10 @@ impl World {
                 }
             },
             queue::Request::Grant { lease, ttl } => Request::Grant { lease, ttl },
-            queue::Request::Read { read, own, whole } => Request::Read { read, own, whole },
+            queue::Request::Read { read, own, whole } => {
+                let sent_at = self.nodes[node].clock.at(self.now);
+                Request::Read { read, own, whole, sent_at }
+            }
             queue::Request::Write(write) => Request::Write(write),
             queue::Request::Revoke { lease } => Request::Revoke { lease },
         };

@@ -24,6 +24,7 @@ pub(crate) enum Request {
         read: ReadId,
         own: Option<LeaseId>,
         whole: bool,
+        sent_at: Instant,
     },
     Write(Write),
     Revoke {
@@ -44,7 +45,9 @@ impl Request {
         Some(match self {
             Self::Grant { lease, .. } => Answer::Granted { lease: *lease, result: Err(failure) },
             Self::Share { .. } => Answer::Shared { result: Err(failure) },
-            Self::Read { read, .. } => Answer::Read { read: *read, result: Err(failure) },
+            Self::Read { read, sent_at, .. } => {
+                Answer::Read { read: *read, sent_at: *sent_at, result: Err(failure) }
+            }
             Self::Write(write) => Answer::Wrote { attempt: write.attempt, outcome: Outcome::Failed(failure) },
             Self::Revoke { lease } => Answer::Revoked { lease: *lease, result: Err(failure) },
             Self::Inspect { .. } | Self::Watch { .. } => return None,

@@ -18,6 +18,7 @@ mod i11_only_an_acknowledgement_wins;
 mod i12_another_incarnation;
 mod i15_a_candidate_leads;
 mod i15_orderly_changes;
+mod i17_giving_way;
 mod known;
 mod queue_causes;
 mod queue_leaving;
@@ -50,7 +51,7 @@ pub(crate) trait Oracle<C: Observed = Campaign> {
 /// An invariant that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Its number: `I1` to `I15`; or the name of a rule; or `contract` where a campaign refused an input; or `panic`.
+    /// Its number: `I1` to `I17`; or the name of a rule; or `contract` where a campaign refused an input; or `panic`.
     pub invariant: &'static str,
     /// Its statement.
     pub states: &'static str,
@@ -134,6 +135,7 @@ impl Checkers<queue::Campaign> {
             Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
             Box::new(queue_causes::NoneWithoutCause::new(count)),
             Box::new(queue_leaving::NothingLeft::new(count)),
+            Box::new(i17_giving_way::GivesWay::new(count)),
             Box::new(ACandidateLeads::new(count)),
             Box::new(i15_orderly_changes::OrderlyChanges::new(count)),
         ];

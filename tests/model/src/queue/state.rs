@@ -32,7 +32,7 @@ pub(crate) fn name(candidate: usize) -> &'static str {
 pub(crate) enum Request {
     Grant(LeaseId),
     KeepAlive(LeaseId, Instant),
-    Read(ReadId, Option<LeaseId>),
+    Read(ReadId, Option<LeaseId>, Instant),
     Write(Write),
     Revoke(LeaseId),
 }

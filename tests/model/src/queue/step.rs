@@ -162,9 +162,9 @@ impl Step<'_> {
                 let result = Ok(self.state.store.keep_alive(lease, now));
                 (Answer::KeptAlive { lease, sent_at, result }, Change::default())
             }
-            Request::Read(read, own) => {
+            Request::Read(read, own, sent_at) => {
                 let snapshot = self.read(candidate, own);
-                (Answer::Read { read, result: Ok(Box::new(snapshot)) }, Change::default())
+                (Answer::Read { read, sent_at, result: Ok(Box::new(snapshot)) }, Change::default())
             }
             Request::Write(write) => {
                 let (outcome, change) = self.write(candidate, &write);
@@ -277,7 +277,7 @@ impl Step<'_> {
                         node.requests.push_back(Request::KeepAlive(place, now));
                         Request::KeepAlive(companion, now)
                     }
-                    Wanted::Read { read, own, .. } => Request::Read(read, own),
+                    Wanted::Read { read, own, .. } => Request::Read(read, own, now),
                     Wanted::Write(write) => Request::Write(write),
                     Wanted::Revoke { lease } => Request::Revoke(lease),
                 };

@@ -1,0 +1,236 @@
+//! Giving way: a place that cannot be proved is left to others, and its candidate rests and probes.
+//!
+//! Keep-alives need no permission on the keys, and may be answered while reads are not. So a candidate whose proofs fail
+//! would keep its place, and with it every candidate behind, from leading. After a lease without a proof it leaves the
+//! queue, whether it is first or not: a candidate that cannot read does not know that.
+//!
+//! A probe repeats what a proof consists of, as far as one can without a place: keep-alives of a lease that has no keys and of
+//! the lease of the companions, and then a read that names the keys of that lease. Nothing is put into the queue.
+
+use alloc::boxed::Box;
+
+use super::answers::Failure;
+use super::io::{KeptAlive, LeaseId, Request, Snapshot};
+use super::leaving::Leftover;
+use super::round::{Kept, judge};
+use super::timers::Timer;
+use super::{Campaign, Stage};
+use crate::campaign::ReadId;
+use crate::candidacy::{Step as Proof, Tried};
+use crate::store::Fault;
+use crate::time::Instant;
+
+/// The probe of a candidate that rests.
+#[derive(Clone, Debug, Default, Hash)]
+pub(super) struct Probe {
+    /// Its own lease, asked for, for the whole rest.
+    lease: Option<LeaseId>,
+    granted: bool,
+    step: Step,
+}
+
+#[derive(Clone, Debug, Default, Hash)]
+enum Step {
+    #[default]
+    Idle,
+    Granting,
+    KeepingAlive {
+        began: Instant,
+        leases: [LeaseId; 2],
+        kept: [Option<Kept>; 2],
+    },
+    /// The read that follows; without keep-alives it only looks who is in the queue.
+    Reading {
+        read: ReadId,
+        kept: Option<[Kept; 2]>,
+    },
+}
+
+impl Probe {
+    pub(super) fn is_under_way(&self) -> bool {
+        !matches!(self.step, Step::Idle)
+    }
+
+    pub(super) fn is_of(&self, lease: LeaseId) -> bool {
+        self.lease == Some(lease)
+    }
+
+    pub(super) fn keeps_alive(&self) -> bool {
+        matches!(self.step, Step::KeepingAlive { .. })
+    }
+
+    pub(super) fn reads(&self, read: ReadId) -> bool {
+        matches!(self.step, Step::Reading { read: asked, .. } if asked == read)
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.step = Step::Idle;
+    }
+
+    /// The lease to revoke when no more probes come.
+    pub(super) fn leftover(&mut self) -> Option<Leftover> {
+        self.lease.take().map(|lease| Leftover::unknown(lease, false))
+    }
+}
+
+impl Campaign {
+    /// A step of a proof was sent and failed, or was not answered in time. A place that was without a proof for a lease is
+    /// left.
+    pub(super) fn step_failed(&mut self, step: Proof, tried: Tried, fault: Option<&Fault>) {
+        let (lease, now) = (self.rules.lease, self.now);
+        if self.placed().is_none() {
+            return;
+        }
+        self.giving_way.failed(step, tried, lease, now);
+        if let Some(fault) = fault {
+            self.giving_way.answered_with(fault, now);
+        }
+        // A term ends at its deadline.
+        if self.giving_way.gives_way(lease) && self.placed().is_some_and(|placed| placed.term.is_none()) {
+            self.giving_way.withdraws(now);
+            self.withdraw();
+        }
+    }
+
+    /// Whether this candidate must not enter; it wakes for the next probe, or at the end of its rest.
+    pub(super) fn rests(&mut self) -> bool {
+        let rests = self.giving_way.rests(self.now);
+        match self.giving_way.wakes_at(self.now) {
+            Some(at) => self.timers.set(Timer::Rest, at),
+            None => self.timers.stop(Timer::Rest),
+        }
+        if !rests {
+            self.probe.stop();
+            if let Some(leftover) = self.probe.leftover() {
+                self.removal.push(leftover);
+                self.remove();
+            }
+        }
+        rests
+    }
+
+    /// Probes where that is due. A candidate that cannot end its rest by that only looks who is in the queue.
+    pub(super) fn probe_when_due(&mut self) {
+        let now = self.now;
+        let is_due = self.giving_way.wakes_at(now).is_some_and(|at| at <= now);
+        if !is_due || !matches!(self.stage, Stage::Entering(_)) {
+            return;
+        }
+        let steps = self.giving_way.probe(self.rules.lease, now);
+        self.rests();
+        if steps.is_empty() {
+            return self.probe_reads(None);
+        }
+        match self.probe.lease {
+            Some(lease) if self.probe.granted => self.probe_keeps_alive(lease),
+            _ => {
+                let lease = self.draw_lease();
+                self.probe = Probe { lease: Some(lease), granted: false, step: Step::Granting };
+                self.await_probe();
+                self.ask(Request::Grant { lease, ttl: self.rules.lease });
+            }
+        }
+    }
+
+    fn await_probe(&mut self) {
+        self.timers.set(Timer::Answer, self.now + self.attempt_limit());
+    }
+
+    pub(super) fn probe_granted(&mut self, result: Result<core::time::Duration, Failure>) {
+        if !matches!(self.probe.step, Step::Granting) {
+            return;
+        }
+        match (result, self.probe.lease) {
+            (Ok(_), Some(lease)) => {
+                self.probe.granted = true;
+                self.probe_keeps_alive(lease);
+            }
+            _ => {
+                self.probe.lease = None;
+                self.probe_reads(None);
+            }
+        }
+    }
+
+    fn probe_keeps_alive(&mut self, lease: LeaseId) {
+        let leases = [lease, self.shared.unwrap_or(lease)];
+        self.probe.step = Step::KeepingAlive { began: self.now, leases, kept: [None; 2] };
+        self.await_probe();
+        self.ask(Request::KeepAlive { leases });
+    }
+
+    pub(super) fn probe_kept_alive(
+        &mut self,
+        lease: LeaseId,
+        sent_at: Instant,
+        result: Result<KeptAlive, Failure>,
+    ) {
+        let now = self.now;
+        let Step::KeepingAlive { began, leases, kept } = &mut self.probe.step else { return };
+        if sent_at < *began || !leases.contains(&lease) {
+            return;
+        }
+        match result {
+            Ok(answer) if !answer.ttl.is_zero() => {
+                let answered = Kept { sent_at: sent_at.min(now), answer };
+                for (of, kept) in leases.iter().zip(kept.iter_mut()) {
+                    *kept = if *of == lease { Some(answered) } else { *kept };
+                }
+                if let [Some(own), Some(companion)] = *kept {
+                    self.probe_reads(Some([own, companion]));
+                }
+            }
+            Ok(_) | Err(Failure::LeaseGone) => {
+                if self.probe.is_of(lease) {
+                    self.probe.lease = None;
+                } else {
+                    self.shared_lease_is_gone();
+                }
+                self.probe_reads(None);
+            }
+            Err(_) => self.probe_reads(None),
+        }
+    }
+
+    /// Reads the whole queue, as the first read of a candidacy does.
+    fn probe_reads(&mut self, kept: Option<[Kept; 2]>) {
+        if kept.is_none() {
+            self.giving_way.probed(Proof::KeepAlive, self.now, false, self.now);
+        }
+        let (read, own) = (self.round.next_read(self.now), self.probe.lease);
+        self.probe.step = Step::Reading { read, kept };
+        self.await_probe();
+        self.ask(Request::Read { read, own, whole: true });
+    }
+
+    pub(super) fn probe_read(&mut self, sent_at: Instant, result: Result<Box<Snapshot>, Failure>) {
+        let now = self.now;
+        let Step::Reading { kept, .. } = core::mem::take(&mut self.probe.step) else { return };
+        self.timers.stop(Timer::Answer);
+        match result {
+            Ok(snapshot) => {
+                let claimed = !snapshot.places.is_empty() || !snapshot.companions.is_empty();
+                self.giving_way.others_claim(claimed, self.rules.worst_fail_over(), now);
+                if let Some(kept) = kept {
+                    let is_proof = judge(kept, snapshot.raft_term).is_some();
+                    self.giving_way.probed(Proof::KeepAlive, kept[0].sent_at, is_proof, now);
+                    self.giving_way.probed(Proof::Read, sent_at, is_proof, now);
+                }
+            }
+            Err(_) => self.giving_way.probed(Proof::Read, sent_at, false, now),
+        }
+        self.try_to_enter();
+    }
+
+    pub(super) fn probe_timed_out(&mut self) {
+        match core::mem::take(&mut self.probe.step) {
+            Step::Reading { .. } => self.giving_way.probed(Proof::Read, self.now, false, self.now),
+            // Whether it was granted is not known: it runs out.
+            Step::Granting => {
+                self.probe.lease = None;
+                self.giving_way.probed(Proof::KeepAlive, self.now, false, self.now);
+            }
+            _ => self.giving_way.probed(Proof::KeepAlive, self.now, false, self.now),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! I17 in a queue.
+
+use std::time::Duration;
+
+use incumbent_core::Instant;
+use incumbent_core::queue::{self, Action, Answer, Input, LeaseId, Output, Request};
+
+use super::Oracle;
+use crate::observation::{Observation, View};
+
+/// Time for a removal that is not answered at once.
+const REMOVAL: Duration = Duration::from_secs(8);
+
+/// Follows each place: its keep-alives that were answered, and its reads.
+pub(super) struct GivesWay {
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Default)]
+struct Node {
+    /// The lease of the place that was to be created last.
+    lease: Option<LeaseId>,
+    /// Its keep-alives were answered since, without a long pause, and no read showed it.
+    since: Option<Instant>,
+    kept: Instant,
+}
+
+impl Node {
+    fn keeps(&mut self, now: Instant, lease: Duration) {
+        // Longer pauses are those of the store or of the process, which do not count.
+        let pause = lease / 3 + (lease / 12).clamp(Duration::from_millis(250), Duration::from_secs(2));
+        if now.since(self.kept) > pause {
+            self.since = Some(now);
+        }
+        self.kept = now;
+    }
+}
+
+impl GivesWay {
+    pub(super) fn new(count: usize) -> Self {
+        Self { nodes: vec![Node::default(); count] }
+    }
+
+    /// The longest time for which a place may be kept without a proof. Rounds whose keep-alives get no answer count for less
+    /// than they take: nobody knows that they were sent.
+    fn most(lease: Duration) -> Duration {
+        lease * 2 * 102 / 100 + REMOVAL
+    }
+}
+
+impl Oracle<queue::Campaign> for GivesWay {
+    fn states(&self) -> (&'static str, &'static str) {
+        ("I17", "A place that is kept alive and cannot be proved for a lease is left to others.")
+    }
+
+    fn observe(
+        &mut self,
+        view: &View<'_>,
+        observation: &Observation<'_, queue::Campaign>,
+    ) -> Result<(), String> {
+        match observation {
+            Observation::Begins { node, .. } => self.nodes[*node] = Node::default(),
+            Observation::Output { node, output: Output::Ask(Request::Write(write)), .. } => {
+                let node = &mut self.nodes[*node];
+                match write.action {
+                    Action::Enter { lease, .. } if node.lease != Some(lease) => {
+                        *node = Node { lease: Some(lease), ..Node::default() };
+                    }
+                    Action::Leave { .. } => *node = Node::default(),
+                    _ => {}
+                }
+            }
+            Observation::Input { node: place, input: Input::Answered(answer), .. } => {
+                let node = &mut self.nodes[*place];
+                match answer {
+                    Answer::Read { result: Ok(snapshot), .. } if snapshot.place.is_some() => {
+                        node.since = Some(view.now);
+                    }
+                    Answer::KeptAlive { lease, result: Ok(answer), .. }
+                        if node.lease == Some(*lease) && !answer.ttl.is_zero() =>
+                    {
+                        let lease = view.plan.settings[*place].lease;
+                        node.keeps(view.now, lease);
+                        let kept = view.now.since(node.since.unwrap_or(view.now));
+                        if kept > Self::most(lease) {
+                            return Err(format!(
+                                "c{place} kept its place alive for {kept:?}, and read nothing of it"
+                            ));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
