@@ -10,7 +10,8 @@ use super::state::{Request, State, name};
 use super::store::{RAFT_TERM, Store};
 use super::world::{Budget, Part, QueueWorld};
 
-/// The state in which a world begins: the first candidate leads, the second waits behind it or is about to enter.
+/// The state in which a world begins: the first candidate leads, the second waits behind it, or has just entered
+/// and is stopped.
 pub(crate) fn begin(world: &QueueWorld) -> State {
     let mut state = State::new(world);
     for candidate in 0..state.nodes.len() {
@@ -20,11 +21,14 @@ pub(crate) fn begin(world: &QueueWorld) -> State {
         let mut step = Step { world, state, log: &mut Vec::new() };
         step.hand(candidate, Input::Campaign);
         state = step.state;
-        if world.newcomer && candidate + 1 == state.nodes.len() {
-            break;
-        }
         // Everything that is due, until it waits; with an old server, until its wait is over.
         loop {
+            // It has a place, and read nothing of the queue.
+            let entered = matches!(state.nodes[candidate].requests.front(), Some(Request::KeepAlive(..)));
+            if world.newcomer && candidate + 1 == state.nodes.len() && entered {
+                state.nodes[candidate].paused = true;
+                break;
+            }
             let mut actions = Vec::new();
             enabled(&state, &mut actions);
             let next = actions.iter().find(|action| matches!(action, Action::Serve(_) | Action::Wake(_)));
