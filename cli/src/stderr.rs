@@ -9,6 +9,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use incumbent::Warning;
 use serde_json::json;
 use tracing_subscriber::EnvFilter;
 
@@ -98,6 +99,15 @@ pub(crate) fn warn(as_json: bool, message: &str) {
         report(json!({ "event": "warning", "message": message }));
     } else {
         report(format_args!("incumbent: {message}"));
+    }
+}
+
+/// Writes a warning of a candidate, which has a code for programs.
+pub(crate) fn warn_of(as_json: bool, warning: &Warning) {
+    if as_json {
+        report(json!({ "event": "warning", "code": warning.code(), "message": warning.to_string() }));
+    } else {
+        report(format_args!("incumbent: {warning}"));
     }
 }
 

@@ -72,7 +72,7 @@ pub use handlers::Handlers;
 pub use health::LoopProbe;
 pub use incumbent_core;
 pub use incumbent_core::campaign::{Forecast, Leader, Preset, Reason, State, Warning, WinDelay};
-pub use incumbent_core::candidacy::{Step, Steps};
+pub use incumbent_core::candidacy::{Obstacle, Step, Steps};
 pub use incumbent_core::{Instant, Token};
 pub use lead::WorkResult;
 pub use leave::LeaveRequest;

@@ -14,7 +14,7 @@ use core::time::Duration;
 use super::incumbent_core::campaign::{
     Backoff, Event, InvalidSettings, Leader, Lease, Preset, Reason, Settings, State, Term, Warning, WinDelay,
 };
-use super::incumbent_core::candidacy::{Step, Steps};
+use super::incumbent_core::candidacy::{Obstacle, Step, Steps};
 use super::incumbent_core::record::{Entry, Kind, Nonce};
 use super::incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, Put, StoreInfo};
 use super::incumbent_core::{Incarnation, Instant, Revision, Token};
@@ -396,7 +396,7 @@ impl From<Steps> for events::ProofSteps {
 
 impl From<events::ProofSteps> for Steps {
     fn from(flags: events::ProofSteps) -> Self {
-        STEPS.into_iter().filter(|(_, flag)| flags.contains(*flag)).map(|(step, _)| step).collect()
+        STEPS.into_iter().filter(|(_, flag)| flags & *flag == *flag).map(|(step, _)| step).collect()
     }
 }
 
@@ -433,10 +433,56 @@ impl From<Warning> for events::Warning {
                 rest: nanos(rest),
             }),
             Warning::Quoted { setting, text } => Kind::Quoted(events::Quoted { setting, text }),
-            // No component reports it: it is a driver that does.
-            Warning::YoungStore { .. } => Kind::Other,
+            Warning::YoungStore { left, can_be_stated } => {
+                Kind::YoungStore(events::YoungStore { left: nanos(left), can_be_stated })
+            }
+            Warning::NoLeader { lasted, because } => {
+                Kind::NoLeader(events::NoLeader { lasted: nanos(lasted), because: because.into() })
+            }
         };
         Self { kind, text }
+    }
+}
+
+impl From<Obstacle> for events::Obstacle {
+    fn from(obstacle: Obstacle) -> Self {
+        match obstacle {
+            Obstacle::NewStore { left, can_be_stated } => {
+                Self::NewStore(events::YoungStore { left: nanos(left), can_be_stated })
+            }
+            Obstacle::FormerLeader { left } => Self::FormerLeader(nanos(left)),
+            Obstacle::Unproven => Self::Unproven,
+            Obstacle::Unread => Self::Unread,
+            Obstacle::Holder { name } => Self::Holder(name),
+            Obstacle::Unexpired { name } => Self::Unexpired(name),
+            Obstacle::Ahead => Self::Ahead,
+            Obstacle::Unassigned => Self::Unassigned,
+            Obstacle::Barred => Self::Barred,
+            Obstacle::Resting { left } => Self::Resting(nanos(left)),
+            Obstacle::Unanswered => Self::Unanswered,
+        }
+    }
+}
+
+impl From<events::Obstacle> for Obstacle {
+    fn from(obstacle: events::Obstacle) -> Self {
+        use events::Obstacle as Of;
+        let span = Duration::from_nanos;
+        match obstacle {
+            Of::NewStore(events::YoungStore { left, can_be_stated }) => {
+                Self::NewStore { left: span(left), can_be_stated }
+            }
+            Of::FormerLeader(left) => Self::FormerLeader { left: span(left) },
+            Of::Unproven => Self::Unproven,
+            Of::Unread => Self::Unread,
+            Of::Holder(name) => Self::Holder { name },
+            Of::Unexpired(name) => Self::Unexpired { name },
+            Of::Ahead => Self::Ahead,
+            Of::Unassigned => Self::Unassigned,
+            Of::Barred => Self::Barred,
+            Of::Resting(left) => Self::Resting { left: span(left) },
+            Of::Unanswered => Self::Unanswered,
+        }
     }
 }
 
@@ -471,6 +517,12 @@ impl TryFrom<events::Warning> for Warning {
                 Self::GaveWay { failing: failing.into(), fault: fault.map(Into::into), rest: span(rest) }
             }
             Kind::Quoted(events::Quoted { setting, text }) => Self::Quoted { setting, text },
+            Kind::YoungStore(events::YoungStore { left, can_be_stated }) => {
+                Self::YoungStore { left: span(left), can_be_stated }
+            }
+            Kind::NoLeader(events::NoLeader { lasted, because }) => {
+                Self::NoLeader { lasted: span(lasted), because: because.into() }
+            }
             Kind::Other => return Err(warning.text),
         })
     }

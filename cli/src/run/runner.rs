@@ -25,7 +25,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::listen::Listener;
 use crate::output::unix_ms;
-use crate::stderr::{report, warn};
+use crate::stderr::{report, warn, warn_of};
 
 /// One form of `incumbent run`, and what it does with the work of a term.
 pub(super) trait Form {
@@ -261,7 +261,7 @@ impl Runner {
     /// Reports a warning; a missing permission once, and then rarely, because it is found again at each attempt.
     pub(super) fn warning(&mut self, warning: &Warning) {
         match warning {
-            Warning::YoungStore { left } => {
+            Warning::YoungStore { left, .. } => {
                 self.notices.explained_for(*left);
                 if self.args.quiet {
                     return;
@@ -277,7 +277,7 @@ impl Runner {
             }
             self.denials.insert(warning.to_string(), now);
         }
-        self.warn(&warning.to_string());
+        warn_of(self.as_json, warning);
     }
 
     /// Returns true if a permission is missing that this candidate does not wait for, with `--fail-fast`.

@@ -67,6 +67,7 @@ impl Campaign {
     pub(super) fn report_reset(&mut self) {
         let (seen, next) = (self.store.largest_token(), Some(self.store.next_token()));
         let barred = self.stays_out();
+        self.reported.reset = true;
         self.warn(Warning::StoreReset { seen, next, barred });
     }
 

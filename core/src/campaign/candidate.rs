@@ -50,7 +50,7 @@ impl Candidacy {
     }
 
     /// The earliest time for what `timer` starts.
-    fn earliest(&self, timer: Timer) -> Instant {
+    pub(super) fn earliest(&self, timer: Timer) -> Instant {
         let rested = if timer == Timer::Acquire { self.resting_until } else { Instant::ZERO };
         self.not_before.max(rested)
     }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use crate::candidacy::Steps;
+use crate::candidacy::{Obstacle, Steps};
 use crate::record::{LONGEST, LONGEST_VALUE, Nonce, Record};
 use crate::store::{Fault, FaultKind};
 use crate::time::{Instant, rounded};
@@ -328,11 +328,20 @@ pub enum Warning {
         /// The text, with its quotes.
         text: String,
     },
-    /// The store is younger than the candidate's lease, and may replace another in which a candidate still leads. Machines
-    /// do not report it: it is their driver that shows the wait.
+    /// This candidate holds the election, and does not lead yet: nothing is known of the leader before, who may still lead.
+    /// The store is new, or replaces another.
     YoungStore {
         /// The time for which this candidate does not lead.
         left: Duration,
+        /// `init --new` can state that no election was ever held there, and so spare the wait.
+        can_be_stated: bool,
+    },
+    /// No candidate has been seen to lead for longer than the worst fail-over. Reported once, until a leader is seen.
+    NoLeader {
+        /// Since when this candidate is in the race and has seen no leader.
+        lasted: Duration,
+        /// What this candidate waits for.
+        because: Obstacle,
     },
 }
 
@@ -356,6 +365,7 @@ impl Warning {
             Self::GaveWay { .. } => "GAVE_WAY",
             Self::Quoted { .. } => "QUOTED",
             Self::YoungStore { .. } => "YOUNG_STORE",
+            Self::NoLeader { .. } => "NO_LEADER",
         }
     }
 }
@@ -443,10 +453,19 @@ impl fmt::Display for Warning {
                 "{setting} is {text}, in quotes that belong to it: without them it selects another election, with a leader \
                  of its own; remove them where they are not meant (`docker --env-file` keeps quotes)"
             ),
-            Self::YoungStore { left } => write!(
+            Self::YoungStore { left, can_be_stated: true } => write!(
                 f,
                 "the store is new, so this candidate does not lead for {left:?}; `incumbent init --new` lifts that where \
                  no election was ever held"
+            ),
+            Self::YoungStore { left, can_be_stated: false } => write!(
+                f,
+                "nothing is known here of a leader before, who may still lead, so this candidate does not lead for {left:?}"
+            ),
+            Self::NoLeader { lasted, because } => write!(
+                f,
+                "no candidate has been seen to lead for {:?}, which is longer than the worst fail-over: {because}",
+                rounded(*lasted)
             ),
         }
     }

@@ -64,6 +64,7 @@ mod settings;
 mod sights;
 mod store_view;
 mod timers;
+mod waiting;
 mod writes;
 
 use alloc::collections::VecDeque;

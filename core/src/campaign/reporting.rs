@@ -15,6 +15,8 @@ pub(super) struct Reported {
     pub(super) fault: Option<FaultKind>,
     pub(super) inspection: Option<FaultKind>,
     pub(super) short_lease: bool,
+    /// The store was reset.
+    pub(super) reset: bool,
     markers: bool,
     not_expiring: Option<Revision>,
     /// Another campaign of our name: its nonce, a revision of it, and whether it was reported.
@@ -34,6 +36,7 @@ impl Reported {
             fault: None,
             inspection: None,
             short_lease: false,
+            reset: false,
             markers: false,
             not_expiring: None,
             same_name: None,

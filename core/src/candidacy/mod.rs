@@ -5,7 +5,11 @@
 //! decided here once:
 //!
 //! - [`GivingWay`]: a candidate that cannot prove its claim leaves it to others, and rests.
+//! - [`Obstacle`]: what a candidate waits for, said once where no candidate has led for too long.
 
 mod giving_way;
+mod vacancy;
 
 pub use giving_way::{GivingWay, Step, Steps, Tried};
+pub(crate) use vacancy::Vacancy;
+pub use vacancy::{Obstacle, Waiting};

@@ -192,6 +192,11 @@ impl Log {
         self.settled = self.gaps;
     }
 
+    /// Whether a record of another candidate was read.
+    pub(super) fn saw_others(&self) -> bool {
+        self.newest.is_some()
+    }
+
     pub(super) fn has_passed(&self, offset: Revision) -> bool {
         self.next.is_some_and(|next| next > offset)
     }

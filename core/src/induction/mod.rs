@@ -70,6 +70,7 @@ mod proof;
 mod record;
 mod settings;
 mod timers;
+mod waiting;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;

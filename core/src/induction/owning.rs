@@ -85,6 +85,11 @@ impl Owner {
         self.claim?.token()
     }
 
+    /// The claim was appended, and has not been read back.
+    pub(super) fn is_unread(&self) -> bool {
+        self.claim.is_some_and(|claim| claim.appended.is_some() && claim.below.is_none())
+    }
+
     /// What a heartbeat says of the claim or of the term.
     pub(super) fn statement(&self, now: Instant) -> Option<TermInfo> {
         match self.term {

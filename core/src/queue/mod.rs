@@ -57,6 +57,7 @@ mod round;
 mod settings;
 mod store_view;
 mod timers;
+mod waiting;
 mod warnings;
 
 use alloc::boxed::Box;
@@ -214,6 +215,7 @@ struct Reported {
     state: Option<State>,
     fault: Option<FaultKind>,
     short_ttl: bool,
+    reset: bool,
     barred: bool,
     place: Option<Revision>,
 }

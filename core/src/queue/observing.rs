@@ -85,7 +85,7 @@ impl Campaign {
     }
 
     /// Whether the candidate stays out. A store without a birth record gives no tokens before it has one.
-    fn is_barred(&self) -> bool {
+    pub(super) fn is_barred(&self) -> bool {
         !self.unborn && self.store.is_barred()
     }
 
@@ -111,6 +111,7 @@ impl Campaign {
     }
 
     pub(super) fn report_reset(&mut self) {
+        self.reported.reset = true;
         let seen = self.store.largest_token();
         let next = (!self.unborn).then(|| self.store.next_token());
         let barred = self.is_barred();

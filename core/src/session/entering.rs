@@ -11,6 +11,7 @@ use super::rule::{Common, Rule};
 use super::starting::First;
 use super::{CampaignId, Candidate, FIRST_WAIT, MANY, Observer, Session, Stage, Timer, doubled};
 use crate::campaign::{Event, State, Warning, check_name};
+use crate::candidacy::Vacancy;
 use crate::selector;
 use crate::store::{Fault, FaultKind, StoreInfo};
 use crate::time::Instant;
@@ -59,6 +60,7 @@ impl<C: Rule> Session<C> {
             hand_over: None,
             acceptance: None,
             barred_by: None,
+            vacancy: Vacancy::default(),
             first: First::Over,
         };
         self.candidates.insert(id, Box::new(candidate));

@@ -51,6 +51,7 @@ pub use timers::{Timer, Wake};
 pub use watch::Scope;
 
 use crate::campaign::{Campaign, Event, Lease, Misuse, State, Warning};
+use crate::candidacy::Vacancy;
 use crate::store::{Fault, StoreInfo};
 use crate::time::Instant;
 use crate::token::{Revision, Token};
@@ -143,6 +144,7 @@ struct Candidate<C: Rule> {
     acceptance: Option<Revision>,
     /// The largest token it has seen, where it stays out because the store would give no larger one.
     barred_by: Option<Token>,
+    vacancy: Vacancy,
     first: First,
 }
 
@@ -357,7 +359,9 @@ impl<C: Rule> Session<C> {
 
     fn fire(&mut self, timer: Timer<C::Timer>) {
         match timer {
-            Timer::Campaign(id, _) => self.deliveries.push_back((id, Common::Tick.into())),
+            Timer::Campaign(id, _) | Timer::Vacant(id) => {
+                self.deliveries.push_back((id, Common::Tick.into()))
+            }
             Timer::Enter(id) => {
                 self.inspection.want(id, self.now);
                 self.inspect();
@@ -427,12 +431,19 @@ impl<C: Rule> Session<C> {
                 output => wanted.push(output),
             }
         };
+        let state = campaign.state();
+        let warnings = candidate.vacancy.observe(campaign.as_ref(), state, self.now);
+        events.extend(warnings.into_iter().map(Event::Warning));
+        // A candidate that is woken anyway looks at the vacancy then.
+        let vacant = wake.is_none().then(|| candidate.vacancy.due(campaign.as_ref())).flatten();
+        let wake = wake.map(|(at, timer)| (at, Timer::Campaign(id, timer)));
+        let wake = wake.or(vacant.map(|at| (at, Timer::Vacant(id))));
         let (lease, lease_time) = (campaign.lease(), Some(campaign.lease_time()));
-        let (state, is_over, was_campaigning) = (campaign.state(), campaign.is_over(), candidate.campaigning);
+        let (is_over, was_campaigning) = (campaign.is_over(), candidate.campaigning);
         candidate.campaigning = !matches!(state, State::Idle | State::Closed);
         let campaigning = candidate.campaigning;
         match wake {
-            Some((at, timer)) => self.timers.set(Timer::Campaign(id, timer), at),
+            Some((at, timer)) => self.timers.set(timer, at),
             None => self.timers.stop(id),
         }
         if !events.is_empty() || lease != candidate.lease || lease_time != candidate.lease_time {

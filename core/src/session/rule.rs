@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use super::io::{Command, StoreAnswer, StoreRequest};
 use crate::campaign::{self, Campaign, EarlySights, Event, InvalidSettings, Lease, Misuse, Settings, State};
+use crate::candidacy::Waiting;
 use crate::induction;
 use crate::queue;
 use crate::record::{Entry, Nonce};
@@ -13,7 +14,7 @@ use crate::store::{Action, Capabilities, Fault, StoreInfo};
 use crate::time::Instant;
 
 /// A campaign of one rule: the lease campaign, the place in a queue, or induction over a consumer group.
-pub trait Rule: Clone + Debug + Sized {
+pub trait Rule: Waiting + Clone + Debug + Sized {
     /// What a campaign has to know of its store.
     type Store: Clone + Debug;
     /// The timers of a campaign.

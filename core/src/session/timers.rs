@@ -14,6 +14,9 @@ use crate::time::Instant;
 pub enum Timer<T = campaign::Timer> {
     /// A timer of this campaign is due.
     Campaign(CampaignId, T),
+    /// No candidate of this campaign's election has been seen to lead for longer than the worst fail-over, and the campaign
+    /// has no timer of its own.
+    Vacant(CampaignId),
     /// Inspect the store again for a campaign that has not begun.
     Enter(CampaignId),
     /// The watch has not shown all there is in time: campaigns that waited for it go on without.
@@ -54,7 +57,7 @@ enum Key {
 impl<T> From<Timer<T>> for Key {
     fn from(timer: Timer<T>) -> Self {
         match timer {
-            Timer::Campaign(id, _) | Timer::Enter(id) => Self::Campaign(id),
+            Timer::Campaign(id, _) | Timer::Vacant(id) | Timer::Enter(id) => Self::Campaign(id),
             Timer::Shown => Self::Shown,
             Timer::Answered => Self::Answered,
             Timer::Watch => Self::Watch,

@@ -426,6 +426,6 @@ fn warning_in_short(warning: &Warning) -> String {
         Warning::MarkersMislead => "MarkersMislead".into(),
         Warning::GaveWay { failing, rest, .. } => format!("GaveWay {failing:?} {rest:?}"),
         Warning::Quoted { setting, .. } => format!("Quoted {setting}"),
-        Warning::YoungStore { .. } => "YoungStore".into(),
+        Warning::YoungStore { .. } | Warning::NoLeader { .. } => warning.code().into(),
     }
 }

@@ -242,7 +242,10 @@ fn every_warning_says_what_it_is_about_and_what_to_do() {
             "key is 'jobs', in quotes that belong to it: without them it selects another election, with a leader of its own; \
              remove them where they are not meant (`docker --env-file` keeps quotes)",
         ),
-        (Warning::YoungStore { left: secs(15) }, "does not lead for 15s; `incumbent init --new` lifts that"),
+        (
+            Warning::YoungStore { left: secs(15), can_be_stated: true },
+            "does not lead for 15s; `incumbent init --new` lifts that",
+        ),
     ];
     for (warning, part) in texts {
         assert!(warning.to_string().contains(part), "{warning}");

@@ -32,6 +32,7 @@ mod proof;
 mod releases;
 mod tokens;
 mod topic;
+mod waiting;
 mod winning;
 
 #[test]

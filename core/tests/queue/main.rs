@@ -43,6 +43,7 @@ mod namesake;
 mod proof;
 mod reset;
 mod resting;
+mod waiting;
 mod winning;
 
 #[test]

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use incumbent_core::campaign::Settings;
+use incumbent_core::campaign::{Event, Settings, Warning};
+use incumbent_core::candidacy::Obstacle;
 use incumbent_core::induction::{
     self, Answer, Campaign, Connection, Group, Kind, Membership, Record, Request, Shown, Topic, TopicId,
 };
 use incumbent_core::record::{Attempt, Nonce, WriteId};
-use incumbent_core::session::{Command, Enter, Input, Output, Session};
+use incumbent_core::session::{Command, Enter, Input, Output, Session, Timer};
 use incumbent_core::store::StoreInfo;
 use incumbent_core::{Incarnation, Instant, Revision};
 
@@ -140,4 +141,19 @@ fn a_client_that_does_not_leave_its_group_ends_its_campaign_all_the_same() {
     assert_eq!(wake.timer, incumbent_core::session::Timer::Campaign(1, induction::Timer::Close));
     bench.0.handle(wake.at, Input::Tick).expect("nothing that breaks the contract");
     assert!(bench.0.campaign(1).is_none());
+}
+
+#[test]
+fn a_member_whose_group_assigns_nothing_says_after_the_worst_fail_over_what_it_sees() {
+    let mut bench = Bench::member();
+    bench.inspected();
+    let Output::WakeAt(Some(wake)) = bench.0.poll() else { panic!("a wake-up") };
+    // Three leases of 5 s for the session, two for the new owner, and an attempt.
+    let worst = secs(3 * 5 + 2 * 5) + bench.0.campaign(1).expect("it runs").attempt_limit();
+    assert_eq!((wake.at.since(NOW), wake.timer), (worst, Timer::Vacant(1)));
+    bench.0.handle(wake.at, Input::Tick).expect("nothing that breaks the contract");
+    let Output::Report { events, .. } = bench.0.poll() else { panic!("a report") };
+    let warning = Warning::NoLeader { lasted: worst, because: Obstacle::Unassigned };
+    assert_eq!(events, [Event::Warning(warning)]);
+    assert_eq!(bench.0.poll(), Output::WakeAt(None), "once");
 }

@@ -10,4 +10,5 @@ mod induction;
 mod reports;
 mod requests;
 mod shown_early;
+mod vacancies;
 mod watching;

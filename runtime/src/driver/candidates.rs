@@ -43,9 +43,6 @@ pub(super) struct CandidateEntry {
     closing: Vec<Reply>,
 }
 
-/// A shorter wait is not reported: by the time that a person looks, it is over.
-const NOTICED: Duration = Duration::from_secs(1);
-
 /// A candidate's way to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -151,7 +148,6 @@ impl<L: Link> Driver<L> {
         match checked.and_then(|()| self.admit(&enter)) {
             Ok(admitted) => {
                 self.store.link.follow(&enter.shared.election);
-                self.entering.push(enter.id);
                 self.candidates.insert(enter.id, Box::new(CandidateEntry::new(enter)));
                 self.feed(Input::<L>::Enter(Box::new(admitted)));
             }
@@ -301,26 +297,6 @@ impl<L: Link> Driver<L> {
             self.end(id);
         }
         work_ended
-    }
-
-    /// Reports to each new candidate how long the store's age alone keeps it from leading, which nothing else shows.
-    pub(super) fn report_a_young_store(&mut self) {
-        let Some(info) = &self.info else { return };
-        let age =
-            info.age.filter(|_| !info.never_used).map(|age| age + self.clock.now().since(info.asked_at));
-        let mut young = Vec::new();
-        self.entering.retain(|&id| {
-            let Some(campaign) = self.session.campaign(id) else { return self.candidates.contains_key(&id) };
-            let left = age.map_or(Duration::ZERO, |age| campaign.lease_time().saturating_sub(age));
-            let left = Duration::from_secs(left.as_secs() + u64::from(left.subsec_nanos() > 0));
-            if left > NOTICED {
-                young.push((id, left, campaign.lease()));
-            }
-            false
-        });
-        for (id, left, lease) in young {
-            self.report(id, lease, None, vec![Event::Warning(Warning::YoungStore { left })]);
-        }
     }
 
     /// Registers or removes a candidate.
@@ -511,6 +487,7 @@ fn needs_a_person(warning: &Warning) -> bool {
         | Warning::ShortLease { .. }
         | Warning::MarkersMislead
         | Warning::Quoted { .. }
-        | Warning::YoungStore { .. } => false,
+        | Warning::YoungStore { .. }
+        | Warning::NoLeader { .. } => false,
     }
 }

@@ -48,7 +48,7 @@ use futures_util::stream::SelectAll;
 use futures_util::{Stream, StreamExt};
 use incumbent_core::Instant;
 use incumbent_core::session::{self, CampaignId, Session};
-use incumbent_core::store::{FaultKind, StoreInfo};
+use incumbent_core::store::FaultKind;
 use tokio::sync::mpsc;
 
 pub(crate) use self::connection::{Opening, open, start};
@@ -82,11 +82,6 @@ struct Driver<L: Link> {
     wake: Option<Instant>,
     /// In boxes, as half of the map's places may be empty.
     candidates: HashMap<CampaignId, Box<CandidateEntry>>,
-    /// Those whose campaign has not begun, or that may have closed before: the store's age is still to be compared with
-    /// their leases.
-    entering: Vec<CampaignId>,
-    /// The newest answer to an inspection.
-    info: Option<StoreInfo>,
     /// The elections that have observers.
     observed: HashMap<Arc<str>, ObservedElection>,
     /// The times at which keys are read again for their observers.
@@ -124,8 +119,6 @@ impl<L: Link> Driver<L> {
             session,
             wake: None,
             candidates: HashMap::new(),
-            entering: Vec::new(),
-            info: None,
             observed: HashMap::new(),
             checks: Checks::default(),
             in_flight: SelectAll::new(),
@@ -241,13 +234,11 @@ impl<L: Link> Driver<L> {
                 }
             }
             Done::Inspected(number, result) => {
-                if let Ok(info) = &result {
-                    self.info = Some(*info);
+                if result.is_ok() {
                     self.session.set_store(self.clock.now(), self.store.link.properties());
                     self.feed(Input::<L>::Flaw(self.store.link.flaw()));
                 }
                 self.feed(Input::<L>::Inspected { number, result });
-                self.report_a_young_store();
             }
             Done::Reconnected(true) => self.feed(Input::<L>::Reconnected),
             Done::Reconnected(false) => self.feed(Input::<L>::NotReconnected),

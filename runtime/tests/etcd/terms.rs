@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use incumbent::{Event, Reason, State};
+use incumbent::{Event, Reason, State, Store, Warning};
 
 use crate::support::{
-    JOBS, candidate, connect, keys, leader, lost, options, places, server, servers, soon, until, until_state,
-    waiting,
+    JOBS, LEASE, candidate, connect, keys, leader, lost, options, places, server, servers, soon, until,
+    until_state, url, waiting,
 };
 
 #[tokio::test]
@@ -24,6 +24,22 @@ async fn a_candidate_wins_renews_and_stands_where_etcdctl_looks() {
         drop(term);
         soon(store.close()).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_candidate_under_a_new_prefix_says_how_long_it_waits_and_what_would_shorten_that() {
+    let server = server().await;
+    let store = soon(Store::open(&format!("{}/another", url(&server)))).await.unwrap();
+    let ada = candidate(&store, "ada").await;
+    let mut events = ada.events();
+    let warning = loop {
+        if let Event::Warning(warning) = soon(events.next()).await.unwrap() {
+            break warning;
+        }
+    };
+    let Warning::YoungStore { left, can_be_stated: true } = warning else { panic!("{warning:?}") };
+    assert!(left > LEASE / 2 && left <= LEASE, "{left:?}");
+    soon(store.close()).await.unwrap();
 }
 
 #[tokio::test]

@@ -1,0 +1,54 @@
+//! What a candidate waits for while no candidate leads.
+
+use core::time::Duration;
+
+use super::settings::EXPIRED;
+use super::timers::Timer;
+use super::{Campaign, Placed, Stage};
+use crate::campaign::WinDelay;
+use crate::candidacy::{Obstacle, Waiting};
+
+impl Waiting for Campaign {
+    /// The first place leads, as far as another candidate can know: until then the proof that showed it counts.
+    fn knows_a_leader(&self) -> bool {
+        let other = self.leader().is_some_and(|leader| leader.nonce != Some(self.nonce));
+        match self.placed() {
+            Some(Placed { term: Some(_), .. }) => true,
+            Some(placed) => other && placed.deadline.is_some_and(|deadline| deadline > self.now),
+            None => other,
+        }
+    }
+
+    fn obstacle(&self) -> Obstacle {
+        let left = |until: crate::time::Instant| until.since(self.now);
+        match &self.stage {
+            Stage::Placed(placed) if placed.first => {
+                match self.timers.get(Timer::Owed).filter(|until| *until > self.now) {
+                    None => Obstacle::Unproven,
+                    Some(until) if self.store.trusted_at() >= until && !self.reported.reset => {
+                        Obstacle::NewStore { left: left(until), can_be_stated: true }
+                    }
+                    Some(until) => Obstacle::FormerLeader { left: left(until) },
+                }
+            }
+            Stage::Placed(placed) if placed.deadline.is_some_and(|deadline| deadline > self.now) => {
+                Obstacle::Ahead
+            }
+            Stage::Entering(_) if self.is_barred() => Obstacle::Barred,
+            Stage::Entering(_) if self.rest_until > self.now => {
+                Obstacle::Resting { left: left(self.rest_until) }
+            }
+            _ => Obstacle::Unanswered,
+        }
+    }
+
+    fn worst_fail_over(&self) -> Duration {
+        let delay = match self.rules.win_delay {
+            WinDelay::Automatic | WinDelay::Cautious => Duration::ZERO,
+            WinDelay::Fixed(delay) => delay,
+        };
+        // Where a disappearance may have come too early, the next leader waits for a lease after it.
+        let longest = self.store.longest();
+        longest + EXPIRED + self.attempt_limit() + longest + delay
+    }
+}
