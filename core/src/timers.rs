@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn the_table_of_each_rule_has_a_place_for_every_timer() {
         has_a_place_for_every_timer::<campaign::Timer, 13>();
-        has_a_place_for_every_timer::<queue::Timer, 12>();
+        has_a_place_for_every_timer::<queue::Timer, 13>();
         has_a_place_for_every_timer::<induction::Timer, 13>();
     }
 

@@ -138,7 +138,7 @@ fn a_client_that_does_not_leave_its_group_ends_its_campaign_all_the_same() {
     bench.give(Input::Command { id: 1, command: Command::Close });
     let Output::WakeAt(Some(wake)) = bench.0.poll() else { panic!("a wake-up") };
     assert_eq!(wake.at.since(NOW), secs(10));
-    assert_eq!(wake.timer, incumbent_core::session::Timer::Campaign(1, induction::Timer::Close));
+    assert_eq!(wake.timer, Timer::Campaign(1, induction::Timer::Close));
     bench.0.handle(wake.at, Input::Tick).expect("nothing that breaks the contract");
     assert!(bench.0.campaign(1).is_none());
 }
