@@ -79,7 +79,7 @@ impl<C: Observed> Oracle<C> for ACandidateLeads {
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
         self.resting.observe(view.now, observation);
-        // Whoever led before this led until its deadline, or until now.
+        // A vacancy begins at the deadline of the last leader, or when it ends before that.
         if let Some(led) = self.until.iter().flatten().max() {
             self.vacant = self.vacant.max(view.now.min(*led));
         }
