@@ -90,7 +90,7 @@ fn files() -> Result<BTreeMap<String, String>> {
         let manifest = format!("{package}/Cargo.toml");
         let mut table = parse(&manifest)?;
         // Tests and benchmarks are not copied, nor the dependencies that only they need.
-        for only_theirs in ["dev-dependencies", "bench"] {
+        for only_theirs in ["dev-dependencies", "bench", "test"] {
             table.remove(only_theirs);
         }
         files.insert(manifest, toml::to_string(&table)?);
