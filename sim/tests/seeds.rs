@@ -120,7 +120,8 @@ fn what_a_watch_showed_before_the_campaign_began_is_waited_for_after_a_purge() {
     any_settings_hold([60_026_122], None);
     any_settings_hold(
         [72_000_213, 72_000_218, 72_000_437, 72_000_512],
-        Some(&[Purge, RaiseAge, Close, Quorum, Cut]));
+        Some(&[Purge, RaiseAge, Close, Quorum, Cut]),
+    );
 }
 
 #[test]

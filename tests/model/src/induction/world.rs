@@ -130,7 +130,7 @@ pub fn induction_worlds() -> Vec<InductionWorld> {
         world(
             "induction former term",
             "the partition is revoked, and the release lands in the next term of its author, which is removed",
-            4,
+            3,
             Budget { revoke: 1, late: 1, remove: 1, ..none },
         ),
         world(
