@@ -99,7 +99,9 @@ fn answers(request: Request, now: Instant) -> Vec<Answer> {
             let answer = |lease| Answer::KeptAlive { lease, sent_at: now, result: Ok(kept) };
             leases.into_iter().map(answer).collect()
         }
-        Request::Read { read, own, .. } => vec![Answer::Read { read, result: Ok(Box::new(alone(own))) }],
+        Request::Read { read, own, .. } => {
+            vec![Answer::Read { read, sent_at: now, result: Ok(Box::new(alone(own))) }]
+        }
         Request::Revoke { lease } => vec![Answer::Revoked { lease, result: Ok(()) }],
     }
 }
