@@ -9,7 +9,7 @@ use oorandom::Rand64;
 use crate::time::nanos;
 
 /// The first wait after a failure; each further one is twice as long, up to [`LONGEST`].
-pub(super) const FIRST: Duration = Duration::from_millis(100);
+pub(crate) const FIRST: Duration = Duration::from_millis(100);
 /// The longest wait of the default back-off.
 pub(super) const LONGEST: Duration = Duration::from_secs(1);
 /// The deviation of a wait from its mean, in percent, so that retries of many do not fall together.

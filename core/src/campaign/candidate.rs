@@ -152,11 +152,13 @@ impl Campaign {
         if self.attempts.is_awaiting() {
             return;
         }
-        let next = if self.stays_out() {
+        let rests = self.giving_way.rests(self.now);
+        let next = if rests || self.stays_out() {
             if self.own_record_observed().is_some() {
                 return self.remove_orphan();
             }
-            (Timer::Poll, self.now + (self.lease / 3).max(FIRST))
+            let later = self.now + (self.lease / 3).max(FIRST);
+            (Timer::Poll, self.giving_way.wakes_at(self.now).unwrap_or(later))
         } else {
             match self.key.entry() {
                 None => (Timer::Poll, self.now),
@@ -204,9 +206,11 @@ impl Campaign {
         self.rules.interval.map_or(at, |interval| at.min(read.max(self.key.first_observed()) + interval))
     }
 
-    /// Reads the key, or asks whether a larger token has become possible.
+    /// Reads the key, or asks whether a larger token has become possible, or what failed works again.
     pub(super) fn poll_key(&mut self) {
-        if self.stays_out() {
+        if self.giving_way.rests(self.now) {
+            self.probe();
+        } else if self.stays_out() {
             self.inspect(self.now);
             self.plan();
         } else {
@@ -216,7 +220,8 @@ impl Campaign {
 
     /// Sends an acquire over what is observed, if it may be sent.
     pub(super) fn acquire(&mut self) {
-        if !matches!(self.stage, Stage::Candidate) || self.attempts.is_awaiting() || self.stays_out() {
+        let waits = self.attempts.is_awaiting() || self.stays_out() || self.giving_way.rests(self.now);
+        if waits || !matches!(self.stage, Stage::Candidate) {
             return;
         }
         let (expect, wait, before) = match self.key.entry() {

@@ -39,12 +39,16 @@ impl Forecast {
     ///
     /// A setting that [`Campaign::new`](super::Campaign::new) refuses.
     pub fn new(settings: Settings, store: Capabilities, info: &StoreInfo) -> Result<Self, InvalidSettings> {
-        let rules = Rules::new(settings, store, info)?;
-        let lease = rules.lease;
+        Ok(Self::of(&Rules::new(settings, store, info)?, info.max_age))
+    }
+
+    /// The numbers of a campaign on a store with this maximum age.
+    pub(super) fn of(rules: &Rules, max_age: Option<Duration>) -> Self {
+        let (lease, store) = (rules.lease, rules.store);
         let attempt = pace::attempt_limit(lease);
         // Where the store does not push an expiry, the read that finds it may come just too early.
         let looking = if store.expiry_pushed { Duration::ZERO } else { pace::poll_again(Duration::ZERO) };
-        Ok(Self {
+        Self {
             lease,
             margin: rules.margin.of(lease),
             renew_every: pace::renew_every(lease),
@@ -52,8 +56,13 @@ impl Forecast {
             survives: rules.survives(),
             store_fail_over: store.fail_over,
             after_a_crash: lease + store.granularity + looking + attempt,
-            after_a_deletion: info.max_age.map_or(lease, |age| age.max(lease)) + attempt,
-        })
+            after_a_deletion: max_age.map_or(lease, |age| age.max(lease)) + attempt,
+        }
+    }
+
+    /// The worst fail-over: the longest vacancy after a crash or a deletion.
+    pub fn worst(&self) -> Duration {
+        self.after_a_crash.max(self.after_a_deletion)
     }
 
     /// Whether a term outlasts the failure of one of the store's servers.

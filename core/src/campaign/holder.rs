@@ -190,21 +190,18 @@ impl Campaign {
         // Once reported, the deadline also counts from when the store was last shown to be the same.
         let lasts = self.lease_end(holder.proven.min(self.store.verified_at())) > self.now;
         let at = wait.until.max(self.store.trusted_at());
-        let give_up_at = at.max(holder.acknowledged) + self.lease;
         if at > self.now {
             return self.timers.set(Timer::Win, at);
         }
         if !confirmed || !renewed || !lasts {
-            if give_up_at > self.now {
-                return self.timers.set(Timer::Win, give_up_at);
-            }
-            // No candidate leads while this one cannot find out, so another one should try.
-            return self.give_up(None, false);
+            // A later answer shows it; where none comes, this candidate gives way.
+            return;
         }
         let term = Term { token, started: self.now };
         if let Some(holder) = self.holder_mut() {
             holder.term = Some(term);
         }
+        self.giving_way.won(self.now);
         self.store.observe_token(token);
         self.candidacy.forget_used_up_tokens();
         self.report(Event::Won(term));
@@ -229,6 +226,7 @@ impl Campaign {
         };
         self.stop_holder_timers();
         if let Some(term) = holder.term {
+            self.giving_way.lost(self.now);
             self.report(Event::Lost { term, reason });
         }
         let unwanted = self.intent.closing || !self.intent.healthy || holder.departure.is_some();

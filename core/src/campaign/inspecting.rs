@@ -7,6 +7,7 @@ use super::io::Output;
 use super::store_view::Inspection;
 use super::timers::Timer;
 use super::{Campaign, Stage, backoff, pace};
+use crate::candidacy::Step;
 use crate::store::{Fault, StoreInfo};
 use crate::time::Instant;
 
@@ -16,13 +17,14 @@ impl Campaign {
         if matches!(self.stage, Stage::Closed) {
             return;
         }
-        self.store.want_inspection(since);
+        self.store.want_inspection(since, self.now);
         self.timers.set(Timer::Inspect, self.now + pace::attempt_limit(self.lease));
         self.outputs.push_back(Output::Inspect { since });
     }
 
-    /// The inspection got no answer, or one that is too old.
+    /// The inspection got no answer, or one that is too old; or it failed a while ago.
     pub(super) fn inspect_again(&mut self) {
+        self.inspection_failed(None);
         if let Some(since) = self.store.wanted_inspection() {
             self.inspect(since);
         }
@@ -32,6 +34,7 @@ impl Campaign {
         let info = match result {
             Ok(info) => info,
             Err(fault) => {
+                self.inspection_failed(Some(&fault));
                 // Writes may work meanwhile: they do not end this fault.
                 if self.reported.inspection != Some(fault.kind) {
                     self.reported.inspection = Some(fault.kind);
@@ -71,6 +74,10 @@ impl Campaign {
                 self.move_on();
             }
         }
+        if inspection == Inspection::Same {
+            self.step_succeeded(Step::Inspect, info.asked_at);
+            self.shown_the_same();
+        }
         let connection = self.store.connection();
         let absent = self.holder().and_then(|holder| holder.absent);
         if absent.is_some_and(|before| before < connection) && self.store.wanted_inspection().is_none() {
@@ -78,6 +85,20 @@ impl Campaign {
             self.read();
         }
         self.plan();
+    }
+
+    /// The inspection asked for last failed, where it is not known yet. Where acknowledgements carry the incarnation, no proof
+    /// depends on it.
+    fn inspection_failed(&mut self, fault: Option<&Fault>) {
+        let asked = self.store.end_inspection();
+        if let Some(asked) = asked.filter(|_| !self.rules.store.incarnation_acked) {
+            self.step_failed(Step::Inspect, asked, fault);
+        }
+        if self.giving_way.rests(self.now) {
+            // The next probe repeats it, and what a win needs is asked for again then.
+            self.store.forget_wanted_inspection();
+            self.timers.stop(Timer::Inspect);
+        }
     }
 
     /// Handles that a new watch is ready. An inspection asked for later shows the incarnation that it watches.
@@ -131,7 +152,7 @@ impl Campaign {
     pub(super) fn reconnected(&mut self) {
         self.store.reconnected();
         self.inspect(self.now);
-        let read = self.key.abandon_read();
+        let read = self.key.abandon_read().is_some();
         self.timers.stop(Timer::Read);
         // Nothing else is repeated early: where answers are stale over one connection after another, only the back-off
         // keeps the load on the store low.

@@ -36,6 +36,7 @@ impl Wait {
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct PendingRead {
     id: ReadId,
+    pub(super) sent: Instant,
     /// The highest revision known when the read was sent; a lower answer is stale.
     pub(super) mark: Revision,
     /// The incarnation known when the read was sent; an answer counts for no other.
@@ -197,12 +198,17 @@ impl KeyView {
     }
 
     /// Starts a read, unless one is under way; its number.
-    pub(super) fn start_read(&mut self, mark: Revision, incarnation: Incarnation) -> Option<ReadId> {
+    pub(super) fn start_read(
+        &mut self,
+        mark: Revision,
+        incarnation: Incarnation,
+        now: Instant,
+    ) -> Option<ReadId> {
         if self.is_reading() {
             return None;
         }
         self.reads.0 += 1;
-        self.pending = Some(PendingRead { id: self.reads, mark, incarnation });
+        self.pending = Some(PendingRead { id: self.reads, sent: now, mark, incarnation });
         Some(self.reads)
     }
 
@@ -220,9 +226,9 @@ impl KeyView {
         self.pending.take_if(|pending| pending.id == read)
     }
 
-    /// Stops waiting for the answer to a read; whether one was under way.
-    pub(super) fn abandon_read(&mut self) -> bool {
-        self.pending.take().is_some()
+    /// Stops waiting for the answer to a read that is under way.
+    pub(super) fn abandon_read(&mut self) -> Option<PendingRead> {
+        self.pending.take()
     }
 
     /// A read was answered at `now`.

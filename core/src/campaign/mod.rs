@@ -41,8 +41,8 @@
 //!    observed entry and the win delay that follows), `sights` (what was shown before the campaign began), `attempts` (the
 //!    writes in flight), `timers`.
 //! 4. The states: `candidate` decides when to acquire, `holder` keeps the lease and reports the win, `releasing` leaves.
-//! 5. The answers: `writes` sends and classifies, `reading` observes the key, `inspecting` the store; `retrying` and
-//!    `barred` hold the rules for failures and for tokens that would not grow.
+//! 5. The answers: `writes` sends and classifies, `reading` observes the key, `inspecting` the store; `retrying`,
+//!    `yielding` and `barred` hold the rules for failures, for failures that last, and for tokens that would not grow.
 
 mod attempts;
 pub(crate) mod backoff;
@@ -66,6 +66,7 @@ mod store_view;
 mod timers;
 mod waiting;
 mod writes;
+mod yielding;
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -83,6 +84,7 @@ pub(crate) use settings::{Margin, check_candidate, check_margin, refuse, refuse_
 pub use sights::EarlySights;
 pub use timers::{Timer, Wake};
 
+use crate::candidacy::GivingWay;
 use crate::record::{Nonce, Record, WriteId};
 use crate::store::{Capabilities, StoreInfo};
 use crate::time::Instant;
@@ -109,6 +111,7 @@ pub struct Campaign {
     stage: Stage,
     intent: Intent,
     candidacy: Candidacy,
+    giving_way: GivingWay,
     store: StoreView,
     key: KeyView,
     attempts: Attempts,
@@ -174,6 +177,7 @@ impl Campaign {
             stage: Stage::Idle,
             intent: Intent::default(),
             candidacy: Candidacy::default(),
+            giving_way: GivingWay::default(),
             store: StoreView::new(info, longest, rules.margin.skew(lease), now),
             key: KeyView::default(),
             attempts: Attempts::new(nonce),
@@ -355,8 +359,9 @@ impl Campaign {
         }
     }
 
-    /// Ends every call: reports a win that is due, sets the deadline, reports what changed.
+    /// Ends every call: gives way or reports a win where that is due, sets the deadline, reports what changed.
     fn conclude(&mut self) {
+        self.settle_claim();
         self.win();
         self.set_deadline();
         self.report_changes();
@@ -439,6 +444,7 @@ impl Campaign {
             stage,
             intent,
             candidacy,
+            giving_way,
             store,
             key,
             attempts,
@@ -447,7 +453,7 @@ impl Campaign {
             is_one_of_many,
             outputs: _,
         } = self;
-        (lease, stage, intent, store, key, attempts, timers, is_one_of_many).hash(hasher);
+        (lease, stage, intent, giving_way, store, key, attempts, timers, is_one_of_many).hash(hasher);
         candidacy.hash_at(*now, hasher);
     }
 }

@@ -9,6 +9,7 @@ use super::settings::{LONGEST_LEASE, LONGEST_SHARED};
 use super::store_view::Freshness;
 use super::timers::Timer;
 use super::{Campaign, Stage, pace};
+use crate::candidacy::Step;
 use crate::record::{Entry, Record, Release};
 use crate::store::{Fault, FaultKind};
 use core::time::Duration;
@@ -16,14 +17,18 @@ use core::time::Duration;
 impl Campaign {
     /// Reads the key, unless that is under way.
     pub(super) fn read(&mut self) {
-        let Some(read) = self.key.start_read(self.store.mark(), self.store.incarnation()) else { return };
+        let Some(read) = self.key.start_read(self.store.mark(), self.store.incarnation(), self.now) else {
+            return;
+        };
         self.timers.stop(Timer::Retry);
         self.timers.set(Timer::Read, self.now + pace::attempt_limit(self.lease));
         self.outputs.push_back(Output::Read(read));
     }
 
     pub(super) fn read_timed_out(&mut self) {
-        self.key.abandon_read();
+        if let Some(pending) = self.key.abandon_read() {
+            self.step_failed(Step::Read, pending.sent, None);
+        }
         self.reconnect();
         self.unanswered();
     }
@@ -34,6 +39,7 @@ impl Campaign {
         let entry = match result {
             Ok(entry) => entry,
             Err(fault) => {
+                self.step_failed(Step::Read, pending.sent, Some(&fault));
                 let unreachable = fault.kind == FaultKind::Unreachable;
                 self.report_fault(fault);
                 return if unreachable { self.failed_perhaps_isolated() } else { self.failed() };
@@ -54,6 +60,7 @@ impl Campaign {
             }
         }
         self.succeeded();
+        self.step_succeeded(Step::Read, pending.sent);
         // Where something newer became known while the answer was on its way, it says nothing.
         if entry.revision().unwrap_or(pending.mark) >= self.store.mark() {
             self.observe(entry);
@@ -102,10 +109,11 @@ impl Campaign {
     /// its acknowledgement would, and arrives sooner.
     fn confirm_by_watch(&mut self, record: &Record) {
         let Some(sent) = self.sent_as(record) else { return };
-        if self.store.watch_showed(sent.attempt, sent.at, record.revision)
-            && let Some(holder) = self.holder_mut()
-        {
-            holder.confirm(sent.attempt, record.revision);
+        if self.store.watch_showed(sent.attempt, sent.at, record.revision) {
+            if let Some(holder) = self.holder_mut() {
+                holder.confirm(sent.attempt, record.revision);
+            }
+            self.shown_the_same();
         }
     }
 
@@ -133,6 +141,7 @@ impl Campaign {
             }
             Stage::Candidate => {
                 self.remember(entry);
+                self.observe_claims();
                 self.plan();
             }
             Stage::Splaying | Stage::Closed => self.remember(entry),
@@ -225,7 +234,10 @@ impl Campaign {
             self.inspect(self.now);
         }
         match sent {
-            Some(sent) => self.extend(revision, &sent),
+            Some(sent) => {
+                self.extend(revision, &sent);
+                self.claim_kept();
+            }
             None => {
                 if let Some(holder) = self.holder_mut() {
                     let proven = holder.proven;

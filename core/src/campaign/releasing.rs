@@ -121,6 +121,7 @@ impl Campaign {
     fn end_term(&mut self, reason: Reason, successor: Option<String>, working: bool) {
         let term = self.holder_mut().and_then(|holder| holder.term.take());
         if let Some(term) = term {
+            self.giving_way.lost(self.now);
             self.report(Event::Lost { term, reason });
         }
         self.give_up(successor, working);
@@ -181,6 +182,7 @@ impl Campaign {
         for timer in [Timer::Release, Timer::Retry, Timer::Close] {
             self.timers.stop(timer);
         }
+        self.claim_removed();
         if self.intent.closing {
             self.closed();
         } else if self.intent.in_race && self.intent.healthy {

@@ -61,6 +61,8 @@ pub(super) struct StoreView {
     largest_token: Option<Token>,
     /// The inspection that is wanted: an answer asked for at this instant or later.
     wanted_inspection: Option<Instant>,
+    /// When it was asked for last, until it is answered or its time is over.
+    inspection_asked: Option<Instant>,
     /// Inspections that failed in a row.
     inspections_failed: u32,
     /// The time at which the present watch became ready.
@@ -88,6 +90,7 @@ impl StoreView {
             suspicion: None,
             largest_token: None,
             wanted_inspection: None,
+            inspection_asked: None,
             inspections_failed: 0,
             watch_since: None,
             watched_write: None,
@@ -254,14 +257,25 @@ impl StoreView {
         self.largest_token = None;
     }
 
-    /// Wants an inspection asked for at `since` or later.
-    pub(super) fn want_inspection(&mut self, since: Instant) {
+    /// Asks for an inspection at `now`; an answer to a question of `since` or later will do.
+    pub(super) fn want_inspection(&mut self, since: Instant, now: Instant) {
+        self.inspection_asked = Some(now);
         self.wanted_inspection = self.wanted_inspection.max(Some(since));
     }
 
     /// The earliest time that the wanted inspection may be asked for; `None` where none is wanted.
     pub(super) fn wanted_inspection(&self) -> Option<Instant> {
         self.wanted_inspection
+    }
+
+    /// No inspection is wanted any more.
+    pub(super) fn forget_wanted_inspection(&mut self) {
+        self.wanted_inspection = None;
+    }
+
+    /// No answer to the inspection that was asked for last is awaited any more; when that was asked for.
+    pub(super) fn end_inspection(&mut self) -> Option<Instant> {
+        self.inspection_asked.take()
     }
 
     /// Counts an inspection that failed; how many there were in a row.
@@ -273,7 +287,9 @@ impl StoreView {
     /// An inspection that was asked for at `asked_at` was answered; whether it was the wanted one.
     pub(super) fn inspection_answered(&mut self, asked_at: Instant) -> bool {
         self.inspections_failed = 0;
-        self.wanted_inspection.take_if(|since| asked_at >= *since).is_some()
+        let wanted = self.wanted_inspection.take_if(|since| asked_at >= *since).is_some();
+        self.inspection_asked.take_if(|_| wanted);
+        wanted
     }
 
     /// Notes that a new watch was ready at that time, or before.

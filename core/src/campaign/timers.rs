@@ -15,7 +15,7 @@ crate::timers::timers! {
     Release,
     /// When a draining term ends though its work is not done.
     Drain,
-    /// When to report the win of a holder, or to give up because it cannot prove the incarnation.
+    /// When to report the win of a holder.
     Win,
     /// When to renew the lease.
     Renew,
@@ -25,6 +25,6 @@ crate::timers::timers! {
     Splay,
     /// When to send an acquire.
     Acquire,
-    /// When to read the key, because the watch has been silent.
+    /// When to read the key, because the watch has been silent, or because this candidate rests and probes.
     Poll,
 }

@@ -178,8 +178,14 @@ impl Campaign {
         let in_time = self.now < self.lease_end(sent.at).min(sent.counts_before);
         let wait = self.wait_of(Some(*sent), self.now);
         self.key.observe_own(self.own_record(sent, revision), self.now);
+        self.claim_kept();
         match &mut self.stage {
-            Stage::Holder(_) => self.extend(revision, sent),
+            Stage::Holder(_) => {
+                self.extend(revision, sent);
+                if self.rules.store.incarnation_acked {
+                    self.shown_the_same();
+                }
+            }
             Stage::Candidate if sent.purpose == Purpose::Acquire && in_time => {
                 self.become_holder(sent, revision)
             }
@@ -212,6 +218,7 @@ impl Campaign {
         self.key.owes(sent.wait);
         if matches!(self.stage, Stage::Releasing(_)) {
             self.move_on();
+            self.observe_claims();
         }
     }
 

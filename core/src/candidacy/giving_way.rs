@@ -225,8 +225,8 @@ struct Rest {
     next_probe: Instant,
     /// The start of the probe under way, and its steps that did not succeed yet.
     probe: Option<(Instant, Steps)>,
-    /// Since when nobody else was observed to claim the election.
-    unclaimed: Option<Instant>,
+    /// Since when nobody else was observed to claim the election, and when that will have been for the worst fail-over.
+    unclaimed: Option<(Instant, Instant)>,
 }
 
 impl Trouble {
@@ -302,6 +302,11 @@ impl Count {
         let answered = now.since(tried.sent.max(failed)).min(pace::attempt_limit(lease));
         self.counted += waited + answered;
     }
+}
+
+/// The time from one probe to the next. A store's maximum age, and with it a lease, may be lowered to nothing.
+fn probe_every(lease: Duration) -> Duration {
+    pace::renew_every(lease).max(backoff::FIRST)
 }
 
 /// The longest time between two answers that keep a claim: they come once in each renewal or each try, whichever takes
@@ -439,7 +444,7 @@ impl GivingWay {
         trouble.rest = in_row.min(LONGEST_REST.max(single));
         trouble.stage = Stage::Rests(Rest {
             until: now + trouble.rest,
-            next_probe: now + pace::renew_every(lease),
+            next_probe: now + probe_every(lease),
             probe: None,
             unclaimed: None,
         });
@@ -465,10 +470,13 @@ impl GivingWay {
         self.rest(now).map(|rest| rest.until)
     }
 
-    /// When to ask again, while the candidate rests: [`rests`](Self::rests) and then, if so, [`probe`](Self::probe).
+    /// When to ask again, while the candidate rests: [`rests`](Self::rests) and then, if so, [`probe`](Self::probe), and to
+    /// look who else claims the election.
     #[must_use]
     pub fn wakes_at(&self, now: Instant) -> Option<Instant> {
-        self.rest(now).map(|rest| rest.until.min(rest.next_probe))
+        let rest = self.rest(now)?;
+        let alone_at = rest.unclaimed.map(|(_, alone_at)| alone_at).filter(|at| *at > now);
+        Some(rest.until.min(rest.next_probe).min(alone_at.unwrap_or(Instant::NEVER)))
     }
 
     /// Begins a probe: returns the steps to repeat, each once, as those who hold no claim can.
@@ -481,7 +489,7 @@ impl GivingWay {
         let steps = trouble.probed_steps();
         match &mut trouble.stage {
             Stage::Rests(rest) if rest.next_probe <= now && rest.until > now => {
-                rest.next_probe = now + pace::renew_every(lease);
+                rest.next_probe = now + probe_every(lease);
                 rest.probe = (!steps.is_empty()).then_some((now, steps));
                 steps
             }
@@ -519,7 +527,8 @@ impl GivingWay {
             rest.unclaimed = None;
             return;
         }
-        let since = *rest.unclaimed.get_or_insert(now);
+        let since = rest.unclaimed.map_or(now, |(since, _)| since);
+        rest.unclaimed = Some((since, since + worst));
         if now.since(since) >= worst && rest.until > now {
             rest.until = now;
             trouble.times = trouble.times.saturating_sub(1);

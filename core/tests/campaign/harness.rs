@@ -424,7 +424,7 @@ fn warning_in_short(warning: &Warning) -> String {
         Warning::ShortLease { .. } => "ShortLease".into(),
         Warning::MaxAgeChanged { .. } => "MaxAgeChanged".into(),
         Warning::MarkersMislead => "MarkersMislead".into(),
-        Warning::GaveWay { failing, rest, .. } => format!("GaveWay {failing:?} {rest:?}"),
+        Warning::GaveWay { failing, rest, .. } => format!("GaveWay {failing:?} {}s", rest.as_secs()),
         Warning::Quoted { setting, .. } => format!("Quoted {setting}"),
         Warning::YoungStore { .. } | Warning::NoLeader { .. } => warning.code().into(),
     }

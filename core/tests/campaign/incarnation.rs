@@ -174,35 +174,6 @@ fn a_win_is_not_reported_while_the_store_cannot_be_inspected() {
 }
 
 #[test]
-fn a_holder_that_cannot_confirm_its_win_gives_way_after_a_lease() {
-    let mut bench = Bench::candidate(Entry::Vacant);
-    bench.applied(1, 10);
-    let taken = bench.now;
-    for attempt in 2..4 {
-        let mut outputs = bench.next();
-        while !outputs.iter().any(|output| output.starts_with("renew")) {
-            bench.give(Input::Inspected(Err(fault(FaultKind::Denied))));
-            outputs = bench.next();
-        }
-        assert_eq!(bench.applied(attempt, attempt + 9), NOTHING);
-    }
-    let mut outputs = bench.next();
-    while outputs == ["inspect"] {
-        outputs = bench.next();
-    }
-    assert_eq!(bench.now.since(taken), T);
-    assert_eq!(outputs, ["inspect", "inspect", "renew 4 over 12", "state RELEASING"]);
-    assert_eq!(bench.applied(4, 13), ["release 5 over 13 owing 0ms"]);
-    assert_eq!(bench.applied(5, 14), ["leader vacant", "state WAITING"]);
-    let resumes = bench.pass(secs(1));
-    assert_eq!(
-        resumes.last().map(String::as_str),
-        Some("state ACQUIRING"),
-        "other candidates went first: {resumes:?}"
-    );
-}
-
-#[test]
 fn an_older_incarnation_is_a_restored_backup_and_bars_the_candidate() {
     let mut bench = Bench::candidate(theirs(10));
     let restored =

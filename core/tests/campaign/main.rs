@@ -70,6 +70,7 @@ mod barred;
 mod candidacy;
 mod contract;
 mod drift;
+mod giving_way;
 mod hand_over;
 mod harness;
 mod health;

@@ -248,6 +248,14 @@ fn a_probe_repeats_what_failed_every_third_of_a_lease() {
 }
 
 #[test]
+fn a_lease_of_nothing_is_probed_every_tenth_of_a_second() {
+    let mut giving_way = GivingWay::default();
+    rests_from(&mut giving_way, 0);
+    giving_way.probe(Duration::ZERO, at(16));
+    assert_eq!(giving_way.wakes_at(at(16)), Some(at(16) + Duration::from_millis(100)));
+}
+
+#[test]
 fn a_step_that_succeeded_since_is_not_probed() {
     let mut giving_way = GivingWay::default();
     giving_way.failed(Step::Commit, Tried::at(at(0)), LEASE, at(0));
@@ -309,7 +317,8 @@ fn where_nobody_else_claims_for_the_worst_fail_over_the_rest_ends() {
     rests_from(&mut giving_way, 0);
     giving_way.others_claim(false, WORST, at(12));
     giving_way.others_claim(false, WORST, at(47));
-    assert!(giving_way.rests(at(47)));
+    giving_way.probe(LEASE, at(47));
+    assert_eq!((giving_way.rests(at(47)), giving_way.wakes_at(at(47))), (true, Some(at(48))));
     giving_way.others_claim(false, WORST, at(48));
     assert!(!giving_way.rests(at(48)));
     // It counts for nothing in the row.

@@ -1,0 +1,97 @@
+//! Giving way: what the [shared rule](crate::candidacy::GivingWay) hears of a campaign, and what it has it do.
+//!
+//! The claim is a live record of ours, and renewals keep it. The proof is an inspection, or a watch, that shows the store to
+//! be the same: without it a holder renews a lease from which it must not lead.
+
+use core::time::Duration;
+
+use super::forecast::Forecast;
+use super::{Campaign, Stage};
+use crate::candidacy::{Step, Tried};
+use crate::record::Entry;
+use crate::store::Fault;
+use crate::time::Instant;
+
+impl Campaign {
+    /// A step that was sent at `sent` failed, or was not answered in time.
+    pub(super) fn step_failed(&mut self, step: Step, sent: Instant, fault: Option<&Fault>) {
+        let claims = self.holder().is_some() || self.own_record_observed().is_some();
+        if !claims {
+            return self.giving_way.probed(step, sent, false, self.now);
+        }
+        self.giving_way.failed(step, Tried::at(sent), self.lease, self.now);
+        if let Some(fault) = fault {
+            self.giving_way.answered_with(fault, self.now);
+        }
+    }
+
+    /// A step that was sent at `sent` succeeded.
+    pub(super) fn step_succeeded(&mut self, step: Step, sent: Instant) {
+        self.giving_way.probed(step, sent, true, self.now);
+        self.giving_way.succeeded(step, self.now);
+    }
+
+    /// An answer shows that the store keeps our record.
+    pub(super) fn claim_kept(&mut self) {
+        self.giving_way.kept(self.lease, self.now);
+    }
+
+    /// The store was shown to be of the known incarnation. That proves a lease that lasts, where nothing but a wait keeps its
+    /// holder from leading; where no wait is owed, only the win does.
+    pub(super) fn shown_the_same(&mut self) {
+        let Some(holder) = self.holder() else { return };
+        let lasts = self.lease_end(holder.proven.min(self.store.verified_at())) > self.now;
+        let owed = holder.wait.until.max(self.store.trusted_at()) > self.now;
+        if lasts && (holder.term.is_some() || owed) {
+            self.giving_way.proved(self.now);
+        }
+    }
+
+    /// Gives way where that is due, and forgets a claim that is over.
+    pub(super) fn settle_claim(&mut self) {
+        let leads = self.holder().is_some_and(|holder| holder.term.is_some());
+        let orphan = matches!(self.stage, Stage::Candidate) && self.own_record_observed().is_some();
+        if self.giving_way.gives_way(self.lease) && !leads && (orphan || self.holder().is_some()) {
+            self.giving_way.withdraws(self.now);
+            return if orphan { self.remove_orphan() } else { self.give_up(None, false) };
+        }
+        let may_claim = matches!(self.stage, Stage::Holder(_) | Stage::Releasing(_))
+            || self.own_record_observed().is_some()
+            || self.attempts.may_hold();
+        if !may_claim {
+            self.giving_way.claim_ended(self.now);
+        }
+    }
+
+    /// Nothing of a claim of ours is left.
+    pub(super) fn claim_removed(&mut self) {
+        if let Some(warning) = self.giving_way.removed(self.lease, self.now) {
+            self.warn(warning);
+        }
+    }
+
+    /// The entry that this candidate observed shows whether others claim the election.
+    pub(super) fn observe_claims(&mut self) {
+        let claimed = match self.key.entry() {
+            None => return,
+            Some(Entry::Live(record)) if self.is_ours(record) => return,
+            Some(entry) => entry.live().is_some(),
+        };
+        let worst = self.worst_fail_over();
+        self.giving_way.others_claim(claimed, worst, self.now);
+    }
+
+    fn worst_fail_over(&self) -> Duration {
+        Forecast::of(&self.rules, self.store.max_age()).worst()
+    }
+
+    /// While this candidate rests, it repeats what failed, and looks who else claims the election.
+    pub(super) fn probe(&mut self) {
+        let steps = self.giving_way.probe(self.lease, self.now);
+        if steps.contains(Step::Inspect) {
+            self.inspect(self.now);
+        }
+        self.read();
+        self.plan();
+    }
+}
