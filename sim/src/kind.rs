@@ -160,6 +160,7 @@ kinds! {
     RecreateAtEnd "recreate-at-end" Full Kafka "The topic is deleted and made again as a term ends, before its release.",
     StaleTopic "stale-topic" Full Kafka "A broker answers a candidate that knows better with the id of the topic before.",
     StaleEpochs "stale-epochs" Full Kafka "Brokers are restarted before the topic is made again: readers of the former one fetch nothing more, without an event.",
+    NoProof "no-proof" Full Nats "One candidate cannot prove its claim, for good or now and then, while the others are well: what it asks is denied or not answered.",
 }
 
 impl Kind {
@@ -168,6 +169,12 @@ impl Kind {
     pub const fn spares_go_peers(self) -> bool {
         matches!(self.promise(), Promise::Full)
             && !matches!(self, Self::Delete | Self::Overwrite | Self::Recreate | Self::RaiseAge)
+    }
+
+    /// Whether a seed has it only where it is named: as one candidate has it for good, it would be in the way of other
+    /// faults.
+    pub const fn is_drawn_by_name_alone(self) -> bool {
+        matches!(self, Self::NoProof)
     }
 
     /// Whether it happens in this store.

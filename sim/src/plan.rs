@@ -25,6 +25,9 @@ const SHOWS_ALL: u64 = 0x7_0000;
 /// The stream of what only a consumer group draws.
 pub(crate) const KAFKA: u64 = 0x5_0000;
 
+/// The stream of the candidate that cannot prove.
+const NO_PROOF: u64 = 0x9_0000;
+
 /// The longest time that an expired message may still be there.
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(250);
 
@@ -230,6 +233,12 @@ impl Plan {
         let other_keys = if dice.percent(30) { 40 } else { 0 };
         let mut kinds = Vec::new();
         for kind in Kind::ALL.iter().filter(|kind| kind.is_of(choice.store)) {
+            if kind.is_drawn_by_name_alone() {
+                if choice.faults.as_ref().is_some_and(|named| named.contains(kind)) {
+                    kinds.push(*kind);
+                }
+                continue;
+            }
             let chance = match kind.promise() {
                 Promise::Full => 40,
                 Promise::Watching => 12,
@@ -468,23 +477,50 @@ impl Plan {
 
 fn script(dice: &mut Dice, kinds: &[Kind], lease: Duration, faulty: Duration, choice: &Choice) -> Vec<Fault> {
     let mut script = Vec::new();
-    if kinds.is_empty() {
-        return script;
-    }
+    let drawn: Vec<_> = kinds.iter().copied().filter(|kind| !kind.is_drawn_by_name_alone()).collect();
     let lease_millis = lease.as_millis() as u64;
     // A gap is sometimes so short that faults overlap, sometimes one fault after the other.
-    let gap = lease_millis * dice.pick(&[1, 4, 8]) / 4;
-    let mut from = dice.millis(0, lease_millis);
+    let (gap, mut from) = match drawn.is_empty() {
+        true => (0, faulty),
+        false => (lease_millis * dice.pick(&[1, 4, 8]) / 4, dice.millis(0, lease_millis)),
+    };
     while from < faulty {
-        let kind = dice.pick(kinds);
+        let kind = dice.pick(&drawn);
         let longest = dice.pick(&[lease_millis / 4, lease_millis, lease_millis * 5 / 2]);
         let lasts = dice.millis(1, longest).min(faulty - from);
         let fault = Fault { place: script.len(), kind, from, lasts, roll: dice.number(), victim: None };
         script.push(fault);
         from += dice.millis(1, 2 * gap);
     }
+    if kinds.contains(&Kind::NoProof) {
+        add_no_proof(&mut script, lease, faulty, choice);
+    }
     if let Some(keep) = &choice.keep {
         script.retain(|fault| keep.contains(&fault.place));
     }
     script
+}
+
+/// One candidate cannot prove from some time on: for good, or now and then, always in the same way.
+fn add_no_proof(script: &mut Vec<Fault>, lease: Duration, faulty: Duration, choice: &Choice) {
+    let mut dice = Dice::new(choice.seed, NO_PROOF);
+    let victim = dice.below(choice.candidates as u64) as usize;
+    let roll = dice.number();
+    let mut from = dice.millis(0, lease.as_millis() as u64 * 4);
+    let (sick, well) = match dice.percent(60) {
+        true => (faulty, Duration::ZERO),
+        false => (lease * dice.pick(&[1, 2, 4]) / 2, lease * dice.pick(&[1, 4, 12]) / 4),
+    };
+    while from < faulty {
+        let lasts = sick.min(faulty - from);
+        script.push(Fault {
+            place: script.len(),
+            kind: Kind::NoProof,
+            from,
+            lasts,
+            roll,
+            victim: Some(victim),
+        });
+        from += lasts + well;
+    }
 }

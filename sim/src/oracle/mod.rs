@@ -18,6 +18,7 @@ mod i11_only_an_acknowledgement_wins;
 mod i12_another_incarnation;
 mod i15_a_candidate_leads;
 mod i15_orderly_changes;
+mod i17_gives_way;
 mod i17_giving_way;
 mod known;
 mod queue_causes;
@@ -112,6 +113,7 @@ impl Checkers {
             Box::new(i12_another_incarnation::AnotherIncarnation::new(count)),
             Box::new(ACandidateLeads::new(count)),
             Box::new(i15_orderly_changes::OrderlyChanges::new(count)),
+            Box::new(i17_gives_way::GivesWay::within(3, count)),
             Box::new(rule_times::Renewals::new(count)),
             Box::new(rule_win_delay::WinDelay::new(count)),
             Box::new(rule_leaving::Leaving::new(count)),

@@ -34,6 +34,7 @@ where
         if dice.percent(60) {
             victim = self.leader().or_else(|| self.owner()).unwrap_or(victim);
         }
+        victim = fault.victim.unwrap_or(victim);
         self.note(|trace| write!(trace, "fault {place}: {kind} for {lasts:?}, c{victim} if any"));
         self.hit[place] = vec![victim];
         self.active[kind as usize] += 1;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use incumbent_core::record::{Headers, Kind as Message};
 use incumbent_core::session::Command;
 
-use super::node::Incoming;
+use super::node::{Incoming, Lacks};
 use super::{Event, Remaking, World, drift};
 use crate::dice::Dice;
 use crate::kind::Kind;
@@ -109,6 +109,7 @@ impl World {
                 self.expire_later();
             }
             Kind::SlowConsumer => self.nodes[victim].slow += 1,
+            Kind::NoProof => self.nodes[victim].lacks = Some(Lacks::drawn(&mut Dice::new(roll, 4))),
             Kind::Purge if self.can_operate() => self.remove(false),
             Kind::LowerAge if !self.cluster.gone => {
                 self.cluster.max_age = self.plan.max_age * dice.pick(&[3, 5, 8]) / 10;
@@ -198,6 +199,7 @@ impl World {
                 self.expire_later();
             }
             Kind::SlowConsumer => self.nodes[victim].slow -= 1,
+            Kind::NoProof => self.nodes[victim].lacks = None,
             Kind::ClockStep => {
                 for server in &hit[1..] {
                     let ahead = if fault.roll & 1 == 0 { -STEP } else { STEP };
@@ -435,6 +437,7 @@ fn node_of(kind: Kind, victim: usize) -> Option<usize> {
             | Kind::Drift
             | Kind::BadDrift
             | Kind::SlowConsumer
+            | Kind::NoProof
             | Kind::Resign
             | Kind::Handler
             | Kind::Illness

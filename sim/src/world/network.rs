@@ -62,6 +62,7 @@ impl World {
     pub(super) fn publish_to(&mut self, node: usize, entry: &Entry) {
         let Some((incarnation, server)) = self.nodes[node].watch.on else { return };
         let is_reached = self.nodes[node].alive
+            && !self.nodes[node].lacks.is_some_and(|lacks| lacks.watch)
             && incarnation == self.cluster.bucket.incarnation
             && self.cluster.is_up(server)
             && self.nodes[node].cut_in == 0;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use incumbent_core::campaign::{Campaign, Lease, ReadId};
 use incumbent_core::record::{Entry, Nonce};
 use incumbent_core::session::{CampaignId, Command, Input, Session};
-use incumbent_core::store::Write;
+use incumbent_core::store::{Fault, FaultKind, Write};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 
 use crate::clock::Clock;
@@ -67,6 +67,8 @@ pub(crate) struct Node {
     pub(crate) queueing: u32,
     pub(crate) outbox: Vec<Request>,
     pub(crate) denied: u32,
+    /// What it cannot do, where it is the one that cannot prove.
+    pub(crate) lacks: Option<Lacks>,
     /// The number of faults that make its client slow to read its watch.
     pub(crate) slow: u32,
     /// A server answered it from a former incarnation of the store: the time until such an answer may arrive.
@@ -84,6 +86,40 @@ pub(crate) struct Node {
     pub(crate) barred: Option<Token>,
     /// The time, in the world's time, until it leads.
     pub(crate) leads_until: Option<Instant>,
+}
+
+/// What a candidate cannot do that cannot prove.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lacks {
+    pub(crate) inspections: bool,
+    pub(crate) reads: bool,
+    pub(crate) watch: bool,
+    /// It gets no answers, where it could get denials.
+    pub(crate) answers: bool,
+}
+
+impl Lacks {
+    pub(crate) fn drawn(dice: &mut Dice) -> Self {
+        let lack = |inspections, reads, watch| (inspections, reads, watch);
+        let (inspections, reads, watch) = dice.pick(&[
+            lack(true, false, true),
+            lack(true, false, true),
+            lack(true, true, true),
+            lack(true, false, false),
+            lack(false, true, true),
+        ]);
+        Self { inspections, reads, watch, answers: dice.percent(30) }
+    }
+
+    /// Whether it cannot have this answered.
+    fn holds(&self, request: &Request) -> bool {
+        match request {
+            Request::Write(_) => false,
+            Request::Read(_) => self.reads,
+            Request::Inspect { .. } => self.inspections,
+            Request::Watch { .. } => self.watch,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -120,6 +156,7 @@ impl Node {
             queueing: 0,
             outbox: Vec::new(),
             denied: 0,
+            lacks: None,
             slow: 0,
             misled: None,
             oldest: Duration::ZERO,
@@ -130,6 +167,18 @@ impl Node {
             barred: None,
             leads_until: None,
         }
+    }
+
+    /// The answer to a request that it cannot have answered: a denial, or none.
+    pub(crate) fn denial(&self, request: &Request) -> Option<Option<Input>> {
+        let lacks = self.lacks.filter(|lacks| lacks.holds(request))?;
+        let fault = || Fault { kind: FaultKind::Denied, detail: "no permission".into() };
+        let input = match request {
+            Request::Read(read) => Input::read(CANDIDATE, *read, Err(fault())),
+            Request::Inspect { number, .. } => Input::Inspected { number: *number, result: Err(fault()) },
+            Request::Write(_) | Request::Watch { .. } => return Some(None),
+        };
+        Some((!lacks.answers).then_some(input))
     }
 
     pub(crate) fn is_stopped(&self, now: Instant) -> bool {

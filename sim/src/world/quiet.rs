@@ -90,11 +90,18 @@ impl World {
             && !self.plan.has(Kind::LowerAge)
             && !self.plan.has(Kind::RecreateLower)
             && self.plan.settings.iter().all(|setting| setting.lease >= LONG);
+        // One that could not prove may rest still.
+        let may_rest = self
+            .plan
+            .script
+            .iter()
+            .any(|fault| fault.kind == Kind::NoProof && fault.victim == Some(successor));
         match (turn, dice.below(3)) {
             // A candidate whose watch ended with a former incarnation of the store gets no change, and one whose token
             // would be too small does not try.
             (0, _)
                 if successor == leader
+                    || may_rest
                     || !self.is_watching(successor)
                     || self.nodes[successor].barred.is_some() =>
             {

@@ -64,6 +64,12 @@ impl World {
         request: Request,
         copy: bool,
     ) {
+        if let Some(denial) = self.nodes[node].denial(&request) {
+            if let Some(input) = denial {
+                self.answer(node, process, Incoming::Input(input));
+            }
+            return;
+        }
         let gone = self.cluster.gone;
         let fault = || Fault { kind: FaultKind::Broken, detail: "there is no such bucket".into() };
         let input = match request {
