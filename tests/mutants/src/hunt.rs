@@ -56,6 +56,7 @@ const SWARMS: &[(&str, &[Kind])] = &[
     ("operators", &[Kind::Delete, Kind::Overwrite, Kind::Recreate, Kind::Loss, Kind::Erase]),
     ("vanishing", &[Kind::Purge, Kind::LowerAge, Kind::ClockStep]),
     ("going back", &[Kind::LostWrites, Kind::Restore]),
+    ("no proof", &[Kind::NoProof, Kind::Resign]),
     ("remaking", &[Kind::Recreate, Kind::Delay, Kind::Queue, Kind::Resign, Kind::CutReplies]),
     ("deleting and leaving", &[Kind::Delete, Kind::Illness, Kind::CutReplies, Kind::Resign]),
     ("late and leaving", &[Kind::Delay, Kind::Illness, Kind::Resign, Kind::Isolate, Kind::Loss]),

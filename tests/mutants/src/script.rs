@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{Campaign, Event, Input, Output, ReadId, Settings, Warning};
 use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, TermInfo, WriteId};
-use incumbent_core::store::{Action, Capabilities, Outcome, StoreInfo, Write};
+use incumbent_core::store::{Action, Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -33,6 +33,10 @@ const SCRIPTS: &[Script] = &[
     ("a late release", a_late_release),
     ("lost renewals", lost_renewals),
     ("a gap", a_gap),
+    ("a rest", a_rest),
+    ("an outage", an_outage),
+    ("a probe", a_probe),
+    ("a rest alone", a_rest_alone),
 ];
 
 /// The script whose outcome is not as it should be.
@@ -49,6 +53,11 @@ struct Bench {
 impl Bench {
     /// A candidate that has read the key and found `entry`, and its outputs.
     fn with(max_age: Option<Duration>, entry: Entry) -> (Self, Vec<Output>) {
+        Self::on(max_age, entry, true)
+    }
+
+    /// The same in a store whose acknowledgements carry the incarnation, or do not.
+    fn on(max_age: Option<Duration>, entry: Entry, incarnation_acked: bool) -> (Self, Vec<Output>) {
         let store = Capabilities {
             own_lease: max_age != Some(LEASE),
             lease_step: Duration::ZERO,
@@ -56,7 +65,7 @@ impl Bench {
             longest: Duration::MAX,
             granularity: Duration::ZERO,
             expiry_pushed: false,
-            incarnation_acked: true,
+            incarnation_acked,
             watch_shows_all: false,
             fail_over: Duration::ZERO,
         };
@@ -112,6 +121,75 @@ impl Bench {
 
     fn leads(&self) -> bool {
         self.campaign.is_leader(self.now)
+    }
+}
+
+/// A candidate that acquires in second 0, and a store that answers at once or not at all. It gives the lengths of the rests
+/// of the candidate that gave way, and the seconds in which it acquired.
+struct Denied {
+    bench: Bench,
+    revision: u64,
+    /// The key is free, or another candidate's.
+    free: bool,
+    rests: Vec<u64>,
+    acquired: Vec<u64>,
+}
+
+impl Denied {
+    fn new() -> Self {
+        let (bench, outputs) = Bench::on(Some(LEASE), Entry::Vacant, false);
+        let mut denied = Self { bench, revision: 9, free: true, rests: Vec::new(), acquired: Vec::new() };
+        denied.answer(outputs, false, true);
+        denied
+    }
+
+    /// Lets seconds pass in which the store answers inspections, or denies them; and answers at all, or not.
+    fn pass(&mut self, seconds: u64, inspects: bool, up: bool) {
+        for _ in 0..seconds {
+            let outputs = self.bench.pass(Duration::from_secs(1));
+            self.answer(outputs, inspects, up);
+        }
+    }
+
+    fn answer(&mut self, mut outputs: Vec<Output>, inspects: bool, up: bool) {
+        while let Some(output) = outputs.pop() {
+            let second = self.bench.now.since(Instant::ZERO).as_secs() - 3_600;
+            let input = match output {
+                Output::Inspect { .. } if inspects => Input::Inspected(Ok(StoreInfo {
+                    asked_at: self.bench.now,
+                    incarnation: INCARNATION,
+                    age: Some(LONG * 1_000),
+                    never_used: false,
+                    max_age: Some(LEASE),
+                    newest: None,
+                })),
+                Output::Inspect { .. } => {
+                    Input::Inspected(Err(Fault { kind: FaultKind::Denied, detail: "denied".into() }))
+                }
+                Output::Read(read) => {
+                    self.revision += 1;
+                    let free = released(self.revision, Duration::ZERO, None);
+                    let entry = if self.free { free } else { live(self.revision, 1) };
+                    Input::Read { read, result: Ok(entry) }
+                }
+                Output::Write(write) => {
+                    self.revision += 1;
+                    if let (Action::Acquire(_), true) = (&write.action, up) {
+                        self.acquired.push(second);
+                    }
+                    let outcome = Outcome::Applied { revision: Revision(self.revision), incarnation: None };
+                    Input::Wrote { attempt: write.attempt, outcome }
+                }
+                Output::Event(Event::Warning(Warning::GaveWay { rest, .. })) => {
+                    self.rests.push(rest.as_secs());
+                    continue;
+                }
+                _ => continue,
+            };
+            if up {
+                outputs.extend(self.bench.handle(input));
+            }
+        }
     }
 }
 
@@ -341,4 +419,41 @@ fn a_gap() -> bool {
     bench.handle(Input::Watched(Entry::Vacant));
     let outputs = bench.applied(1, 11);
     barred(&outputs) == Some(false) && acquires(&bench.pass(Duration::from_secs(1))) == 1
+}
+
+/// It gives way after a lease, rests for ten leases, gives way again, and rests for twenty.
+fn a_rest() -> bool {
+    let mut denied = Denied::new();
+    denied.pass(40, false, true);
+    denied.free = false;
+    denied.pass(200, false, true);
+    denied.free = true;
+    denied.pass(150, false, true);
+    let [first, second] = denied.rests[..] else { return false };
+    denied.acquired.len() == 2 && first.abs_diff(300) < 20 && second.abs_diff(2 * first) < 40
+}
+
+fn an_outage() -> bool {
+    let mut denied = Denied::new();
+    denied.pass(10, true, true);
+    denied.pass(200, false, false);
+    denied.pass(20, true, true);
+    denied.rests.is_empty()
+}
+
+/// What failed works again after sixty seconds of its rest.
+fn a_probe() -> bool {
+    let mut denied = Denied::new();
+    denied.pass(40, false, true);
+    denied.free = false;
+    denied.pass(60, false, true);
+    denied.free = true;
+    denied.pass(30, true, true);
+    denied.acquired.len() == 2 && denied.bench.leads()
+}
+
+fn a_rest_alone() -> bool {
+    let mut denied = Denied::new();
+    denied.pass(100, false, true);
+    denied.acquired.len() == 2
 }
