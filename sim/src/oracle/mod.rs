@@ -19,9 +19,10 @@ mod i12_another_incarnation;
 mod i15_a_candidate_leads;
 mod i15_orderly_changes;
 mod i17_gives_way;
-mod i17_giving_way;
+
 mod known;
 mod queue_causes;
+mod queue_giving_way;
 mod queue_leaving;
 mod queue_proof;
 mod rule_leaving;
@@ -137,7 +138,7 @@ impl Checkers<queue::Campaign> {
             Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
             Box::new(queue_causes::NoneWithoutCause::new(count)),
             Box::new(queue_leaving::NothingLeft::new(count)),
-            Box::new(i17_giving_way::GivesWay::new(count)),
+            Box::new(queue_giving_way::GivesWay::new(count)),
             Box::new(ACandidateLeads::new(count)),
             Box::new(i15_orderly_changes::OrderlyChanges::new(count)),
         ];
