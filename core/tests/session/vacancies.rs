@@ -14,7 +14,7 @@ const WORST: core::time::Duration = ms(30_000 + 250 + 100 + 2_000 + 10_000);
 
 /// The warnings of campaign 1 after this input, by their texts.
 fn warnings(bench: &mut Bench, input: Input) -> Vec<Warning> {
-    bench.session.handle(bench.now, input).unwrap();
+    bench.session.handle(bench.now, input).expect("nothing that breaks the contract");
     let mut warnings = Vec::new();
     loop {
         match bench.session.poll() {
@@ -42,9 +42,13 @@ fn while_passing(bench: &mut Bench, span: core::time::Duration) -> Vec<Warning> 
 }
 
 fn no_leader(warnings: &[Warning]) -> Vec<&Obstacle> {
-    let because =
-        |warning| if let &Warning::NoLeader { ref because, .. } = warning { Some(because) } else { None };
-    warnings.iter().filter_map(because).collect()
+    let mut found = Vec::new();
+    for warning in warnings {
+        if let Warning::NoLeader { because, .. } = warning {
+            found.push(because);
+        }
+    }
+    found
 }
 
 /// A record of another candidate that has led for that long, or has not reported its win.
