@@ -55,7 +55,7 @@ impl Campaign {
     /// Looks first whether a token above every token observed is possible, where that is not known.
     pub(super) fn try_to_enter(&mut self) {
         if self.rests() {
-            return self.probe_when_due();
+            return;
         }
         match self.store.is_barred() && !self.unborn {
             true => self.look(),

@@ -458,7 +458,8 @@ impl Campaign {
             Timer::Drain => self.end_drain(true),
             Timer::HandOver => self.hand_over_timed_out(),
             Timer::Owed | Timer::Round => self.begin_round(),
-            Timer::Retry | Timer::Rest => self.try_to_enter(),
+            Timer::Retry => self.try_to_enter(),
+            Timer::Rest => self.probe(),
             Timer::Splay => self.enter(),
         }
     }

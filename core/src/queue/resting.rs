@@ -109,15 +109,16 @@ impl Campaign {
         rests
     }
 
-    /// Probes where that is due. A candidate that cannot end its rest by that only looks who is in the queue.
-    pub(super) fn probe_when_due(&mut self) {
-        let now = self.now;
-        let is_due = self.giving_way.wakes_at(now).is_some_and(|at| at <= now);
-        if !is_due || !matches!(self.stage, Stage::Entering(_)) {
+    /// Probes where that is due, and looks who is in the queue in any case: another may have left it, or the rest is over.
+    pub(super) fn probe(&mut self) {
+        if !self.giving_way.rests(self.now) {
+            return self.try_to_enter();
+        }
+        let steps = self.giving_way.probe(self.rules.lease, self.now);
+        self.rests();
+        if !matches!(self.stage, Stage::Entering(_)) || self.probe.is_under_way() {
             return;
         }
-        let steps = self.giving_way.probe(self.rules.lease, now);
-        self.rests();
         if steps.is_empty() {
             return self.probe_reads(None);
         }

@@ -100,15 +100,16 @@ fn a_candidate_that_no_other_waits_for_rests_no_longer_than_the_worst_fail_over(
     bench.not_granted(2, Failure::Busy);
     let mut outputs = probe_reads(&mut bench, false);
     while outputs.is_empty() {
-        bench.next();
-        let asked = bench.not_granted_last(Failure::Busy);
-        assert_eq!(asked, ["read nothing and all"]);
+        let asked = bench.next();
+        let looks = ["read nothing and all"];
+        // When the worst fail-over is over it only looks.
+        assert!(asked == looks || bench.not_granted_last(Failure::Busy) == looks);
         outputs = probe_reads(&mut bench, false);
     }
     assert_eq!(outputs.last().map(String::as_str), Some("state ACQUIRING"));
     let worst = T + ms(500) + secs(2);
     let rested = bench.now.since(began);
-    assert!((worst..worst + T).contains(&rested), "{rested:?}");
+    assert_eq!(rested, worst + T / 3, "it looks for the first time at the first probe");
 }
 
 #[test]
