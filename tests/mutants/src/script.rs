@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use incumbent_core::campaign::{Campaign, Event, Input, Output, ReadId, Settings, Warning};
+use incumbent_core::campaign::{Campaign, EarlySights, Event, Input, Output, ReadId, Settings, Warning};
 use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, TermInfo, WriteId};
 use incumbent_core::store::{Action, Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
@@ -37,6 +37,10 @@ const SCRIPTS: &[Script] = &[
     ("an outage", an_outage),
     ("a probe", a_probe),
     ("a rest alone", a_rest_alone),
+    ("a leader shown early", a_leader_shown_early),
+    ("a leader of another incarnation", a_leader_of_another_incarnation),
+    ("a token in a stale record", a_token_in_a_stale_record),
+    ("late acknowledgements", late_acknowledgements),
 ];
 
 /// The script whose outcome is not as it should be.
@@ -53,11 +57,21 @@ struct Bench {
 impl Bench {
     /// A candidate that has read the key and found `entry`, and its outputs.
     fn with(max_age: Option<Duration>, entry: Entry) -> (Self, Vec<Output>) {
-        Self::on(max_age, entry, true)
+        Self::on(max_age, &[], entry, true)
+    }
+
+    /// The same, of which watches showed these before it began, one each.
+    fn shown(max_age: Option<Duration>, early: &[Entry], entry: Entry) -> (Self, Vec<Output>) {
+        Self::on(max_age, early, entry, true)
     }
 
     /// The same in a store whose acknowledgements carry the incarnation, or do not.
-    fn on(max_age: Option<Duration>, entry: Entry, incarnation_acked: bool) -> (Self, Vec<Output>) {
+    fn on(
+        max_age: Option<Duration>,
+        early: &[Entry],
+        entry: Entry,
+        incarnation_acked: bool,
+    ) -> (Self, Vec<Output>) {
         let store = Capabilities {
             own_lease: max_age != Some(LEASE),
             lease_step: Duration::ZERO,
@@ -80,7 +94,13 @@ impl Bench {
         };
         let settings = Settings { splay: Some(Duration::ZERO), lease: Some(LEASE), ..Settings::new("me") };
         // Settings and store are those above, and fit; a panic is no verdict.
-        let campaign = Campaign::new(settings, store, &info, ME, 7, now).expect("they fit");
+        let mut campaign = Campaign::new(settings, store, &info, ME, 7, now).expect("they fit");
+        let mut sights = EarlySights::default();
+        for entry in early {
+            sights.watch_began();
+            sights.observe(entry, now);
+        }
+        campaign.recall(&sights, &info);
         let mut bench = Self { campaign, now };
         bench.handle(Input::Campaign);
         let outputs = bench.handle(Input::Read { read: ReadId(1), result: Ok(entry) });
@@ -137,7 +157,7 @@ struct Denied {
 
 impl Denied {
     fn new() -> Self {
-        let (bench, outputs) = Bench::on(Some(LEASE), Entry::Vacant, false);
+        let (bench, outputs) = Bench::on(Some(LEASE), &[], Entry::Vacant, false);
         let mut denied = Self { bench, revision: 9, free: true, rests: Vec::new(), acquired: Vec::new() };
         denied.answer(outputs, false, true);
         denied
@@ -456,4 +476,110 @@ fn a_rest_alone() -> bool {
     let mut denied = Denied::new();
     denied.pass(100, false, true);
     denied.acquired.len() == 2
+}
+
+/// Two watches showed leaders of which nothing is there any more when the campaign reads its key.
+fn a_leader_shown_early() -> bool {
+    let holds = |early: &[Entry]| {
+        let (mut bench, _) = Bench::shown(Some(LEASE), early, Entry::Vacant);
+        bench.applied(1, 92);
+        !bench.leads()
+    };
+    holds(&[live(91, 90)]) && holds(&[live(91, 90), released(92, Duration::ZERO, None)])
+}
+
+/// The watch shows a leader before an inspection shows that the store is another one, which is old; then nothing is there.
+fn a_leader_of_another_incarnation() -> bool {
+    let (mut bench, _) = Bench::with(Some(LEASE), live(5, 5));
+    bench.pass(LEASE);
+    bench.handle(Input::Watched(live(6, 5)));
+    let next = Incarnation(INCARNATION.0 + 1);
+    bench.handle(Input::Inspected(Ok(StoreInfo {
+        asked_at: bench.now,
+        incarnation: next,
+        age: Some(LONG * 1_000),
+        never_used: false,
+        max_age: Some(LEASE),
+        newest: None,
+    })));
+    let read = |bench: &mut Bench, read| {
+        bench
+            .campaign
+            .handle(bench.now, Input::Read { read: ReadId(read), result: Ok(Entry::Vacant) })
+            .is_ok()
+    };
+    let asked = (2..9).rev().find(|number| read(&mut bench, *number));
+    let outcome = Outcome::Applied { revision: Revision(7), incarnation: Some(next) };
+    bench.handle(Input::Wrote { attempt: Attempt(1), outcome });
+    asked.is_none() || !bench.leads()
+}
+
+/// The store went back below what is known, a term of token 11 is shown, and the store goes back once more.
+fn a_token_in_a_stale_record() -> bool {
+    let (mut bench, _) = Bench::with(Some(LEASE), live(20, 5));
+    bench.handle(Input::Watched(live(12, 11)));
+    bench.handle(Input::Watched(Entry::Vacant));
+    bench.applied(1, 10);
+    let mut revision = 10;
+    let mut attempt = 1;
+    for _ in 0..1_000 {
+        for output in bench.pass(LEASE / 100) {
+            match output {
+                Output::Write(_) => {
+                    (attempt, revision) = (attempt + 1, revision + 1);
+                    bench.applied(attempt, revision);
+                }
+                Output::Event(Event::Won(term)) => return term.token.sequence > Revision(11),
+                _ => {}
+            }
+        }
+    }
+    true
+}
+
+/// Three acquires are not answered for now, and the fourth is acknowledged. Then the first is: below what was known when it
+/// was sent, and in another run above that, but below what is known now.
+fn late_acknowledgements() -> bool {
+    let leading = || {
+        let (mut bench, _) = Bench::with(Some(LEASE), live(35, 30));
+        bench.now = bench.now + LONG;
+        let mut sent = acquires(&bench.handle(Input::Watched(Entry::Vacant)));
+        while sent < 4 {
+            sent += acquires(&bench.pass(Duration::from_millis(10)));
+            sent += acquires(&bench.handle(Input::Reconnected));
+        }
+        bench.applied(4, 39);
+        bench
+    };
+    let mut bench = leading();
+    let led = bench.leads();
+    bench.applied(1, 33);
+    if led && bench.leads() {
+        return false;
+    }
+    // The key is absent over one connection. What is late is no answer to that.
+    let mut bench = leading();
+    let led = bench.leads();
+    bench.handle(Input::Reconnected);
+    let absent = |bench: &mut Bench, outputs: &[Output]| {
+        let read = outputs.iter().rev().find_map(|output| match output {
+            Output::Read(read) => Some(*read),
+            _ => None,
+        });
+        read.map(|read| bench.handle(Input::Read { read, result: Ok(Entry::Vacant) })).unwrap_or_default()
+    };
+    let outputs = bench.handle(Input::Watched(Entry::Vacant));
+    absent(&mut bench, &outputs);
+    bench.applied(1, 36);
+    let mut outputs = bench.handle(Input::Reconnected);
+    outputs.extend(bench.handle(Input::Inspected(Ok(StoreInfo {
+        asked_at: bench.now,
+        incarnation: INCARNATION,
+        age: Some(LONG * 1_000),
+        never_used: false,
+        max_age: Some(LEASE),
+        newest: None,
+    }))));
+    absent(&mut bench, &outputs);
+    !led || !bench.leads()
 }
