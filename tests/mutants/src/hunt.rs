@@ -11,6 +11,7 @@ use incumbent_model::{
 use incumbent_sim::{Choice, Kind, Store, run, run_handlers};
 
 use crate::finding::Finding;
+use crate::induction_script;
 use crate::page;
 use crate::queue_script;
 use crate::script;
@@ -117,7 +118,7 @@ impl Hunt {
         if !self.until_noticed {
             let seen = match store {
                 Store::Etcd => explore_queue(None).or_else(queue_script::play),
-                Store::Kafka => explore_induction(None),
+                Store::Kafka => explore_induction(None).or_else(induction_script::play),
                 Store::Nats => explore(None).or_else(script::play),
             };
             return self.simulate(mutant, None).and_in_the_model(seen);
@@ -132,7 +133,7 @@ impl Hunt {
         }
         let seen = match store {
             Store::Etcd => queue_script::play().or_else(|| explore_queue(Some(row.world))),
-            Store::Kafka => explore_induction(Some(row.world)),
+            Store::Kafka => induction_script::play().or_else(|| explore_induction(Some(row.world))),
             // The scripts take no time.
             Store::Nats => script::play().or_else(|| explore(Some(row.world))),
         };

@@ -5,6 +5,7 @@
 
 mod finding;
 mod hunt;
+mod induction_script;
 mod pack;
 mod page;
 mod queue_script;

@@ -38,7 +38,6 @@ const SCRIPTS: &[Script] = &[
     ("a probe", a_probe),
     ("a rest alone", a_rest_alone),
     ("a leader shown early", a_leader_shown_early),
-    ("a leader of another incarnation", a_leader_of_another_incarnation),
     ("a token in a stale record", a_token_in_a_stale_record),
     ("late acknowledgements", late_acknowledgements),
 ];
@@ -144,21 +143,20 @@ impl Bench {
     }
 }
 
-/// A candidate that acquires in second 0, and a store that answers at once or not at all. It gives the lengths of the rests
-/// of the candidate that gave way, and the seconds in which it acquired.
+/// A candidate, and a store that answers at once or not at all. It gives the lengths of the rests of the candidate that gave
+/// way, in seconds.
 struct Denied {
     bench: Bench,
     revision: u64,
     /// The key is free, or another candidate's.
     free: bool,
     rests: Vec<u64>,
-    acquired: Vec<u64>,
 }
 
 impl Denied {
     fn new() -> Self {
         let (bench, outputs) = Bench::on(Some(LEASE), &[], Entry::Vacant, false);
-        let mut denied = Self { bench, revision: 9, free: true, rests: Vec::new(), acquired: Vec::new() };
+        let mut denied = Self { bench, revision: 9, free: true, rests: Vec::new() };
         denied.answer(outputs, false, true);
         denied
     }
@@ -173,7 +171,6 @@ impl Denied {
 
     fn answer(&mut self, mut outputs: Vec<Output>, inspects: bool, up: bool) {
         while let Some(output) = outputs.pop() {
-            let second = self.bench.now.since(Instant::ZERO).as_secs() - 3_600;
             let input = match output {
                 Output::Inspect { .. } if inspects => Input::Inspected(Ok(StoreInfo {
                     asked_at: self.bench.now,
@@ -194,9 +191,6 @@ impl Denied {
                 }
                 Output::Write(write) => {
                     self.revision += 1;
-                    if let (Action::Acquire(_), true) = (&write.action, up) {
-                        self.acquired.push(second);
-                    }
                     let outcome = Outcome::Applied { revision: Revision(self.revision), incarnation: None };
                     Input::Wrote { attempt: write.attempt, outcome }
                 }
@@ -441,16 +435,15 @@ fn a_gap() -> bool {
     barred(&outputs) == Some(false) && acquires(&bench.pass(Duration::from_secs(1))) == 1
 }
 
-/// It gives way after a lease, rests for ten leases, gives way again, and rests for twenty.
+/// It gives way after a lease, rests for ten leases while another claims the key, gives way again, and rests for twenty.
 fn a_rest() -> bool {
     let mut denied = Denied::new();
     denied.pass(40, false, true);
     denied.free = false;
-    denied.pass(200, false, true);
+    denied.pass(280, false, true);
     denied.free = true;
-    denied.pass(150, false, true);
-    let [first, second] = denied.rests[..] else { return false };
-    denied.acquired.len() == 2 && first.abs_diff(300) < 20 && second.abs_diff(2 * first) < 40
+    denied.pass(60, false, true);
+    denied.rests == [300, 600]
 }
 
 fn an_outage() -> bool {
@@ -469,13 +462,13 @@ fn a_probe() -> bool {
     denied.pass(60, false, true);
     denied.free = true;
     denied.pass(30, true, true);
-    denied.acquired.len() == 2 && denied.bench.leads()
+    denied.bench.leads()
 }
 
 fn a_rest_alone() -> bool {
     let mut denied = Denied::new();
     denied.pass(100, false, true);
-    denied.acquired.len() == 2
+    denied.rests == [300, 300]
 }
 
 /// Two watches showed leaders of which nothing is there any more when the campaign reads its key.
@@ -486,32 +479,6 @@ fn a_leader_shown_early() -> bool {
         !bench.leads()
     };
     holds(&[live(91, 90)]) && holds(&[live(91, 90), released(92, Duration::ZERO, None)])
-}
-
-/// The watch shows a leader before an inspection shows that the store is another one, which is old; then nothing is there.
-fn a_leader_of_another_incarnation() -> bool {
-    let (mut bench, _) = Bench::with(Some(LEASE), live(5, 5));
-    bench.pass(LEASE);
-    bench.handle(Input::Watched(live(6, 5)));
-    let next = Incarnation(INCARNATION.0 + 1);
-    bench.handle(Input::Inspected(Ok(StoreInfo {
-        asked_at: bench.now,
-        incarnation: next,
-        age: Some(LONG * 1_000),
-        never_used: false,
-        max_age: Some(LEASE),
-        newest: None,
-    })));
-    let read = |bench: &mut Bench, read| {
-        bench
-            .campaign
-            .handle(bench.now, Input::Read { read: ReadId(read), result: Ok(Entry::Vacant) })
-            .is_ok()
-    };
-    let asked = (2..9).rev().find(|number| read(&mut bench, *number));
-    let outcome = Outcome::Applied { revision: Revision(7), incarnation: Some(next) };
-    bench.handle(Input::Wrote { attempt: Attempt(1), outcome });
-    asked.is_none() || !bench.leads()
 }
 
 /// The store went back below what is known, a term of token 11 is shown, and the store goes back once more.
@@ -582,4 +549,12 @@ fn late_acknowledgements() -> bool {
     }))));
     absent(&mut bench, &outputs);
     !led || !bench.leads()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn where_nothing_is_broken_every_script_ends_as_it_should() {
+        assert_eq!(super::play(), None);
+    }
 }
