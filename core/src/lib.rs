@@ -90,7 +90,7 @@
 //! | a leader leaves, and its release fails | `campaign/releasing.rs` |
 //! | a store refuses, or cannot be reached | `campaign/retrying.rs`, `campaign/pace.rs` |
 //! | a watch is silent, many candidates wait | `campaign/reading.rs`, `campaign/candidate.rs` |
-//! | a key or a part of a store's URL has what nobody sees | `selector.rs` |
+//! | a key or a part of a store's URL has an invisible character | `selector.rs` |
 //! | a record is of other software, or of a campaign with the same random numbers | `record/mod.rs`, `record/fields.rs`, `campaign/draw.rs` |
 //! | a connection breaks, a setting of the store becomes unsafe | `session/mod.rs`, `session/watch.rs`, `session/inspection.rs` |
 //! | a key or a lease of a queue is lost, a server of the cluster is stale | the proof: `queue/round.rs`; the order: `queue/line.rs`; leaving: `queue/leaving.rs` |

@@ -1,14 +1,14 @@
 //! Texts that select an election: its key, and whatever names its place in a store (a path, a prefix, a topic, a domain).
 //!
 //! Candidates of different texts are in different elections, and each election has a leader of its own. So texts that look
-//! the same to a person must not select two: one that differs from another only by what nobody sees is refused, and a pair
+//! the same to a person must not select two: one that differs from another only by invisible characters is refused, and a pair
 //! of quotes, which some tools remove and others keep, is warned about.
 
 use alloc::format;
 
 use crate::campaign::InvalidSettings;
 
-/// Refuses a text with a control character or a line separator, or with white space or another character that nobody sees
+/// Refuses a text with a control character or a line separator, or with white space or another invisible character
 /// at either end. `setting` names the text in the error.
 ///
 /// # Errors

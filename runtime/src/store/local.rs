@@ -13,7 +13,7 @@ use crate::{Error, ErrorKind, Result};
 /// The longest key or name, in bytes: an arbitrary bound. NATS and etcd take less or more.
 const LONGEST: usize = 1024;
 
-/// Refuses a text that is empty, longer than 1024 bytes, or has what nobody sees: a control character, white space at
+/// Refuses a text that is empty, longer than 1024 bytes, or has an invisible character: a control character, white space at
 /// either end. `what` names it in the error.
 pub(crate) fn check_text(what: &str, text: &str) -> Result<()> {
     let fault = if text.is_empty() {
@@ -21,7 +21,7 @@ pub(crate) fn check_text(what: &str, text: &str) -> Result<()> {
     } else if text.len() > LONGEST {
         format!("is {} bytes long; the limit is {LONGEST}", text.len())
     } else if let Some(unseen) = selector::unseen(text) {
-        format!("{text:?} has {unseen:?} where nobody sees it; leave it out")
+        format!("{text:?} has the invisible character {unseen:?}; leave it out")
     } else {
         return Ok(());
     };
