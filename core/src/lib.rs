@@ -94,7 +94,7 @@
 //! | a record is of other software, or of a campaign with the same random numbers | `record/mod.rs`, `record/fields.rs`, `campaign/draw.rs` |
 //! | a connection breaks, a setting of the store becomes unsafe | `session/mod.rs`, `session/watch.rs`, `session/inspection.rs` |
 //! | a key or a lease of a queue is lost, a server of the cluster is stale | the proof: `queue/round.rs`; the order: `queue/line.rs`; leaving: `queue/leaving.rs` |
-//! | nobody leads for longer than the worst fail-over | `candidacy/vacancy.rs`; what each rule waits for: its `waiting.rs` |
+//! | no one leads for longer than the worst fail-over | `candidacy/vacancy.rs`; what each rule waits for: its `waiting.rs` |
 //! | a consumer group takes the partition away, a member hangs | `induction/owning.rs`, `induction/proof.rs` |
 //! | a candidate cannot prove its claim, and holds others back | `candidacy/giving_way.rs` |
 //! | a handler fails or hangs | `reconcile/mod.rs` |

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sees_is_refused_by_name() {
+    fn what_no_one_sees_is_refused_by_name() {
         for (text, found) in [
             ("jobs\n", '\n'),
             ("jobs\r\n", '\r'),

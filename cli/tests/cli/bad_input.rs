@@ -58,7 +58,7 @@ fn a_malformed_url_is_refused_with_the_forms_there_are() {
 }
 
 #[test]
-fn a_store_or_a_key_with_what_nobody_sees_is_refused_wherever_it_comes_from() {
+fn a_store_or_a_key_with_what_no_one_sees_is_refused_wherever_it_comes_from() {
     let scratch = Scratch::made();
     let with = |variable: &str, text: &str| {
         let mut command = incumbent(&["run", "--name", "ada", "--wait", "10s", "--", "true"]);

@@ -317,7 +317,7 @@ pub enum Warning {
         failing: Steps,
         /// The last fault that one of them was answered with; `None` where none was answered.
         fault: Option<Fault>,
-        /// How long it rests, unless these steps succeed before, or nobody else claims the election.
+        /// How long it rests, unless these steps succeed before, or no one else claims the election.
         rest: Duration,
     },
     /// A text that selects the election is in quotes, which belong to it: without them it selects another election. A

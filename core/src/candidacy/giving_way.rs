@@ -2,7 +2,7 @@
 //!
 //! A claim is what puts a candidate before others: a live record, a place in a queue, an assignment. Something that needs
 //! no proof keeps it (renewals, keep-alives, a membership), so a candidate whose proofs fail, be it for a permission or a
-//! cut to one server, could hold its claim without end, and nobody would lead. Hence:
+//! cut to one server, could hold its claim without end, and no one would lead. Hence:
 //!
 //! 1. **It gives way after a lease.** The lease counts only from steps that were *sent* and then failed or were not answered
 //!    in time, and only while what keeps the claim was answered. Not counted: time in our own queue, time in which the
@@ -13,7 +13,7 @@
 //!    before it. So a faulty candidate costs its election a tenth of the time at most, and less each time.
 //! 3. **It probes** each step that failed, every third of a lease. When all succeed the rest ends early, once in a row. A
 //!    step that only a member can do cannot be probed.
-//! 4. **Alone, it blocks nobody.** When nobody else was observed to claim the election for the worst fail-over, the rest
+//! 4. **Alone, it blocks no one.** When no one else was observed to claim the election for the worst fail-over, the rest
 //!    ends, and counts for nothing in the row.
 //!
 //! This module sends nothing and reads no clock: its rule says what happened when, and asks.
@@ -225,7 +225,7 @@ struct Rest {
     next_probe: Instant,
     /// The start of the probe under way, and its steps that did not succeed yet.
     probe: Option<(Instant, Steps)>,
-    /// Since when nobody else was observed to claim the election, and when that will have been for the worst fail-over.
+    /// Since when no one else was observed to claim the election, and when that will have been for the worst fail-over.
     unclaimed: Option<(Instant, Instant)>,
 }
 

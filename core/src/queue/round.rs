@@ -228,7 +228,7 @@ impl Campaign {
                     Err(failure) => self.entering_failed(&failure),
                 }
             }
-            // The round gave it up: until now nobody knew whether it had been sent.
+            // The round gave it up: until now no one knew whether it had been sent.
             _ if self.round.given_up == Some(read) => {
                 if let Err(failure) = result {
                     self.step_failed(Proof::Read, tried, failure.fault());

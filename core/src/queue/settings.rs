@@ -40,7 +40,7 @@ impl Server {
         self.shortest.map(|shortest| (shortest * SHORTEST_TIMES, LONGEST))
     }
 
-    /// The longest time in which the servers elect a leader of their own: two election timeouts, of which the shortest
+    /// The longest time in which the servers elect a leader of their own: two election timeouts, and the shortest
     /// lease is one and a half. `None` where that is not known yet.
     pub fn fail_over(self) -> Option<Duration> {
         self.shortest.map(|shortest| shortest * 4 / 3)

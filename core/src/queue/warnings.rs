@@ -31,7 +31,7 @@ impl Namesake {
 }
 
 impl Campaign {
-    /// Warns of places that no candidate has, each kind once. Nobody is advised to delete a key of another prefix: without
+    /// Warns of places that no candidate has, each kind once. No one is advised to delete a key of another prefix: without
     /// it, two of that prefix's candidates could lead.
     pub(super) fn check_places(&mut self, snapshot: &Snapshot) {
         if let Some(overlap) = &snapshot.overlap {

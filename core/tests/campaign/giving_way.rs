@@ -174,7 +174,7 @@ fn alone_it_rests_no_longer_than_the_worst_fail_over() {
 }
 
 #[test]
-fn in_an_outage_of_the_whole_store_nobody_gives_way() {
+fn in_an_outage_of_the_whole_store_no_one_gives_way() {
     let (mut bench, mut store) = (Bench::new(), Store::new());
     run(&mut bench, &mut store, Input::Campaign, secs(35));
     assert!(bench.leads());

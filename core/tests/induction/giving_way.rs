@@ -132,7 +132,7 @@ fn of_an_hour_an_owner_that_never_appends_blocks_less_than_a_tenth() {
 }
 
 #[test]
-fn where_nobody_else_claims_the_rest_ends_after_the_worst_fail_over() {
+fn where_no_one_else_claims_the_rest_ends_after_the_worst_fail_over() {
     let mut refusing = Refusing::owner();
     let (mut left, mut rests) = (0, Vec::new());
     for second in 1..=300 {
@@ -166,7 +166,7 @@ fn a_probe_that_is_appended_ends_the_rest() {
 }
 
 #[test]
-fn a_probe_is_a_record_that_nobody_waits_for() {
+fn a_probe_is_a_record_that_no_one_waits_for() {
     let mut bench = Bench::member();
     for kind in [Kind::Claim, Kind::Heartbeat, released(11)] {
         bench.other(1, kind);
@@ -176,7 +176,7 @@ fn a_probe_is_a_record_that_nobody_waits_for() {
 }
 
 #[test]
-fn while_all_brokers_are_away_nobody_gives_way() {
+fn while_all_brokers_are_away_no_one_gives_way() {
     let mut refusing = Refusing::owner();
     refusing.run(1);
     refusing.coordinator = false;

@@ -37,7 +37,7 @@ fn an_owner_whose_commits_are_not_acknowledged_could_not_prove_it() {
 }
 
 #[test]
-fn an_owner_over_a_heartbeat_waits_for_its_author_and_over_nothing_for_whoever_was_not_read() {
+fn an_owner_over_a_heartbeat_waits_for_its_author_and_over_nothing_for_records_that_were_not_read() {
     let mut bench = Bench::member();
     bench.other(1, Kind::Heartbeat);
     bench.assigned();

@@ -37,7 +37,7 @@ fn probe_is_kept(bench: &mut Bench, raft_term: u64) -> Vec<String> {
     bench.kept_alive(B, T, raft_term)
 }
 
-/// Shows another's place to the probe's read, or nobody's.
+/// Shows another's place to the probe's read, or no one's.
 fn probe_reads(bench: &mut Bench, claimed: bool) -> Vec<String> {
     let mut snapshot = bench.snapshot();
     (snapshot.place, snapshot.companion) = (None, None);

@@ -390,7 +390,7 @@ fn the_same_servers_again_owe_nothing() {
 }
 
 #[test]
-fn while_the_servers_are_asked_for_their_versions_nobody_wins_and_nothing_is_owed_once_they_say_the_same() {
+fn while_the_servers_are_asked_for_their_versions_no_one_wins_and_nothing_is_owed_once_they_say_the_same() {
     let mut bench = Bench::waiting();
     bench.campaign.set_server(bench.now, Server { asked: true, ..SERVER });
     assert_eq!(bench.released(5), ["read A1"]);

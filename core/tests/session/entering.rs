@@ -69,7 +69,7 @@ fn a_store_that_refuses_at_first_refuses_the_campaign_and_later_is_a_warning() {
 }
 
 #[test]
-fn a_key_with_what_nobody_sees_is_refused_before_the_store_is_asked() {
+fn a_key_with_what_no_one_sees_is_refused_before_the_store_is_asked() {
     for key in ["jobs\n", " jobs", "jobs\u{200b}"] {
         let mut bench = Bench::new();
         assert_eq!(bench.enter(1, key), ["1 refused: key"], "{key:?}");

@@ -53,8 +53,8 @@ fn fill(server: &EtcdServer) {
     while server.try_ctl(&["put", "filler", &filler]).is_ok() {}
 }
 
-/// Makes room again, as an operator does.
-fn make_room(server: &EtcdServer) {
+/// Makes space again, as an operator does.
+fn make_space(server: &EtcdServer) {
     server.ctl(&["del", "filler"]);
     server.ctl(&["compact", &server.revision().to_string()]);
     server.ctl(&["defrag"]);
@@ -62,7 +62,7 @@ fn make_room(server: &EtcdServer) {
 }
 
 #[tokio::test]
-async fn on_a_full_store_a_lease_that_its_servers_allow_waits_with_that_reason_and_leads_once_there_is_room()
+async fn on_a_full_store_a_lease_that_its_servers_allow_waits_with_that_reason_and_leads_once_there_is_space()
 {
     // The shortest lease is 1 s, and that of a candidate 3 s.
     let timing = ["--heartbeat-interval=100", "--election-timeout=500"];
@@ -86,7 +86,7 @@ async fn on_a_full_store_a_lease_that_its_servers_allow_waits_with_that_reason_a
             }
             assert!(!candidate.is_leader());
         }
-        make_room(&server);
+        make_space(&server);
         for candidate in [ada, ben] {
             drop(soon(candidate.next_term()).await.unwrap());
         }

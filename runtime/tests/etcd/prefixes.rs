@@ -136,7 +136,7 @@ async fn a_candidate_that_is_inside_already_says_which_prefix_blocks_it() {
     until(async || listed().await.iter().map(|one| one.name.as_str()).eq(["ben"])).await;
     assert_eq!(soon(others.leader("app")).await.unwrap(), None);
     assert!(!ben.is_leader());
-    // What blocks it is gone, whoever moved it.
+    // What blocks it is gone.
     server.ctl(&["del", "app/deep/.incumbent"]);
     drop(soon(ben.next_term()).await.unwrap());
 }

@@ -111,7 +111,7 @@ async fn a_leader_without_permission_leads_until_its_deadline_and_one_leads_agai
 /// An operator takes the role from one user. Its candidate is the next to lead, and cannot read that; on 3.4 its keep-alives are
 /// answered all the same. It leaves the queue, and the candidate behind it leads within three leases.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_candidate_that_loses_its_role_holds_nobody_else_back() {
+async fn a_candidate_that_loses_its_role_holds_no_one_else_back() {
     on_each_version(|version| async move {
         let (server, url) = guarded(Options::new().version(version)).await;
         root(&server, &["user", "add", "other:secret"]);

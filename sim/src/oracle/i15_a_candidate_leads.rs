@@ -26,7 +26,7 @@ const COMING: Duration = Duration::from_secs(5);
 ///   the record they remember should be over, and wait from then.
 ///
 /// The time in which every candidate rests, as each could not prove what it held, does not count: a rest is bounded where
-/// nobody else claims the election.
+/// no one else claims the election.
 pub(crate) struct ACandidateLeads {
     until: Vec<Option<Instant>>,
     /// The number of leading candidates of the Go library.

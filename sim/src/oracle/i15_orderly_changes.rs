@@ -57,7 +57,7 @@ impl<C: Observed> Oracle<C> for OrderlyChanges {
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
         self.resting.observe(view.now, observation);
         match observation {
-            // Whoever rests is no successor.
+            // A candidate that rests is no successor.
             Observation::Order(_) if self.resting.any(view.now) => self.order = None,
             Observation::Order(order) => {
                 // Clocks may run slow by a hundredth.

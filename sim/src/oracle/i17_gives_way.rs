@@ -13,15 +13,15 @@ use crate::store::START;
 /// Time for what is not a part of the rule: a store that was just made, processes that start, a race that is lost.
 const COMING: Duration = Duration::from_secs(5);
 
-/// Checks the phase with faults of a run in which one candidate cannot prove its claim ([`Kind::NoProof`]) and the others
+/// Checks the phase with faults of a run in which one candidate cannot prove its claim ([`Kind::NoProof`]) and the other candidates
 /// and the store are well: leaders resign, and nothing else happens.
 ///
-/// From the first such fault on, until the faults end, nobody leads for no longer than so many leases at a time; and where
+/// From the first such fault on, until the faults end, no one leads for no longer than so many leases at a time; and where
 /// the candidate is faulty for good, for no more than a tenth of the time beside one such vacancy. One that is well again
 /// before a lease is over does not give way, though it may lose its term each time. To the leases come
 /// - the hundredth by which clocks may be slow;
 /// - the users' settings: win delays, waits after failures; with win delays, which every new leader owes, the sum of the
-///   vacancies is not checked, and nobody resigns;
+///   vacancies is not checked, and no one resigns;
 /// - [`COMING`], and the time that a change of leaders takes in a group.
 pub(crate) struct GivesWay {
     /// The leases within which another candidate leads.

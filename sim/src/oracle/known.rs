@@ -90,7 +90,7 @@ impl Resting {
 
     pub(super) fn observe<C: Observed>(&mut self, now: Instant, observation: &Observation<'_, C>) {
         match observation {
-            // Whoever is gone does not lead either.
+            // A candidate that is gone does not lead either.
             Observation::Ends { node } => self.0[*node] = Some(Instant::NEVER),
             Observation::Begins { node, .. } => self.0[*node] = None,
             Observation::Output { node, output, .. } => match C::event(output) {

@@ -42,7 +42,7 @@ impl GivesWay {
     }
 
     /// The longest time for which a place may be kept without a proof. Rounds whose keep-alives get no answer count for less
-    /// than they take: nobody knows that they were sent.
+    /// than they take: no one knows that they were sent.
     fn most(lease: Duration) -> Duration {
         lease * 2 * 102 / 100 + REMOVAL
     }

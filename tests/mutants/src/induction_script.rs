@@ -1,6 +1,8 @@
 //! Answers of brokers that neither the simulator nor the model checker ever gives, or hardly ever: each script plays some of
 //! them to one owner of partition zero, and a rule that holds makes it right.
 
+#![allow(clippy::expect_used, reason = "the lines above say why")]
+
 use std::time::Duration;
 
 use incumbent_core::campaign::{Event, Settings};

@@ -59,7 +59,7 @@ impl Bench {
         Self::on(max_age, &[], entry, true)
     }
 
-    /// The same, of which watches showed these before it began, one each.
+    /// The same after watches showed these before it began, one each.
     fn shown(max_age: Option<Duration>, early: &[Entry], entry: Entry) -> (Self, Vec<Output>) {
         Self::on(max_age, early, entry, true)
     }
@@ -471,7 +471,7 @@ fn a_rest_alone() -> bool {
     denied.rests == [300, 300]
 }
 
-/// Two watches showed leaders of which nothing is there any more when the campaign reads its key.
+/// Two watches showed leaders whose records are gone when the campaign reads its key.
 fn a_leader_shown_early() -> bool {
     let holds = |early: &[Entry]| {
         let (mut bench, _) = Bench::shown(Some(LEASE), early, Entry::Vacant);

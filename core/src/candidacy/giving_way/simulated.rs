@@ -1,4 +1,4 @@
-//! Three candidates for 6,000 s, with a lease of 5 s, some of which cannot prove: the share of time with a leader.
+//! Three candidates for 6,000 s, with a lease of 5 s, and some cannot prove: the share of time with a leader.
 //!
 //! A candidate claims as in Kafka, where the smallest id owns the partition, or as in etcd, where the first to come does.
 //! Time passes in tenths of a second, in whole numbers, so each figure is exact.

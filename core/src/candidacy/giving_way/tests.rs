@@ -312,7 +312,7 @@ fn where_a_commit_failed_nothing_is_probed_and_the_rest_lasts() {
 // ---- alone ----
 
 #[test]
-fn where_nobody_else_claims_for_the_worst_fail_over_the_rest_ends() {
+fn where_no_one_else_claims_for_the_worst_fail_over_the_rest_ends() {
     let mut giving_way = GivingWay::default();
     rests_from(&mut giving_way, 0);
     giving_way.others_claim(false, WORST, at(12));

@@ -174,7 +174,7 @@ fn companion_beside<'a>(
     })
 }
 
-/// The leader, as observers understand one: the first place. Nobody leads behind a key of another prefix.
+/// The leader, as observers understand one: the first place. No one leads behind a key of another prefix.
 fn entry_of(
     keys: &Keys,
     election: &str,

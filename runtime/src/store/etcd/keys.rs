@@ -161,7 +161,7 @@ impl Keys {
         Some([self.prefix.as_bytes(), &name[..segment], b"0"].concat())
     }
 
-    /// Says that the prefix lies inside the keys of an election, of which this is a place.
+    /// Says that the prefix lies inside the keys of an election that has this place.
     pub(super) fn is_inside(&self, place: &[u8]) -> String {
         let path = self.prefix.strip_suffix('/').unwrap_or(&self.prefix);
         let (parent, election) = path.split_at(path.rfind('/').map_or(0, |slash| slash + 1));

@@ -25,11 +25,11 @@ use super::wire::connection::Connection;
 const LIMIT: Duration = Duration::from_millis(200);
 /// The time limit of the later ones, which nothing waits for; doubled from [`LIMIT`].
 const LONGEST_LIMIT: Duration = Duration::from_secs(2);
-/// The pause before a member that did not answer is asked again; doubled up to [`AGAIN`] once [`PATIENCE`] is over.
+/// The pause before a member that did not answer is asked again; doubled up to [`AGAIN`] once [`TOLERANCE`] is over.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The time for which a member that does not answer keeps the version that it had, while no campaign wins. A cluster
 /// that has just elected a leader answers within an election timeout (1 s by default).
-const PATIENCE: Duration = Duration::from_secs(2);
+const TOLERANCE: Duration = Duration::from_secs(2);
 /// The interval of looks while the servers cannot be trusted: the last of them may have been upgraded.
 const AGAIN: Duration = Duration::from_secs(60);
 
@@ -51,7 +51,7 @@ pub(super) struct Servers {
     seen: Mutex<Seen>,
     /// Held during a look, so that one serves all that wait for it.
     looking: tokio::sync::Mutex<()>,
-    /// Asks on while there is a doubt.
+    /// Asks on while there is an uncertainty.
     asking: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
@@ -63,12 +63,12 @@ struct Seen {
     /// The versions of the voting members, by their numbers. That of a member which is down is its last one.
     versions: HashMap<u64, Version>,
     at: Instant,
-    doubt: Option<Doubt>,
+    uncertain: Option<Uncertain>,
 }
 
 /// A look in which the version of a member was not known.
 #[derive(Clone, Copy, Debug)]
-struct Doubt {
+struct Uncertain {
     since: Instant,
     /// The raft term of the answers that campaigns were given meanwhile, where it is not that of the last look.
     given: Option<u64>,
@@ -86,13 +86,14 @@ enum Stage {
 impl Servers {
     pub(super) fn new(settings: &EtcdSettings, connection: &Arc<Connection>, found: Found) -> Arc<Self> {
         let Found { looked, shortest } = found;
-        let unknown = Doubt { since: Instant::now(), given: None, stage: Stage::NotKnown { given: true } };
+        let unknown =
+            Uncertain { since: Instant::now(), given: None, stage: Stage::NotKnown { given: true } };
         let seen = Seen {
             server: Server { version: looked.lowest, asked: false, shortest },
             raft_term: looked.raft_term,
             versions: looked.known,
             at: Instant::now(),
-            doubt: (!looked.settled).then_some(unknown),
+            uncertain: (!looked.settled).then_some(unknown),
         };
         let servers = Arc::new(Self {
             settings: settings.clone(),
@@ -160,7 +161,7 @@ impl Servers {
                 sleep(pause).await;
                 let Some(servers) = servers.upgrade() else { return };
                 let _one = servers.looking.lock().await;
-                let Some(Doubt { stage, .. }) = servers.seen().doubt else { return };
+                let Some(Uncertain { stage, .. }) = servers.seen().uncertain else { return };
                 limit = (limit * 2).min(LONGEST_LIMIT);
                 if servers.ask(None, limit).await {
                     return;
@@ -174,7 +175,7 @@ impl Servers {
         *self.asking.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
     }
 
-    /// Asks every member for its version. Returns false where the answers leave a doubt.
+    /// Asks every member for its version. Returns false where the answers leave an uncertainty.
     async fn ask(&self, waiting: Option<u64>, limit: Duration) -> bool {
         let known = self.seen().versions.clone();
         let asked = inspection::versions_now(&self.connection, &self.settings, &known, limit / 2);
@@ -204,25 +205,25 @@ impl Seen {
     /// given what is known with it.
     fn is_due(&mut self, raft_term: u64) -> bool {
         let (known, is_old) = (self.raft_term, !self.server.keeps_leases() && self.at.elapsed() >= AGAIN);
-        let Some(doubt) = &mut self.doubt else { return known != raft_term || is_old };
-        doubt.give(raft_term, known);
-        let doubt = *doubt;
-        self.show(doubt);
+        let Some(uncertain) = &mut self.uncertain else { return known != raft_term || is_old };
+        uncertain.give(raft_term, known);
+        let uncertain = *uncertain;
+        self.show(uncertain);
         false
     }
 
-    /// Takes in a look, for which an answer of a raft term may wait. Returns false where a doubt is left.
+    /// Takes in a look, for which an answer of a raft term may wait. Returns false where an uncertainty is left.
     fn take(&mut self, looked: Option<Looked>, waiting: Option<u64>, now: Instant) -> bool {
         let looked = match looked {
             Some(looked) if looked.settled => {
-                if self.doubt.is_none_or(|doubt| doubt.ends_with(looked.raft_term)) {
+                if self.uncertain.is_none_or(|uncertain| uncertain.ends_with(looked.raft_term)) {
                     self.server = Server { version: looked.lowest, asked: false, ..self.server };
                     (self.raft_term, self.versions) = (looked.raft_term, looked.known);
-                    (self.at, self.doubt) = (now, None);
+                    (self.at, self.uncertain) = (now, None);
                     return true;
                 }
                 // The members that led in between were never seen.
-                self.doubt = self.doubt.map(Doubt::not_known);
+                self.uncertain = self.uncertain.map(Uncertain::not_known);
                 None
             }
             looked => looked,
@@ -233,28 +234,28 @@ impl Seen {
             false => Stage::NotKnown { given: true },
         };
         let known = self.raft_term;
-        let doubt = self.doubt.get_or_insert(Doubt { since: now, given: None, stage });
+        let uncertain = self.uncertain.get_or_insert(Uncertain { since: now, given: None, stage });
         if let Some(raft_term) = waiting {
-            doubt.give(raft_term, known);
+            uncertain.give(raft_term, known);
         }
-        if doubt.stage == Stage::Asking && now - doubt.since >= PATIENCE {
-            *doubt = doubt.not_known();
+        if uncertain.stage == Stage::Asking && now - uncertain.since >= TOLERANCE {
+            *uncertain = uncertain.not_known();
         }
-        let doubt = *doubt;
-        self.show(doubt);
+        let uncertain = *uncertain;
+        self.show(uncertain);
         false
     }
 
-    /// Gives campaigns the servers as a doubt leaves them.
-    fn show(&mut self, doubt: Doubt) {
-        self.server.asked = doubt.stage == Stage::Asking;
+    /// Gives campaigns the servers as an uncertainty leaves them.
+    fn show(&mut self, uncertain: Uncertain) {
+        self.server.asked = uncertain.stage == Stage::Asking;
         if !self.server.asked {
             self.server.version = None;
         }
     }
 }
 
-impl Doubt {
+impl Uncertain {
     /// Campaigns are given an answer of this raft term with what is known; the servers of `known` were looked at.
     fn give(&mut self, raft_term: u64, known: u64) {
         if let Stage::NotKnown { given } = &mut self.stage {
@@ -289,7 +290,13 @@ mod tests {
 
     fn seen() -> Seen {
         let server = Server { version: Some(NEW), asked: false, shortest: None };
-        Seen { server, raft_term: 2, versions: HashMap::from([(1, NEW)]), at: Instant::now(), doubt: None }
+        Seen {
+            server,
+            raft_term: 2,
+            versions: HashMap::from([(1, NEW)]),
+            at: Instant::now(),
+            uncertain: None,
+        }
     }
 
     fn whole(raft_term: u64) -> Option<Looked> {
@@ -307,7 +314,7 @@ mod tests {
         assert!(!seen.take(None, Some(3), Instant::now()));
         assert_eq!(shown(&seen), (Some(NEW), true));
         assert!(!seen.is_due(3), "it is asked anyway");
-        sleep(PATIENCE / 2).await;
+        sleep(TOLERANCE / 2).await;
         assert!(seen.take(whole(3), None, Instant::now()));
         assert_eq!((shown(&seen), seen.is_due(3)), ((Some(NEW), false), false));
     }
@@ -316,7 +323,7 @@ mod tests {
     async fn an_answer_that_does_not_come_is_an_unknown_version_until_it_comes() {
         let mut seen = seen();
         seen.take(None, Some(3), Instant::now());
-        sleep(PATIENCE).await;
+        sleep(TOLERANCE).await;
         assert!(!seen.take(None, Some(3), Instant::now()));
         assert_eq!(shown(&seen), (None, false));
         // Not before a campaign was given that it is not known.

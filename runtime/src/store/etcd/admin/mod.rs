@@ -338,7 +338,7 @@ mod tests {
         let operator = EtcdAdmin::open(&settings(&server, "")).unwrap();
         let before = server.ctl(&["get", "", "--prefix", "--keys-only"]);
         operator.delete("app").await.unwrap();
-        assert_eq!(server.ctl(&["get", "", "--prefix", "--keys-only"]), before, "nobody leads behind them");
+        assert_eq!(server.ctl(&["get", "", "--prefix", "--keys-only"]), before, "no one leads behind them");
     }
 
     #[tokio::test]

@@ -269,7 +269,7 @@ async fn a_slow_answer_about_the_version_is_waited_for_and_taken_when_it_comes()
         || async { store.read("jobs", None, false).await.ok().filter(|read| read.raft_term > before) };
     wait::until_some_async("a read of the next raft term", GENEROUS, later).await;
     let seen = store.server();
-    assert_eq!((seen.version, seen.asked), (Some((3, 7, 3)), true), "as it was, and nobody wins");
+    assert_eq!((seen.version, seen.asked), (Some((3, 7, 3)), true), "as it was, and no one wins");
     wait::until_async("the version", GENEROUS, || async { !store.server().asked }).await;
     assert_eq!(store.server().version, Some((3, 7, 3)));
 }

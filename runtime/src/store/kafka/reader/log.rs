@@ -23,8 +23,8 @@ const MOST: u64 = 10_000;
 const FURTHER: u64 = 10;
 /// How soon a record of the log is shown, or another client reads it: below the limit of a query (5 s), so that one has the
 /// answer of the second client. Twice as much after each client that showed nothing.
-pub(super) const PATIENCE: Duration = Duration::from_secs(3);
-const MOST_PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const TOLERANCE: Duration = Duration::from_secs(3);
+const MOST_TOLERANCE: Duration = Duration::from_secs(60);
 
 /// A log, as far as it was read.
 pub(super) struct Log {
@@ -52,7 +52,7 @@ pub(super) struct Log {
     is_shown: bool,
     /// A record that the log has, and by when it is shown.
     pub(super) due: Option<(u64, Instant)>,
-    pub(super) patience: Duration,
+    pub(super) tolerance: Duration,
     /// When something was last read, or known to be read already.
     pub(super) read_at: Instant,
     /// When the brokers were asked where it ends, and what was read by then.
@@ -106,7 +106,7 @@ impl Log {
             caught_up: false,
             is_shown: false,
             due: None,
-            patience: PATIENCE,
+            tolerance: TOLERANCE,
             read_at: now,
             asked: None,
             leader: None,
@@ -148,10 +148,10 @@ impl Log {
         }
     }
 
-    /// The log ends before `end`: what is before it is shown within the patience.
+    /// The log ends before `end`: what is before it is shown within the tolerance.
     pub(super) fn expect_end(&mut self, end: u64, now: Instant) {
         if let Some(last) = end.checked_sub(1) {
-            self.expect(last, now + self.patience);
+            self.expect(last, now + self.tolerance);
         }
     }
 
@@ -172,7 +172,7 @@ impl Log {
         (self.next, self.read_at) = (next, now);
         if let Some((offset, by)) = self.due {
             // A client that shows something withholds nothing.
-            self.due = (offset >= next).then(|| (offset, by.max(now + self.patience)));
+            self.due = (offset >= next).then(|| (offset, by.max(now + self.tolerance)));
         }
         self.reached(now);
     }
@@ -180,7 +180,7 @@ impl Log {
     /// Its client shows nothing of it, or had a former topic of its name: another one is to read it.
     pub(super) fn give_up_client(&mut self, now: Instant) {
         self.barred = Some(self.client);
-        self.patience = (self.patience * 2).min(MOST_PATIENCE);
+        self.tolerance = (self.tolerance * 2).min(MOST_TOLERANCE);
         (self.reading, self.due, self.asked) = (Reading::Begins(now), None, None);
     }
 
@@ -223,7 +223,7 @@ impl Log {
 
     /// Takes a record in. The leader is the candidate that last wrote that it leads, as campaigns read it.
     pub(super) fn take_in(&mut self, record: &Record, written: Option<Duration>, now: Instant) {
-        self.patience = PATIENCE;
+        self.tolerance = TOLERANCE;
         self.stated |= record.term_info.is_some();
         let nonce = |write_id: Option<record::WriteId>| write_id.map(|write_id| write_id.nonce);
         let leads = record.write_id.is_none() || record.term_info.is_some_and(|info| info.led_for.is_some());

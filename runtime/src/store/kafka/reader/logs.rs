@@ -12,14 +12,14 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
 use super::Change;
-use super::log::{Log, PATIENCE, Reading};
+use super::log::{Log, Reading, TOLERANCE};
 use crate::store::EntryInfo;
 use crate::store::kafka::cluster::{Extent, is_missing, of_client};
 use crate::store::kafka::native::Event;
 
 /// The pause before a topic that could not be read is tried again.
 const PAUSE: Duration = Duration::from_millis(500);
-/// A log of which nothing was read for so long is asked where it ends: a client may show nothing of it, and a leader renews
+/// A log from which nothing was read for so long is asked where it ends: a client may show nothing of it, and a leader renews
 /// more often with any usual lease.
 const QUIET: Duration = Duration::from_secs(10);
 /// An observer is answered from what was read within this time: it is asked for with each record that is shown.
@@ -166,7 +166,7 @@ impl Logs {
     pub(super) fn expect(&mut self, topic: &str, offset: u64, lease: Duration, now: Instant) {
         if let Some(log) = self.logs.get_mut(topic).filter(|log| log.reading == Reading::Follows) {
             // The client before showed nothing either: this user may not read the topic.
-            let within = if log.patience > PATIENCE { lease.max(log.patience) } else { lease };
+            let within = if log.tolerance > TOLERANCE { lease.max(log.tolerance) } else { lease };
             log.expect(offset, now + within);
         }
     }
