@@ -44,25 +44,18 @@ impl Forecast {
 
     /// The numbers of a campaign on a store with this maximum age.
     pub(super) fn of(rules: &Rules, max_age: Option<Duration>) -> Self {
-        let (lease, store) = (rules.lease, rules.store);
-        let attempt = pace::attempt_limit(lease);
-        // Where the store does not push an expiry, the read that finds it may come just too early.
-        let looking = if store.expiry_pushed { Duration::ZERO } else { pace::poll_again(Duration::ZERO) };
+        let lease = rules.lease;
+        let vacant = Vacant::at_most(rules, max_age.map_or(lease, |age| age.max(lease)));
         Self {
             lease,
             margin: rules.margin.of(lease),
             renew_every: pace::renew_every(lease),
-            attempt,
+            attempt: pace::attempt_limit(lease),
             survives: rules.survives(),
-            store_fail_over: store.fail_over,
-            after_a_crash: lease + store.granularity + looking + attempt,
-            after_a_deletion: max_age.map_or(lease, |age| age.max(lease)) + attempt,
+            store_fail_over: rules.store.fail_over,
+            after_a_crash: vacant.after_a_crash,
+            after_a_deletion: vacant.after_a_deletion,
         }
-    }
-
-    /// The worst fail-over: the longest vacancy after a crash or a deletion.
-    pub fn worst(&self) -> Duration {
-        self.after_a_crash.max(self.after_a_deletion)
     }
 
     /// Whether a term outlasts the failure of one of the store's servers.
@@ -74,6 +67,31 @@ impl Forecast {
     pub fn writes_a_day(&self) -> u64 {
         let day = Duration::from_secs(24 * 3600);
         u64::try_from(day.as_nanos() / self.renew_every.as_nanos().max(1)).unwrap_or(u64::MAX)
+    }
+}
+
+/// The longest vacancies, with a candidate waiting and a store that answers each attempt in its time.
+pub(super) struct Vacant {
+    after_a_crash: Duration,
+    after_a_deletion: Duration,
+}
+
+impl Vacant {
+    /// Where no leader has a lease longer than `longest`.
+    pub(super) fn at_most(rules: &Rules, longest: Duration) -> Self {
+        let (lease, store) = (rules.lease, rules.store);
+        let attempt = pace::attempt_limit(lease);
+        // Where the store does not push an expiry, the read that finds it may come just too early.
+        let looking = if store.expiry_pushed { Duration::ZERO } else { pace::poll_again(Duration::ZERO) };
+        Self {
+            after_a_crash: lease + store.granularity + looking + attempt,
+            after_a_deletion: longest + attempt,
+        }
+    }
+
+    /// The worst fail-over.
+    pub(super) fn worst(&self) -> Duration {
+        self.after_a_crash.max(self.after_a_deletion)
     }
 }
 

@@ -2,10 +2,12 @@
 
 use core::time::Duration;
 
+use super::forecast::Vacant;
 use super::settings::WinDelay;
 use super::timers::Timer;
 use super::{Campaign, Stage, pace};
 use crate::candidacy::{Obstacle, Waiting};
+use crate::time::Instant;
 
 impl Waiting for Campaign {
     /// A holder's record says whether its win was reported; a bare one is other software's, which leads by it.
@@ -20,7 +22,7 @@ impl Waiting for Campaign {
     }
 
     fn obstacle(&self) -> Obstacle {
-        let left = |until: crate::time::Instant| until.since(self.now);
+        let left = |until: Instant| until.since(self.now);
         if let Some(holder) = self.holder() {
             let (trusted_at, waited) = (self.store.trusted_at(), holder.wait.until);
             return match left(trusted_at.max(waited)) {
@@ -45,16 +47,16 @@ impl Waiting for Campaign {
         }
     }
 
-    /// After a crash or an operator's deletion, whichever takes longer; a renewal later, others hear of the win.
-    fn worst_fail_over(&self) -> Duration {
-        let store = &self.rules.store;
-        let looking = if store.expiry_pushed { Duration::ZERO } else { pace::poll_again(Duration::ZERO) };
+    /// After a crash or an operator's deletion, whichever takes longer; a renewal later, others hear of the win. In a new
+    /// store no candidate leads before the store may be trusted.
+    fn worst_fail_over(&self, since: Instant) -> Duration {
         let delay = match self.rules.win_delay {
             WinDelay::Automatic => Duration::ZERO,
             WinDelay::Cautious => self.lease,
             WinDelay::Fixed(delay) => delay,
         };
-        let after_a_crash = self.lease + store.granularity + looking;
-        after_a_crash.max(self.longest_lease()) + delay + self.attempt_limit() + pace::renew_every(self.lease)
+        let longest = self.longest_lease();
+        let new_store = self.store.trusted_at().since(since).min(longest);
+        new_store + Vacant::at_most(&self.rules, longest).worst() + delay + pace::renew_every(self.lease)
     }
 }

@@ -3,9 +3,7 @@
 //! The claim is a live record of ours, and renewals keep it. The proof is an inspection, or a watch, that shows the store to
 //! be the same: without it a holder renews a lease from which it must not lead.
 
-use core::time::Duration;
-
-use super::forecast::Forecast;
+use super::forecast::Vacant;
 use super::{Campaign, Stage};
 use crate::candidacy::{Step, Tried};
 use crate::record::Entry;
@@ -77,12 +75,8 @@ impl Campaign {
             Some(Entry::Live(record)) if self.is_ours(record) => return,
             Some(entry) => entry.live().is_some(),
         };
-        let worst = self.worst_fail_over();
+        let worst = Vacant::at_most(&self.rules, self.longest_lease()).worst();
         self.giving_way.others_claim(claimed, worst, self.now);
-    }
-
-    fn worst_fail_over(&self) -> Duration {
-        Forecast::of(&self.rules, self.store.max_age()).worst()
     }
 
     /// While this candidate rests, it repeats what failed, and looks who else claims the election.

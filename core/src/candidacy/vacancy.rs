@@ -128,8 +128,8 @@ pub trait Waiting {
     /// What keeps it from leading, while it knows of no leader.
     fn obstacle(&self) -> Obstacle;
 
-    /// The longest time for which an election is vacant by its settings, from when that is noticed.
-    fn worst_fail_over(&self) -> Duration;
+    /// The longest time for which an election is vacant by its settings, from when this candidate noticed that.
+    fn worst_fail_over(&self, since: Instant) -> Duration;
 }
 
 /// The vacancy that a candidate observes.
@@ -168,7 +168,7 @@ impl Vacancy {
             warnings.extend(young);
         }
         let lasted = now.since(self.since);
-        if !self.reported && lasted >= candidate.worst_fail_over() {
+        if !self.reported && lasted >= candidate.worst_fail_over(self.since) {
             self.reported = true;
             warnings.push(Warning::NoLeader { lasted, because: candidate.obstacle() });
         }
@@ -178,7 +178,7 @@ impl Vacancy {
     /// When the vacancy has lasted for longer than the worst fail-over.
     pub(crate) fn due(&self, candidate: &impl Waiting) -> Option<Instant> {
         let waits = self.since < Instant::NEVER && !self.reported;
-        waits.then(|| self.since + candidate.worst_fail_over())
+        waits.then(|| self.since + candidate.worst_fail_over(self.since))
     }
 }
 
@@ -211,7 +211,7 @@ mod tests {
             self.1.clone()
         }
 
-        fn worst_fail_over(&self) -> Duration {
+        fn worst_fail_over(&self, _: Instant) -> Duration {
             WORST
         }
     }

@@ -6,6 +6,7 @@ use super::timers::Timer;
 use super::{Campaign, Stage};
 use crate::campaign::WinDelay;
 use crate::candidacy::{Obstacle, Waiting};
+use crate::time::Instant;
 
 /// The brokers' own session timeout of a member by KIP-848, where they say nothing else
 /// (`group.consumer.session.timeout.ms`).
@@ -31,7 +32,7 @@ impl Waiting for Campaign {
     }
 
     /// The coordinator notices a crash after the session; then the group settles, and the new owner waits the lease out.
-    fn worst_fail_over(&self) -> Duration {
+    fn worst_fail_over(&self, _: Instant) -> Duration {
         let delay = match self.rules.win_delay {
             WinDelay::Automatic | WinDelay::Cautious => Duration::ZERO,
             WinDelay::Fixed(delay) => delay,

@@ -7,6 +7,7 @@ use super::timers::Timer;
 use super::{Campaign, Placed, Stage};
 use crate::campaign::WinDelay;
 use crate::candidacy::{Obstacle, Waiting};
+use crate::time::Instant;
 
 impl Waiting for Campaign {
     /// The first place leads, as far as another candidate can know: until then the proof that showed it counts.
@@ -20,7 +21,7 @@ impl Waiting for Campaign {
     }
 
     fn obstacle(&self) -> Obstacle {
-        let left = |until: crate::time::Instant| until.since(self.now);
+        let left = |until: Instant| until.since(self.now);
         match &self.stage {
             Stage::Placed(placed) if placed.first => {
                 match self.timers.get(Timer::Owed).filter(|until| *until > self.now) {
@@ -42,7 +43,7 @@ impl Waiting for Campaign {
         }
     }
 
-    fn worst_fail_over(&self) -> Duration {
+    fn worst_fail_over(&self, _: Instant) -> Duration {
         let delay = match self.rules.win_delay {
             WinDelay::Automatic | WinDelay::Cautious => Duration::ZERO,
             WinDelay::Fixed(delay) => delay,

@@ -66,7 +66,8 @@ fn a_member_whose_client_died_rests() {
 
 #[test]
 fn the_worst_fail_over_counts_the_session_and_two_leases() {
-    let worst = |group| Bench::with(settings(), group).campaign.worst_fail_over();
+    let worst =
+        |group| Bench::with(settings(), group).campaign.worst_fail_over(incumbent_core::Instant::ZERO);
     let attempt = Bench::new().campaign.attempt_limit();
     assert_eq!(worst(Group::default()), 3 * T + 2 * T + attempt);
     assert_eq!(worst(Group { protocol: Protocol::Consumer, ..Group::default() }), secs(45) + 2 * T + attempt);

@@ -74,5 +74,8 @@ fn a_candidate_whose_handler_failed_rests() {
 
 #[test]
 fn the_worst_fail_over_is_two_leases_with_what_the_servers_take() {
-    assert_eq!(Bench::new().campaign.worst_fail_over(), T + ms(500) + ms(2_000) + T);
+    assert_eq!(
+        Bench::new().campaign.worst_fail_over(incumbent_core::Instant::ZERO),
+        T + ms(500) + ms(2_000) + T
+    );
 }

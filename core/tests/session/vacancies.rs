@@ -62,7 +62,7 @@ fn held(revision: u64, led_for: Option<u64>) -> Entry {
 #[test]
 fn a_candidate_that_sees_no_leader_for_the_worst_fail_over_says_so_once_with_what_it_waits_for() {
     let mut bench = Bench::with_a_candidate();
-    assert_eq!(bench.session.campaign(1).unwrap().worst_fail_over(), WORST);
+    assert_eq!(bench.session.campaign(1).unwrap().worst_fail_over(bench.now), WORST);
     // Its read is never answered.
     assert_eq!(no_leader(&while_passing(&mut bench, WORST - ms(1))), [&Obstacle::Unanswered; 0]);
     // It is woken to ask again, and says it then.
@@ -109,6 +109,20 @@ fn a_holder_elsewhere_that_never_reports_its_win_is_named() {
         found.extend(warnings(&mut bench, Input::Watched { number: 1, election: "jobs".into(), shown }));
     }
     assert_eq!(no_leader(&found), [&Obstacle::Holder { name: "other".into() }]);
+}
+
+#[test]
+fn the_wait_for_a_new_store_comes_before_the_worst_fail_over() {
+    let mut bench = Bench::new();
+    bench.enter(1, "jobs");
+    bench.watching(1);
+    let info = StoreInfo { age: Some(secs(10)), ..bench.info() };
+    bench.give(Input::Inspected { number: 1, result: Ok(info) });
+    let since = bench.now;
+    bench.read(1, 1, held(5, None));
+    // 30 s from the store's creation, and a second for the store's clock.
+    assert_eq!(bench.session.campaign(1).unwrap().worst_fail_over(since), WORST + secs(21));
+    assert_eq!(bench.session.campaign(1).unwrap().worst_fail_over(since + secs(20)), WORST + secs(1));
 }
 
 #[test]

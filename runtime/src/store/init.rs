@@ -213,6 +213,15 @@ const SURVEYS: u32 = 4;
 async fn bucket(settings: &super::NatsSettings, options: &InitOptions) -> Result<InitReport> {
     use super::nats;
 
+    let asked = |lease: Duration, replicas: u32| {
+        nats::InitOptions::new(lease)
+            .replicas(replicas)
+            .markers(options.markers)
+            .own_leases(options.own_leases)
+            .never_used(options.never_used)
+            .update(options.update)
+    };
+    asked(options.lease.unwrap_or(LEASE), options.replicas.unwrap_or(1)).check()?;
     let existing = match (options.lease, options.replicas) {
         (Some(_), Some(_)) => None,
         // One that could not be examined may be there: its lease and replicas must not be taken for the usual ones.
@@ -221,13 +230,8 @@ async fn bucket(settings: &super::NatsSettings, options: &InitOptions) -> Result
     // What is not asked for stays as an existing bucket has it.
     let lease = options.lease.or_else(|| existing.as_ref()?.max_age).unwrap_or(LEASE);
     let replicas = options.replicas.or_else(|| existing.as_ref().map(|bucket| bucket.replicas)).unwrap_or(1);
-    let asked = nats::InitOptions::new(lease)
-        .replicas(replicas)
-        .markers(options.markers)
-        .own_leases(options.own_leases)
-        .never_used(options.never_used)
-        .update(options.update);
-    let nats::InitReport { created, updated, differences } = nats::init(settings, &asked).await?;
+    let nats::InitReport { created, updated, differences } =
+        nats::init(settings, &asked(lease, replicas)).await?;
     let stated = options.never_used || existing.is_some_and(|bucket| bucket.info.never_used);
     let lease = Some(lease);
     let report = InitReport { created, updated, lease, differences, ..InitReport::default() };

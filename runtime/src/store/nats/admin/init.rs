@@ -82,7 +82,7 @@ impl InitOptions {
         self
     }
 
-    fn check(&self) -> Result<()> {
+    pub(in crate::store) fn check(&self) -> Result<()> {
         let refused = |message: String| Err(Error::new(ErrorKind::InvalidSetting, message));
         if self.lease < Duration::from_millis(100) {
             return refused(format!("`lease` is {:?}; NATS keeps records for 100 ms or more", self.lease));
