@@ -35,8 +35,17 @@ final class NatsServer: Sendable {
     /// Creates a bucket for candidates with that lease, and returns its URL.
     func bucket(_ name: String, lease: String) async throws -> String {
         let url = "\(address)/\(name)"
-        let initialise = try Child(try tool("INCUMBENT_CLI"), ["init", "--store", url, "--lease", lease, "--new"])
-        guard try await initialise.ended() == 0 else { throw Unmet(initialise.take().joined(separator: "\n")) }
+        try await commandLine(["init", "--store", url, "--lease", lease, "--new"])
         return url
+    }
+
+    /// Takes the lease of an election's leader away.
+    func evict(_ url: String, _ election: String) async throws {
+        try await commandLine(["evict", "--store", url, "--key", election, "--yes"])
+    }
+
+    private func commandLine(_ words: [String]) async throws {
+        let program = try Child(try tool("INCUMBENT_CLI"), words)
+        guard try await program.ended() == 0 else { throw Unmet(program.take().joined(separator: "\n")) }
     }
 }

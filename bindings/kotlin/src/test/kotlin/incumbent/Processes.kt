@@ -155,10 +155,17 @@ class NatsServer : AutoCloseable {
     /** Creates a bucket for candidates with that lease, and returns its URL. */
     fun bucket(name: String, lease: String): String {
         val url = url(name)
-        val init = ProcessBuilder(CLI, "init", "--store", url, "--lease", lease, "--new").redirectErrorStream(true).start()
-        val output = init.inputStream.readBytes().decodeToString()
-        check(init.waitFor() == 0) { output }
+        commandLine("init", "--store", url, "--lease", lease, "--new")
         return url
+    }
+
+    /** Takes the lease of an election's leader away. */
+    fun evict(url: String, election: String) = commandLine("evict", "--store", url, "--key", election, "--yes")
+
+    private fun commandLine(vararg words: String) {
+        val program = ProcessBuilder(CLI, *words).redirectErrorStream(true).start()
+        val output = program.inputStream.readBytes().decodeToString()
+        check(program.waitFor() == 0) { output }
     }
 
     private fun answers(port: Int): Boolean = runCatching {

@@ -8,13 +8,17 @@ import org.junit.jupiter.api.Test
 class ReadmeTest {
     @Test
     fun `every program of the README is compiled and run by a test`() {
-        val blocks = Regex("```(?:kotlin|java)\n(.*?)\n```", RegexOption.DOT_MATCHES_ALL)
-            .findAll(File("README.md").readText()).map { it.groupValues[1] }.toList()
+        val blocks = programs("README.md")
         val files = listOf("kotlin/readme/Worker.kt", "java/readme/JavaWorker.java", "kotlin/readme/InTests.kt")
         // Without the line with the package.
         val programs = files.map { File("src/test/$it").readText().substringAfter("\n\n").trimEnd() }
         assertEquals(programs, blocks)
+        assertEquals(programs.take(1), programs("../../README.md"))
     }
+
+    /** The programs in Kotlin and Java of a page. */
+    private fun programs(page: String) = Regex("```(?:kotlin|java)\n(.*?)\n```", RegexOption.DOT_MATCHES_ALL)
+        .findAll(File(page).readText()).map { it.groupValues[1] }.toList()
 
     @Test
     fun `the README's test passes`() {
