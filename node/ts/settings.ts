@@ -111,11 +111,11 @@ export interface CampaignSettings extends WaitLimits {
    * The wait of a new leader where a former one may still believe that it leads: `automatic`, `cautious`, or a minimum.
    */
   winDelay?: 'automatic' | 'cautious' | Length | undefined;
-  /** The largest difference between clocks. */
+  /** The largest disagreement between the clocks of the store's servers; a twentieth of the lease by default, at most 1 s. */
   skew?: Length | undefined;
   /** The largest gain or loss of each clock, in parts per million; 5,000 (0.5 %) by default. */
   driftPpm?: number | undefined;
-  /** The margin by which a leader stops before it must. */
+  /** The time between reading the clock and acting on it; a twentieth of the lease by default, at most 250 ms. */
   slack?: Length | undefined;
   /** The interval at which a candidate polls without an event from the watch. */
   interval?: Length | undefined;

@@ -158,7 +158,7 @@ fn judge_company(report: &mut Report, survey: &Survey, elections: Elections) {
         return;
     }
     if survey.markers.is_some() {
-        report.find(Finding::broken(
+        report.find(Finding::refused(
             format!("{foreign} of the leaders are of other software, and the bucket has markers: old clients take \
                 a marker for a live record, and never elect anybody again"),
             "make a bucket without markers for them",

@@ -159,7 +159,7 @@ fn judge_members(report: &mut Report, survey: &Survey) {
     }
     for alarm in alarms(survey) {
         report.find(match alarm.as_str() {
-            "NOSPACE" => Finding::broken(
+            "NOSPACE" => Finding::refused(
                 "the cluster is full (alarm NOSPACE): leaders go on, and no other candidate can enter an election",
                 "compact and defragment it (`etcdctl compact`, `etcdctl defrag`), then `etcdctl alarm disarm`",
             ),
@@ -197,7 +197,7 @@ fn judge_access(report: &mut Report, survey: &Survey) {
     let user =
         survey.user.as_deref().map_or_else(|| "this client".to_owned(), |user| format!("the user {user:?}"));
     if !survey.may_read {
-        report.find(Finding::broken(format!("{user} may not read the keys of the elections"), remedy));
+        report.find(Finding::refused(format!("{user} may not read the keys of the elections"), remedy));
     } else if !survey.may_write {
         let what = format!(
             "{user} may read the keys of the elections and not write them: it can look on, and not campaign"
@@ -211,7 +211,7 @@ fn judge_access(report: &mut Report, survey: &Survey) {
         ));
     }
     if !survey.grants && !alarms(survey).iter().any(|alarm| alarm == "NOSPACE") {
-        report.find(Finding::broken(
+        report.find(Finding::refused(
             "the cluster granted no lease: no candidate can enter an election",
             "look at the log of its leader",
         ));

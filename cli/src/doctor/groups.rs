@@ -86,7 +86,7 @@ fn judge_brokers(report: &mut Report, survey: &Survey, settings: &KafkaSettings)
     }
     if settings.group().protocol == Protocol::Consumer {
         if !survey.protocols.is_empty() && !survey.protocols.iter().any(|one| one == "consumer") {
-            report.find(Finding::broken(
+            report.find(Finding::refused(
                 "the brokers do not have the consumer protocol, so no candidate becomes a member",
                 "leave protocol=consumer out, or upgrade the brokers",
             ));
@@ -98,7 +98,7 @@ fn judge_brokers(report: &mut Report, survey: &Survey, settings: &KafkaSettings)
     } else if let (Some((least, most)), Some(session)) = (survey.session_bounds, settings.group().session)
         && !(least..=most).contains(&session)
     {
-        report.find(Finding::broken(
+        report.find(Finding::refused(
             format!("the session of {} is outside of the brokers' limits, so no candidate is let in", span(session)),
             "change `session`, or group.min.session.timeout.ms and group.max.session.timeout.ms of the brokers",
         ));
@@ -128,7 +128,7 @@ fn judge_topic(report: &mut Report, topic: &TopicState, survey: &Survey) {
     let name = &topic.name;
     judge_copies(report, topic, survey.brokers, "a successor reads its wait there");
     if topic.cleanup.as_deref().is_some_and(|policy| policy != "delete") {
-        report.find(Finding::broken(
+        report.find(Finding::refused(
             format!("{name} is compacted, and takes no records without a key: no candidate wins"),
             "set cleanup.policy=delete",
         ));

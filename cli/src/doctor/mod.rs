@@ -63,7 +63,7 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<Exit, Failure> {
             }
         }
     }
-    Ok(if report.is_safe() { Exit::Done } else { Exit::Refused })
+    Ok(if report.is_safe() && report.is_open() { Exit::Done } else { Exit::Refused })
 }
 
 /// The elections of a store.

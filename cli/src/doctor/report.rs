@@ -85,7 +85,7 @@ impl Report {
     fn take(&mut self, forecast: Result<Forecast, Error>) {
         match forecast {
             Err(error) => {
-                self.find(Finding::broken(error.message(), "no candidate with these settings is let in"))
+                self.find(Finding::refused(error.message(), "no candidate with these settings is let in"))
             }
             Ok(forecast) => {
                 if !forecast.survives_a_server() && self.on_one_server {
@@ -128,7 +128,16 @@ impl Report {
 
     /// Returns true if no finding breaks the promise of one leader.
     pub(super) fn is_safe(&self) -> bool {
-        self.findings.iter().all(|finding| finding.severity != Severity::Broken)
+        !self.has_found(Severity::Broken)
+    }
+
+    /// Returns true if nothing keeps candidates from leading.
+    pub(super) fn is_open(&self) -> bool {
+        !self.has_found(Severity::Refused)
+    }
+
+    fn has_found(&self, severity: Severity) -> bool {
+        self.findings.iter().any(|finding| finding.severity == severity)
     }
 
     pub(super) fn text(&self) -> Vec<String> {
@@ -154,10 +163,12 @@ impl Report {
         let mut findings: Vec<_> = self.findings.iter().collect();
         findings.sort_by_key(|finding| finding.severity);
         lines.extend(findings.into_iter().map(Finding::text));
-        lines.push(if self.is_safe() {
-            "nothing here would break the promise of one leader at a time".into()
-        } else {
-            "the promise of one leader at a time does not hold here".into()
+        lines.push(match (self.is_safe(), self.is_open()) {
+            (false, _) => "the promise of one leader at a time does not hold here".into(),
+            (true, false) => {
+                "nothing here is unsafe, and no candidate can lead before what is refused is changed".into()
+            }
+            (true, true) => "nothing here would break the promise of one leader at a time".into(),
         });
         lines
     }
@@ -226,8 +237,10 @@ impl Report {
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Severity {
-    /// There could be two leaders, or never a leader.
+    /// There could be two leaders, or a token twice.
     Broken,
+    /// A candidate cannot enter, or never wins.
+    Refused,
     /// It costs time or reserve.
     Weak,
     /// Good to know.
@@ -238,6 +251,7 @@ impl Severity {
     fn name(self) -> &'static str {
         match self {
             Self::Broken => "broken",
+            Self::Refused => "refused",
             Self::Weak => "weak",
             Self::Note => "note",
         }
@@ -257,6 +271,10 @@ impl Finding {
         Self { severity: Severity::Broken, what: what.into(), remedy: remedy.into() }
     }
 
+    pub(super) fn refused(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { severity: Severity::Refused, what: what.into(), remedy: remedy.into() }
+    }
+
     pub(super) fn weak(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { severity: Severity::Weak, what: what.into(), remedy: remedy.into() }
     }
@@ -267,7 +285,7 @@ impl Finding {
 
     pub(super) fn text(&self) -> String {
         let Self { severity, what, remedy } = self;
-        format!("{:<6}  {what}\n        {remedy}", severity.name())
+        format!("{:<7}  {what}\n         {remedy}", severity.name())
     }
 
     pub(super) fn json(&self) -> Value {

@@ -344,7 +344,7 @@ fn a_member_that_is_away_is_weak_and_a_proxy_is_broken() {
 }
 
 #[test]
-fn a_full_cluster_is_broken_and_its_remedy_is_named() {
+fn a_full_cluster_is_refused_and_its_remedy_is_named() {
     let (server, store) =
         prepared(EtcdServer::start(Options::new().arguments(["--quota-backend-bytes=300000"])));
     let script =
@@ -355,7 +355,7 @@ fn a_full_cluster_is_broken_and_its_remedy_is_named() {
     assert!(ChildGuard::spawn(fill).unwrap().wait(LIMIT).success());
     let report = examined(&store, 4);
     assert_eq!(report["settings"]["alarms"], json!(["NOSPACE"]));
-    assert!(found(&report, "broken")[0].starts_with("the cluster is full (alarm NOSPACE)"), "{report}");
+    assert!(found(&report, "refused")[0].starts_with("the cluster is full (alarm NOSPACE)"), "{report}");
 }
 
 /// A server that asks for users: `root`, and one for each role that the program prints.
@@ -403,7 +403,7 @@ fn with_the_printed_role_a_candidate_can_do_what_it_must_and_nothing_elsewhere()
     refused(&["status", "jobs", "--fail-fast", "--store", &elsewhere], 6, &["permission"]);
     refused(&["init", "--store", &elsewhere], 6, &["permission"]);
     let away = examined(&elsewhere, 4);
-    assert!(found(&away, "broken")[0].starts_with("the user \"candidate\" may not read"), "{away}");
+    assert!(found(&away, "refused")[0].starts_with("the user \"candidate\" may not read"), "{away}");
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn doctor_prints_what_is_broken_and_what_to_change() {
     let text = session(&url, &["doctor", "doctor --preset fast"]);
     // Other snapshots hold the settings that it examines.
     let said = text.lines().filter(|line| {
-        ["$", "[", "broken", "weak", "note", " ", "the promise", "nothing here"]
+        ["$", "[", "broken", "refused", "weak", "note", " ", "the promise", "nothing here"]
             .iter()
             .any(|begin| line.starts_with(begin))
     });

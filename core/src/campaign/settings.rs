@@ -268,30 +268,54 @@ impl Margin {
 
 /// Whether a lease leaves enough time beside its margin, and for one retry of a renewal.
 pub(crate) fn check_margin(lease: Duration, margin: Margin) -> Result<(), InvalidSettings> {
-    let margin = margin.of(lease);
-    if lease < margin.saturating_mul(5) {
+    let has_time = |lease: Duration| lease >= margin.of(lease).saturating_mul(5);
+    if !has_time(lease) {
+        let limit = match shortest(lease, has_time) {
+            Some(least) => format!(
+                "at least {least:?}, five times the margin (skew + 2 drift + slack = {:?})",
+                rounded(margin.of(least))
+            ),
+            None => {
+                "five times the margin (skew + 2 drift + slack), which no lease is with this drift".into()
+            }
+        };
         return refuse(
             "lease",
             format!("{lease:?}"),
-            format!("at least 5 times the margin skew + 2 drift + slack, which is {:?}", rounded(margin)),
+            limit,
             "use a longer lease, or settings for skew, drift and slack that your clocks really keep",
         );
     }
     let retry = FIRST * (100 + STRAY_PERCENT) / 100;
-    let room = pace::renew_every(lease) + pace::attempt_limit(lease) + retry;
-    if room > lease - margin {
-        return refuse(
-            "lease",
-            format!("{lease:?}"),
-            format!(
-                "long enough for one retry of a renewal: {:?} before the margin of {:?}",
-                rounded(room),
-                rounded(margin)
+    let retried = |lease| pace::renew_every(lease) + pace::attempt_limit(lease) + retry;
+    let has_retry = |lease: Duration| has_time(lease) && retried(lease) <= lease - margin.of(lease);
+    if !has_retry(lease) {
+        let limit = match shortest(lease, has_retry) {
+            Some(least) => format!(
+                "at least {least:?}: a renewal and one retry take {:?}, and the margin is {:?}",
+                rounded(retried(least)),
+                rounded(margin.of(least))
             ),
-            "use a longer lease",
-        );
+            None => "long enough for a renewal and one retry before the margin, which no lease is".into(),
+        };
+        return refuse("lease", format!("{lease:?}"), limit, "use a longer lease");
     }
     Ok(())
+}
+
+/// The shortest lease over `refused`, in tenths of a second, that is long enough; `None` where a year is not.
+fn shortest(refused: Duration, is_enough: impl Fn(Duration) -> bool) -> Option<Duration> {
+    let tenths = |count: u64| Duration::from_millis(count * 100);
+    let mut long = LONGEST_LEASE.as_secs() * 10;
+    let mut short = (refused.as_secs() * 10).min(long);
+    if !is_enough(tenths(long)) {
+        return None;
+    }
+    while short + 1 < long {
+        let between = short + (long - short) / 2;
+        if is_enough(tenths(between)) { long = between } else { short = between }
+    }
+    Some(tenths(long))
 }
 
 /// The margin between a leader's deadline and the end of a lease of that length, where no setting says otherwise.

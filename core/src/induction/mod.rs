@@ -2,8 +2,7 @@
 //!
 //! A [`Campaign`] is one candidate's attempt to win and keep one election in a consumer group: the group assigns partition
 //! zero of a leader topic to one member, and the member that owns it and proves it leads. NELI is E. Koutanov's
-//! ("Non-Exclusive Leader Induction"); goNELI is its implementation, whose members can share the group. No store of this
-//! version uses this rule yet.
+//! ("Non-Exclusive Leader Induction"); goNELI is its implementation, whose members can share the group.
 //!
 //! ```text
 //!            campaign            splay over          assigned             a commit proved

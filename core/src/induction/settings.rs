@@ -133,7 +133,7 @@ fn client_settings(
         }
         Protocol::Classic if session < lease.saturating_mul(2) => {
             let remedy = "after a crash the wait for the lease is then over when the assignment comes";
-            refuse("session", shown, format!("at least twice the lease of {lease:?}"), remedy)
+            refuse("session", shown, format!("at least {:?}, twice the lease", lease * 2), remedy)
         }
         _ if max_poll > longest => {
             let remedy = "use a shorter drain and a shorter session";
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn a_session_under_two_leases_is_refused() {
         let short = refused(|_, group| group.session = Some(Duration::from_millis(9_999)));
-        assert_eq!((short.setting, short.limit.as_str()), ("session", "at least twice the lease of 5s"));
+        assert_eq!((short.setting, short.limit.as_str()), ("session", "at least 10s, twice the lease"));
         assert!(rules(|_, group| group.session = Some(secs(10))).is_ok());
     }
 

@@ -1,6 +1,5 @@
 //! The adapter: what the driver asks for, as calls of etcd.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -40,8 +39,6 @@ pub(crate) struct Etcd {
     servers: Arc<Servers>,
     /// The alarm of the cluster, or what could not be found out, by the last inspection.
     flaw: Mutex<Option<Fault>>,
-    /// Elections in which a place was seen that another election's key may have made.
-    warned: Mutex<HashSet<String>>,
 }
 
 impl Etcd {
@@ -83,24 +80,7 @@ impl Etcd {
             connection,
             keys,
             flaw: Mutex::default(),
-            warned: Mutex::default(),
         })
-    }
-
-    /// Warns of keys that only look like places, once for each election.
-    fn check_places(&self, election: &str, snapshot: &Snapshot) {
-        // A prefix inside the election's keys is reported by its candidates.
-        let odd = snapshot.places.iter().find(|place| place.key.contains('/'));
-        if let Some(place) = odd.filter(|_| snapshot.overlap.is_none())
-            && lock(&self.warned).insert(election.to_owned())
-        {
-            tracing::warn!(
-                election,
-                key = place.key,
-                "a key under this election's name counts as a candidate's place, and may be another election's; keep \
-                 elections under separate prefixes"
-            );
-        }
     }
 }
 
@@ -160,7 +140,6 @@ impl QueueAdapter for Etcd {
         let snapshot = transaction::snapshot(&self.keys, election, answer)?;
         self.servers.confirm(snapshot.raft_term).await;
         self.watches.read(election, snapshot.revision);
-        self.check_places(election, &snapshot);
         Ok(Box::new(snapshot))
     }
 
@@ -180,7 +159,6 @@ impl QueueAdapter for Etcd {
 
     fn unfollow(&self, election: &str) {
         self.watches.unfollow(election);
-        lock(&self.warned).remove(election);
     }
 
     async fn watch(&self) -> std::result::Result<BoxStream<'static, QueueEvent>, Fault> {

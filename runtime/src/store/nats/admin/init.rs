@@ -54,15 +54,14 @@ impl InitOptions {
         self
     }
 
-    /// Returns true if the server reports an expiry to watchers by a marker (2.11 or newer). Not for a bucket that
-    /// older clients read: they take a marker for a live key.
+    /// Whether the server reports an expiry to watchers by a marker (2.11 or newer). Not for a bucket that older clients
+    /// read: they take a marker for a live key.
     pub fn markers(mut self, markers: bool) -> Self {
         self.markers = markers;
         self
     }
 
-    /// Returns true if each election may have its own lease, in whole seconds and shorter than the bucket's (2.11 or
-    /// newer).
+    /// Whether each election may have its own lease, in whole seconds and shorter than the bucket's (2.11 or newer).
     pub fn own_leases(mut self, own_leases: bool) -> Self {
         self.own_leases = own_leases;
         self

@@ -178,13 +178,13 @@ public class CampaignSettings {
     /** The wait of a new leader where a former one may still believe that it leads. */
     public var winDelay: WinDelay? = null
 
-    /** The largest difference between clocks. */
+    /** The largest disagreement between the clocks of the store's servers; a twentieth of the lease by default, at most 1 s. */
     public var skew: Duration? = null
 
     /** The largest gain or loss of each clock, in parts per million; 5,000 (0.5 %) by default. */
     public var driftPpm: Int? = null
 
-    /** The margin by which a leader stops before it must. */
+    /** The time between reading the clock and acting on it; a twentieth of the lease by default, at most 250 ms. */
     public var slack: Duration? = null
 
     /** The interval at which a candidate polls without an event from the watch. */
