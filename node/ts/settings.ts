@@ -9,68 +9,94 @@ export type Length = number | string;
 
 /** The parameters of a store's URL, as settings. */
 export interface UrlSettings {
+  // generated: parameters
+  /**
+   * SQLite: the interval at which the file is checked for changes, from 1 ms to 1 s; by default a tenth of the shortest
+   * lease, from 10 ms to 1 s.
+   */
+  poll?: Length | undefined;
+  /** SQLite and Kafka: whether a missing file or topic is created; by default it is. */
+  create?: boolean | undefined;
+  /** SQLite: states that only this machine reaches a file on FUSE, and that file locks work there. */
+  fuse?: boolean | undefined;
   /** NATS: the name of a context, as the `nats` tool stores them. */
   context?: string | undefined;
   /** NATS: a file with credentials. */
   creds?: string | undefined;
-  /** NATS: a file with an nkey's seed. */
+  /** NATS: a file with the seed of an nkey. */
   nkey?: string | undefined;
   /** NATS: a token. */
   token?: string | undefined;
-  /** NATS: a file with the certificates to trust. */
+  /** NATS and etcd: a file with the certificates to trust. */
   tlsCa?: string | undefined;
-  /** NATS: a file with the client's certificate. */
+  /** NATS and etcd: a file with the client's certificate. */
   tlsCert?: string | undefined;
-  /** NATS: a file with the client's key. */
+  /** NATS and etcd: a file with the client's key. */
   tlsKey?: string | undefined;
-  /** NATS: TLS from the first byte. */
+  /** NATS: whether TLS comes before the server's greeting. */
   tlsFirst?: boolean | undefined;
-  /** NATS: the prefix of the subjects of replies. */
+  /** NATS: the prefix of the subjects of answers, where permissions require one. */
   inboxPrefix?: string | undefined;
   /** NATS: the JetStream domain. */
   domain?: string | undefined;
   /** NATS: the prefix of the subjects of the JetStream API. */
   apiPrefix?: string | undefined;
-  /** NATS: the time limit of connecting. */
+  /** NATS and etcd: the time limit of connecting. */
   connectTimeout?: Length | undefined;
   /** NATS: the interval at which the connection is checked. */
   pingInterval?: Length | undefined;
-  /** SQLite: the interval at which the file is read. */
-  poll?: Length | undefined;
-  /** SQLite: whether a missing file is created. */
-  create?: boolean | undefined;
+  /** Kafka: the leader topic, in which {group} is replaced by the group; by default {group}.neli. */
+  topic?: string | undefined;
+  /** Kafka: the session timeout of a member, after which a crash is noticed; by default three leases. */
+  session?: Length | undefined;
+  /** Kafka: classic or consumer (KIP-848), the same for all members of a group; by default classic. */
+  protocol?: string | undefined;
+  /** Kafka: a static id of this process: one that restarts within its session keeps its partition. */
+  instanceId?: string | undefined;
+  /** Kafka: whether members that use goNELI share the groups. */
+  goneli?: boolean | undefined;
+  /** Kafka: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; by default PLAIN with a password, and none without. */
+  sasl?: string | undefined;
+  // end of parameters
 }
 
 /** The settings of a store: the parameters of its URL, and those that every store has. */
 export interface StoreSettings extends UrlSettings, WaitLimits {
+  // generated: store
   /** Whether a store that does not answer is an error; by default it is waited for. */
   failFast?: boolean | undefined;
   /** The lease that candidates are going to have, so that an unfit store is refused when it is opened. */
   expectedLease?: Length | undefined;
-  /** Memory: whether watches report expiry. */
+  /** memory: whether watches report expiry. */
   markers?: boolean | undefined;
+  // end of store
 }
 
 /** The settings with which a store is prepared for elections. */
 export interface InitSettings extends UrlSettings, WaitLimits {
-  /** NATS: the lease of the bucket's elections; 30 s for a new one, and as it is for one that exists. */
+  // generated: init
+  /** NATS: the lease of the bucket's elections; by default 30 s for a new bucket, and as it is for one that exists. */
   lease?: Length | undefined;
-  /** NATS: on how many servers of a cluster the bucket is kept: 1, 3 or 5; 1 for a new one, and as it is for one that exists. */
+  /**
+   * NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket, and as it
+   * is for one that exists.
+   */
   replicas?: number | undefined;
   /** NATS: whether watches report expiry (2.11 or newer). */
   markers?: boolean | undefined;
   /** NATS: whether each election can have its own lease (2.11 or newer). */
   ownLeases?: boolean | undefined;
   /**
-   * States that no election was ever held there. Otherwise no candidate leads before the store is one lease old, because
-   * it may replace another in which a candidate still leads. Only by hand, or in a test: where a program makes a store
-   * again under a leader, there can be two. Refused for a store that has been written to.
+   * States that no election was ever held there. Otherwise no candidate leads before the store is one lease old,
+   * because it may replace another in which a candidate still leads. Only by hand, or in a test: where a program makes
+   * a store again under a leader, there can be two. Refused for a store that has been written to.
    */
   new?: boolean | undefined;
-  /** NATS: whether to change a bucket that exists and differs; otherwise that is an {@link UnsafeStoreError}. */
+  /** NATS: whether to change a bucket that exists and differs; by default that is an error, UNSAFE_STORE. */
   update?: boolean | undefined;
   /** Kafka: the election whose topic is created. */
   election?: string | undefined;
+  // end of init
 }
 
 /**
@@ -81,12 +107,61 @@ export type DrainHandler = (term: Term, deadline: number) => unknown;
 
 /** The settings of a candidate, all of them optional. */
 export interface CampaignSettings extends WaitLimits {
-  /** The candidate's name, visible to other candidates; host and process by default. */
+  // generated: candidate
+  /**
+   * The candidate's name, which other candidates see: 1 to 255 bytes, one line without outer spaces; by default the
+   * host and the process. Each candidate of an election has a different one.
+   */
   name?: string | undefined;
-  /** `fast` allows leases of 1 s and more; `go_compatible` follows the rules of the Go library. */
+  /** The bounds and defaults of all timing settings; by default the standard one, with leases of 5 s and more. */
   preset?: 'standard' | 'fast' | 'go_compatible' | undefined;
-  /** The time for which no other candidate leads after a leader crashed; the store's by default. */
+  /**
+   * The time for which no other candidate leads after a leader crashed; by default the store's maximum age where all
+   * its records share that, else the preset's, and never more than the store's.
+   */
   lease?: Length | undefined;
+  /**
+   * The largest disagreement between the clocks of the store's servers; by default a twentieth of the lease, at most
+   * 1 s; none on etcd and Kafka. It is a part of the margin, because another server may expire the record.
+   */
+  skew?: Length | undefined;
+  /**
+   * The largest gain or loss of each clock, in parts per million; by default 5,000, which is 0.5 %. The margin counts
+   * it twice: for the leader's clock, and for that of the store or of a waiting candidate.
+   */
+  driftPpm?: number | undefined;
+  /**
+   * The time between reading the clock and acting on it; by default a twentieth of the lease, at most 250 ms. It is a
+   * part of the margin.
+   */
+  slack?: Length | undefined;
+  /**
+   * The time that a new holder waits before it leads; by default automatic, which is as long as a leader before it may
+   * still believe that it leads. With cautious it waits a lease also where nothing is known of a leader before; a time
+   * is a minimum.
+   */
+  winDelay?: 'automatic' | 'cautious' | Length | undefined;
+  /**
+   * The longest random wait before the first campaign, so that a fleet that starts together does not campaign together;
+   * by default a tenth of the lease, at most 1 s. Zero for no wait.
+   */
+  splay?: Length | undefined;
+  /**
+   * The interval between a candidate's reads of the key while the watch is silent; by default it reads when the record
+   * that it saw last should have expired.
+   */
+  interval?: Length | undefined;
+  /**
+   * The wait of a candidate after a failure; by default 100 ms, doubled up to 1 s, 20 % more or less. It does not apply
+   * to a leader, which repeats a failed renewal as fast as its deadline demands.
+   */
+  backoff?: Length | readonly Length[] | undefined;
+  /**
+   * What the leader publishes about itself: keys of letters, digits and '-', and texts of one line, 4,096 bytes in all;
+   * by default nothing.
+   */
+  metadata?: Readonly<Record<string, string>> | undefined;
+  // end of candidate
   /**
    * The time that a leader has to finish its work when it leaves of its own accord, 10 s by default; or a function that
    * finishes it, with the limit `drainTime`. When the promise of the function is settled, the term ends.
@@ -105,24 +180,6 @@ export interface CampaignSettings extends WaitLimits {
    * unhealthy until it runs again.
    */
   watchLoop?: Length | boolean | undefined;
-  /** The longest wait before the first campaign. */
-  splay?: Length | undefined;
-  /**
-   * The wait of a new leader where a former one may still believe that it leads: `automatic`, `cautious`, or a minimum.
-   */
-  winDelay?: 'automatic' | 'cautious' | Length | undefined;
-  /** The largest disagreement between the clocks of the store's servers; a twentieth of the lease by default, at most 1 s. */
-  skew?: Length | undefined;
-  /** The largest gain or loss of each clock, in parts per million; 5,000 (0.5 %) by default. */
-  driftPpm?: number | undefined;
-  /** The time between reading the clock and acting on it; a twentieth of the lease by default, at most 250 ms. */
-  slack?: Length | undefined;
-  /** The interval at which a candidate polls without an event from the watch. */
-  interval?: Length | undefined;
-  /** The wait after a failure: one length, or one for each failure in a row. */
-  backoff?: Length | readonly Length[] | undefined;
-  /** Texts that the leader publishes about itself. */
-  metadata?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Converts settings to the names of the compiled part. */

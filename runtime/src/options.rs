@@ -78,71 +78,77 @@ impl CampaignOptions {
         }
     }
 
-    /// The candidate's public name; `HOST-PID` by default. Give each candidate a different one.
+    /// The candidate's name, which other candidates see: 1 to 255 bytes, one line without outer spaces; by default the
+    /// host and the process. Each candidate of an election has a different one.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// The bounds and defaults of all timing settings.
+    /// The bounds and defaults of all timing settings; by default the standard one, with leases of 5 s and more.
     pub fn preset(mut self, preset: Preset) -> Self {
         self.preset = preset;
         self
     }
 
-    /// The lease duration `T`: the time without a leader after a leader crashed. By default the store's maximum age where
-    /// all its records share that, else the preset's, and never more than the store's maximum age.
+    /// The time for which no other candidate leads after a leader crashed; by default the store's maximum age where all
+    /// its records share that, else the preset's, and never more than the store's.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self
     }
 
-    /// The largest disagreement between the clocks of the store's servers; `T/20` by default, at most 1 s.
+    /// The largest disagreement between the clocks of the store's servers; by default a twentieth of the lease, at most
+    /// 1 s; none on etcd and Kafka. It is a part of the margin, because another server may expire the record.
     pub fn skew(mut self, skew: Duration) -> Self {
         self.skew = Some(skew);
         self
     }
 
-    /// The largest gain or loss of each clock, in parts per million; 5,000 (0.5 %) by default. The margin allows for two
-    /// such clocks: this machine's, and that of the store or of a waiting candidate.
+    /// The largest gain or loss of each clock, in parts per million; by default 5,000, which is 0.5 %. The margin
+    /// counts it twice: for the leader's clock, and for that of the store or of a waiting candidate.
     pub fn drift_ppm(mut self, ppm: u32) -> Self {
         self.drift_ppm = Some(ppm);
         self
     }
 
-    /// The time between reading the clock and acting on it; `T/20` by default, at most 250 ms.
+    /// The time between reading the clock and acting on it; by default a twentieth of the lease, at most 250 ms. It is
+    /// a part of the margin.
     pub fn slack(mut self, slack: Duration) -> Self {
         self.slack = Some(slack);
         self
     }
 
-    /// The time that a new holder waits before it leads; automatic by default.
+    /// The time that a new holder waits before it leads; by default automatic, which is as long as a leader before it
+    /// may still believe that it leads. With cautious it waits a lease also where nothing is known of a leader before;
+    /// a time is a minimum.
     pub fn win_delay(mut self, delay: WinDelay) -> Self {
         self.win_delay = delay;
         self
     }
 
-    /// The longest wait before the first campaign; `T/10` by default, at most 1 s. Zero switches it off.
+    /// The longest random wait before the first campaign, so that a fleet that starts together does not campaign
+    /// together; by default a tenth of the lease, at most 1 s. Zero for no wait.
     pub fn splay(mut self, splay: Duration) -> Self {
         self.splay = Some(splay);
         self
     }
 
-    /// The time for a leader that leaves voluntarily to finish its work; 10 s by default.
+    /// The time that a leader has to finish its work when it leaves of its own accord; by default 10 s.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.drain = Some(drain);
         self
     }
 
-    /// The interval between a candidate's reads of the key while the watch is silent; by default it reads when the record
-    /// it last saw should have expired.
+    /// The interval between a candidate's reads of the key while the watch is silent; by default it reads when the
+    /// record that it saw last should have expired.
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = Some(interval);
         self
     }
 
-    /// The wait of a candidate after its n-th consecutive failure, counting from 1; by default 100 ms, doubled up to 1 s,
-    /// ±20 %.
+    /// The wait of a candidate after a failure; by default 100 ms, doubled up to 1 s, 20 % more or less. It does not
+    /// apply to a leader, which repeats a failed renewal as fast as its deadline demands.
     ///
     /// The rule is called here, for 1 to 64 failures, and its last answer applies to all further ones. User code never runs
     /// on the driver.
@@ -157,8 +163,8 @@ impl CampaignOptions {
         self
     }
 
-    /// Adds to the leader's public metadata, for [`Store::observe`](crate::Store::observe): a key (letters, digits, `-`)
-    /// and a text of one line; 4096 bytes altogether.
+    /// What the leader publishes about itself: keys of letters, digits and '-', and texts of one line, 4,096 bytes in
+    /// all; by default nothing.
     pub fn metadata(mut self, key: impl Into<String>, text: impl Into<String>) -> Self {
         self.metadata.push((key.into(), text.into()));
         self

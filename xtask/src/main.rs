@@ -1,10 +1,11 @@
-//! The project's tasks: `cargo xtask tools | test | hunt | check | words | package | release | bench`.
+//! The project's tasks: `cargo xtask tools | test | hunt | check | generate | words | package | release | bench`.
 //!
 //! Each does its own set-up, so a machine with Rust, and Go for the interop tests, is enough.
 
 mod bench;
 mod budgets;
 mod check;
+mod generate;
 mod hunt;
 mod kotlin;
 mod notices;
@@ -38,6 +39,8 @@ enum Chore {
     Hunt(hunt::Args),
     /// Check that the code compiles for macOS and Windows, with clippy's lints
     Check(check::Args),
+    /// Write what is generated from `bindings/schema`: settings in every language, and the tables of the reference
+    Generate(generate::Args),
     /// Build what is released, into `target`, and try it
     Package(package::Args),
     /// Check that all parts have the version of a tag, and write its notes
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Chore::Test(args) => test::run(&args),
         Chore::Hunt(args) => return hunt::exit_code(&args),
         Chore::Check(args) => check::run(&args),
+        Chore::Generate(args) => generate::run(&args),
         Chore::Words(args) => test::words::chore(&args),
         Chore::Package(args) => package::run(&args),
         Chore::Release(args) => release::run(&args),

@@ -136,16 +136,18 @@ fn an_event_loop_may_stand_still_for_a_lease_for_so_long_or_for_ever() {
 
 #[test]
 fn what_a_url_can_say_is_a_setting_too() {
-    assert_eq!(parameters("sqlite:e.db"), ["poll", "create"]);
+    assert_eq!(parameters("sqlite:e.db"), ["poll", "create", "fuse"]);
     assert_eq!(parameters("etcds://a,b/app"), ["tls_ca", "tls_cert", "tls_key", "connect_timeout"]);
     let limit = vec![("connect_timeout".to_owned(), Value::Number(1.5))];
     opening("etcd://a,b/app", limit, PYTHON).unwrap().check().unwrap();
+    assert!(parameters("kafka://a/app").contains(&"session"));
     let map = vec![("poll".to_owned(), Value::Number(0.005)), ("create".to_owned(), Value::Flag(false))];
     assert!(opening("sqlite:e.db", map, PYTHON).is_ok());
     let error = opening("sqlite:e.db", vec![("pol".into(), Value::Number(1.0))], PYTHON).unwrap_err();
     assert_eq!(
         error.message,
-        "a sqlite: store has no setting \"pol\": did you mean poll? known are poll, create, fail_fast, expected_lease"
+        "a sqlite: store has no setting \"pol\": did you mean poll? known are poll, create, fuse, fail_fast, \
+         expected_lease"
     );
     let error = opening("sqlite:e.db", vec![("poll".into(), Value::Number(0.0005))], PYTHON).unwrap_err();
     assert_eq!(error.message, "poll is 500µs, and must be a whole number of milliseconds");

@@ -108,23 +108,29 @@ pub(crate) struct Args {
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Timing")]
 pub(crate) struct TimingArgs {
-    /// The wait of a new holder before it leads: automatic, cautious (a lease where nothing is known of a leader
-    /// before), or a time, which is kept where automatic is shorter
+    /// The time that a new holder waits before it leads; by default automatic, which is as long as a leader before it
+    /// may still believe that it leads. With cautious it waits a lease also where nothing is known of a leader before;
+    /// a time is a minimum
     #[arg(long, value_name = "RULE", value_parser = win_delay, hide_short_help = true)]
     win_delay: Option<WinDelay>,
-    /// The wait of a candidate after each failure; by default 100ms, doubled up to 1s
+    /// The wait of a candidate after a failure; by default 100 ms, doubled up to 1 s, 20 % more or less. It does not
+    /// apply to a leader, which repeats a failed renewal as fast as its deadline demands
     #[arg(long, value_name = "TIME", value_parser = crate::lease::interval, hide_short_help = true)]
     backoff: Option<Duration>,
-    /// The interval between a candidate's reads while the store's watch is silent
+    /// The interval between a candidate's reads of the key while the watch is silent; by default it reads when the
+    /// record that it saw last should have expired
     #[arg(long, value_name = "TIME", value_parser = crate::lease::interval, hide_short_help = true)]
     interval: Option<Duration>,
-    /// In the margin: the difference between the clocks of the store's servers
+    /// The largest disagreement between the clocks of the store's servers; by default a twentieth of the lease, at most
+    /// 1 s; none on etcd and Kafka. It is a part of the margin, because another server may expire the record
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time, hide_short_help = true)]
     skew: Option<Duration>,
-    /// In the margin: the gain or loss of each clock, in parts per million; 5000 by default
+    /// The largest gain or loss of each clock, in parts per million; by default 5,000, which is 0.5 %. The margin
+    /// counts it twice: for the leader's clock, and for that of the store or of a waiting candidate
     #[arg(long, value_name = "NUMBER", hide_short_help = true)]
     drift_ppm: Option<u32>,
-    /// In the margin: the time between reading the clock and acting on it
+    /// The time between reading the clock and acting on it; by default a twentieth of the lease, at most 250 ms. It is
+    /// a part of the margin
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time, hide_short_help = true)]
     slack: Option<Duration>,
 }

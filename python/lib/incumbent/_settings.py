@@ -29,57 +29,153 @@ def interval_of(health: object, interval: Length | None) -> Length | None:
 
 
 class _UrlSettings(TypedDict, total=False):
-    # sqlite:
+    # generated: parameters
     poll: Length
+    """
+    SQLite: the interval at which the file is checked for changes, from 1 ms to 1 s; by default a tenth of the shortest
+    lease, from 10 ms to 1 s.
+    """
     create: bool
-    # nats:
+    """SQLite and Kafka: whether a missing file or topic is created; by default it is."""
+    fuse: bool
+    """SQLite: states that only this machine reaches a file on FUSE, and that file locks work there."""
     context: str
+    """NATS: the name of a context, as the `nats` tool stores them."""
     creds: str | PathLike[str]
+    """NATS: a file with credentials."""
     nkey: str | PathLike[str]
+    """NATS: a file with the seed of an nkey."""
     token: str
+    """NATS: a token."""
     tls_ca: str | PathLike[str]
+    """NATS and etcd: a file with the certificates to trust."""
     tls_cert: str | PathLike[str]
+    """NATS and etcd: a file with the client's certificate."""
     tls_key: str | PathLike[str]
+    """NATS and etcd: a file with the client's key."""
     tls_first: bool
+    """NATS: whether TLS comes before the server's greeting."""
     inbox_prefix: str
+    """NATS: the prefix of the subjects of answers, where permissions require one."""
     domain: str
+    """NATS: the JetStream domain."""
     api_prefix: str
+    """NATS: the prefix of the subjects of the JetStream API."""
     connect_timeout: Length
+    """NATS and etcd: the time limit of connecting."""
     ping_interval: Length
+    """NATS: the interval at which the connection is checked."""
+    topic: str
+    """Kafka: the leader topic, in which {group} is replaced by the group; by default {group}.neli."""
+    session: Length
+    """Kafka: the session timeout of a member, after which a crash is noticed; by default three leases."""
+    protocol: str
+    """Kafka: classic or consumer (KIP-848), the same for all members of a group; by default classic."""
+    instance_id: str
+    """Kafka: a static id of this process: one that restarts within its session keeps its partition."""
+    goneli: bool
+    """Kafka: whether members that use goNELI share the groups."""
+    sasl: str
+    """Kafka: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; by default PLAIN with a password, and none without."""
+    # end of parameters
 
 
 class StoreSettings(_UrlSettings, total=False):
     """The settings of a store; a parameter of its URL can also be a setting."""
 
+    # generated: store
     fail_fast: bool
+    """Whether a store that does not answer is an error; by default it is waited for."""
     expected_lease: Length
-    # memory:
+    """The lease that candidates are going to have, so that an unfit store is refused when it is opened."""
     markers: bool
+    """memory: whether watches report expiry."""
+    # end of store
 
 
 class InitSettings(_UrlSettings, total=False):
     """The settings with which a store is prepared; a parameter of its URL can also be a setting."""
 
+    # generated: init
     lease: Length
+    """NATS: the lease of the bucket's elections; by default 30 s for a new bucket, and as it is for one that exists."""
     replicas: int
+    """
+    NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket, and as it is
+    for one that exists.
+    """
     markers: bool
+    """NATS: whether watches report expiry (2.11 or newer)."""
     own_leases: bool
+    """NATS: whether each election can have its own lease (2.11 or newer)."""
     new: bool
+    """
+    States that no election was ever held there. Otherwise no candidate leads before the store is one lease old, because
+    it may replace another in which a candidate still leads. Only by hand, or in a test: where a program makes a store
+    again under a leader, there can be two. Refused for a store that has been written to.
+    """
     update: bool
+    """NATS: whether to change a bucket that exists and differs; by default that is an error, UNSAFE_STORE."""
     election: str
+    """Kafka: the election whose topic is created."""
+    # end of init
 
 
 class CampaignSettings(TypedDict, total=False):
     """The settings of a candidate, except for its drain."""
 
+    # generated: candidate
     name: str
+    """
+    The candidate's name, which other candidates see: 1 to 255 bytes, one line without outer spaces; by default the host
+    and the process. Each candidate of an election has a different one.
+    """
     preset: Literal["standard", "fast", "go_compatible"]
+    """The bounds and defaults of all timing settings; by default the standard one, with leases of 5 s and more."""
     lease: Length
+    """
+    The time for which no other candidate leads after a leader crashed; by default the store's maximum age where all its
+    records share that, else the preset's, and never more than the store's.
+    """
     skew: Length
+    """
+    The largest disagreement between the clocks of the store's servers; by default a twentieth of the lease, at most
+    1 s; none on etcd and Kafka. It is a part of the margin, because another server may expire the record.
+    """
     drift_ppm: int
+    """
+    The largest gain or loss of each clock, in parts per million; by default 5,000, which is 0.5 %. The margin counts it
+    twice: for the leader's clock, and for that of the store or of a waiting candidate.
+    """
     slack: Length
+    """
+    The time between reading the clock and acting on it; by default a twentieth of the lease, at most 250 ms. It is a
+    part of the margin.
+    """
     win_delay: Literal["automatic", "cautious"] | Length
+    """
+    The time that a new holder waits before it leads; by default automatic, which is as long as a leader before it may
+    still believe that it leads. With cautious it waits a lease also where nothing is known of a leader before; a time
+    is a minimum.
+    """
     splay: Length
+    """
+    The longest random wait before the first campaign, so that a fleet that starts together does not campaign together;
+    by default a tenth of the lease, at most 1 s. Zero for no wait.
+    """
     interval: Length
+    """
+    The interval between a candidate's reads of the key while the watch is silent; by default it reads when the record
+    that it saw last should have expired.
+    """
     backoff: Length | Sequence[Length]
+    """
+    The wait of a candidate after a failure; by default 100 ms, doubled up to 1 s, 20 % more or less. It does not apply
+    to a leader, which repeats a failed renewal as fast as its deadline demands.
+    """
     metadata: Mapping[str, str]
+    """
+    What the leader publishes about itself: keys of letters, digits and '-', and texts of one line, 4,096 bytes in all;
+    by default nothing.
+    """
+    # end of candidate

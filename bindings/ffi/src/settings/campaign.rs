@@ -5,6 +5,7 @@ use std::time::Duration;
 use incumbent::{CampaignOptions, LoopProbe, Preset, WinDelay};
 
 use super::fields::{Fields, refuse};
+use super::names::CAMPAIGN;
 use super::{Dialect, Map, Value};
 use crate::Result;
 
@@ -79,22 +80,6 @@ pub fn loop_watch(value: Value, dialect: Dialect) -> Result<LoopWatch> {
         },
     }
 }
-
-/// The names of the settings of a candidate.
-pub const CAMPAIGN: [&str; 12] = [
-    "name",
-    "preset",
-    "lease",
-    "skew",
-    "drift_ppm",
-    "slack",
-    "win_delay",
-    "splay",
-    "drain",
-    "interval",
-    "backoff",
-    "metadata",
-];
 
 /// Reads the settings of a candidate. The names in `metadata` are the caller's own.
 ///

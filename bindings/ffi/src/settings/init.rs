@@ -3,12 +3,10 @@
 use incumbent::store::InitOptions;
 
 use super::fields::Fields;
+use super::names::INIT;
 use super::store::{Opening, of_scheme};
 use super::{Dialect, Map};
 use crate::Result;
-
-/// The settings of a preparation, besides those of the store: `election` names the topic to create, in Kafka.
-pub const INIT: [&str; 7] = ["lease", "replicas", "markers", "own_leases", "new", "update", "election"];
 
 /// A store to prepare, parsed.
 #[derive(Clone, Debug)]

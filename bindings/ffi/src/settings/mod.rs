@@ -7,12 +7,14 @@
 mod campaign;
 mod fields;
 mod init;
+mod names;
 mod store;
 
 use std::time::Duration;
 
-pub use campaign::{CAMPAIGN, Campaign, LoopWatch, campaign, loop_watch};
-pub use init::{INIT, Init, init};
+pub use campaign::{Campaign, LoopWatch, campaign, loop_watch};
+pub use init::{Init, init};
+pub use names::{CAMPAIGN, INIT};
 pub use store::{Opening, opening, parameters};
 
 /// A value as a language passes it.

@@ -6,6 +6,7 @@ use incumbent::store::StoreSettings;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::fields::{Fields, refuse};
+use super::names::{COMMON, ETCD, KAFKA, Kind, MEMORY, NATS, SQLITE};
 use super::{Dialect, Map, Value};
 use crate::Result;
 
@@ -17,50 +18,13 @@ pub struct Opening {
     pub(crate) expected_lease: Option<Duration>,
 }
 
-/// The kind of a parameter in a store's URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Text,
-    Flag,
-    Length,
-}
-
-/// The settings that every store has.
-const COMMON: [&str; 2] = ["fail_fast", "expected_lease"];
-
-const MEMORY: [(&str, Kind); 1] = [("markers", Kind::Flag)];
-
-const SQLITE: [(&str, Kind); 2] = [("poll", Kind::Length), ("create", Kind::Flag)];
-
-const NATS: [(&str, Kind); 13] = [
-    ("context", Kind::Text),
-    ("creds", Kind::Text),
-    ("nkey", Kind::Text),
-    ("token", Kind::Text),
-    ("tls_ca", Kind::Text),
-    ("tls_cert", Kind::Text),
-    ("tls_key", Kind::Text),
-    ("tls_first", Kind::Flag),
-    ("inbox_prefix", Kind::Text),
-    ("domain", Kind::Text),
-    ("api_prefix", Kind::Text),
-    ("connect_timeout", Kind::Length),
-    ("ping_interval", Kind::Length),
-];
-
-const ETCD: [(&str, Kind); 4] = [
-    ("tls_ca", Kind::Text),
-    ("tls_cert", Kind::Text),
-    ("tls_key", Kind::Text),
-    ("connect_timeout", Kind::Length),
-];
-
 pub(super) fn of_scheme(url: &str) -> (&'static str, &'static [(&'static str, Kind)]) {
     match url.split_once(':').map_or("", |(scheme, _)| scheme) {
         "memory" => ("a memory: store", &MEMORY),
         "sqlite" => ("a sqlite: store", &SQLITE),
         "nats" | "tls" | "ws" | "wss" => ("a nats: store", &NATS),
         "etcd" | "etcds" => ("an etcd: store", &ETCD),
+        "kafka" | "kafkas" => ("a kafka: store", &KAFKA),
         // Opening the store refuses an unknown parameter.
         _ => ("the store", &[]),
     }

@@ -8,22 +8,40 @@ internal import IncumbentRaw
 /// try await prepareStore("nats://localhost:4222/ELECTIONS", .init(lease: .seconds(10), replicas: 3))
 /// ```
 public struct PreparationSettings: Sendable {
-    /// NATS: the lease of the bucket's elections; 30 s for a new one.
+    // generated: init
+    /// NATS: the lease of the bucket's elections; by default 30 s for a new bucket, and as it is for one that exists.
     public var lease: Duration?
-    /// NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; 1 for a new one.
+    /// NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket, and as
+    /// it is for one that exists.
     public var replicas: Int?
     /// NATS: whether watches report expiry (2.11 or newer).
     public var markers: Bool?
     /// NATS: whether each election can have its own lease (2.11 or newer).
     public var ownLeases: Bool?
-    /// States that no election was ever held there. Otherwise no candidate leads before the store is one lease old, because
-    /// it may replace another in which a candidate still leads. Only by hand, or in a test: where a program makes a store
-    /// again under a leader, there can be two. Refused for a store that has been written to.
+    /// States that no election was ever held there. Otherwise no candidate leads before the store is one lease old,
+    /// because it may replace another in which a candidate still leads. Only by hand, or in a test: where a program
+    /// makes a store again under a leader, there can be two. Refused for a store that has been written to.
     public var new: Bool?
-    /// NATS: whether to change a bucket that exists and differs; otherwise that is `unsafeStore`.
+    /// NATS: whether to change a bucket that exists and differs; by default that is an error, UNSAFE_STORE.
     public var update: Bool?
     /// Kafka: the election whose topic is created.
     public var election: String?
+
+    private var generated: [String: Setting] {
+        get throws {
+            var plain: [String: Setting] = [:]
+            plain["lease"] = try time("lease", lease)
+            plain["replicas"] = replicas.map { .number(value: Double($0)) }
+            plain["markers"] = markers.map { .flag(value: $0) }
+            plain["own_leases"] = ownLeases.map { .flag(value: $0) }
+            plain["new"] = new.map { .flag(value: $0) }
+            plain["update"] = update.map { .flag(value: $0) }
+            plain["election"] = election.map { .text(value: $0) }
+            return plain
+        }
+    }
+    // end of init
+
     /// The parameters of the URL.
     public var parameters: [String: StoreSettings.Parameter]
 
@@ -50,13 +68,7 @@ public struct PreparationSettings: Sendable {
 
     fileprivate func plain() throws -> [String: Setting] {
         var plain = parameters.mapValues(\.raw)
-        plain["lease"] = try time("lease", lease) ?? plain["lease"]
-        plain["replicas"] = replicas.map { .number(value: Double($0)) } ?? plain["replicas"]
-        plain["markers"] = markers.map { .flag(value: $0) } ?? plain["markers"]
-        plain["own_leases"] = ownLeases.map { .flag(value: $0) } ?? plain["own_leases"]
-        plain["new"] = new.map { .flag(value: $0) } ?? plain["new"]
-        plain["update"] = update.map { .flag(value: $0) } ?? plain["update"]
-        plain["election"] = election.map { .text(value: $0) } ?? plain["election"]
+        plain.merge(try generated) { _, set in set }
         return plain
     }
 }

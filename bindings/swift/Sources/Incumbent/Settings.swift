@@ -27,10 +27,22 @@ public struct StoreSettings: Sendable {
         }
     }
 
+    // generated: store
     /// Whether a store that does not answer is an error; by default it is waited for.
     public var failFast: Bool?
     /// The lease that candidates are going to have, so that an unfit store is refused when it is opened.
     public var expectedLease: Duration?
+
+    private var generated: [String: Setting] {
+        get throws {
+            var plain: [String: Setting] = [:]
+            plain["fail_fast"] = failFast.map { .flag(value: $0) }
+            plain["expected_lease"] = try time("expectedLease", expectedLease)
+            return plain
+        }
+    }
+    // end of store
+
     /// The parameters of the URL.
     public var parameters: [String: Parameter]
 
@@ -43,8 +55,7 @@ public struct StoreSettings: Sendable {
 
     package func plain() throws -> [String: Setting] {
         var plain = parameters.mapValues(\.raw)
-        plain["fail_fast"] = failFast.map { .flag(value: $0) } ?? plain["fail_fast"]
-        plain["expected_lease"] = try time("expectedLease", expectedLease) ?? plain["expected_lease"]
+        plain.merge(try generated) { _, set in set }
         return plain
     }
 }
@@ -67,6 +78,16 @@ public enum WinDelay: Hashable, Sendable {
     case cautious
     /// At least so long.
     case fixed(Duration)
+
+    fileprivate var setting: Setting? {
+        get throws {
+            switch self {
+            case .automatic: .text(value: "automatic")
+            case .cautious: .text(value: "cautious")
+            case .fixed(let wait): try time("winDelay", wait)
+            }
+        }
+    }
 }
 
 /// The settings of a candidate. What is nil is left to the library.
@@ -75,30 +96,63 @@ public enum WinDelay: Hashable, Sendable {
 /// let candidate = try await store.campaign("billing-cron", .init(name: "worker-7", lease: .seconds(10)))
 /// ```
 public struct CampaignSettings: Sendable {
-    /// The name that other candidates observe; host and process by default.
+    // generated: candidate
+    /// The candidate's name, which other candidates see: 1 to 255 bytes, one line without outer spaces; by default the
+    /// host and the process. Each candidate of an election has a different one.
     public var name: String?
-    /// Rules that fit together.
+    /// The bounds and defaults of all timing settings; by default the standard one, with leases of 5 s and more.
     public var preset: Preset?
-    /// The time for which no other candidate leads after a leader crashed; the store's by default.
+    /// The time for which no other candidate leads after a leader crashed; by default the store's maximum age where all
+    /// its records share that, else the preset's, and never more than the store's.
     public var lease: Duration?
-    /// The time that a leader has to finish its work when it leaves of its own accord; 10 s by default.
-    public var drain: Duration?
-    /// The longest wait before the first campaign.
-    public var splay: Duration?
-    /// The wait of a new leader where a former one may still believe that it leads.
-    public var winDelay: WinDelay?
-    /// The largest disagreement between the clocks of the store's servers; a twentieth of the lease by default, at most 1 s.
+    /// The largest disagreement between the clocks of the store's servers; by default a twentieth of the lease, at most
+    /// 1 s; none on etcd and Kafka. It is a part of the margin, because another server may expire the record.
     public var skew: Duration?
-    /// The largest gain or loss of each clock, in parts per million; 5,000 (0.5 %) by default.
+    /// The largest gain or loss of each clock, in parts per million; by default 5,000, which is 0.5 %. The margin
+    /// counts it twice: for the leader's clock, and for that of the store or of a waiting candidate.
     public var driftPpm: Int?
-    /// The time between reading the clock and acting on it; a twentieth of the lease by default, at most 250 ms.
+    /// The time between reading the clock and acting on it; by default a twentieth of the lease, at most 250 ms. It is
+    /// a part of the margin.
     public var slack: Duration?
-    /// The interval at which a candidate polls without an event from the watch.
+    /// The time that a new holder waits before it leads; by default automatic, which is as long as a leader before it
+    /// may still believe that it leads. With cautious it waits a lease also where nothing is known of a leader before;
+    /// a time is a minimum.
+    public var winDelay: WinDelay?
+    /// The longest random wait before the first campaign, so that a fleet that starts together does not campaign
+    /// together; by default a tenth of the lease, at most 1 s. Zero for no wait.
+    public var splay: Duration?
+    /// The time that a leader has to finish its work when it leaves of its own accord; by default 10 s.
+    public var drain: Duration?
+    /// The interval between a candidate's reads of the key while the watch is silent; by default it reads when the
+    /// record that it saw last should have expired.
     public var interval: Duration?
-    /// The waits after failures in a row; the last one counts for all further ones.
+    /// The wait of a candidate after a failure; by default 100 ms, doubled up to 1 s, 20 % more or less. It does not
+    /// apply to a leader, which repeats a failed renewal as fast as its deadline demands.
     public var backoff: [Duration]?
-    /// Texts that the leader publishes about itself.
+    /// What the leader publishes about itself: keys of letters, digits and '-', and texts of one line, 4,096 bytes in
+    /// all; by default nothing.
     public var metadata: [String: String]?
+
+    private var generated: [String: Setting] {
+        get throws {
+            var plain: [String: Setting] = [:]
+            plain["name"] = name.map { .text(value: $0) }
+            plain["preset"] = preset.map { .text(value: $0.rawValue) }
+            plain["lease"] = try time("lease", lease)
+            plain["skew"] = try time("skew", skew)
+            plain["drift_ppm"] = driftPpm.map { .number(value: Double($0)) }
+            plain["slack"] = try time("slack", slack)
+            plain["win_delay"] = try winDelay?.setting
+            plain["splay"] = try time("splay", splay)
+            plain["drain"] = try time("drain", drain)
+            plain["interval"] = try time("interval", interval)
+            plain["backoff"] = try backoff.map { .times(values: try $0.map { try positive("backoff", $0) }) }
+            plain["metadata"] = metadata.map { .texts(values: $0) }
+            return plain
+        }
+    }
+    // end of candidate
+
     /// Asked at each ``healthInterval`` whether the program is healthy; an error is a no. A candidate that is not leaves, and
     /// waits.
     public var health: (@Sendable () async throws -> Bool)?
@@ -148,25 +202,7 @@ public struct CampaignSettings: Sendable {
     }
 
     func plain() throws -> [String: Setting] {
-        var plain: [String: Setting] = [:]
-        plain["name"] = name.map { .text(value: $0) }
-        plain["preset"] = preset.map { .text(value: $0.rawValue) }
-        plain["lease"] = try time("lease", lease)
-        plain["drain"] = try time("drain", drain)
-        plain["splay"] = try time("splay", splay)
-        plain["skew"] = try time("skew", skew)
-        plain["slack"] = try time("slack", slack)
-        plain["interval"] = try time("interval", interval)
-        plain["win_delay"] =
-            switch winDelay {
-            case nil: nil
-            case .automatic: .text(value: "automatic")
-            case .cautious: .text(value: "cautious")
-            case .fixed(let wait): try time("winDelay", wait)
-            }
-        plain["drift_ppm"] = driftPpm.map { .number(value: Double($0)) }
-        plain["backoff"] = try backoff.map { waits in .times(values: try waits.map { try positive("backoff", $0) }) }
-        plain["metadata"] = metadata.map { .texts(values: $0) }
+        var plain = try generated
         plain["watch_loop"] = watch ? try time("watchLimit", watchLimit) : .flag(value: false)
         return plain
     }

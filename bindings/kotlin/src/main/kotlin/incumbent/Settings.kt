@@ -20,11 +20,18 @@ import java.time.Duration as JavaDuration
  * ```
  */
 public class StoreSettings {
+    // generated: store
     /** Whether a store that does not answer is an error; by default it is waited for. */
     public var failFast: Boolean? = null
 
     /** The lease that candidates are going to have, so that an unfit store is refused when it is opened. */
     public var expectedLease: Duration? = null
+
+    private fun generated(): Map<String, Setting> = buildMap {
+        failFast?.let { put("fail_fast", Setting.Flag(it)) }
+        expectedLease?.let { put("expected_lease", time("expectedLease", it)) }
+    }
+    // end of store
 
     private val parameters = mutableMapOf<String, Setting>()
 
@@ -34,17 +41,15 @@ public class StoreSettings {
     /** Sets a parameter of the URL that is true or false: `create`, `tls_first`, `markers`. */
     public fun parameter(name: String, value: Boolean): StoreSettings = apply { parameters[name] = Setting.Flag(value) }
 
+    // generated: store for Java
     /** [failFast], for Java. */
     public fun failFast(value: Boolean): StoreSettings = apply { failFast = value }
 
     /** [expectedLease], for Java. */
     public fun expectedLease(value: JavaDuration): StoreSettings = apply { expectedLease = value.toKotlinDuration() }
+    // end of store for Java
 
-    internal fun plain(): Map<String, Setting> = buildMap {
-        putAll(parameters)
-        failFast?.let { put("fail_fast", Setting.Flag(it)) }
-        expectedLease?.let { put("expected_lease", time("expected_lease", it)) }
-    }
+    internal fun plain(): Map<String, Setting> = parameters + generated()
 }
 
 /**
@@ -56,10 +61,16 @@ public class StoreSettings {
  * ```
  */
 public class InitSettings {
-    /** NATS: the lease of the bucket's elections; 30 s for a new one. */
+    // generated: init
+    /**
+     * NATS: the lease of the bucket's elections; by default 30 s for a new bucket, and as it is for one that exists.
+     */
     public var lease: Duration? = null
 
-    /** NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; 1 for a new one. */
+    /**
+     * NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket, and as it
+     * is for one that exists.
+     */
     public var replicas: Int? = null
 
     /** NATS: whether watches report expiry (2.11 or newer). */
@@ -69,17 +80,28 @@ public class InitSettings {
     public var ownLeases: Boolean? = null
 
     /**
-     * States that no election was ever held there. Otherwise no candidate leads before the store is one lease old, because it
-     * may replace another in which a candidate still leads. Only by hand, or in a test: where a program makes a store again
-     * under a leader, there can be two. Refused for a store that has been written to.
+     * States that no election was ever held there. Otherwise no candidate leads before the store is one lease old,
+     * because it may replace another in which a candidate still leads. Only by hand, or in a test: where a program
+     * makes a store again under a leader, there can be two. Refused for a store that has been written to.
      */
     public var new: Boolean? = null
 
-    /** NATS: whether to change a bucket that exists and differs; otherwise that is an [UnsafeStoreException]. */
+    /** NATS: whether to change a bucket that exists and differs; by default that is an error, UNSAFE_STORE. */
     public var update: Boolean? = null
 
     /** Kafka: the election whose topic is created. */
     public var election: String? = null
+
+    private fun generated(): Map<String, Setting> = buildMap {
+        lease?.let { put("lease", time("lease", it)) }
+        replicas?.let { put("replicas", Setting.Number(it.toDouble())) }
+        markers?.let { put("markers", Setting.Flag(it)) }
+        ownLeases?.let { put("own_leases", Setting.Flag(it)) }
+        new?.let { put("new", Setting.Flag(it)) }
+        update?.let { put("update", Setting.Flag(it)) }
+        election?.let { put("election", Setting.Text(it)) }
+    }
+    // end of init
 
     private val parameters = mutableMapOf<String, Setting>()
 
@@ -89,6 +111,7 @@ public class InitSettings {
     /** Sets a parameter of the URL that is true or false, such as `tls_first`. */
     public fun parameter(name: String, value: Boolean): InitSettings = apply { parameters[name] = Setting.Flag(value) }
 
+    // generated: init for Java
     /** [lease], for Java. */
     public fun lease(value: JavaDuration): InitSettings = apply { lease = value.toKotlinDuration() }
 
@@ -101,7 +124,7 @@ public class InitSettings {
     /** [ownLeases], for Java. */
     public fun ownLeases(value: Boolean): InitSettings = apply { ownLeases = value }
 
-    /** [new], for Java, where that word is taken. */
+    /** [new], for Java. */
     public fun isNew(value: Boolean): InitSettings = apply { new = value }
 
     /** [update], for Java. */
@@ -109,17 +132,9 @@ public class InitSettings {
 
     /** [election], for Java. */
     public fun election(value: String): InitSettings = apply { election = value }
+    // end of init for Java
 
-    internal fun plain(): Map<String, Setting> = buildMap {
-        putAll(parameters)
-        lease?.let { put("lease", time("lease", it)) }
-        replicas?.let { put("replicas", Setting.Number(it.toDouble())) }
-        election?.let { put("election", Setting.Text(it)) }
-        val flags = mapOf("markers" to markers, "own_leases" to ownLeases, "new" to new, "update" to update)
-        for ((name, flag) in flags) {
-            flag?.let { put(name, Setting.Flag(it)) }
-        }
-    }
+    internal fun plain(): Map<String, Setting> = parameters + generated()
 }
 
 /** Rules that fit together. */
@@ -160,41 +175,89 @@ public fun interface HealthCheck {
  * ```
  */
 public class CampaignSettings {
-    /** The name that other candidates observe; host and process by default. */
+    // generated: candidate
+    /**
+     * The candidate's name, which other candidates see: 1 to 255 bytes, one line without outer spaces; by default the
+     * host and the process. Each candidate of an election has a different one.
+     */
     public var name: String? = null
 
-    /** Rules that fit together. */
+    /** The bounds and defaults of all timing settings; by default the standard one, with leases of 5 s and more. */
     public var preset: Preset? = null
 
-    /** The time for which no other candidate leads after a leader crashed; the store's by default. */
+    /**
+     * The time for which no other candidate leads after a leader crashed; by default the store's maximum age where all
+     * its records share that, else the preset's, and never more than the store's.
+     */
     public var lease: Duration? = null
 
-    /** The time that a leader has to finish its work when it leaves of its own accord; 10 s by default. */
-    public var drain: Duration? = null
-
-    /** The longest wait before the first campaign. */
-    public var splay: Duration? = null
-
-    /** The wait of a new leader where a former one may still believe that it leads. */
-    public var winDelay: WinDelay? = null
-
-    /** The largest disagreement between the clocks of the store's servers; a twentieth of the lease by default, at most 1 s. */
+    /**
+     * The largest disagreement between the clocks of the store's servers; by default a twentieth of the lease, at most
+     * 1 s; none on etcd and Kafka. It is a part of the margin, because another server may expire the record.
+     */
     public var skew: Duration? = null
 
-    /** The largest gain or loss of each clock, in parts per million; 5,000 (0.5 %) by default. */
+    /**
+     * The largest gain or loss of each clock, in parts per million; by default 5,000, which is 0.5 %. The margin counts
+     * it twice: for the leader's clock, and for that of the store or of a waiting candidate.
+     */
     public var driftPpm: Int? = null
 
-    /** The time between reading the clock and acting on it; a twentieth of the lease by default, at most 250 ms. */
+    /**
+     * The time between reading the clock and acting on it; by default a twentieth of the lease, at most 250 ms. It is a
+     * part of the margin.
+     */
     public var slack: Duration? = null
 
-    /** The interval at which a candidate polls without an event from the watch. */
+    /**
+     * The time that a new holder waits before it leads; by default automatic, which is as long as a leader before it
+     * may still believe that it leads. With cautious it waits a lease also where nothing is known of a leader before; a
+     * time is a minimum.
+     */
+    public var winDelay: WinDelay? = null
+
+    /**
+     * The longest random wait before the first campaign, so that a fleet that starts together does not campaign
+     * together; by default a tenth of the lease, at most 1 s. Zero for no wait.
+     */
+    public var splay: Duration? = null
+
+    /** The time that a leader has to finish its work when it leaves of its own accord; by default 10 s. */
+    public var drain: Duration? = null
+
+    /**
+     * The interval between a candidate's reads of the key while the watch is silent; by default it reads when the
+     * record that it saw last should have expired.
+     */
     public var interval: Duration? = null
 
-    /** The waits after failures in a row; the last one counts for all further ones. */
+    /**
+     * The wait of a candidate after a failure; by default 100 ms, doubled up to 1 s, 20 % more or less. It does not
+     * apply to a leader, which repeats a failed renewal as fast as its deadline demands.
+     */
     public var backoff: List<Duration>? = null
 
-    /** Texts that the leader publishes about itself. */
+    /**
+     * What the leader publishes about itself: keys of letters, digits and '-', and texts of one line, 4,096 bytes in
+     * all; by default nothing.
+     */
     public var metadata: Map<String, String>? = null
+
+    private fun generated(): Map<String, Setting> = buildMap {
+        name?.let { put("name", Setting.Text(it)) }
+        preset?.let { put("preset", Setting.Text(it.name.lowercase())) }
+        lease?.let { put("lease", time("lease", it)) }
+        skew?.let { put("skew", time("skew", it)) }
+        driftPpm?.let { put("drift_ppm", Setting.Number(it.toDouble())) }
+        slack?.let { put("slack", time("slack", it)) }
+        winDelay?.let { put("win_delay", setting(it)) }
+        splay?.let { put("splay", time("splay", it)) }
+        drain?.let { put("drain", time("drain", it)) }
+        interval?.let { put("interval", time("interval", it)) }
+        backoff?.let { waits -> put("backoff", Setting.Times(waits.map { positive("backoff", it) })) }
+        metadata?.let { put("metadata", Setting.Texts(it)) }
+    }
+    // end of candidate
 
     /** Asked at each [healthInterval] whether the program is healthy. A candidate that is not leaves, and waits. */
     public var health: HealthCheck? = null
@@ -214,6 +277,7 @@ public class CampaignSettings {
      */
     public var watchLimit: Duration? = null
 
+    // generated: candidate for Java
     /** [name], for Java. */
     public fun name(value: String): CampaignSettings = apply { name = value }
 
@@ -222,19 +286,6 @@ public class CampaignSettings {
 
     /** [lease], for Java. */
     public fun lease(value: JavaDuration): CampaignSettings = apply { lease = value.toKotlinDuration() }
-
-    /** [drain], for Java. */
-    public fun drain(value: JavaDuration): CampaignSettings = apply { drain = value.toKotlinDuration() }
-
-    /** [splay], for Java. */
-    public fun splay(value: JavaDuration): CampaignSettings = apply { splay = value.toKotlinDuration() }
-
-    /** [winDelay] of at least so long, for Java. */
-    public fun winDelay(value: JavaDuration): CampaignSettings =
-        apply { winDelay = WinDelay.Fixed(value.toKotlinDuration()) }
-
-    /** [winDelay], for Java. */
-    public fun winDelay(value: WinDelay): CampaignSettings = apply { winDelay = value }
 
     /** [skew], for Java. */
     public fun skew(value: JavaDuration): CampaignSettings = apply { skew = value.toKotlinDuration() }
@@ -245,15 +296,27 @@ public class CampaignSettings {
     /** [slack], for Java. */
     public fun slack(value: JavaDuration): CampaignSettings = apply { slack = value.toKotlinDuration() }
 
+    /** [winDelay], for Java. */
+    public fun winDelay(value: WinDelay): CampaignSettings = apply { winDelay = value }
+
+    /** [winDelay] of at least so long, for Java. */
+    public fun winDelay(value: JavaDuration): CampaignSettings = winDelay(WinDelay.Fixed(value.toKotlinDuration()))
+
+    /** [splay], for Java. */
+    public fun splay(value: JavaDuration): CampaignSettings = apply { splay = value.toKotlinDuration() }
+
+    /** [drain], for Java. */
+    public fun drain(value: JavaDuration): CampaignSettings = apply { drain = value.toKotlinDuration() }
+
     /** [interval], for Java. */
     public fun interval(value: JavaDuration): CampaignSettings = apply { interval = value.toKotlinDuration() }
 
     /** [backoff], for Java. */
-    public fun backoff(vararg values: JavaDuration): CampaignSettings =
-        apply { backoff = values.map { it.toKotlinDuration() } }
+    public fun backoff(vararg value: JavaDuration): CampaignSettings = apply { backoff = value.map { it.toKotlinDuration() } }
 
     /** [metadata], for Java. */
     public fun metadata(value: Map<String, String>): CampaignSettings = apply { metadata = value }
+    // end of candidate for Java
 
     /** [health], asked at each interval on a thread of the [executor], for Java. */
     public fun health(interval: JavaDuration, check: java.util.function.BooleanSupplier): CampaignSettings = apply {
@@ -268,33 +331,18 @@ public class CampaignSettings {
     public fun watchLimit(value: JavaDuration): CampaignSettings = apply { watchLimit = value.toKotlinDuration() }
 
     internal fun plain(): Map<String, Setting> = buildMap {
-        name?.let { put("name", Setting.Text(it)) }
-        preset?.let { put("preset", Setting.Text(it.name.lowercase())) }
-        val times = mapOf(
-            "lease" to lease,
-            "drain" to drain,
-            "splay" to splay,
-            "skew" to skew,
-            "slack" to slack,
-            "interval" to interval,
-            "watch_loop" to watchLimit,
-        )
-        for ((name, length) in times) {
-            length?.let { put(name, time(name, it)) }
-        }
-        when (val delay = winDelay) {
-            null -> Unit
-            WinDelay.Automatic -> put("win_delay", Setting.Text("automatic"))
-            WinDelay.Cautious -> put("win_delay", Setting.Text("cautious"))
-            is WinDelay.Fixed -> put("win_delay", time("win_delay", delay.wait))
-        }
-        driftPpm?.let { put("drift_ppm", Setting.Number(it.toDouble())) }
-        backoff?.let { waits -> put("backoff", Setting.Times(waits.map { positive("backoff", it) })) }
-        metadata?.let { put("metadata", Setting.Texts(it)) }
+        putAll(generated())
+        watchLimit?.let { put("watch_loop", time("watchLimit", it)) }
         if (!watch) {
             put("watch_loop", Setting.Flag(false))
         }
     }
+}
+
+private fun setting(delay: WinDelay): Setting = when (delay) {
+    WinDelay.Automatic -> Setting.Text("automatic")
+    WinDelay.Cautious -> Setting.Text("cautious")
+    is WinDelay.Fixed -> time("winDelay", delay.wait)
 }
 
 private fun time(name: String, length: Duration): Setting = Setting.Time(positive(name, length))

@@ -1,0 +1,93 @@
+//! The names of settings, and the kinds of values that a store's URL takes.
+
+/// The kind of a parameter in a store's URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Flag,
+    Length,
+}
+
+// generated: settings
+/// The names of the settings of a candidate.
+#[rustfmt::skip]
+pub const CAMPAIGN: [&str; 12] = [
+    "name",
+    "preset",
+    "lease",
+    "skew",
+    "drift_ppm",
+    "slack",
+    "win_delay",
+    "splay",
+    "drain",
+    "interval",
+    "backoff",
+    "metadata",
+];
+/// The names of the settings of every store.
+#[rustfmt::skip]
+pub(super) const COMMON: [&str; 2] = [
+    "fail_fast",
+    "expected_lease",
+];
+/// The names of the settings of a preparation, besides those of the store.
+#[rustfmt::skip]
+pub const INIT: [&str; 7] = [
+    "lease",
+    "replicas",
+    "markers",
+    "own_leases",
+    "new",
+    "update",
+    "election",
+];
+/// The parameters of a URL of memory.
+#[rustfmt::skip]
+pub(super) const MEMORY: [(&str, Kind); 1] = [
+    ("markers", Kind::Flag),
+];
+/// The parameters of a URL of SQLite.
+#[rustfmt::skip]
+pub(super) const SQLITE: [(&str, Kind); 3] = [
+    ("poll", Kind::Length),
+    ("create", Kind::Flag),
+    ("fuse", Kind::Flag),
+];
+/// The parameters of a URL of NATS.
+#[rustfmt::skip]
+pub(super) const NATS: [(&str, Kind); 13] = [
+    ("context", Kind::Text),
+    ("creds", Kind::Text),
+    ("nkey", Kind::Text),
+    ("token", Kind::Text),
+    ("tls_ca", Kind::Text),
+    ("tls_cert", Kind::Text),
+    ("tls_key", Kind::Text),
+    ("tls_first", Kind::Flag),
+    ("inbox_prefix", Kind::Text),
+    ("domain", Kind::Text),
+    ("api_prefix", Kind::Text),
+    ("connect_timeout", Kind::Length),
+    ("ping_interval", Kind::Length),
+];
+/// The parameters of a URL of etcd.
+#[rustfmt::skip]
+pub(super) const ETCD: [(&str, Kind); 4] = [
+    ("tls_ca", Kind::Text),
+    ("tls_cert", Kind::Text),
+    ("tls_key", Kind::Text),
+    ("connect_timeout", Kind::Length),
+];
+/// The parameters of a URL of Kafka.
+#[rustfmt::skip]
+pub(super) const KAFKA: [(&str, Kind); 7] = [
+    ("create", Kind::Flag),
+    ("topic", Kind::Text),
+    ("session", Kind::Length),
+    ("protocol", Kind::Text),
+    ("instance_id", Kind::Text),
+    ("goneli", Kind::Flag),
+    ("sasl", Kind::Text),
+];
+// end of settings

@@ -1,0 +1,157 @@
+//! The schema as it is written.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+/// Every setting, in the order of the file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Schema {
+    /// Those of a candidate.
+    pub(super) candidate: Vec<Setting>,
+    /// Those of every store.
+    pub(super) store: Vec<Setting>,
+    /// The parameters of a store's URL.
+    pub(super) parameter: Vec<Setting>,
+    /// Those with which a store is prepared.
+    pub(super) init: Vec<Setting>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Setting {
+    pub(super) name: String,
+    #[serde(rename = "type")]
+    pub(super) kind: Kind,
+    pub(super) meaning: String,
+    pub(super) default: Option<String>,
+    pub(super) more: Option<String>,
+    /// The only stores that have it; all of them where there is none.
+    #[serde(default)]
+    pub(super) stores: Vec<Store>,
+    #[serde(default)]
+    pub(super) by_hand: Vec<Language>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Kind {
+    Text,
+    File,
+    Flag,
+    Whole,
+    Length,
+    Lengths,
+    Texts,
+    Preset,
+    WinDelay,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Store {
+    Memory,
+    Sqlite,
+    Nats,
+    Etcd,
+    Kafka,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Language {
+    Python,
+    Node,
+}
+
+impl Store {
+    pub(super) const ALL: [Self; 5] = [Self::Memory, Self::Sqlite, Self::Nats, Self::Etcd, Self::Kafka];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Sqlite => "SQLite",
+            Self::Nats => "NATS",
+            Self::Etcd => "etcd",
+            Self::Kafka => "Kafka",
+        }
+    }
+}
+
+impl Schema {
+    pub(super) fn read(file: &Path) -> Result<Self> {
+        let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        toml::from_str(&text).with_context(|| format!("in {}", file.display()))
+    }
+}
+
+impl Setting {
+    /// The name as `drift-ppm`, with `back-off` in two words.
+    pub(super) fn kebab(&self) -> String {
+        if self.name == "backoff" { "back-off".into() } else { self.name.replace('_', "-") }
+    }
+
+    /// The name as `driftPpm`.
+    pub(super) fn camel(&self) -> String {
+        let mut camel = String::new();
+        for (place, word) in self.name.split('_').enumerate() {
+            match word.split_at_checked(1) {
+                Some((first, rest)) if place > 0 => camel.extend([&first.to_uppercase(), rest]),
+                _ => camel.push_str(word),
+            }
+        }
+        camel
+    }
+
+    /// The stores that have it, with a colon; nothing where all have it.
+    fn of_stores(&self) -> String {
+        let names: Vec<_> = self.stores.iter().map(|store| store.name()).collect();
+        match names.split_last() {
+            None => String::new(),
+            Some((last, [])) => format!("{last}: "),
+            Some((last, before)) => format!("{} and {last}: ", before.join(", ")),
+        }
+    }
+
+    /// What it is, in sentences.
+    pub(super) fn text(&self) -> String {
+        let stores = self.of_stores();
+        let mut meaning = self.meaning.clone();
+        // An acronym keeps its case after the name of a store.
+        let is_word = meaning.chars().nth(1).is_some_and(|second| second.is_lowercase() || second == ' ');
+        if !stores.is_empty() && is_word {
+            meaning = meaning[..1].to_lowercase() + &meaning[1..];
+        }
+        let mut text = stores + &meaning;
+        if let Some(default) = &self.default {
+            text += &format!("; by default {default}");
+        }
+        text.push('.');
+        if let Some(more) = &self.more {
+            text += &format!(" {more}");
+        }
+        text
+    }
+}
+
+/// The text in lines of at most `width` characters, broken at spaces.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    // A number and its unit stay together.
+    let text = text.replace(" s ", "\u{a0}s ").replace(" s.", "\u{a0}s.").replace(" s,", "\u{a0}s,");
+    let text = text.replace(" s;", "\u{a0}s;").replace(" ms", "\u{a0}ms").replace(" %", "\u{a0}%");
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.into_iter().map(|line| line.replace('\u{a0}', " ")).collect()
+}
