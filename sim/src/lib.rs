@@ -22,6 +22,7 @@ mod dice;
 mod etcd;
 mod fleet;
 mod handlers;
+mod happened;
 pub mod hunt;
 mod kafka;
 mod kind;

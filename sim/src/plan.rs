@@ -7,6 +7,7 @@ use incumbent_core::campaign::{Forecast, Preset, Settings};
 use incumbent_core::store::{Capabilities, StoreInfo};
 
 use crate::dice::Dice;
+use crate::happened::Happened;
 use crate::kind::{Kind, Promise, Store};
 use crate::oracle::ACandidateLeads;
 use crate::scenario::Scenario;
@@ -406,10 +407,10 @@ impl Plan {
 
     /// The worst fail-over that `incumbent doctor` prints for any candidate: after a crash, or after a deletion, which
     /// counts on the longest maximum age so far. Settings that the store refuses have no forecast.
-    pub(crate) fn forecast(&self) -> Duration {
+    pub(crate) fn forecast(&self, happened: &Happened) -> Duration {
         match self.choice.store {
             Store::Etcd => return crate::etcd::worst_fail_over(self),
-            Store::Kafka => return crate::kafka::worst_fail_over(self),
+            Store::Kafka => return crate::kafka::worst_fail_over(self, happened),
             Store::Nats => {}
         }
         let info = StoreInfo {
@@ -420,7 +421,7 @@ impl Plan {
             max_age: Some(self.max_age),
             newest: None,
         };
-        let raised = self.longest_age().saturating_sub(self.max_age);
+        let raised = happened.longest_age().saturating_sub(self.max_age);
         let forecast = |node| Forecast::new(self.settings_of(node), self.capabilities(), &info).ok();
         let worst = |of: Forecast| of.after_a_crash.max(of.after_a_deletion + raised);
         (0..self.choice.candidates).filter_map(forecast).map(worst).max().unwrap_or_default()
@@ -431,7 +432,7 @@ impl Plan {
         self.settings.iter().map(Setting::longest_backoff).max().unwrap_or_default()
     }
 
-    /// The longest maximum age that the bucket has in this run.
+    /// The longest maximum age that the bucket may have in this run.
     pub(crate) fn longest_age(&self) -> Duration {
         match self.has(Kind::RaiseAge) {
             true => self.max_age * RAISED[RAISED.len() - 1] / 10,

@@ -10,7 +10,12 @@ use std::time::Duration;
 
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 
+use crate::happened::Happened;
+use crate::kind::Kind;
 use crate::plan::Plan;
+
+/// The longest time that a message or a write is under way after the fault that delays it.
+const DELAYED: Duration = Duration::from_secs(12);
 
 macro_rules! excuses {
     ($($excuse:ident $name:literal $says:literal,)*) => {
@@ -49,7 +54,8 @@ excuses! {
     OtherLeases "other-leases" "Places went before their time, and candidates have leases that differ.",
     Restored "restored" "The store was restored from a backup.",
     Foreign "foreign" "A place was removed, and the next foreign candidate does not wait.",
-    Tokens "tokens" "Tokens may start again: their order is not checked to the end of the run.",
+    Delayed "delayed" "A message or a write was delayed shortly before: orphans are not checked, and a vacancy after the faults may last longer.",
+    Tokens "tokens" "Tokens may start again, as not every candidate knows those that the store undid: only the order of those since is checked.",
     Regressed "regressed" "The store went back, and candidates may still act on what it undid: causes of losses, orphans and win delays are not checked.",
 }
 
@@ -71,20 +77,27 @@ pub(crate) struct Promises {
     fragile: Instant,
     /// The store went back, and gives revisions for the second time.
     regression: Option<Regression>,
-    /// The store went back in this run: tokens are in order as long as all candidates remember.
-    tokens_fragile: bool,
-    tokens_waived: bool,
+    /// The highest sequence of tokens that were undone, where only tokens tell.
+    undone: Option<u64>,
+    /// Before this, tokens are in order as long as all candidates remember: the store went back.
+    tokens_fragile: Instant,
+    /// Before this, tokens are in order only among the terms that were acquired since the store last went back.
+    tokens_waived: Instant,
+    /// The number of times that the store began another history of tokens.
+    histories: u32,
     /// Before this, the store is not what candidates and oracles saw of it: it went back.
     regressed: Instant,
     began_before: bool,
-    /// A server ever answered from a former incarnation.
-    misled: bool,
+    /// For each candidate, the time until it may act on the answer of a server from a former incarnation.
+    misled: Vec<Instant>,
     /// A candidate came after the newest token was reported, and may not know it.
     newcomers: bool,
     largest: Option<Token>,
     /// Before this, a foreign candidate may lead beside one of ours.
     foreign: Instant,
     has_foreign: bool,
+    /// The faults that came so far.
+    pub(crate) happened: Happened,
 }
 
 /// The last doubtful revision, and its incarnation of the store.
@@ -109,15 +122,18 @@ impl Promises {
             passed_on: Instant::ZERO,
             fragile: Instant::ZERO,
             regression: None,
-            tokens_fragile: false,
-            tokens_waived: false,
+            undone: None,
+            tokens_fragile: Instant::ZERO,
+            tokens_waived: Instant::ZERO,
+            histories: 0,
             regressed: Instant::ZERO,
             began_before: false,
-            misled: false,
+            misled: vec![Instant::ZERO; count],
             newcomers: true,
             largest: None,
             foreign: Instant::ZERO,
             has_foreign: plan.choice.peers > 0,
+            happened: Happened::new(plan),
         }
     }
 
@@ -141,8 +157,9 @@ impl Promises {
             (now < waived).then_some(waived_by),
             own,
             (self.has_foreign && now < self.foreign).then_some(Excuse::Foreign),
-            self.tokens_waived.then_some(Excuse::Tokens),
+            (!self.tokens(now)).then_some(Excuse::Tokens),
             self.is_regressed(now).then_some(Excuse::Regressed),
+            self.is_delayed(now).then_some(Excuse::Delayed),
         ];
         all.into_iter().flatten()
     }
@@ -175,15 +192,42 @@ impl Promises {
         now < self.foreign || !self.excuses_none(now)
     }
 
-    /// Whether tokens must be in order.
-    pub(crate) fn tokens(&self) -> bool {
-        !self.tokens_waived
+    /// Whether tokens must be in order, also after those that the store undid.
+    pub(crate) fn tokens(&self, now: Instant) -> bool {
+        now >= self.tokens_waived
+    }
+
+    /// The number of times that the store began another history, in which it may give tokens again.
+    pub(crate) fn histories(&self) -> u32 {
+        self.histories
     }
 
     /// Marks a candidate's knowledge as false as long as a fault lasts.
     pub(crate) fn falsify(&mut self, node: usize, by: Excuse) {
         self.falsified[node] = (self.falsified[node].0 + 1, by);
-        self.misled |= by == Excuse::OldIncarnation;
+    }
+
+    /// Notes that a server answers a candidate from a former incarnation.
+    pub(crate) fn mislead(&mut self, node: usize) {
+        self.falsify(node, Excuse::OldIncarnation);
+        self.misled[node] = Instant::NEVER;
+    }
+
+    /// Notes that a candidate knows the present incarnation again, and such answers are no longer under way.
+    pub(crate) fn undeceive(&mut self, now: Instant, node: usize) {
+        self.rectify(now, node);
+        self.misled[node] = now + self.span;
+    }
+
+    /// Whether a message or a write that a fault delayed may be under way.
+    pub(crate) fn is_delayed(&self, now: Instant) -> bool {
+        let lately = |kind| self.happened.lately(kind, now, DELAYED);
+        lately(Kind::Delay) || lately(Kind::SlowCommit)
+    }
+
+    /// Whether a candidate may act on the answer of a server from a former incarnation.
+    pub(crate) fn is_misled(&self, now: Instant, node: usize) -> bool {
+        now < self.misled[node]
     }
 
     /// Ends such a fault; leases from its time last a lease longer.
@@ -231,8 +275,11 @@ impl Promises {
             incarnation,
             highest: highest.max(before.map_or(0, |regression| regression.highest)),
         });
-        self.tokens_fragile = true;
-        self.tokens_waived |= !all_saw_it || self.newcomers;
+        self.tokens_fragile = Instant::NEVER;
+        self.histories += 1;
+        if !all_saw_it || self.newcomers {
+            self.tokens_waived = Instant::NEVER;
+        }
         self.waived = (Instant::NEVER, Excuse::WentBack);
         self.regressed = Instant::NEVER;
     }
@@ -240,10 +287,39 @@ impl Promises {
     /// The store began an incarnation that does not come after the last one.
     pub(crate) fn began_before(&mut self, now: Instant) {
         self.waive(now, self.echo * 2, Excuse::BeganBefore);
-        self.tokens_fragile = true;
-        self.tokens_waived = true;
-        // Revisions of two incarnations stay mixed.
+        self.tokens_fragile = Instant::NEVER;
+        self.tokens_waived = Instant::NEVER;
+        self.histories += 1;
+        // Revisions of two incarnations stay mixed, until there is one that comes after both.
         self.began_before = true;
+    }
+
+    /// The store began an incarnation that comes after every one before, and so do its tokens.
+    pub(crate) fn began_after(&mut self, now: Instant) {
+        let until = now + self.echo * 2;
+        if std::mem::take(&mut self.began_before) {
+            self.regressed = self.regressed.max(until);
+            (self.tokens_waived, self.tokens_fragile) = (until, until);
+        }
+        if self.undone.take().is_some() {
+            self.tokens_waived = until;
+        }
+    }
+
+    /// The store undid what candidates may have seen, so that it gives tokens up to this sequence again. An operator's restore of an
+    /// etcd, or a topic without an id that is made again.
+    pub(crate) fn undid_tokens(&mut self, highest: u64) {
+        let before = self.undone.unwrap_or_default();
+        self.undone = Some(highest.max(before));
+        self.tokens_waived = Instant::NEVER;
+        self.histories += 1;
+    }
+
+    /// Notes the sequence of the store, which may be beyond what was undone: what was acquired meanwhile is reported before long.
+    pub(crate) fn reached(&mut self, now: Instant, sequence: u64) {
+        if self.undone.take_if(|highest| *highest < sequence).is_some() {
+            self.tokens_waived = now + self.echo * 2;
+        }
     }
 
     /// Notes the present entry of the key, and the present sequence.
@@ -262,6 +338,11 @@ impl Promises {
             self.waived.0 = self.waived.0.min(until);
             // What was written meanwhile is over twice a lease later.
             self.regressed = self.regressed.min(until + self.echo);
+            // Every token from now on is larger than those that were undone.
+            if !self.began_before {
+                self.tokens_waived = self.tokens_waived.min(until + self.echo);
+                self.tokens_fragile = self.tokens_fragile.min(until + self.echo);
+            }
             self.fragile = self.fragile.min(until);
         }
     }
@@ -271,14 +352,10 @@ impl Promises {
         if now < self.fragile {
             self.excuse(node, self.fragile, Excuse::Newcomer);
         }
-        self.tokens_waived |= self.tokens_fragile;
+        if now < self.tokens_fragile {
+            self.tokens_waived = self.tokens_waived.max(self.tokens_fragile);
+        }
         self.newcomers = true;
-    }
-
-    /// Promises not even the order of tokens any more: a server answered from a former incarnation, or an operator
-    /// accepted that tokens start again.
-    pub(crate) fn waive_tokens(&mut self) {
-        self.tokens_waived = true;
     }
 
     /// Notes that a term was reported.
@@ -290,11 +367,6 @@ impl Promises {
     /// Whether the store went back, and candidates may still act on what it undid.
     pub(crate) fn is_regressed(&self, now: Instant) -> bool {
         self.began_before || now < self.regressed
-    }
-
-    /// Whether a server ever answered from a former incarnation in this run.
-    pub(crate) fn ever_misled(&self) -> bool {
-        self.misled
     }
 
     /// The largest token reported.

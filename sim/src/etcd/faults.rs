@@ -282,6 +282,7 @@ impl World {
         }
         self.place_removed();
         self.store.cluster.content = Content::new();
+        self.promises.began_after(self.now);
         self.store.wiped = true;
         self.store.history.clear();
         self.note(|trace| write!(trace, "store: wiped"));
@@ -300,7 +301,7 @@ impl World {
         };
         // Candidates that have not read the store since may not notice it, and know no token of what is undone.
         self.promises.waive(self.now, self.plan.lease * 4, Excuse::Restored);
-        self.promises.waive_tokens();
+        self.promises.undid_tokens(self.store.cluster.content.revision);
         self.place_removed();
         self.store.history.retain(|(at, _)| *at <= then);
         self.store.cluster.content = content;

@@ -265,6 +265,7 @@ impl World {
             }
             self.store.history.push_back((self.now, self.store.cluster.content.clone()));
         }
+        self.promises.reached(self.now, self.store.cluster.content.revision);
         let content = std::mem::replace(&mut self.store.cluster.content, Content::new());
         self.observe(&Observation::Stored { content: &content });
         self.store.cluster.content = content;

@@ -138,6 +138,7 @@ impl World {
     /// Appends a record, and lets every reader fetch.
     pub(super) fn append_value(&mut self, value: &str, headers: &[(String, String)]) -> Revision {
         let revision = self.store.log.append(self.now, value, &headers.to_vec());
+        self.promises.reached(self.now, revision.0);
         for node in 0..self.nodes.len() {
             self.fetch_soon(node);
         }

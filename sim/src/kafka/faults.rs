@@ -75,11 +75,11 @@ impl World {
     }
 
     fn remake_topic(&mut self) {
-        self.store.log.remake();
         if !self.plan.group.has_ids {
             // A candidate that reads on cannot know it, nor the claims that it has not read.
-            self.promises.waive_tokens();
+            self.promises.undid_tokens(self.store.log.next());
         }
+        self.store.log.remake();
         if self.is_on(Kind::StaleEpochs) {
             for node in &mut self.nodes {
                 node.reader.dead = node.reader.on;

@@ -22,6 +22,7 @@ use incumbent_core::session::Command;
 use incumbent_core::{Incarnation, Instant};
 
 use crate::dice::Dice;
+use crate::happened::Happened;
 use crate::kind::Kind;
 use crate::oracle::Checkers;
 use crate::plan::{Assigning, Fault, KAFKA, Plan};
@@ -130,9 +131,9 @@ type World = shared::World<Kafka>;
 
 /// The longest time until a candidate leads, where the brokers were healthy for it: the members that are gone are no members
 /// any more, the partition is assigned, the lease before is waited out, and the next renewal shows it.
-pub(crate) fn worst_fail_over(plan: &Plan) -> Duration {
+pub(crate) fn worst_fail_over(plan: &Plan, happened: &Happened) -> Duration {
     // A reader that fetches nothing is replaced a lease after its candidate's records.
-    let unread = if plan.has(Kind::StaleEpochs) { plan.lease } else { Duration::ZERO };
+    let unread = if happened.ever(Kind::StaleEpochs) { plan.lease } else { Duration::ZERO };
     plan.group.change() + plan.lease + plan.lease / 3 + unread
 }
 

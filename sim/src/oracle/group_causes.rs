@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use incumbent_core::Instant;
 use incumbent_core::campaign::{Event, Reason};
 use incumbent_core::induction::{self, Answer, Failure, Input};
+use incumbent_core::record::Nonce;
+use incumbent_core::{Instant, Revision};
 
 use super::Oracle;
 use crate::observation::{Observation, Observed, View};
@@ -27,6 +28,10 @@ struct Node {
     caused: Vec<Reason>,
     /// When its present term was won.
     won: Option<Instant>,
+    nonce: Option<Nonce>,
+    /// The offset of its newest record, and when the log first took a record of its own at a lower one.
+    appended: Option<Revision>,
+    lower: Option<Instant>,
 }
 
 impl NoneWithoutCause {
@@ -60,7 +65,17 @@ impl Oracle<induction::Campaign> for NoneWithoutCause {
         observation: &Observation<'_, induction::Campaign>,
     ) -> Result<(), String> {
         match observation {
-            Observation::Begins { node, .. } => self.nodes[*node] = Node::default(),
+            Observation::Begins { node, nonce } => {
+                self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() };
+            }
+            Observation::Applied { nonce, revision, .. } => {
+                let node = self.nodes.iter_mut().find(|node| node.nonce == Some(*nonce));
+                let Some(node) = node else { return Ok(()) };
+                let before = node.appended.replace(*revision);
+                if before.is_some_and(|before| *revision <= before) {
+                    node.lower.get_or_insert(view.now);
+                }
+            }
             Observation::Remade { .. } => self.remade = Some(view.now),
             Observation::Input { node, clock, input } => {
                 let node = &mut self.nodes[*node];
@@ -83,12 +98,12 @@ impl Oracle<induction::Campaign> for NoneWithoutCause {
                 let place = *node;
                 let node = &mut self.nodes[place];
                 node.deadline = campaign.lease().map(|lease| lease.deadline).or(node.deadline);
-                let before = node.won.zip(self.remade).filter(|(won, remade)| won < remade);
-                let limit = view.plan.lease * 102 / 100 + NOTICE;
                 // Without ids, and without a record that lies too low, no leader can know it.
+                let known = if view.plan.group.has_ids { self.remade } else { node.lower };
+                let before = node.won.zip(known).filter(|(won, known)| won < known);
+                let limit = view.plan.lease * 102 / 100 + NOTICE;
                 if campaign.is_leader(node.latest)
-                    && view.plan.group.has_ids
-                    && before.is_some_and(|(_, remade)| view.now.since(remade) > limit)
+                    && before.is_some_and(|(_, known)| view.now.since(known) > limit)
                     && !view.promises.excuses(view.now, place)
                 {
                     return Err(format!("c{place} leads in a topic that is gone"));
@@ -98,7 +113,7 @@ impl Oracle<induction::Campaign> for NoneWithoutCause {
                 Some(Event::Won(_)) => {
                     let node = &mut self.nodes[*node];
                     node.caused.clear();
-                    node.won = Some(view.now);
+                    (node.won, node.lower) = (Some(view.now), None);
                 }
                 Some(Event::Lost { reason, .. }) => {
                     if !self.is_caused(*node, *reason) {

@@ -1,21 +1,81 @@
 //! I4.
 
-use incumbent_core::Token;
+use std::collections::BTreeSet;
+
+use incumbent_core::record::Nonce;
+use incumbent_core::{Revision, Token};
 
 use super::Oracle;
 use super::known::ReportedTerm;
 use crate::observation::{Observation, Observed, View};
 
+/// Where the store began another history of tokens, as a restored backup does, and not every candidate knows the tokens of the one
+/// before, those of the terms that were acquired in the present history are compared with each other.
 pub(super) struct TokensGrow {
-    largest: Option<Token>,
+    largest: Option<Won>,
+    /// The number of the present history, and in it: what was written, and the largest token of a term.
+    history: u32,
+    written: BTreeSet<(u128, Revision)>,
+    largest_here: Option<Won>,
+    nonces: Vec<Nonce>,
     /// For each process, across every change of the store.
     own: Vec<Option<Token>>,
     term: Vec<Option<Token>>,
 }
 
+/// A reported term. The token comes first, and orders them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Won {
+    token: Token,
+    node: usize,
+    /// It may have led beside another one when it was reported.
+    excused: bool,
+}
+
 impl TokensGrow {
     pub(super) fn new(count: usize) -> Self {
-        Self { largest: None, own: vec![None; count], term: vec![None; count] }
+        Self {
+            largest: None,
+            history: 0,
+            written: BTreeSet::new(),
+            largest_here: None,
+            nonces: vec![Nonce(0); count],
+            own: vec![None; count],
+            term: vec![None; count],
+        }
+    }
+
+    fn won(&mut self, view: &View<'_>, node: usize, token: Token) -> Result<(), String> {
+        if self.own[node].is_some_and(|own| token <= own) {
+            return Err(format!("c{node} won with {token} after its own {:?}", self.own[node]));
+        }
+        (self.own[node], self.term[node]) = (Some(token), Some(token));
+        // A server told it of a former incarnation, and it takes what it wins for a part of that.
+        if view.promises.is_misled(view.now, node) {
+            return Ok(());
+        }
+        let is_here = self.written.contains(&(self.nonces[node].0, token.sequence));
+        let before = match (view.promises.tokens(view.now), is_here) {
+            (true, _) => self.largest,
+            (false, true) => self.largest_here,
+            (false, false) => None,
+        };
+        // Of two that may lead at once, the first to acquire may report last: its token is
+        // the smaller, and fences it.
+        let is_excused = |node| !view.promises.one_leader(view.now) || view.promises.excuses(view.now, node);
+        let excused = is_excused(node);
+        let in_order = |before: &Won| !excused && !before.excused && !is_excused(before.node);
+        if let Some(Won { token: before, .. }) =
+            before.filter(|it| token == it.token || token < it.token && in_order(it))
+        {
+            return Err(format!("c{node} won with {token} after {before}"));
+        }
+        let won = Some(Won { token, node, excused });
+        self.largest = self.largest.max(won);
+        if is_here {
+            self.largest_here = self.largest_here.max(won);
+        }
+        Ok(())
     }
 }
 
@@ -25,12 +85,23 @@ impl<C: Observed> Oracle<C> for TokensGrow {
     }
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
+        if self.history != view.promises.histories() {
+            (self.history, self.largest_here) = (view.promises.histories(), None);
+            self.written.clear();
+        }
         match observation {
-            Observation::Begins { node, .. } => (self.own[*node], self.term[*node]) = (None, None),
+            Observation::Begins { node, nonce } => {
+                self.nonces[*node] = *nonce;
+                (self.own[*node], self.term[*node]) = (None, None);
+            }
+            // What is never compared needs no record.
+            Observation::Applied { nonce, revision, .. } if self.history > 0 => {
+                self.written.insert((nonce.0, *revision));
+            }
             // An operator accepted that tokens are given again.
             Observation::Accepted => {
                 self.own.fill(None);
-                self.largest = None;
+                (self.largest, self.largest_here) = (None, None);
             }
             Observation::Handled { node, campaign, .. } => {
                 let (Some(lease), Some(token)) = (campaign.lease(), self.term[*node]) else { return Ok(()) };
@@ -40,23 +111,7 @@ impl<C: Observed> Oracle<C> for TokensGrow {
                 }
             }
             Observation::Output { node, output, .. } => match C::event(output).and_then(ReportedTerm::of) {
-                Some(ReportedTerm::Won(term)) => {
-                    let token = term.token;
-                    if self.own[*node].is_some_and(|own| token <= own) {
-                        return Err(format!("c{node} won with {token} after its own {:?}", self.own[*node]));
-                    }
-                    // Of two that may lead at once, the first to acquire may report last: its token is
-                    // the smaller, and fences it.
-                    let in_order = view.promises.excuses_none(view.now);
-                    if let Some(largest) = self.largest.filter(|largest| token <= *largest)
-                        && view.promises.tokens()
-                        && (in_order || token == largest)
-                    {
-                        return Err(format!("c{node} won with {token} after {largest}"));
-                    }
-                    self.largest = self.largest.max(Some(token));
-                    (self.own[*node], self.term[*node]) = (Some(token), Some(token));
-                }
+                Some(ReportedTerm::Won(term)) => return self.won(view, *node, term.token),
                 Some(ReportedTerm::Lost(term)) => {
                     if self.term[*node] != Some(term.token) {
                         return Err(format!("c{node} lost {} and had {:?}", term.token, self.term[*node]));
@@ -68,5 +123,123 @@ impl<C: Observed> Oracle<C> for TokensGrow {
             _ => {}
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use incumbent_core::campaign::Campaign;
+    use incumbent_core::record::Attempt;
+    use incumbent_core::{Incarnation, Instant};
+
+    use super::*;
+    use crate::plan::{Choice, Plan};
+    use crate::promise::Promises;
+    use crate::store::START;
+
+    const INCARNATION: Incarnation = Incarnation(1);
+
+    fn token(sequence: u64) -> Token {
+        Token { incarnation: INCARNATION, sequence: Revision(sequence) }
+    }
+
+    struct World {
+        plan: Plan,
+        promises: Promises,
+        oracle: TokensGrow,
+        now: Instant,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let plan = Plan::new(&Choice::of_seed(5));
+            let (promises, count) = (Promises::new(&plan), plan.choice.candidates);
+            let mut world = Self { plan, promises, oracle: TokensGrow::new(count), now: START };
+            for node in 0..count {
+                let nonce = Nonce(1 + node as u128);
+                world.observe(&Observation::Begins { node, nonce });
+            }
+            world
+        }
+
+        fn observe(&mut self, observation: &Observation<'_>) {
+            let Self { plan, promises, now, .. } = self;
+            let (now, incarnation, made, never_used) = (*now, INCARNATION, START, false);
+            let view = View { now, plan, promises, incarnation, made, never_used };
+            Oracle::<Campaign>::observe(&mut self.oracle, &view, observation).unwrap();
+        }
+
+        /// A candidate's acquire is applied at this sequence.
+        fn acquires(&mut self, node: usize, sequence: u64) {
+            let (nonce, attempt, revision) = (Nonce(1 + node as u128), Attempt(1), Revision(sequence));
+            self.observe(&Observation::Applied { nonce, attempt, incarnation: INCARNATION, revision });
+        }
+
+        fn reports(&mut self, node: usize, sequence: u64) -> Result<(), String> {
+            let Self { plan, promises, now, .. } = self;
+            let (now, incarnation, made, never_used) = (*now, INCARNATION, START, false);
+            let view = View { now, plan, promises, incarnation, made, never_used };
+            self.oracle.won(&view, node, token(sequence))
+        }
+
+        fn wins(&mut self, node: usize, sequence: u64) -> Result<(), String> {
+            self.acquires(node, sequence);
+            self.reports(node, sequence)
+        }
+    }
+
+    #[test]
+    fn after_a_restore_that_not_all_know_the_tokens_since_are_compared_with_each_other() {
+        let mut world = World::new();
+        world.wins(0, 100).unwrap();
+        world.promises.undid_tokens(100);
+        world.wins(1, 41).unwrap();
+        world.wins(2, 52).unwrap();
+        let given_again = world.wins(3, 52).unwrap_err();
+        assert_eq!(given_again, format!("c3 won with {} after {}", token(52), token(52)));
+    }
+
+    #[test]
+    fn a_term_that_was_acquired_before_a_restore_and_is_reported_after_it_is_compared_with_none_of_those_since()
+     {
+        let mut world = World::new();
+        world.wins(0, 100).unwrap();
+        world.acquires(1, 103);
+        world.promises.undid_tokens(103);
+        world.wins(2, 52).unwrap();
+        world.reports(1, 103).unwrap();
+        world.wins(3, 60).unwrap();
+    }
+
+    #[test]
+    fn when_the_store_is_beyond_what_it_undid_the_order_of_all_tokens_is_checked_again() {
+        let mut world = World::new();
+        world.wins(0, 100).unwrap();
+        world.promises.undid_tokens(100);
+        world.wins(1, 41).unwrap();
+        world.promises.reached(world.now, 101);
+        world.now = world.now + Duration::from_secs(3600);
+        world.wins(2, 101).unwrap();
+        assert_eq!(world.wins(3, 99), Err(format!("c3 won with {} after {}", token(99), token(101))));
+    }
+
+    #[test]
+    fn a_candidate_that_a_server_told_of_a_former_incarnation_excuses_no_other() {
+        let mut world = World::new();
+        world.wins(0, 100).unwrap();
+        world.promises.mislead(1);
+        world.wins(1, 90).unwrap();
+        assert_eq!(world.wins(2, 95), Err(format!("c2 won with {} after {}", token(95), token(100))));
+    }
+
+    #[test]
+    fn when_an_operator_accepted_that_tokens_start_again_they_grow_from_there() {
+        let mut world = World::new();
+        world.wins(0, 100).unwrap();
+        world.observe(&Observation::Accepted);
+        world.wins(1, 7).unwrap();
+        assert_eq!(world.wins(2, 6), Err(format!("c2 won with {} after {}", token(6), token(7))));
     }
 }

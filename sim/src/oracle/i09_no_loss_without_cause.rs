@@ -1,13 +1,13 @@
 //! I9, the other half: an answer that is stale, or that only seems to be of another candidate, ends nothing.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
-use incumbent_core::campaign::{Event, Output, Reason, Term};
+use incumbent_core::campaign::{Event, Input, Output, Reason, Term};
 use incumbent_core::record::{Entry, Nonce};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
-use crate::kind::Kind;
 use crate::observation::{Observation, View};
 
 /// Knows from the store itself whether a holder's record was changed.
@@ -26,6 +26,9 @@ struct Node {
     applied: VecDeque<(Incarnation, Revision, Instant)>,
     latest: Instant,
     deadline: Option<Instant>,
+    /// The maximum age that its process was last shown, and whether the input just handed in shows a lower one.
+    max_age: Option<Duration>,
+    lowered: bool,
 }
 
 impl NoLossWithoutCause {
@@ -33,19 +36,20 @@ impl NoLossWithoutCause {
         Self { nodes: vec![Node::default(); count], reset: Instant::ZERO }
     }
 
-    fn check(&self, view: &View<'_>, node: &Node, term: &Term, reason: Reason) -> Result<(), String> {
+    fn check(&self, view: &View<'_>, place: usize, term: &Term, reason: Reason) -> Result<(), String> {
+        let node = &self.nodes[place];
         let (incarnation, revision) = (term.token.incarnation, term.token.sequence);
         let taken = node.applied.iter().find(|(l, r, _)| (*l, *r) == (incarnation, revision));
         let Some(&(_, _, taken)) = taken else { return Ok(()) };
-        if view.promises.is_regressed(view.now) || view.promises.ever_misled() {
+        if view.promises.is_regressed(view.now) || view.promises.is_misled(view.now, place) {
             return Ok(());
         }
         let touched = node.disturbed > taken || self.reset > taken;
         match reason {
             Reason::Usurped | Reason::Deleted if !touched => Err("no other write touched its record".into()),
             Reason::StoreReset if self.reset <= taken => Err("the store is the same".into()),
-            // A lowered maximum age moves the deadline in the same step.
-            Reason::Expired if !touched && !view.plan.has(Kind::LowerAge) => match node.deadline {
+            // A lower maximum age that an inspection shows moves the deadline in the same step.
+            Reason::Expired if !touched && !node.lowered => match node.deadline {
                 Some(deadline) if node.latest < deadline => {
                     Err(format!("it is {:?} and the deadline {deadline:?}", node.latest))
                 }
@@ -87,9 +91,14 @@ impl Oracle for NoLossWithoutCause {
                     node.applied.push_back((*incarnation, *revision, view.now));
                 }
             }
-            Observation::Input { node, clock, .. } => {
+            Observation::Input { node, clock, input } => {
                 let node = &mut self.nodes[*node];
                 node.latest = node.latest.max(*clock);
+                node.lowered = false;
+                if let Input::Inspected(Ok(info)) = input {
+                    let before = std::mem::replace(&mut node.max_age, info.max_age);
+                    node.lowered = before.zip(info.max_age).is_some_and(|(before, now)| now < before);
+                }
             }
             Observation::Handled { node, campaign, .. } => {
                 if let Some(lease) = campaign.lease() {
@@ -97,7 +106,7 @@ impl Oracle for NoLossWithoutCause {
                 }
             }
             Observation::Output { node, output: Output::Event(Event::Lost { term, reason }), .. } => {
-                let checked = self.check(view, &self.nodes[*node], term, *reason);
+                let checked = self.check(view, *node, term, *reason);
                 return checked.map_err(|says| format!("c{node} lost {} ({reason}), but {says}", term.token));
             }
             _ => {}

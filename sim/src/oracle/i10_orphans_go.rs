@@ -16,7 +16,6 @@ pub(super) struct OrphansGo {
     /// The number of active faults, and the time since there are none.
     faults: u32,
     undisturbed: Option<Instant>,
-    quiet: bool,
     nodes: Vec<Node>,
     /// The owner of the record under the key.
     owner: Option<Nonce>,
@@ -35,7 +34,7 @@ struct Node {
 
 impl OrphansGo {
     pub(super) fn new(count: usize) -> Self {
-        Self { faults: 0, undisturbed: None, quiet: false, nodes: vec![Node::default(); count], owner: None }
+        Self { faults: 0, undisturbed: None, nodes: vec![Node::default(); count], owner: None }
     }
 
     fn check(&mut self, view: &View<'_>) -> Result<(), String> {
@@ -44,14 +43,13 @@ impl OrphansGo {
         if view.promises.is_regressed(view.now) {
             return Ok(());
         }
-        // A delayed message may still be under way when the fault is over.
-        let slow = view.plan.has(Kind::Delay) || view.plan.has(Kind::SlowCommit);
-        if slow && !self.quiet {
+        // A delayed message, or a slow write, may still be under way when the fault is over.
+        if view.promises.is_delayed(view.now) {
+            self.undisturbed = Some(view.now);
             return Ok(());
         }
-        // Half a lease, or a whole one where messages are delayed; and never less than the sum of a store without a
-        // leader, a slow write, and an answer under way.
-        let bound = if slow { view.plan.lease } else { view.plan.lease / 2 }.max(Duration::from_secs(12));
+        // Never less than the sum of a store without a leader, a slow write, and an answer under way.
+        let bound = (view.plan.lease / 2).max(Duration::from_secs(12));
         for (place, node) in self.nodes.iter_mut().enumerate() {
             let works = node.work == Work::Ends;
             if node.nonce.is_none() || node.nonce != self.owner || node.held || works {
@@ -94,7 +92,7 @@ impl Oracle for OrphansGo {
 
     fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
         match observation {
-            Observation::Quiet => (self.faults, self.undisturbed, self.quiet) = (0, Some(view.now), true),
+            Observation::Quiet => (self.faults, self.undisturbed) = (0, Some(view.now)),
             Observation::Fault { kind, .. } if !keeps_away(*kind) => {}
             Observation::Fault { begins: true, .. } => {
                 (self.faults, self.undisturbed) = (self.faults + 1, None)

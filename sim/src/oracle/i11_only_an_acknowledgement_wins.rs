@@ -9,7 +9,6 @@ use incumbent_core::{Incarnation, Instant, Revision, Token};
 
 use super::Oracle;
 use super::known::{ReportedTerm, reported_term};
-use crate::kind::Kind;
 use crate::observation::{Observation, View};
 
 pub(super) struct Acknowledged {
@@ -76,13 +75,13 @@ impl Node {
         }
     }
 
-    fn won(&self, view: &View<'_>, token: Token) -> Result<(), String> {
+    fn won(&self, view: &View<'_>, place: usize, token: Token) -> Result<(), String> {
         let acknowledged =
             self.acknowledged.iter().rev().find(|(_, revision, _)| *revision == token.sequence);
         let Some((_, _, since)) = acknowledged else {
             return Err(format!("won {token} without an acknowledgement"));
         };
-        let known = view.plan.has(Kind::OldIncarnation)
+        let known = view.promises.is_misled(view.now, place)
             || self.applied.contains(&(token.incarnation, token.sequence));
         if !known {
             return Err(format!(
@@ -150,7 +149,7 @@ impl Oracle for Acknowledged {
                     node.known = Revision(0);
                 }
                 if let Some(ReportedTerm::Won(term)) = reported_term(output) {
-                    return node.won(view, term.token).map_err(|says| format!("c{place} {says}"));
+                    return node.won(view, *place, term.token).map_err(|says| format!("c{place} {says}"));
                 }
             }
             _ => {}

@@ -6,9 +6,11 @@ use incumbent_core::Instant;
 
 use super::Oracle;
 use super::known::Resting;
+use crate::happened::Happened;
 use crate::kind::Kind;
 use crate::observation::{Observation, Observed, View};
 use crate::plan::{CLOCK_STEP, Plan};
+use crate::store::START;
 
 /// Time for candidates that start late, or whose servers do: the store elects a leader within a second, a process
 /// asks it at most two seconds after the last failure, waits a random second, and may lose a race.
@@ -21,12 +23,11 @@ const COMING: Duration = Duration::from_secs(5);
 /// - the user's settings: a win delay, and a wait after a failure;
 /// - [`COMING`];
 /// - the delays left when the faults end: a message for twelve seconds, a write for eight, a clock set back by ten,
-///   where the run has such;
+///   where there were such faults shortly before;
 /// - where the store was made again shortly before, or went back, the same once more: candidates notice that when
-///   the record they remember should be over, and wait from then.
-///
-/// The time in which every candidate rests, as each could not prove what it held, does not count: a rest is bounded where
-/// no one else claims the election.
+///   the record they remember should be over, and wait from then;
+/// - where every candidate rests, as each could not prove what it held, the worst fail-over and a probe: when no one has claimed the
+///   election for as long, their rests are over.
 pub(crate) struct ACandidateLeads {
     until: Vec<Option<Instant>>,
     /// The number of leading candidates of the Go library.
@@ -36,6 +37,8 @@ pub(crate) struct ACandidateLeads {
     most: Duration,
     /// The beginning of the present vacancy.
     vacant: Instant,
+    /// Every candidate rested at some time in it.
+    rested: bool,
     /// The last time at which the store was made again, or reported to have gone back.
     reset: Instant,
     resting: Resting,
@@ -50,22 +53,34 @@ impl ACandidateLeads {
             quiet: None,
             most: Duration::MAX,
             vacant: Instant::ZERO,
+            rested: false,
             reset: Instant::ZERO,
         }
     }
 
-    /// The bound in a store that was unchanged for long.
-    pub(crate) fn usual(plan: &Plan) -> Duration {
-        let late = if plan.has(Kind::Delay) { Duration::from_secs(12) } else { Duration::ZERO };
-        let slow = if plan.has(Kind::SlowCommit) { Duration::from_secs(8) } else { Duration::ZERO };
+    /// The bound in a store that was unchanged for long, after these faults.
+    pub(crate) fn usual(plan: &Plan, happened: &Happened, now: Instant) -> Duration {
+        let left = |kind, within| if happened.lately(kind, now, within) { within } else { Duration::ZERO };
+        let late = left(Kind::Delay, Duration::from_secs(12));
+        let slow = left(Kind::SlowCommit, Duration::from_secs(8));
         // A record written before a server's clock was set back expires that much later.
-        let stepped = if plan.has(Kind::ClockStep) { CLOCK_STEP } else { Duration::ZERO };
-        plan.forecast() * 101 / 100 + plan.delay() + plan.backoff() + COMING + late + slow + stepped
+        let lives = happened.longest_age() + CLOCK_STEP;
+        let stepped = if happened.lately(Kind::ClockStep, now, lives) { CLOCK_STEP } else { Duration::ZERO };
+        plan.forecast(happened) * 101 / 100 + plan.delay() + plan.backoff() + COMING + late + slow + stepped
     }
 
     /// The bound at most.
     pub(crate) fn worst(plan: &Plan) -> Duration {
-        Self::usual(plan) + plan.forecast() * 101 / 100
+        Self::worst_after(plan, &Happened::most(plan), START)
+    }
+
+    fn worst_after(plan: &Plan, happened: &Happened, now: Instant) -> Duration {
+        Self::usual(plan, happened, now) + plan.forecast(happened) * 101 / 100
+    }
+
+    /// The time after which the rests of all candidates are over.
+    fn rest(plan: &Plan, happened: &Happened) -> Duration {
+        plan.forecast(happened) * 101 / 100 + plan.lease / 3 + COMING
     }
 }
 
@@ -87,12 +102,14 @@ impl<C: Observed> Oracle<C> for ACandidateLeads {
             Observation::Quiet | Observation::Accepted => {
                 self.quiet = Some(view.now);
                 self.vacant = view.now;
-                let lately = view.now.before(view.plan.forecast() * 2) < self.reset;
-                self.most = if lately { Self::worst(view.plan) } else { Self::usual(view.plan) };
+                let happened = &view.promises.happened;
+                let lately = view.now.before(view.plan.forecast(happened) * 2) < self.reset;
+                let bound = if lately { Self::worst_after } else { Self::usual };
+                self.most = bound(view.plan, happened, view.now);
             }
             Observation::Remade { .. } => {
                 self.reset = view.now;
-                self.most = Self::worst(view.plan);
+                self.most = Self::worst_after(view.plan, &view.promises.happened, view.now);
             }
             Observation::WentBack => self.reset = view.now,
             Observation::Handled { node, until, .. } | Observation::Clock { node, until } => {
@@ -108,15 +125,16 @@ impl<C: Observed> Oracle<C> for ACandidateLeads {
             _ => return Ok(()),
         }
         let Some(quiet) = self.quiet else { return Ok(()) };
-        let all_rest = self.resting.all(view.now);
-        if all_rest || self.peers > 0 || self.until.iter().flatten().any(|until| *until > view.now) {
-            self.vacant = view.now;
+        if self.peers > 0 || self.until.iter().flatten().any(|until| *until > view.now) {
+            (self.vacant, self.rested) = (view.now, false);
         }
+        self.rested |= self.resting.all(view.now);
+        let rest = || Self::rest(view.plan, &view.promises.happened);
+        let most = self.most + if self.rested { rest() } else { Duration::ZERO };
         let vacant = view.now.since(self.vacant.max(quiet));
-        if vacant > self.most {
+        if vacant > most {
             return Err(format!(
-                "no candidate has led for {vacant:?}, there are no faults, and {:?} are foretold",
-                self.most
+                "no candidate has led for {vacant:?}, there are no faults, and {most:?} are foretold"
             ));
         }
         if matches!(observation, Observation::Over) && view.plan.choice.peers == 0 && vacant > Duration::ZERO
@@ -124,5 +142,58 @@ impl<C: Observed> Oracle<C> for ACandidateLeads {
             return Err(format!("no candidate leads at the end, for {vacant:?}"));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use incumbent_core::campaign::Campaign;
+    use incumbent_core::{Incarnation, Instant};
+
+    use super::*;
+    use crate::plan::Choice;
+    use crate::promise::Promises;
+
+    fn observe(
+        oracle: &mut ACandidateLeads,
+        plan: &Plan,
+        now: Instant,
+        observation: &Observation<'_>,
+    ) -> Result<(), String> {
+        let promises = Promises::new(plan);
+        let (incarnation, made, never_used) = (Incarnation(1), START, false);
+        let view = View { now, plan, promises: &promises, incarnation, made, never_used };
+        Oracle::<Campaign>::observe(oracle, &view, observation)
+    }
+
+    #[test]
+    fn a_vacancy_in_which_every_candidate_rests_is_over_when_their_rests_must_be() {
+        let plan = Plan::new(&Choice { candidates: 1, ..Choice::of_seed(5) });
+        let happened = Happened::new(&plan);
+        let usual = ACandidateLeads::usual(&plan, &happened, START);
+        let rest = ACandidateLeads::rest(&plan, &happened);
+        for (rests, most) in [(false, usual), (true, usual + rest)] {
+            let mut oracle = ACandidateLeads::new(1);
+            if rests {
+                oracle.resting.rest(0, Instant::NEVER);
+            }
+            observe(&mut oracle, &plan, START, &Observation::Quiet).unwrap();
+            let clock = Observation::Clock { node: 0, until: None };
+            observe(&mut oracle, &plan, START + most, &clock).unwrap();
+            let late = observe(&mut oracle, &plan, START + most + Duration::from_millis(1), &clock);
+            assert!(late.unwrap_err().contains(&format!("{most:?} are foretold")));
+        }
+    }
+
+    #[test]
+    fn messages_are_late_after_the_faults_where_a_fault_delayed_some_shortly_before() {
+        let plan = Plan::new(&Choice { faults: Some(vec![Kind::Delay]), ..Choice::of_seed(5) });
+        let mut happened = Happened::new(&plan);
+        let usual = |happened: &Happened, now| ACandidateLeads::usual(&plan, happened, now);
+        let without = usual(&happened, START);
+        happened.begins(Kind::Delay);
+        assert_eq!(usual(&happened, START), without + Duration::from_secs(12));
+        happened.ends(START, Kind::Delay);
+        assert_eq!(usual(&happened, START + Duration::from_secs(12)), without);
     }
 }

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::Event;
+use incumbent_core::record::{Entry, Nonce};
 
 use super::Oracle;
 use super::known::Resting;
+use crate::happened::Happened;
 use crate::kind::Store;
 use crate::observation::{Observation, Observed, Order, View};
 use crate::plan::Plan;
@@ -17,16 +19,19 @@ const ALLOWANCE: Duration = Duration::from_secs(4);
 pub(super) struct OrderlyChanges {
     /// The requested change, its candidates, and its deadline.
     order: Option<(Order, Instant)>,
+    /// Another candidate held the key since. It reports no win where its token is one of those that the store undid, and releases.
+    followed: bool,
+    nonces: Vec<Nonce>,
     resting: Resting,
 }
 
 impl OrderlyChanges {
     pub(super) fn new(count: usize) -> Self {
-        Self { order: None, resting: Resting::new(count) }
+        Self { order: None, followed: false, nonces: vec![Nonce(0); count], resting: Resting::new(count) }
     }
 
     /// The longest time that it may take.
-    fn most(plan: &Plan, order: Order) -> Duration {
+    fn most(plan: &Plan, happened: &Happened, order: Order) -> Duration {
         let longest = plan.settings.iter().map(|setting| setting.lease).max().unwrap_or_default();
         // Without the ids of topics every successor in a group waits a lease: the log may be another.
         let unknown = plan.choice.store == Store::Kafka && !plan.group.has_ids;
@@ -38,7 +43,7 @@ impl OrderlyChanges {
             + match order {
                 Order::Resign { .. } | Order::HandOver { .. } => plan.drain() + log,
                 // The deleted holder may have had the longest lease that the store keeps.
-                Order::Delete { .. } => plan.longest_age(),
+                Order::Delete { .. } => happened.longest_age(),
                 Order::Crash { .. } => longest,
                 Order::Isolate { .. } => longest,
             }
@@ -58,15 +63,22 @@ impl<C: Observed> Oracle<C> for OrderlyChanges {
         self.resting.observe(view.now, observation);
         match observation {
             // A candidate that rests is no successor.
-            Observation::Order(_) if self.resting.any(view.now) => self.order = None,
+            Observation::Order(order) if !self.resting.has_successor(view.now, *order) => self.order = None,
             Observation::Order(order) => {
                 // Clocks may run slow by a hundredth.
-                let most = Self::most(view.plan, *order) * 102 / 100;
-                self.order = Some((*order, view.now + most));
+                let most = Self::most(view.plan, &view.promises.happened, *order) * 102 / 100;
+                (self.order, self.followed) = (Some((*order, view.now + most)), false);
+            }
+            Observation::Begins { node, nonce } => self.nonces[*node] = *nonce,
+            Observation::Key { entry: Entry::Live(record) } => {
+                if let Some((Order::Resign { leader }, _)) = self.order {
+                    let writer = record.write_id.map(|write_id| write_id.nonce);
+                    self.followed |= writer != Some(self.nonces[leader]);
+                }
             }
             Observation::Output { node, output, .. } => match C::event(output) {
                 Some(Event::Won(_)) => match self.order.take().map(|(order, _)| order) {
-                    Some(Order::Resign { leader }) if leader == *node => {
+                    Some(Order::Resign { leader }) if leader == *node && !self.followed => {
                         return Err(format!("c{node} resigned and is the next to lead"));
                     }
                     Some(Order::HandOver { successor, .. }) if successor != *node => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Campaign, Event, Input, Output, Reason, State, Term, Warning};
 
-use crate::observation::{Observation, Observed};
+use crate::observation::{Observation, Observed, Order};
 
 /// A term that an output reports as won or lost.
 pub(super) enum ReportedTerm {
@@ -102,6 +102,11 @@ impl Resting {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn rest(&mut self, node: usize, until: Instant) {
+        self.0[node] = Some(until);
+    }
+
     fn rests(&self, now: Instant, node: usize) -> bool {
         self.0[node].is_some_and(|until| now < until)
     }
@@ -110,7 +115,16 @@ impl Resting {
         (0..self.0.len()).all(|node| self.rests(now, node))
     }
 
-    pub(super) fn any(&self, now: Instant) -> bool {
-        self.0.iter().flatten().any(|until| now < *until && *until < Instant::NEVER)
+    /// Whether a candidate that may follow does not rest.
+    pub(super) fn has_successor(&self, now: Instant, order: Order) -> bool {
+        match order {
+            Order::HandOver { successor, .. } => !self.rests(now, successor),
+            Order::Resign { leader }
+            | Order::Crash { leader }
+            | Order::Delete { leader }
+            | Order::Isolate { leader } => {
+                (0..self.0.len()).any(|node| node != leader && !self.rests(now, node))
+            }
+        }
     }
 }

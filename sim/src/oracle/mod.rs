@@ -6,6 +6,7 @@ mod group_proof;
 mod i01_one_leader;
 mod i02_reported_and_in_time;
 mod i03_deadline_from_the_send;
+mod i04_above_the_told;
 mod i04_tokens_grow;
 mod i05_won_and_lost_alternate;
 mod i06_one_write_awaited;
@@ -103,6 +104,7 @@ impl Checkers {
             Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
             Box::new(i03_deadline_from_the_send::DeadlineFromTheSend::new(count)),
             Box::new(i04_tokens_grow::TokensGrow::new(count)),
+            Box::new(i04_above_the_told::AboveTheTold::new(count)),
             Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
             Box::new(i06_one_write_awaited::OneAwaited::new(count)),
             Box::new(i07_deletes_are_compared::Compared::new(count)),

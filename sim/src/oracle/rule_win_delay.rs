@@ -31,6 +31,8 @@ struct Deletion {
     written: Instant,
     /// The number of releases since then: each passed on the rest of the wait by its own clock.
     passed_on: u32,
+    /// The maximum age was lowered, or had been so within a lease before the record was written.
+    lowered: bool,
 }
 
 pub(super) struct WinDelay {
@@ -131,11 +133,10 @@ impl WinDelay {
             return Ok(());
         }
         let others = taken.deletion.filter(|it| it.whose.is_none() || it.whose != self.nodes[place].nonce);
-        if let Some(Deletion { at, lease, spared, record, written, passed_on, .. }) = others {
+        if let Some(Deletion { at, lease, spared, record, written, passed_on, lowered, .. }) = others {
             // The first candidate after it may have a shorter lease, and not know of a longer one.
             let least = view.plan.settings.iter().map(|setting| setting.lease).min().unwrap_or_default();
-            let lease =
-                if view.plan.has(Kind::LowerAge) { least } else { lease.max(least) }.saturating_sub(spared);
+            let lease = if lowered { least } else { lease.max(least) }.saturating_sub(spared);
             // A candidate that observed the very record that was deleted, and then an absence, waits from its first
             // observation.
             let at = if record.is_some() && self.nodes[place].last_seen == record { written } else { at };
@@ -172,13 +173,16 @@ impl Oracle for WinDelay {
             }
             Observation::Remade { max_age } => {
                 // No win is reported here whose lease is longer: a writer for another incarnation counts on none here.
-                self.longest = if view.plan.has(Kind::RaiseAge) { Duration::MAX } else { *max_age };
+                let is_raised = view.promises.happened.lately(Kind::RaiseAge, view.now, Duration::ZERO);
+                self.longest = if is_raised { Duration::MAX } else { *max_age };
                 self.made = view.now;
                 self.deletion = None;
                 self.nodes
                     .iter_mut()
                     .for_each(|node| node.sent.iter_mut().for_each(|sent| sent.revision = None));
             }
+            // A term here may have a longer lease from now on.
+            Observation::Fault { kind: Kind::RaiseAge, begins: true, .. } => self.longest = Duration::MAX,
             Observation::Key { entry } => {
                 let by_another = match entry {
                     Entry::Deleted { .. } => true,
@@ -198,8 +202,11 @@ impl Oracle for WinDelay {
                     let is_release = matches!(entry, Entry::Released(_));
                     let spared = if is_release { view.now.since(self.made) } else { Duration::ZERO };
                     let (record, written) = (record.map(|record| record.revision), self.written);
+                    let since = view.now.since(written) + view.plan.lease;
+                    let lowered = view.promises.happened.lately(Kind::LowerAge, view.now, since);
+                    let (at, passed_on) = (view.now, 0);
                     self.deletion =
-                        Some(Deletion { at: view.now, lease, spared, whose, record, written, passed_on: 0 });
+                        Some(Deletion { at, lease, spared, whose, record, written, passed_on, lowered });
                 } else if let (Entry::Released(_), Some(deletion)) = (entry, &mut self.deletion) {
                     deletion.passed_on += 1;
                 }

@@ -38,6 +38,7 @@ where
         self.note(|trace| write!(trace, "fault {place}: {kind} for {lasts:?}, c{victim} if any"));
         self.hit[place] = vec![victim];
         self.active[kind as usize] += 1;
+        self.promises.happened.begins(kind);
         self.observe(&Observation::Fault { kind, node: Some(victim), place, begins: true });
         self.later(lasts, Event::EndFault(place));
         match kind {
@@ -90,6 +91,9 @@ where
         let Some(&victim) = hit.first() else { return };
         let kind = fault.kind;
         self.active[kind as usize] -= 1;
+        if !self.is_on(kind) {
+            self.promises.happened.ends(self.now, kind);
+        }
         self.note(|trace| write!(trace, "fault {place}: {kind} is over"));
         self.observe(&Observation::Fault { kind, node: Some(victim), place, begins: false });
         match kind {
@@ -173,7 +177,8 @@ where
 
     /// Lets an operator help the candidates that stay out, once one should lead.
     pub(crate) fn help_later(&mut self) {
-        self.later(ACandidateLeads::usual(&self.plan), Event::Operator);
+        let usual = ACandidateLeads::usual(&self.plan, &self.promises.happened, self.now);
+        self.later(usual, Event::Operator);
     }
 
     /// Makes an orderly change happen to the leader: first it leaves, later it is removed or dies.
@@ -211,7 +216,6 @@ where
             return;
         }
         self.note(|trace| write!(trace, "an operator accepts that tokens start again"));
-        self.promises.waive_tokens();
         self.observe(&Observation::Accepted);
         for node in 0..self.nodes.len() {
             self.nodes[node].barred = None;

@@ -55,7 +55,7 @@ impl World {
         place.lease = None;
         place.leads_until = None;
         if self.nodes[node].misled.take().is_some() {
-            self.promises.rectify(self.now, node);
+            self.promises.undeceive(self.now, node);
         }
         self.note(|trace| write!(trace, "c{node}: gone"));
         self.observe(&Observation::Ends { node });
@@ -344,7 +344,7 @@ impl Steps<'_> {
         let (node, now) = (self.node, self.world.now);
         let present = info.incarnation == self.world.cluster.bucket.incarnation;
         if present && self.world.nodes[node].misled.take_if(|until| *until <= now).is_some() {
-            self.world.promises.rectify(now, node);
+            self.world.promises.undeceive(now, node);
         }
         let place = &mut self.world.nodes[node];
         place.oldest = place.oldest.max(info.max_age.unwrap_or_default());

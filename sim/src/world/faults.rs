@@ -39,6 +39,7 @@ impl World {
         self.note(|trace| write!(trace, "fault {place}: {kind} for {lasts:?}, c{victim} if any"));
         self.hit[place] = vec![victim];
         self.active[kind as usize] += 1;
+        self.promises.happened.begins(kind);
         self.observe(&Observation::Fault { kind, node: node_of(kind, victim), place, begins: true });
         self.after(lasts, Event::EndFault(place));
         match kind {
@@ -106,6 +107,7 @@ impl World {
             }
             Kind::RaiseAge if !self.cluster.gone => {
                 self.cluster.max_age = self.plan.max_age * dice.pick(&RAISED) / 10;
+                self.promises.happened.aged(self.cluster.max_age);
                 self.expire_later();
             }
             Kind::SlowConsumer => self.nodes[victim].slow += 1,
@@ -170,6 +172,9 @@ impl World {
         let Some(&victim) = hit.first() else { return };
         let kind = fault.kind;
         self.active[kind as usize] -= 1;
+        if !self.is_on(kind) {
+            self.promises.happened.ends(self.now, kind);
+        }
         self.note(|trace| write!(trace, "fault {place}: {kind} is over"));
         self.observe(&Observation::Fault { kind, node: node_of(kind, victim), place, begins: false });
         match kind {

@@ -45,7 +45,8 @@ impl World {
         self.expire_later();
         self.observe(&Observation::Quiet);
         let worst = ACandidateLeads::worst(&self.plan);
-        self.after(ACandidateLeads::usual(&self.plan), Event::Operator);
+        let usual = ACandidateLeads::usual(&self.plan, &self.promises.happened, self.now);
+        self.after(usual, Event::Operator);
         // By then a candidate leads, or an oracle has reported a violation.
         self.after(worst * 2 + Duration::from_secs(1), Event::Order(0));
     }
@@ -87,8 +88,8 @@ impl World {
         }
         // A leader from a time with a lower maximum age may count on less than its own lease.
         let fails_over = self.plan.replicas > 1
-            && !self.plan.has(Kind::LowerAge)
-            && !self.plan.has(Kind::RecreateLower)
+            && !self.promises.happened.ever(Kind::LowerAge)
+            && !self.promises.happened.ever(Kind::RecreateLower)
             && self.plan.settings.iter().all(|setting| setting.lease >= LONG);
         // One that could not prove may rest still.
         let may_rest = self
@@ -139,7 +140,6 @@ impl World {
             return;
         }
         self.note(|trace| write!(trace, "an operator accepts that tokens start again"));
-        self.promises.waive_tokens();
         self.observe(&Observation::Accepted);
         for node in 0..self.nodes.len() {
             self.nodes[node].barred = None;

@@ -237,8 +237,7 @@ impl World {
             return;
         }
         if over && self.nodes[node].misled.replace(now + LATEST).is_none() {
-            self.promises.falsify(node, Excuse::OldIncarnation);
-            self.promises.waive_tokens();
+            self.promises.mislead(node);
         }
         let input = match request {
             Request::Write(write) => {
@@ -402,6 +401,8 @@ impl World {
         let before = wall.as_nanos() <= self.cluster.bucket.incarnation.0;
         if before || self.promises.largest().is_some_and(|token| wall.as_nanos() <= token.incarnation.0) {
             self.promises.began_before(self.now);
+        } else {
+            self.promises.began_after(self.now);
         }
         if self.cluster.spread() > self.plan.skew || self.is_on(Kind::ClockStep) {
             self.promises.waive(self.now, self.plan.lease * 2, Excuse::ServerClocks);

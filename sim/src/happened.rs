@@ -1,0 +1,89 @@
+//! The faults that came in a run so far: an excuse or a longer bound is for what happened, not for what a seed might have drawn.
+
+use std::time::Duration;
+
+use incumbent_core::Instant;
+
+use crate::kind::Kind;
+use crate::plan::Plan;
+
+#[derive(Debug)]
+pub(crate) struct Happened {
+    /// The last time at which each kind was active; never-ending while it is.
+    last: [Option<Instant>; Kind::ALL.len()],
+    /// The longest maximum age that the bucket had.
+    longest_age: Duration,
+}
+
+impl Happened {
+    /// Nothing happened yet.
+    pub(crate) fn new(plan: &Plan) -> Self {
+        Self { last: [None; Kind::ALL.len()], longest_age: plan.max_age }
+    }
+
+    /// Everything that may happen happens to the end, for a bound that holds in every run of the plan.
+    pub(crate) fn most(plan: &Plan) -> Self {
+        let mut all = Self::new(plan);
+        plan.kinds.iter().for_each(|kind| all.begins(*kind));
+        all.longest_age = plan.longest_age();
+        all
+    }
+
+    pub(crate) fn begins(&mut self, kind: Kind) {
+        self.last[kind as usize] = Some(Instant::NEVER);
+    }
+
+    /// The last active fault of this kind ends.
+    pub(crate) fn ends(&mut self, now: Instant, kind: Kind) {
+        self.last[kind as usize] = Some(now);
+    }
+
+    /// The bucket has this maximum age.
+    pub(crate) fn aged(&mut self, max_age: Duration) {
+        self.longest_age = self.longest_age.max(max_age);
+    }
+
+    /// Whether there was a fault of a kind.
+    pub(crate) fn ever(&self, kind: Kind) -> bool {
+        self.last[kind as usize].is_some()
+    }
+
+    /// Whether a fault of a kind is active, or ended within this time.
+    pub(crate) fn lately(&self, kind: Kind, now: Instant, within: Duration) -> bool {
+        self.last[kind as usize].is_some_and(|last| now < last || now.since(last) < within)
+    }
+
+    pub(crate) fn longest_age(&self) -> Duration {
+        self.longest_age
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Choice;
+    use crate::store::START;
+
+    #[test]
+    fn a_fault_counts_while_it_lasts_and_for_the_given_time_after_it() {
+        let mut happened = Happened::new(&Plan::new(&Choice::of_seed(5)));
+        let within = Duration::from_secs(12);
+        assert!(!happened.ever(Kind::Delay) && !happened.lately(Kind::Delay, START, within));
+        happened.begins(Kind::Delay);
+        assert!(happened.lately(Kind::Delay, START + within * 100, Duration::ZERO));
+        happened.ends(START, Kind::Delay);
+        let over = START + within;
+        assert!(happened.lately(Kind::Delay, over.before(Duration::from_nanos(1)), within));
+        assert!(!happened.lately(Kind::Delay, over, within));
+        assert!(happened.ever(Kind::Delay) && !happened.ever(Kind::SlowCommit));
+    }
+
+    #[test]
+    fn the_longest_maximum_age_stays_when_the_age_is_lowered_again() {
+        let plan = Plan::new(&Choice::of_seed(5));
+        let mut happened = Happened::new(&plan);
+        happened.aged(plan.max_age * 3);
+        happened.aged(plan.max_age);
+        assert_eq!(happened.longest_age(), plan.max_age * 3);
+    }
+}

@@ -1,0 +1,78 @@
+//! I4, by what each candidate was told, whatever the store undid: no excuse applies to it.
+
+use incumbent_core::campaign::Input;
+use incumbent_core::record::{Entry, Nonce};
+use incumbent_core::{Incarnation, Instant, Token};
+
+use super::Oracle;
+use super::known::{ReportedTerm, reported_term};
+use crate::observation::{Observation, View};
+
+pub(super) struct AboveTheTold {
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Node {
+    nonce: Option<Nonce>,
+    /// The known incarnation, and the time of the question that showed it.
+    incarnation: Option<(Incarnation, Instant)>,
+    /// The largest token in a record of another candidate that its watch showed.
+    told: Option<Token>,
+}
+
+impl AboveTheTold {
+    pub(super) fn new(count: usize) -> Self {
+        Self { nodes: vec![Node::default(); count] }
+    }
+}
+
+impl Node {
+    fn observe_input(&mut self, input: &Input) {
+        match input {
+            Input::Inspected(Ok(info))
+                if self.incarnation.is_none_or(|(_, asked_at)| asked_at <= info.asked_at) =>
+            {
+                self.incarnation = Some((info.incarnation, info.asked_at));
+            }
+            Input::Watched(Entry::Live(record)) => {
+                let (Some(stated), Some((incarnation, _))) = (record.term_info, self.incarnation) else {
+                    return;
+                };
+                if record.write_id.map(|write_id| write_id.nonce) == self.nonce {
+                    return;
+                }
+                // No term has a token above the record that states it.
+                let own = Token { incarnation, sequence: record.revision };
+                self.told = self.told.max(Some(stated.token.min(own)));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Oracle for AboveTheTold {
+    fn states(&self) -> (&'static str, &'static str) {
+        ("I4", "No win is reported whose token is not above every token that the candidate's watch showed.")
+    }
+
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_>) -> Result<(), String> {
+        match observation {
+            Observation::Begins { node, nonce } => {
+                self.nodes[*node] = Node { nonce: Some(*nonce), ..Node::default() };
+            }
+            // An operator accepted that tokens are given again.
+            Observation::Accepted => self.nodes.iter_mut().for_each(|node| node.told = None),
+            Observation::Input { node, input, .. } => self.nodes[*node].observe_input(input),
+            Observation::Output { node: place, output, .. } => {
+                let Some(ReportedTerm::Won(term)) = reported_term(output) else { return Ok(()) };
+                let told = self.nodes[*place].told.filter(|told| term.token <= *told);
+                if let Some(told) = told.filter(|_| !view.promises.is_misled(view.now, *place)) {
+                    return Err(format!("c{place} won with {} and was told of {told}", term.token));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
