@@ -160,7 +160,7 @@ kinds! {
     RecreateAtEnd "recreate-at-end" Full Kafka "The topic is deleted and made again as a term ends, before its release.",
     StaleTopic "stale-topic" Full Kafka "A broker answers a candidate that knows better with the id of the topic before.",
     StaleEpochs "stale-epochs" Full Kafka "Brokers are restarted before the topic is made again: readers of the former one fetch nothing more, without an event.",
-    NoProof "no-proof" Full Nats "One candidate cannot prove its claim, for good or now and then, while the other candidates are well: what it asks is denied or not answered.",
+    NoProof "no-proof" Full Keys "One candidate cannot prove its claim, for good or now and then, while the other candidates are well: what it asks is denied or not answered.",
 }
 
 impl Kind {

@@ -2,12 +2,12 @@
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 
-use incumbent_sim::{Choice, Kind, Script, run};
+use incumbent_sim::{Choice, Kind, Script, Store, run};
 
-fn all_hold(seeds: std::ops::Range<u64>, faults: &[Kind]) {
+fn all_hold(store: Store, seeds: std::ops::Range<u64>, faults: &[Kind]) {
     for seed in seeds {
         for plain in [false, true] {
-            let choice = Choice { plain, faults: Some(faults.to_vec()), ..Choice::of_seed(seed) };
+            let choice = Choice { store, plain, faults: Some(faults.to_vec()), ..Choice::of_seed(seed) };
             if let Some(violation) = run(&choice).violation {
                 panic!("{violation}\n{}", Script::of(&choice));
             }
@@ -17,16 +17,28 @@ fn all_hold(seeds: std::ops::Range<u64>, faults: &[Kind]) {
 
 #[test]
 fn one_candidate_that_cannot_prove_leaves_the_election_to_another_and_costs_a_tenth_of_the_time_at_most() {
-    all_hold(0..150, &[Kind::NoProof]);
+    all_hold(Store::Nats, 0..150, &[Kind::NoProof]);
 }
 
 #[test]
 fn so_it_does_where_leaders_resign_and_it_is_elected_again_and_again() {
-    all_hold(0..100, &[Kind::NoProof, Kind::Resign]);
+    all_hold(Store::Nats, 0..100, &[Kind::NoProof, Kind::Resign]);
 }
 
 #[test]
 fn beside_other_faults_what_is_promised_holds() {
-    all_hold(0..40, &[Kind::NoProof, Kind::Crash, Kind::Loss, Kind::Delete]);
-    all_hold(0..40, &[Kind::NoProof, Kind::Quorum, Kind::Isolate, Kind::Pause]);
+    all_hold(Store::Nats, 0..40, &[Kind::NoProof, Kind::Crash, Kind::Loss, Kind::Delete]);
+    all_hold(Store::Nats, 0..40, &[Kind::NoProof, Kind::Quorum, Kind::Isolate, Kind::Pause]);
+}
+
+#[test]
+fn in_an_etcd_one_place_that_cannot_be_proved_is_left_to_another_within_three_leases() {
+    all_hold(Store::Etcd, 0..80, &[Kind::NoProof]);
+    all_hold(Store::Etcd, 0..60, &[Kind::NoProof, Kind::Resign]);
+}
+
+#[test]
+fn beside_other_faults_of_an_etcd_what_is_promised_holds() {
+    all_hold(Store::Etcd, 0..30, &[Kind::NoProof, Kind::Crash, Kind::Loss, Kind::Delete, Kind::Revoke]);
+    all_hold(Store::Etcd, 0..30, &[Kind::NoProof, Kind::Quorum, Kind::PausedLeader, Kind::Pause]);
 }

@@ -8,6 +8,7 @@ use incumbent_core::queue::Change;
 use incumbent_core::session::Command;
 
 use super::cluster::ELECTION;
+use super::process::Lacks;
 use super::{Content, Event, World};
 use crate::dice::Dice;
 use crate::kind::Kind;
@@ -42,6 +43,9 @@ impl World {
                 let member = dice.below(self.store.cluster.members.len() as u64) as usize;
                 self.hit[place].push(member);
             }
+            Kind::NoProof => {
+                self.nodes[victim].lacks = Some(Lacks::drawn(&mut Dice::new(fault.roll, 4)));
+            }
             Kind::Recreate => self.wipe(),
             Kind::Restore => {
                 let span = dice.millis(100, 3 * self.plan.lease.as_millis() as u64);
@@ -61,6 +65,7 @@ impl World {
             }
             Kind::Unleased | Kind::Overwrite => self.delete_unleased(),
             Kind::Lag => self.catch_up(),
+            Kind::NoProof => self.nodes[hit[0]].lacks = None,
             _ => {}
         }
     }

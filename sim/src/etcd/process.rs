@@ -7,6 +7,9 @@ use incumbent_core::Instant;
 use incumbent_core::campaign::ReadId;
 use incumbent_core::queue::{Answer, Change, Failure, LeaseId, Outcome, Write};
 use incumbent_core::session::{Command, Input};
+use incumbent_core::store::{Fault, FaultKind};
+
+use crate::dice::Dice;
 
 /// A request of a candidate to the store, other than a keep-alive.
 #[derive(Clone, Debug)]
@@ -52,6 +55,49 @@ impl Request {
             Self::Revoke { lease } => Answer::Revoked { lease: *lease, result: Err(failure) },
             Self::Inspect { .. } | Self::Watch { .. } => return None,
         })
+    }
+}
+
+/// What a candidate cannot do that cannot prove. Its keep-alives are answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lacks {
+    reads: bool,
+    writes: bool,
+    watch: bool,
+    birth: bool,
+    grants: bool,
+    /// It gets no answers, where it could get denials.
+    answers: bool,
+}
+
+impl Lacks {
+    pub(super) fn drawn(dice: &mut Dice) -> Self {
+        let none =
+            Self { reads: false, writes: false, watch: false, birth: false, grants: false, answers: false };
+        let reads = Self { reads: true, watch: true, answers: dice.percent(30), ..none };
+        dice.pick(&[
+            reads,
+            // The role still allows to watch.
+            Self { watch: false, ..reads },
+            Self { birth: true, ..reads },
+            Self { birth: true, ..none },
+            Self { writes: true, ..none },
+            // All that it asks comes to one member, which answers keep-alives alone.
+            Self { reads: true, writes: true, watch: true, birth: true, grants: true, answers: true },
+        ])
+    }
+
+    /// How a request fails: in silence, or with a denial; `None` where it does not.
+    pub(super) fn failed(&self, request: &Request) -> Option<Option<Failure>> {
+        let fails = match request {
+            Request::Read { .. } => self.reads,
+            Request::Write(_) => self.writes,
+            Request::Watch { .. } => self.watch,
+            Request::Inspect { .. } => self.birth,
+            Request::Grant { .. } | Request::Share { .. } | Request::Revoke { .. } => self.grants,
+        };
+        let denied = || Fault { kind: FaultKind::Denied, detail: "permission denied".into() };
+        fails.then(|| (!self.answers).then(|| Failure::Fault(denied())))
     }
 }
 
@@ -126,6 +172,8 @@ pub(crate) struct Process {
     pub(super) shared: Option<LeaseId>,
     /// The requests without an answer.
     pub(super) open: BTreeSet<u64>,
+    /// What it cannot do, where it is the one that cannot prove.
+    pub(super) lacks: Option<Lacks>,
 }
 
 impl Process {
@@ -136,6 +184,7 @@ impl Process {
             watch: Watch::new(0),
             shared: None,
             open: BTreeSet::new(),
+            lacks: None,
         }
     }
 }

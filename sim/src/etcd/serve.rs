@@ -134,6 +134,13 @@ impl World {
             }
             return self.fail(node, process, number, &request, Failure::Unknown);
         }
+        let lacks = self.nodes[node].lacks.filter(|_| process == self.nodes[node].process);
+        if let Some(failure) = lacks.and_then(|lacks| lacks.failed(&request)) {
+            if let Some(failure) = failure {
+                self.fail(node, process, number, &request, failure);
+            }
+            return;
+        }
         if self.is_on(Kind::Unsent) {
             return self.fail(node, process, number, &request, Failure::NotSent);
         }

@@ -141,6 +141,7 @@ impl Checkers<queue::Campaign> {
             Box::new(queue_causes::NoneWithoutCause::new(count)),
             Box::new(queue_leaving::NothingLeft::new(count)),
             Box::new(queue_giving_way::GivesWay::new(count)),
+            Box::new(i17_gives_way::GivesWay::within(3, count)),
             Box::new(ACandidateLeads::new(count)),
             Box::new(i15_orderly_changes::OrderlyChanges::new(count)),
         ];

@@ -73,6 +73,7 @@ const ETCD_SWARMS: &[(&str, &[Kind], usize)] = &[
     ("late and left", &[Kind::Delay, Kind::Loss, Kind::Resign, Kind::Close, Kind::Illness], 0),
     ("wipes", &[Kind::Recreate, Kind::Restore, Kind::Crash, Kind::CutReplies, Kind::Resign], 0),
     ("roles", &[Kind::Denied, Kind::Resign], 0),
+    ("no proof", &[Kind::NoProof, Kind::Resign], 0),
 ];
 
 /// The same in a consumer group, with so many members that use goNELI.
