@@ -19,8 +19,10 @@ pub(super) struct NothingLeft {
 struct Node {
     /// The leases after which the keys of its candidacies are named.
     leases: BTreeSet<LeaseId>,
+    /// That of the newest one, and of the one that leads.
+    newest: Option<LeaseId>,
+    leads: Option<LeaseId>,
     leaving: bool,
-    leads: bool,
 }
 
 impl NothingLeft {
@@ -74,8 +76,10 @@ impl Oracle<queue::Campaign> for NothingLeft {
                     Output::Ask(Request::Write(write)) => match &write.action {
                         Action::Enter { lease, .. } => {
                             node.leases.insert(*lease);
+                            node.newest = Some(*lease);
                         }
-                        Action::Leave { .. } if node.leads => {
+                        // What a backup revived of an earlier candidacy may go at any time.
+                        Action::Leave { lease, .. } if node.leads == Some(*lease) => {
                             return Err(format!("c{place} deletes its keys, and has not reported its loss"));
                         }
                         _ => {}
@@ -87,8 +91,8 @@ impl Oracle<queue::Campaign> for NothingLeft {
                     _ => {}
                 }
                 match queue::Campaign::event(output) {
-                    Some(Event::Won(_)) => node.leads = true,
-                    Some(Event::Lost { .. }) => node.leads = false,
+                    Some(Event::Won(_)) => node.leads = node.newest,
+                    Some(Event::Lost { .. }) => node.leads = None,
                     Some(Event::StateChanged(State::Releasing)) => node.leaving = true,
                     // It closes after a while, also where something is left to be removed.
                     Some(Event::StateChanged(State::Closed)) => {}
