@@ -36,8 +36,8 @@ impl Waiting for Campaign {
                 Obstacle::Ahead
             }
             Stage::Entering(_) if self.is_barred() => Obstacle::Barred,
-            Stage::Entering(_) if self.rest_until > self.now => {
-                Obstacle::Resting { left: left(self.rest_until) }
+            Stage::Entering(_) if self.resting_until() > self.now => {
+                Obstacle::Resting { left: left(self.resting_until()) }
             }
             _ => Obstacle::Unanswered,
         }
@@ -51,5 +51,12 @@ impl Waiting for Campaign {
         // Where a disappearance may have come too early, the next leader waits for a lease after it.
         let longest = self.store.longest();
         longest + EXPIRED + self.attempt_limit() + longest + delay
+    }
+}
+
+impl Campaign {
+    /// The end of a rest, after the user's handler failed or this candidate gave way.
+    fn resting_until(&self) -> Instant {
+        self.giving_way.rest_until(self.now).unwrap_or_default().max(self.rest_until)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use incumbent_core::candidacy::{Obstacle, Waiting};
 use incumbent_core::queue::{Failure, Input, Timer};
 use incumbent_core::store::FaultKind;
 
@@ -59,6 +60,15 @@ fn a_place_that_cannot_be_read_for_a_lease_is_left_and_its_candidate_rests() {
         assert_eq!(bench.removed(2), ["warning GAVE_WAY", "state WAITING"]);
         assert_eq!(bench.wake(), Some((Timer::Rest, T / 3)));
     }
+}
+
+#[test]
+fn a_candidate_that_rests_says_so_where_no_candidate_leads() {
+    let bench = resting();
+    let Obstacle::Resting { left } = bench.campaign.obstacle() else {
+        panic!("{:?}", bench.campaign.obstacle())
+    };
+    assert!((10 * T..11 * T).contains(&left), "ten times what it blocked: {left:?}");
 }
 
 #[test]
