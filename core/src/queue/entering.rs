@@ -23,6 +23,8 @@ pub(super) struct Entering {
     /// The lease of the place, asked for.
     lease: Option<LeaseId>,
     granted: bool,
+    /// The lease that its transactions attach the companion to: the same for all of them.
+    companion: Option<LeaseId>,
     /// A transaction was sent that is not known to have been applied or refused.
     doubtful: bool,
 }
@@ -31,7 +33,8 @@ pub(super) struct Entering {
 #[derive(Clone, Debug, Hash)]
 pub(super) struct StepBehind {
     lease: LeaseId,
-    sent: bool,
+    /// The lease that the transaction attaches the companion to, once it was sent.
+    sent: Option<LeaseId>,
 }
 
 impl Campaign {
@@ -90,6 +93,7 @@ impl Campaign {
             }
             (Some(_), None) => self.share(),
             (Some(lease), Some(companion)) if entering.granted => {
+                let companion = *entering.companion.get_or_insert(companion);
                 self.write(Purpose::Enter, Action::Enter { lease, companion, replaces: None });
             }
             (Some(_), Some(_)) => {}
@@ -164,7 +168,7 @@ impl Campaign {
                         self.remove();
                     }
                 } else if let Some(step) = &mut placed.step {
-                    step.sent = true;
+                    step.sent = Some(companion);
                     self.write(Purpose::StepBehind, Action::Enter { lease, companion, replaces: Some(own) });
                 }
             }
@@ -174,6 +178,9 @@ impl Campaign {
     }
 
     pub(super) fn shared(&mut self, result: Result<LeaseId, Failure>) {
+        if let Some(from) = self.leaves.take() {
+            self.another_is_shared(from, &result);
+        }
         let asked = self.answered(Awaited::Share);
         match result {
             Ok(lease) if self.gone != Some(lease) => {
@@ -189,6 +196,13 @@ impl Campaign {
     /// The lease of the connection's companions is gone: another is needed.
     pub(super) fn shared_lease_is_gone(&mut self) {
         self.gone = self.shared.take().or(self.gone);
+    }
+
+    /// A lease is gone: another is needed where it is that of the connection's companions.
+    pub(super) fn lease_is_gone(&mut self, lease: LeaseId) {
+        if self.shared == Some(lease) {
+            self.shared_lease_is_gone();
+        }
     }
 
     pub(super) fn entering_failed(&mut self, failure: &Failure) {
@@ -225,24 +239,29 @@ impl Campaign {
             Purpose::Enter => self.entered(outcome),
             Purpose::StepBehind => self.stepped_behind(outcome),
             Purpose::Name => self.named(&outcome),
+            Purpose::Move => self.moved(&outcome),
         }
     }
 
     fn entered(&mut self, outcome: Outcome) {
         let Stage::Entering(entering) = &mut self.stage else { return };
-        let (Some(lease), Some(companion)) = (entering.lease, self.shared) else { return };
+        let (Some(lease), Some(companion)) = (entering.lease, entering.companion) else { return };
         let doubtful = entering.doubtful;
         match outcome {
             Outcome::Applied { revision } | Outcome::Refused { created: Some(revision) } => {
                 self.succeeded();
-                self.take_place(Candidacy { lease, companion, revision, doubtful }, None);
+                let modified = revision;
+                self.take_place(
+                    Candidacy { lease, companion, moves: None, modified, revision, doubtful },
+                    None,
+                );
             }
             // A part of what an earlier attempt created stands: it is no place any more.
-            Outcome::Refused { created: None } => self.enter_again(lease, true),
+            Outcome::Refused { created: None } => self.enter_again(lease, companion, true),
             // The lease of the place or that of the companion.
             Outcome::Failed(Failure::LeaseGone) => {
-                self.shared_lease_is_gone();
-                self.enter_again(lease, doubtful);
+                self.lease_is_gone(companion);
+                self.enter_again(lease, companion, doubtful);
             }
             Outcome::Failed(failure) => {
                 entering.doubtful |= failure.may_be_applied();
@@ -252,8 +271,8 @@ impl Campaign {
     }
 
     /// Gives a lease up that led to no place, and enters again once nothing of it can come back.
-    fn enter_again(&mut self, lease: LeaseId, doubtful: bool) {
-        self.leave(Leftover::unknown(lease, doubtful), false);
+    fn enter_again(&mut self, lease: LeaseId, companion: LeaseId, doubtful: bool) {
+        self.leave(Leftover::unknown(lease, Some(companion), doubtful), false);
     }
 
     fn take_place(&mut self, candidacy: Candidacy, stepped_for: Option<(String, String)>) {
@@ -290,7 +309,7 @@ impl Campaign {
             placed.stepped_for = asked;
             let lease = self.draw_lease();
             if let Stage::Placed(placed) = &mut self.stage {
-                placed.step = Some(StepBehind { lease, sent: false });
+                placed.step = Some(StepBehind { lease, sent: None });
             }
             self.grant(lease);
         }
@@ -304,12 +323,20 @@ impl Campaign {
                 let (before, stepped_for) = (placed.candidacy.clone(), placed.stepped_for.take());
                 self.succeeded();
                 self.removal.push(Leftover::left(&before));
-                let candidacy = Candidacy { lease: step.lease, revision, doubtful: false, ..before };
+                let (modified, companion) = (revision, step.sent.unwrap_or(before.companion));
+                let candidacy = Candidacy {
+                    lease: step.lease,
+                    companion,
+                    moves: None,
+                    modified,
+                    revision,
+                    doubtful: false,
+                };
                 self.take_place(candidacy, stepped_for);
                 self.remove();
             }
             Outcome::Failed(failure) if !failure.may_be_applied() && failure != Failure::LeaseGone => {
-                self.removal.push(Leftover::unknown(step.lease, false));
+                self.removal.push(Leftover::unknown(step.lease, None, false));
                 self.failed(&failure);
                 self.remove();
             }
@@ -324,18 +351,23 @@ impl Campaign {
 
 impl StepBehind {
     pub(super) fn is_sent(&self) -> bool {
-        self.sent
+        self.sent.is_some()
     }
 
     pub(super) fn leftover(&self) -> Leftover {
-        Leftover::unknown(self.lease, self.sent)
+        Leftover::unknown(self.lease, self.sent, self.sent.is_some())
     }
 }
 
 impl Entering {
     /// What a candidate that stops entering leaves behind; `sent` where a transaction of it has no answer.
     pub(super) fn leftover(&self, sent: bool) -> Option<Leftover> {
-        self.lease.filter(|_| self.granted).map(|lease| Leftover::unknown(lease, self.doubtful || sent))
+        let lease = self.lease.filter(|_| self.granted)?;
+        Some(Leftover::unknown(lease, self.companion, self.doubtful || sent))
+    }
+
+    pub(super) fn has_companion_on(&self, lease: LeaseId) -> bool {
+        self.companion == Some(lease)
     }
 }
 

@@ -47,6 +47,8 @@ pub struct Companion {
     pub key: String,
     /// The revision that created the key; the order of the queue.
     pub created: Revision,
+    /// The revision that wrote the key last.
+    pub modified: Revision,
     /// The lease that the key is attached to, if any.
     pub lease: Option<LeaseId>,
     /// The campaign that wrote it; `None` where it cannot be read.
@@ -103,6 +105,24 @@ pub struct Change {
     pub rewritten_companions: Vec<String>,
 }
 
+/// The leases that the keys of one candidacy hang on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Leases {
+    /// The lease of the place.
+    pub place: LeaseId,
+    /// The lease of the companion.
+    pub companion: LeaseId,
+    /// The lease that the companion moves to: until a read shows it there, it may be on either.
+    pub moves_to: Option<LeaseId>,
+}
+
+impl Leases {
+    /// All of them, in the order in which they are kept alive.
+    pub fn iter(&self) -> impl Iterator<Item = LeaseId> {
+        [self.place, self.companion].into_iter().chain(self.moves_to)
+    }
+}
+
 /// The keys of one candidacy, by what has to hold for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Own {
@@ -133,14 +153,30 @@ pub enum Action {
         /// An earlier place and companion, which must both stand at their revision and are deleted.
         replaces: Option<Own>,
     },
-    /// Write the companion again, where its creation is at this revision.
+    /// Write the companion again, where it was written last at `modified`.
     Name {
         /// The keys.
         own: Own,
+        /// The revision that wrote the companion last: a write before this one that is applied late moves nothing back.
+        modified: Revision,
         /// The lease of the companion.
         companion: LeaseId,
         /// The successor to name, or none any more.
         successor: Option<String>,
+    },
+    /// Attach the companion to another lease, where it was written last at `modified`. Its value remains.
+    Move {
+        /// The keys.
+        own: Own,
+        /// The revision that wrote the companion last.
+        modified: Revision,
+        /// The lease to attach it to.
+        to: LeaseId,
+    },
+    /// Delete the companion, whatever its revision, and nothing else: that needs fewer permissions.
+    LeaveCompanion {
+        /// The lease of the place, which the companion is named after.
+        lease: LeaseId,
     },
     /// Delete the place and the companion: each of the two that was created at `revision`, or both whatever their
     /// revision where there is none. No other candidacy has keys of these names.
@@ -202,6 +238,16 @@ pub enum Input {
     Inspected(Result<StoreInfo, Fault>),
     /// The connection to the store is a new one, with a new stream of keep-alives.
     Reconnected,
+    /// The connection has another lease for companions: those on `from` move, so that it runs out.
+    Move {
+        /// The lease to leave.
+        from: LeaseId,
+        /// The lease to move to.
+        to: LeaseId,
+    },
+    /// No campaign of this connection keeps this lease alive any more, that of a [stranded](Output::Stranded) companion or one
+    /// to [move](Output::Move) from.
+    Left(LeaseId),
 }
 
 /// What a campaign wants done, in order.
@@ -221,6 +267,20 @@ pub enum Output {
         /// The first candidate that stands before it, or `None` where the successor itself is not in the queue.
         before: Option<String>,
     },
+    /// A companion of this campaign, whose candidacy is over, cannot be deleted. Answer with [`Input::Left`] once no
+    /// campaign of the connection keeps its lease alive.
+    Stranded {
+        /// The lease that it hangs on.
+        on: LeaseId,
+    },
+    /// Give [`Input::Move`] to every campaign of the connection, and [`Input::Left`] to this one once none keeps the former
+    /// lease alive.
+    Move {
+        /// The lease to leave.
+        from: LeaseId,
+        /// The lease to move to.
+        to: LeaseId,
+    },
     /// Report this to the user.
     Event(Event),
     /// Nothing more until an input, or until this wake-up.
@@ -239,15 +299,15 @@ pub enum Request {
     },
     /// Answer with [`Answer::Shared`]: the connection's lease for companions, a new one where there is none yet.
     Share {
-        /// A lease that the store no longer knows, and that will not do.
+        /// A lease that will not do: the store no longer knows it, or companions are to leave it.
         gone: Option<LeaseId>,
         /// Its time to live.
         ttl: Duration,
     },
-    /// Send keep-alives of both leases over one stream, and answer each with [`Answer::KeptAlive`].
+    /// Send keep-alives of these leases over one stream, and answer each with [`Answer::KeptAlive`].
     KeepAlive {
-        /// The lease of the place, and that of the companion.
-        leases: [LeaseId; 2],
+        /// The leases.
+        leases: Leases,
     },
     /// Read the queue, linearised, and answer with [`Answer::Read`].
     Read {

@@ -7,7 +7,7 @@ use super::entering::StepBehind;
 use super::io::{Action, Outcome, Output, Snapshot};
 use super::line::{self, Next};
 use super::timers::Timer;
-use super::{Campaign, Purpose, Stage};
+use super::{Campaign, Candidacy, Purpose, Stage};
 use crate::campaign::{Event, Reason, Term, WinDelay};
 use crate::candidacy::{Step, Tried};
 use crate::time::Instant;
@@ -32,8 +32,9 @@ impl Campaign {
         // A place without a lease would outlive us, and another value is another's candidate.
         let place_is_ours =
             created(place.created) && created(place.modified) && place.lease == Some(candidacy.lease);
+        // One that moves is on either of two leases.
         let companion_is_ours = created(companion.created)
-            && companion.lease == Some(candidacy.companion)
+            && companion.lease.is_some_and(|lease| candidacy.has_companion_on(lease))
             && companion.nonce == Some(self.nonce);
         (!place_is_ours || !companion_is_ours).then_some(Reason::Usurped)
     }
@@ -56,6 +57,10 @@ impl Campaign {
         let Stage::Placed(placed) = &mut self.stage else { return };
         let revision = placed.candidacy.revision;
         placed.deadline = placed.deadline.max(Some(deadline));
+        if let Some(companion) = &snapshot.companion {
+            placed.candidacy.modified = companion.modified;
+            placed.names_successor |= companion.successor.is_some();
+        }
         let is_first_sight = placed.line.observe(snapshot, whole, revision, now);
         placed.first = line::is_first(snapshot, revision);
         if is_first_sight {
@@ -222,8 +227,9 @@ impl Campaign {
         let Stage::Placed(placed) = &mut self.stage else { return };
         // From the send on, as it may be applied whatever is answered.
         placed.names_successor |= successor.is_some();
-        let (own, companion) = (placed.candidacy.own(), placed.candidacy.companion);
-        self.write(Purpose::Name, Action::Name { own, companion, successor });
+        let Candidacy { companion, modified, .. } = placed.candidacy;
+        let own = placed.candidacy.own();
+        self.write(Purpose::Name, Action::Name { own, modified, companion, successor });
     }
 
     pub(super) fn named(&mut self, outcome: &Outcome) {
@@ -232,7 +238,10 @@ impl Campaign {
         match outcome {
             Outcome::Applied { .. } => placed.names_successor = names,
             // The companion is not as it was: a read says what it is.
-            Outcome::Refused { .. } => self.begin_round(),
+            Outcome::Refused { .. } => {
+                placed.names_successor &= !names;
+                self.begin_round();
+            }
             // The next proof shows whether it is still needed.
             Outcome::Failed(failure) => {
                 placed.names_successor &= !names || failure.may_be_applied();

@@ -4,19 +4,25 @@
 //!    takes deletes, revocations and keep-alives still (measured).
 //! 2. A moment later the lease of the place is revoked until it is gone. From then on the store refuses whole every transaction that
 //!    names it (measured), also one that was sent long before.
-//! 3. Where the outcome of a transaction was ever unknown, the companion is deleted once more: until the revocation it
-//!    may have been created again.
+//! 3. Where the outcome of a transaction was ever unknown, or the deletion was refused, both keys are deleted once more: until
+//!    the revocation they may have been created again.
+//! 4. Where that is refused too, the companion alone is deleted: that needs no permission on the place, which is gone with its
+//!    lease. One that cannot be deleted is left to run out with its own lease, as `moving` says.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::answers::Failure;
 use super::io::{Action, LeaseId, Outcome, Request, Snapshot, Write};
+use super::moving::Stranded;
 use super::timers::Timer;
 use super::{Campaign, Candidacy, Stage};
-use crate::campaign::{Event, backoff, pace};
+use crate::campaign::{Event, ReadId, backoff, pace};
 use crate::record::Attempt;
+use crate::store::{Fault, FaultKind};
+use crate::time::Instant;
 use crate::token::Revision;
 
 /// The pause between a release and the writes that follow it. A server answers the successor's read only after the writes
@@ -27,11 +33,15 @@ const SUCCESSOR_FIRST: Duration = Duration::from_millis(10);
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Leftover {
     lease: LeaseId,
+    /// The lease of its companion, where it may have one.
+    companion: Option<LeaseId>,
     /// The creation of its keys, where it is known.
     revision: Option<Revision>,
     /// A transaction that creates keys may still be applied.
     doubtful: bool,
     step: Step,
+    /// When the store was asked first to remove it.
+    asked: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,13 +49,15 @@ enum Step {
     Delete,
     Revoke,
     DeleteAgain,
+    DeleteCompanion,
 }
 
 impl Leftover {
     /// Both keys stand.
     pub(super) fn of(candidacy: &Candidacy) -> Self {
         let Candidacy { lease, revision, doubtful, .. } = *candidacy;
-        Self { lease, revision: Some(revision), doubtful, step: Step::Delete }
+        let companion = Some(candidacy.last_companion());
+        Self { lease, companion, revision: Some(revision), doubtful, step: Step::Delete, asked: None }
     }
 
     /// Both keys were deleted.
@@ -53,9 +65,14 @@ impl Leftover {
         Self { step: Step::Revoke, ..Self::of(candidacy) }
     }
 
+    /// The lease goes first, and then whatever is left.
+    fn begin_with_the_lease(&mut self) {
+        (self.step, self.doubtful) = (Step::Revoke, true);
+    }
+
     /// Whether there are keys is not known, where it is `doubtful`; otherwise there are none.
-    pub(super) fn unknown(lease: LeaseId, doubtful: bool) -> Self {
-        Self { lease, revision: None, doubtful, step: Step::Revoke }
+    pub(super) fn unknown(lease: LeaseId, companion: Option<LeaseId>, doubtful: bool) -> Self {
+        Self { lease, companion, revision: None, doubtful, step: Step::Revoke, asked: None }
     }
 }
 
@@ -65,6 +82,8 @@ pub(super) struct Removal {
     left: VecDeque<Leftover>,
     awaited: Option<Awaited>,
     failures: u32,
+    /// The companion of the first one cannot be deleted.
+    pub(super) stranded: Option<Stranded>,
     /// The work of the term is not known to have ended: nothing is removed before.
     working: bool,
 }
@@ -73,6 +92,8 @@ pub(super) struct Removal {
 enum Awaited {
     Delete(Attempt),
     Revoke(LeaseId),
+    /// Whether the companion is still there.
+    Read(ReadId),
 }
 
 impl Removal {
@@ -88,6 +109,21 @@ impl Removal {
         self.awaited == Some(Awaited::Delete(attempt))
     }
 
+    pub(super) fn reads(&self, read: ReadId) -> bool {
+        self.awaited == Some(Awaited::Read(read))
+    }
+
+    /// Whether the companion that is to be removed now hangs on this lease.
+    pub(super) fn hangs_on(&self, companion: LeaseId) -> bool {
+        self.left.front().is_some_and(|first| first.companion == Some(companion))
+    }
+
+    /// Nothing of the first leftover is left.
+    fn drop_first(&mut self) {
+        self.left.pop_front();
+        (self.failures, self.stranded) = (0, None);
+    }
+
     /// The first leftover is through with its step.
     fn advance(&mut self) {
         (self.awaited, self.failures) = (None, 0);
@@ -95,9 +131,8 @@ impl Removal {
         first.step = match first.step {
             Step::Delete => Step::Revoke,
             Step::Revoke if first.doubtful => Step::DeleteAgain,
-            Step::Revoke | Step::DeleteAgain => {
-                self.left.pop_front();
-                return;
+            Step::Revoke | Step::DeleteAgain | Step::DeleteCompanion => {
+                return self.drop_first();
             }
         };
     }
@@ -118,7 +153,8 @@ impl Campaign {
     /// Leaves a place that cannot be proved. Its lease is revoked first: that needs the fewest permissions.
     pub(super) fn withdraw(&mut self) {
         let Stage::Placed(placed) = &self.stage else { return };
-        let leftover = Leftover::unknown(placed.candidacy.lease, true);
+        let companion = placed.candidacy.last_companion();
+        let leftover = Leftover::unknown(placed.candidacy.lease, Some(companion), true);
         if let Some(step) = &placed.step {
             self.removal.push(step.leftover());
         }
@@ -169,13 +205,19 @@ impl Campaign {
     pub(super) fn remove_revived(&mut self, snapshot: &Snapshot) {
         let own = self.placed().map(|placed| placed.candidacy.lease);
         let ours = snapshot.companions.iter().filter(|companion| companion.nonce == Some(self.nonce));
-        let leases = ours.filter_map(|companion| u64::from_str_radix(&companion.key, 16).ok().map(LeaseId));
-        let known = |lease: &LeaseId| {
-            own == Some(*lease) || self.removal.left.iter().any(|leftover| leftover.lease == *lease)
+        let leases = ours.filter_map(|companion| {
+            let lease = u64::from_str_radix(&companion.key, 16).ok().map(LeaseId)?;
+            Some((lease, companion.lease))
+        });
+        let known = |lease: LeaseId| {
+            own == Some(lease) || self.removal.left.iter().any(|leftover| leftover.lease == lease)
         };
-        let revived: Vec<_> = leases.filter(|lease| !known(lease)).collect();
+        let revived: Vec<_> = leases.filter(|(lease, _)| !known(*lease)).collect();
         if !revived.is_empty() {
-            self.removal.left.extend(revived.into_iter().map(|lease| Leftover::unknown(lease, true)));
+            let leftovers = revived.into_iter();
+            self.removal
+                .left
+                .extend(leftovers.map(|(lease, companion)| Leftover::unknown(lease, companion, true)));
             self.remove();
         }
     }
@@ -185,19 +227,24 @@ impl Campaign {
         if self.removal.working || self.removal.awaited.is_some() || self.timers.is_set(Timer::Remove) {
             return;
         }
-        let Some(first) = self.removal.left.front().cloned() else { return self.move_on() };
-        let lease = first.lease;
+        let now = self.now;
+        let Some(first) = self.removal.left.front_mut() else { return self.move_on() };
+        first.asked.get_or_insert(now);
+        let (first, lease) = (first.clone(), first.lease);
         self.timers.set(Timer::Remove, self.now + self.attempt_limit());
         match first.step {
             Step::Revoke => {
                 self.removal.awaited = Some(Awaited::Revoke(lease));
                 self.ask(Request::Revoke { lease });
             }
-            Step::Delete | Step::DeleteAgain => {
+            Step::Delete | Step::DeleteAgain | Step::DeleteCompanion => {
                 let attempt = self.next_attempt();
                 self.removal.awaited = Some(Awaited::Delete(attempt));
                 let revision = first.revision.filter(|_| first.step == Step::Delete);
-                let action = Action::Leave { lease, revision };
+                let action = match first.step {
+                    Step::DeleteCompanion => Action::LeaveCompanion { lease },
+                    _ => Action::Leave { lease, revision },
+                };
                 self.ask(Request::Write(Write { attempt, action }));
             }
         }
@@ -233,7 +280,7 @@ impl Campaign {
     }
 
     fn removal_failed(&mut self, failure: &Failure) {
-        self.removal.awaited = None;
+        let has_read = matches!(self.removal.awaited.take(), Some(Awaited::Read(_)));
         self.removal.failures = self.removal.failures.saturating_add(1);
         if let Some(fault) = failure.fault() {
             self.report_fault(fault.clone());
@@ -241,8 +288,76 @@ impl Campaign {
         if failure.wants_another_member() {
             self.reconnect();
         }
+        let unanswered = failure.fault().is_none() && self.is_removing_a_companion_for_a_lease();
+        if !has_read && (unanswered || self.has_run_out()) {
+            return self.check();
+        }
+        if self.take_another_way(failure) {
+            self.timers.stop(Timer::Remove);
+            return self.remove();
+        }
         let wait = backoff::standard(self.removal.failures, &mut self.rng);
         self.timers.set(Timer::Remove, self.now + wait);
+    }
+
+    /// A step of a removal that failed is not repeated where another is left. Returns whether that is so.
+    fn take_another_way(&mut self, failure: &Failure) -> bool {
+        let now = self.now;
+        let Some(first) = self.removal.left.front_mut() else { return false };
+        let asked = first.asked.unwrap_or(now);
+        let for_a_lease = asked + self.rules.lease <= now;
+        match (first.step, failure.fault(), first.companion) {
+            (Step::Delete, Some(_), _) => first.begin_with_the_lease(),
+            (Step::Delete, None, _) if for_a_lease => first.begin_with_the_lease(),
+            (Step::DeleteAgain, Some(_), _) => first.step = Step::DeleteCompanion,
+            (Step::DeleteCompanion, Some(fault), Some(on)) => {
+                if !self.is_stranded(on, asked, fault) {
+                    return false;
+                }
+                self.removal.drop_first();
+            }
+            (Step::DeleteCompanion, None, Some(_)) => {
+                self.runs_out_later();
+                return false;
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn is_removing_a_companion_for_a_lease(&self) -> bool {
+        let Some(first) = self.removal.left.front() else { return false };
+        let of_a_companion = matches!(first.step, Step::DeleteAgain | Step::DeleteCompanion);
+        of_a_companion && first.asked.is_some_and(|asked| asked + self.rules.lease <= self.now)
+    }
+
+    /// Reads whether the companion is still there, where no deletion was answered or its lease is over.
+    fn check(&mut self) {
+        let Some(lease) = self.removal.left.front().map(|first| first.lease) else { return };
+        let read = self.round.next_read(self.now);
+        self.removal.awaited = Some(Awaited::Read(read));
+        self.timers.set(Timer::Remove, self.now + self.attempt_limit());
+        self.ask(Request::Read { read, own: Some(lease), whole: false });
+    }
+
+    /// That read was answered.
+    pub(super) fn checked(&mut self, result: Result<Box<Snapshot>, Failure>) {
+        match result {
+            Ok(snapshot) if snapshot.companion.is_none() => self.step_removed(),
+            Ok(_) if self.has_run_out() => {
+                self.runs_out_soon();
+                self.removal.awaited = None;
+                let wait = backoff::standard(self.removal.failures, &mut self.rng);
+                self.timers.set(Timer::Remove, self.now + wait);
+            }
+            Ok(_) => {
+                let detail =
+                    "a companion of a former place is still there a lease after it was to be deleted";
+                let fault = Fault { kind: FaultKind::Broken, detail: detail.into() };
+                self.removal_failed(&Failure::Fault(fault));
+            }
+            Err(failure) => self.removal_failed(&failure),
+        }
     }
 
     pub(super) fn removal_timed_out(&mut self) {

@@ -42,15 +42,17 @@
 //! 2. This file: the parts of a campaign, and the way of an input through it.
 //! 3. `round`: the proof. `line`: who is ahead. `store_view`: incarnation, revisions, tokens.
 //! 4. The states: `entering` creates the keys, `leading` wins, loses and hands over, `leaving` removes, `resting` leaves the
-//!    queue to others where proofs fail.
+//!    queue to others where proofs fail, `moving` leaves the lease of companions to run out where one cannot be deleted.
 //! 5. `observing`: the watch, the connection, and the reports. `warnings`: what a person should know.
 
 mod answers;
 mod entering;
 mod io;
+mod keeping;
 mod leading;
 mod leaving;
 mod line;
+mod moving;
 mod observing;
 mod resting;
 mod round;
@@ -70,8 +72,8 @@ use oorandom::Rand64;
 
 pub use answers::{Code, Failure, Operation};
 pub use io::{
-    Action, Answer, Change, Companion, Input, KeptAlive, LeaseId, Outcome, Output, Own, Place, Request,
-    Snapshot, Write,
+    Action, Answer, Change, Companion, Input, KeptAlive, LeaseId, Leases, Outcome, Output, Own, Place,
+    Request, Snapshot, Write,
 };
 pub use settings::{Server, check_priority, default_margin};
 pub use timers::{Timer, Wake};
@@ -88,6 +90,7 @@ use entering::{Entering, StepBehind};
 use leading::HandOver;
 use leaving::Removal;
 use line::Line;
+use moving::Move;
 use resting::Probe;
 use round::Round;
 use settings::Rules;
@@ -118,6 +121,8 @@ pub struct Campaign {
     /// The lease of this connection's companions, and the one before it that is gone.
     shared: Option<LeaseId>,
     gone: Option<LeaseId>,
+    /// Another lease was asked for, in place of this one.
+    leaves: Option<LeaseId>,
 
     // What is under way.
     round: Round,
@@ -167,6 +172,10 @@ struct Candidacy {
     lease: LeaseId,
     /// The lease of the companion.
     companion: LeaseId,
+    /// It is to be on another lease.
+    moves: Option<Move>,
+    /// The revision that wrote the companion last, as far as it was read.
+    modified: Revision,
     /// The revision that created both keys: the token's sequence.
     revision: Revision,
     /// A transaction that creates the keys may still be applied, after these.
@@ -206,6 +215,7 @@ enum Purpose {
     Enter,
     StepBehind,
     Name,
+    Move,
 }
 
 /// The last report of each kind, so that it is not repeated.
@@ -217,6 +227,8 @@ struct Reported {
     short_ttl: bool,
     reset: bool,
     barred: bool,
+    /// The lease of the companions could not be left.
+    stays: bool,
     place: Option<Revision>,
 }
 
@@ -251,6 +263,7 @@ impl Campaign {
             failures: 0,
             shared: None,
             gone: None,
+            leaves: None,
             round: Round::default(),
             awaited: None,
             removal: Removal::default(),
@@ -436,6 +449,7 @@ impl Campaign {
                 Answer::Read { read, sent_at, result } if self.probe.reads(read) => {
                     self.probe_read(sent_at, result);
                 }
+                Answer::Read { read, result, .. } if self.removal.reads(read) => self.checked(result),
                 Answer::Read { read, sent_at, result } => self.read_answered(read, sent_at, result),
                 Answer::Wrote { attempt, outcome } => self.wrote(attempt, outcome),
                 Answer::Revoked { lease, result } => self.revoked(lease, result),
@@ -444,6 +458,8 @@ impl Campaign {
             Input::WatchGap => self.watch_gap(),
             Input::Inspected(result) => self.inspected(result),
             Input::Reconnected => self.reconnected(),
+            Input::Move { from, to } => self.connection_moves(from, to),
+            Input::Left(lease) => self.left_by_all(lease),
         }
     }
 
@@ -581,6 +597,7 @@ impl Campaign {
             failures,
             shared,
             gone,
+            leaves,
             round,
             awaited,
             removal,
@@ -597,7 +614,7 @@ impl Campaign {
             reported: _,
             outputs: _,
         } = self;
-        (stage, intent, splayed, store, unborn, reconnecting, failures, shared, gone).hash(hasher);
+        (stage, intent, splayed, store, unborn, reconnecting, failures, shared, gone, leaves).hash(hasher);
         (
             round,
             awaited,

@@ -10,9 +10,9 @@
 use alloc::boxed::Box;
 
 use super::answers::Failure;
-use super::io::{KeptAlive, LeaseId, Request, Snapshot};
+use super::io::{KeptAlive, LeaseId, Leases, Request, Snapshot};
+use super::keeping::KeepAlives;
 use super::leaving::Leftover;
-use super::round::{Kept, judge};
 use super::timers::Timer;
 use super::{Campaign, Stage};
 use crate::campaign::ReadId;
@@ -34,15 +34,11 @@ enum Step {
     #[default]
     Idle,
     Granting,
-    KeepingAlive {
-        began: Instant,
-        leases: [LeaseId; 2],
-        kept: [Option<Kept>; 2],
-    },
+    KeepingAlive(KeepAlives),
     /// The read that follows; without keep-alives it only looks who is in the queue.
     Reading {
         read: ReadId,
-        kept: Option<[Kept; 2]>,
+        kept: Option<KeepAlives>,
     },
 }
 
@@ -56,7 +52,7 @@ impl Probe {
     }
 
     pub(super) fn keeps_alive(&self) -> bool {
-        matches!(self.step, Step::KeepingAlive { .. })
+        matches!(self.step, Step::KeepingAlive(_))
     }
 
     pub(super) fn reads(&self, read: ReadId) -> bool {
@@ -69,7 +65,7 @@ impl Probe {
 
     /// The lease to revoke when no more probes come.
     pub(super) fn leftover(&mut self) -> Option<Leftover> {
-        self.lease.take().map(|lease| Leftover::unknown(lease, false))
+        self.lease.take().map(|lease| Leftover::unknown(lease, None, false))
     }
 }
 
@@ -154,8 +150,8 @@ impl Campaign {
     }
 
     fn probe_keeps_alive(&mut self, lease: LeaseId) {
-        let leases = [lease, self.shared.unwrap_or(lease)];
-        self.probe.step = Step::KeepingAlive { began: self.now, leases, kept: [None; 2] };
+        let leases = Leases { place: lease, companion: self.shared.unwrap_or(lease), moves_to: None };
+        self.probe.step = Step::KeepingAlive(KeepAlives::new(leases, self.now));
         self.await_probe();
         self.ask(Request::KeepAlive { leases });
     }
@@ -167,25 +163,23 @@ impl Campaign {
         result: Result<KeptAlive, Failure>,
     ) {
         let now = self.now;
-        let Step::KeepingAlive { began, leases, kept } = &mut self.probe.step else { return };
-        if sent_at < *began || !leases.contains(&lease) {
+        let Step::KeepingAlive(keeping) = &mut self.probe.step else { return };
+        if !keeping.expect(lease, sent_at) {
             return;
         }
         match result {
             Ok(answer) if !answer.ttl.is_zero() => {
-                let answered = Kept { sent_at: sent_at.min(now), answer };
-                for (of, kept) in leases.iter().zip(kept.iter_mut()) {
-                    *kept = if *of == lease { Some(answered) } else { *kept };
-                }
-                if let [Some(own), Some(companion)] = *kept {
-                    self.probe_reads(Some([own, companion]));
+                keeping.kept(lease, sent_at.min(now), answer);
+                let kept = *keeping;
+                if kept.are_answered() {
+                    self.probe_reads(Some(kept));
                 }
             }
             Ok(_) | Err(Failure::LeaseGone) => {
                 if self.probe.is_of(lease) {
                     self.probe.lease = None;
                 } else {
-                    self.shared_lease_is_gone();
+                    self.lease_is_gone(lease);
                 }
                 self.probe_reads(None);
             }
@@ -194,7 +188,7 @@ impl Campaign {
     }
 
     /// Reads the whole queue, as the first read of a candidacy does.
-    fn probe_reads(&mut self, kept: Option<[Kept; 2]>) {
+    fn probe_reads(&mut self, kept: Option<KeepAlives>) {
         if kept.is_none() {
             self.giving_way.probed(Proof::KeepAlive, self.now, false, self.now);
         }
@@ -213,8 +207,8 @@ impl Campaign {
                 let claimed = !snapshot.places.is_empty() || !snapshot.companions.is_empty();
                 self.giving_way.others_claim(claimed, self.rules.worst_fail_over(), now);
                 if let Some(kept) = kept {
-                    let is_proof = judge(kept, snapshot.raft_term).is_some();
-                    self.giving_way.probed(Proof::KeepAlive, kept[0].sent_at, is_proof, now);
+                    let is_proof = kept.are_of(snapshot.raft_term);
+                    self.giving_way.probed(Proof::KeepAlive, kept.began(), is_proof, now);
                     self.giving_way.probed(Proof::Read, sent_at, is_proof, now);
                 }
             }

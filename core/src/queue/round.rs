@@ -1,4 +1,4 @@
-//! A round: keep-alives of both leases, then a linearised read of the same raft term.
+//! A round: keep-alives of the leases of both keys, then a linearised read of the same raft term.
 //!
 //! A keep-alive alone proves nothing. It does not say whether the keys are still there; and a server that was the leader
 //! and is paused or isolated answers it from what it knows (measured: a resumed leader of 3.4.23 answered with a full
@@ -14,6 +14,7 @@ use core::time::Duration;
 
 use super::answers::{self, Failure};
 use super::io::{KeptAlive, LeaseId, Request, Snapshot};
+use super::keeping::KeepAlives;
 use super::store_view::Sight;
 use super::timers::Timer;
 use super::{Campaign, Stage};
@@ -35,45 +36,24 @@ pub(super) struct Round {
     pub(super) wanted: Revision,
     /// Rounds in a row whose read was of another raft term.
     other_terms: u32,
-    /// The keep-alives of the newest proof, and the leases that they are of.
-    proven: Option<([LeaseId; 2], [Kept; 2])>,
+    /// The keep-alives of the newest proof.
+    proven: Option<KeepAlives>,
 }
 
 #[derive(Clone, Debug, Default, Hash)]
 enum Step {
     #[default]
     Idle,
-    KeepingAlive {
-        began: Instant,
-        leases: [LeaseId; 2],
-        kept: [Option<Kept>; 2],
-    },
+    KeepingAlive(KeepAlives),
     Reading {
         read: ReadId,
-        kept: [Kept; 2],
+        kept: KeepAlives,
         whole: bool,
     },
     /// A read of a candidate that has no place.
     Looking {
         read: ReadId,
     },
-}
-
-/// An answered keep-alive.
-#[derive(Clone, Copy, Debug, Hash)]
-pub(super) struct Kept {
-    pub(super) sent_at: Instant,
-    pub(super) answer: KeptAlive,
-}
-
-/// Since when, and for which time to live, both leases stood while the read was answered; `None` where another leader of
-/// the store was elected meanwhile, so that nothing is known.
-pub(super) fn judge(kept: [Kept; 2], raft_term: u64) -> Option<(Instant, Duration)> {
-    if kept.iter().any(|kept| kept.answer.raft_term != raft_term) {
-        return None;
-    }
-    let [place, companion] = kept;
-    Some((place.sent_at.min(companion.sent_at), place.answer.ttl.min(companion.answer.ttl)))
 }
 
 impl Round {
@@ -94,14 +74,15 @@ impl Round {
 impl Campaign {
     /// Begins a round, unless one is under way whose read is still to be sent.
     pub(super) fn begin_round(&mut self) {
-        let Stage::Placed(placed) = &self.stage else { return };
-        if matches!(self.round.step, Step::KeepingAlive { .. }) {
+        if self.placed().is_none() || matches!(self.round.step, Step::KeepingAlive(_)) {
             return;
         }
-        let leases = [placed.candidacy.lease, placed.candidacy.companion];
+        self.plan_move();
+        let Some(placed) = self.placed() else { return };
+        let leases = placed.candidacy.leases();
         self.timers.stop(Timer::Round);
         self.timers.set(Timer::Answer, self.now + self.attempt_limit());
-        self.round.step = Step::KeepingAlive { began: self.now, leases, kept: [None; 2] };
+        self.round.step = Step::KeepingAlive(KeepAlives::new(leases, self.now));
         self.ask(Request::KeepAlive { leases });
     }
 
@@ -118,16 +99,16 @@ impl Campaign {
 
     fn confirm(&mut self) {
         let Some(placed) = self.placed() else { return };
-        let leases = [placed.candidacy.lease, placed.candidacy.companion];
+        let leases = placed.candidacy.leases();
         let stands = placed.deadline.is_some_and(|deadline| deadline > self.now);
-        match self.round.proven.filter(|(of, _)| stands && *of == leases) {
-            Some((_, kept)) => self.read_after(leases[0], kept),
+        match self.round.proven.filter(|kept| stands && kept.leases() == leases) {
+            Some(kept) => self.read_after(kept),
             None => self.begin_round(),
         }
     }
 
-    fn read_after(&mut self, own: LeaseId, kept: [Kept; 2]) {
-        let whole = self.wants_whole_queue();
+    fn read_after(&mut self, kept: KeepAlives) {
+        let (own, whole) = (kept.leases().place, self.wants_whole_queue());
         let read = self.round.next_read(self.now);
         self.round.step = Step::Reading { read, kept, whole };
         self.timers.set(Timer::Answer, self.now + self.attempt_limit());
@@ -151,35 +132,44 @@ impl Campaign {
         let now = self.now;
         let is_ours = self
             .placed()
-            .is_some_and(|placed| [placed.candidacy.lease, placed.candidacy.companion].contains(&lease));
+            .is_some_and(|placed| placed.candidacy.leases().iter().any(|of_ours| of_ours == lease));
         if is_ours && result.as_ref().is_ok_and(|answer| answer.ttl > Duration::ZERO) {
             self.giving_way.kept(self.rules.lease, now);
         }
-        let Step::KeepingAlive { began, leases, kept } = &mut self.round.step else { return };
-        // An answer to an earlier keep-alive says nothing about this round.
-        let Some(place) = leases.iter().position(|asked| *asked == lease).filter(|_| sent_at >= *began)
-        else {
+        let Step::KeepingAlive(mut keeping) = self.round.step else { return };
+        if !keeping.expect(lease, sent_at) {
             return;
-        };
-        let answer = match result {
-            Ok(answer) if !answer.ttl.is_zero() => answer,
+        }
+        let leases = keeping.leases();
+        match result {
+            Ok(answer) if !answer.ttl.is_zero() => keeping.kept(lease, sent_at.min(now), answer),
+            Ok(_) | Err(Failure::LeaseGone) if leases.moves_to == Some(lease) => match self.cannot_move() {
+                true => keeping.moves_nowhere(),
+                false => keeping.not_kept(lease),
+            },
             // Losing needs no proof: no read is waited for.
             Ok(_) | Err(Failure::LeaseGone) => {
-                if lease == leases[1] {
-                    self.shared_lease_is_gone();
-                }
+                self.lease_is_gone(lease);
                 return self.lose(Reason::Expired);
             }
-            Err(failure) => {
-                let tried = Tried { asked: *began, sent: sent_at };
-                self.round_failed(&failure);
-                return self.step_failed(Proof::KeepAlive, tried, failure.fault());
+            // A companion can be moved off it all the same.
+            Err(Failure::Fault(_)) if lease == leases.companion && leases.moves_to.is_some() => {
+                keeping.not_kept(lease);
             }
-        };
-        kept[place] = Some(Kept { sent_at: sent_at.min(now), answer });
-        let [Some(of_place), Some(of_companion)] = *kept else { return };
-        let own = leases[0];
-        self.read_after(own, [of_place, of_companion]);
+            Err(failure) => {
+                let tried = Tried { asked: keeping.began(), sent: sent_at };
+                self.round_failed(&failure);
+                self.step_failed(Proof::KeepAlive, tried, failure.fault());
+                if failure.fault().is_some() && lease == leases.companion {
+                    self.ask_for_another(lease);
+                }
+                return;
+            }
+        }
+        match keeping.are_answered() {
+            true => self.read_after(keeping),
+            false => self.round.step = Step::KeepingAlive(keeping),
+        }
     }
 
     fn wants_whole_queue(&self) -> bool {
@@ -284,15 +274,14 @@ impl Campaign {
         self.reported.fault = None;
     }
 
-    fn round_ended(&mut self, kept: [Kept; 2], tried: Tried, snapshot: &Snapshot, whole: bool) {
+    fn round_ended(&mut self, kept: KeepAlives, tried: Tried, snapshot: &Snapshot, whole: bool) {
         self.timers.stop(Timer::Answer);
         self.succeeded();
         self.giving_way.succeeded(Proof::Read, self.now);
-        let Some((since, ttl)) = judge(kept, snapshot.raft_term) else {
-            let sent = kept[0].sent_at.max(kept[1].sent_at);
+        if !kept.are_of(snapshot.raft_term) {
             self.repeat_in_this_term();
-            return self.step_failed(Proof::KeepAlive, Tried::at(sent), None);
-        };
+            return self.step_failed(Proof::KeepAlive, Tried::at(kept.last_sent()), None);
+        }
         self.round.other_terms = 0;
         let own = self.placed().map(|placed| placed.candidacy.revision);
         match self.store.sight(snapshot, own) {
@@ -308,13 +297,22 @@ impl Campaign {
             self.owes_a_lease |= snapshot.companion.is_none();
             return self.lose(reason);
         }
+        let shown = snapshot.companion.as_ref().and_then(|companion| companion.lease);
+        // A companion that moves is on one of two leases: that one has to have been kept alive.
+        let kept_alive = shown.and_then(|shown| kept.answer(shown));
+        let Some((since, ttl)) = kept_alive.and_then(|_| kept.since()) else {
+            let wait = backoff::standard(1, &mut self.rng);
+            self.timers.set(Timer::Round, self.now + wait);
+            self.advance_move(snapshot);
+            return self.step_failed(Proof::KeepAlive, Tried::at(kept.last_sent()), None);
+        };
         if ttl < self.rules.lease {
             self.report_short_ttl(ttl);
         }
         let lease = ttl.min(self.rules.lease);
-        self.round.proven =
-            self.placed().map(|placed| ([placed.candidacy.lease, placed.candidacy.companion], kept));
+        self.round.proven = Some(kept);
         self.proven((since + lease).before(self.rules.margin.of(lease)), tried, snapshot, whole);
+        self.advance_move(snapshot);
         if self.placed().is_none() {
             return;
         }

@@ -17,6 +17,8 @@
 //! - One *inspection* serves all campaigns that want one; one is under way at a time.
 //! - Renewals of many campaigns are spread over the time between two of them.
 //! - One *reconnect* serves all campaigns that asked. Open requests of the old connection are sent again.
+//! - One *lease* of a queue's companions, where another takes its place: every campaign learns of it, and who waits for the
+//!   former one to run out learns when no campaign keeps it alive any more.
 //! - One *registration* announces the candidates.
 //! - Requests of an operator are considered once by each campaign.
 //!
@@ -32,6 +34,7 @@ mod entering;
 mod inspection;
 mod io;
 mod map;
+mod moving;
 mod registration;
 mod rule;
 mod starting;
@@ -59,6 +62,7 @@ use elections::Elections;
 use entering::Entering;
 use inspection::Inspection;
 use map::Map;
+use moving::Leaving;
 use registration::Registration;
 use starting::{First, Starting};
 use timers::Timers;
@@ -102,6 +106,7 @@ pub struct Session<C: Rule = Campaign> {
     /// The time at which the present connection was made, where it is not the first.
     reconnected: Option<Instant>,
     registration: Registration,
+    leaving: Leaving,
     /// The result of the last inspection that succeeded.
     info: Option<StoreInfo>,
     /// The unsafe setting of the store, as last reported.
@@ -196,6 +201,7 @@ impl<C: Rule> Session<C> {
             reconnect: Reconnect::No,
             reconnected: None,
             registration: Registration::default(),
+            leaving: Leaving::default(),
             info: None,
             flaw: None,
             notes: Vec::new(),
@@ -460,6 +466,7 @@ impl<C: Rule> Session<C> {
         if is_over {
             self.end(id);
         }
+        self.may_have_left(id);
         result
     }
 
@@ -491,6 +498,8 @@ impl<C: Rule> Session<C> {
             Sorted::NotNext { successor, before } => {
                 self.outputs.push_back(Output::NotNext { id, successor, before });
             }
+            Sorted::Stranded { on } => self.stranded(id, on),
+            Sorted::Move { from, to } => self.moves(id, from, to),
             // The step has dealt with both.
             Sorted::Event(_) | Sorted::WakeAt(_) => {}
         }

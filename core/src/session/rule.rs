@@ -97,6 +97,12 @@ pub trait Rule: Waiting + Clone + Debug + Sized {
     /// The time for which the answer to a request can matter; `before` is that of the request before.
     fn limit(&self, request: &Self::Request, before: Duration) -> Duration;
 
+    /// Whether the campaign keeps a lease of a queue's companions alive.
+    fn keeps_alive(&self, lease: queue::LeaseId) -> bool {
+        let _ = lease;
+        false
+    }
+
     /// As [`Campaign::lease`].
     fn lease(&self) -> Option<Lease>;
 
@@ -160,6 +166,15 @@ pub enum Common {
     Inspected(Result<StoreInfo, Fault>),
     /// The connection is a new one.
     Reconnected,
+    /// As [`queue::Input::Move`].
+    Move {
+        /// The lease to leave.
+        from: queue::LeaseId,
+        /// The lease to move to.
+        to: queue::LeaseId,
+    },
+    /// As [`queue::Input::Left`].
+    Left(queue::LeaseId),
 }
 
 /// An output, by what a session does with it.
@@ -182,6 +197,18 @@ pub enum Sorted<R: Rule> {
         successor: String,
         /// The candidate that stands before it, if that is the reason.
         before: Option<String>,
+    },
+    /// As [`queue::Output::Stranded`].
+    Stranded {
+        /// The lease that the companion hangs on.
+        on: queue::LeaseId,
+    },
+    /// As [`queue::Output::Move`].
+    Move {
+        /// The lease to leave.
+        from: queue::LeaseId,
+        /// The lease to move to.
+        to: queue::LeaseId,
     },
     /// For the store.
     Request(R::Request),
@@ -220,9 +247,10 @@ macro_rules! methods_of_its_own {
     };
 }
 
-/// The inputs that campaigns have under the same names; what a new watch means is said by each.
+/// The inputs that campaigns have under the same names; what a new watch means is said by each, and what another lease of
+/// companions means by the one that has some.
 macro_rules! from_common {
-    ($input:ty, $since:pat => $watching:expr) => {
+    ($input:ty, $since:pat => $watching:expr $(, $shared:pat => $does:expr)+) => {
         impl From<Common> for $input {
             fn from(common: Common) -> Self {
                 match common {
@@ -240,6 +268,7 @@ macro_rules! from_common {
                     Common::Watching { since: $since } => $watching,
                     Common::Inspected(result) => Self::Inspected(result),
                     Common::Reconnected => Self::Reconnected,
+                    $($shared => $does,)+
                 }
             }
         }
@@ -316,7 +345,9 @@ impl Rule for Campaign {
     }
 }
 
-from_common!(campaign::Input, since => Self::Watching { since });
+from_common!(
+    campaign::Input, since => Self::Watching { since }, Common::Move { .. } | Common::Left(_) => Self::Tick
+);
 
 impl From<StoreAnswer> for campaign::Input {
     fn from(answer: StoreAnswer) -> Self {
@@ -375,8 +406,14 @@ impl Rule for queue::Campaign {
             Output::Inspect => Sorted::Inspect { since: Instant::ZERO },
             Output::Reconnect => Sorted::Reconnect,
             Output::NotNext { successor, before } => Sorted::NotNext { successor, before },
+            Output::Stranded { on } => Sorted::Stranded { on },
+            Output::Move { from, to } => Sorted::Move { from, to },
             Output::Ask(request) => Sorted::Request(request),
         }
+    }
+
+    fn keeps_alive(&self, lease: queue::LeaseId) -> bool {
+        self.keeps_companion_on(lease)
     }
 
     /// The campaign has its own limit for an answer, and asks again when that has passed; the deletes of a candidacy are
@@ -394,7 +431,12 @@ impl Rule for queue::Campaign {
 }
 
 // What happened before the new watch is not known.
-from_common!(queue::Input, _ => Self::WatchGap);
+from_common!(
+    queue::Input,
+    _ => Self::WatchGap,
+    Common::Move { from, to } => Self::Move { from, to },
+    Common::Left(lease) => Self::Left(lease)
+);
 
 impl From<queue::Change> for queue::Input {
     fn from(change: queue::Change) -> Self {
@@ -469,6 +511,7 @@ impl From<Common> for induction::Input {
             },
             // The offsets say what was not read, and the topic's id which log it is.
             Common::Tick | Common::Watching { .. } | Common::Inspected(_) | Common::Reconnected => Self::Tick,
+            Common::Move { .. } | Common::Left(_) => Self::Tick,
         }
     }
 }

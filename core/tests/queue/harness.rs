@@ -20,6 +20,8 @@ pub const BIRTH: Incarnation = Incarnation(1_000);
 pub const ME: Nonce = Nonce(0xa);
 /// The lease of the connection's companions.
 pub const B: LeaseId = LeaseId(0xb);
+/// Another one, that the companions move to.
+pub const C: LeaseId = LeaseId(0xc);
 /// The raft term of the bench's store.
 pub const TERM: u64 = 2;
 /// The creation of the bench's first place.
@@ -53,6 +55,8 @@ pub struct Bench {
     leases: Vec<LeaseId>,
     /// The lease, creation and companion's lease of the place that a snapshot shows as our own.
     own: (usize, u64, LeaseId),
+    /// The revision that wrote our companion last.
+    modified: u64,
     read: u64,
     revision: u64,
     /// The texts of the warnings about the store.
@@ -85,7 +89,16 @@ impl Bench {
         });
         let campaign =
             Campaign::new(settings, server, &info, ME, 7, now).expect("settings that fit the store");
-        Self { campaign, now, leases: Vec::new(), own: (1, R, B), read: 0, revision: 100, texts: Vec::new() }
+        Self {
+            campaign,
+            now,
+            leases: Vec::new(),
+            own: (1, R, B),
+            modified: R,
+            read: 0,
+            revision: 100,
+            texts: Vec::new(),
+        }
     }
 
     /// A candidate that has its leases and sent its transaction, attempt 1.
@@ -198,6 +211,15 @@ impl Bench {
         self.give(Input::Answered(Answer::Shared { result: Ok(lease) }))
     }
 
+    pub fn not_shared(&mut self, failure: Failure) -> Vec<String> {
+        self.give(Input::Answered(Answer::Shared { result: Err(failure) }))
+    }
+
+    /// Our companion hangs on another lease from now on, since a write at that revision.
+    pub fn companion_is_on(&mut self, lease: LeaseId, modified: u64) {
+        (self.own.2, self.modified) = (lease, modified);
+    }
+
     /// A transaction was answered. Lists what follows, also after the pause that a release makes for the successor.
     pub fn wrote(&mut self, attempt: u64, outcome: Outcome) -> Vec<String> {
         let mut outputs = self.give(Input::Answered(Answer::Wrote { attempt: Attempt(attempt), outcome }));
@@ -209,7 +231,7 @@ impl Bench {
 
     /// A transaction was applied; where it created keys, those are our own from now on.
     pub fn applied(&mut self, attempt: u64, revision: u64) -> Vec<String> {
-        self.own = (self.leases.len(), revision, self.own.2);
+        (self.own, self.modified) = ((self.leases.len(), revision, self.own.2), revision);
         self.wrote(attempt, Outcome::Applied { revision: Revision(revision) })
     }
 
@@ -263,6 +285,7 @@ impl Bench {
         let companion = Companion {
             key,
             created: Revision(created),
+            modified: Revision(self.modified),
             lease: Some(shared),
             nonce: Some(ME),
             lease_time: T,
@@ -357,6 +380,8 @@ impl Bench {
             Output::Ask(request) => self.request_in_short(request),
             Output::Inspect => "inspect".into(),
             Output::Reconnect => "reconnect".into(),
+            Output::Stranded { on } => format!("stranded on {}", self.name_of(*on)),
+            Output::Move { from, to } => format!("all from {} to {}", self.name_of(*from), self.name_of(*to)),
             Output::NotNext { successor, before } => {
                 let before = before.as_ref().map(|name| format!(" after {name}")).unwrap_or_default();
                 format!("not next {successor}{before}")
@@ -371,8 +396,9 @@ impl Bench {
             Request::Grant { lease, .. } => format!("grant {}", self.name_of(*lease)),
             Request::Share { gone: None, .. } => "share".into(),
             Request::Share { gone: Some(gone), .. } => format!("share, not {}", self.name_of(*gone)),
-            Request::KeepAlive { leases: [place, companion] } => {
-                format!("keep alive {} {}", self.name_of(*place), self.name_of(*companion))
+            Request::KeepAlive { leases } => {
+                let names: Vec<_> = leases.iter().map(|lease| self.name_of(lease)).collect();
+                format!("keep alive {}", names.join(" "))
             }
             Request::Read { read, own, whole } => {
                 self.read = read.0;
@@ -397,9 +423,16 @@ impl Bench {
                     replaced.unwrap_or_default()
                 )
             }
-            Action::Name { own, successor, .. } => {
+            Action::Name { own, modified, successor, .. } => {
                 let successor = successor.as_deref().unwrap_or("none");
-                format!("name {attempt} {}@{} {successor}", self.name_of(own.lease), own.revision.0)
+                format!("name {attempt} {}@{} {successor}", self.name_of(own.lease), modified.0)
+            }
+            Action::Move { own, modified, to } => {
+                let (own, to) = (self.name_of(own.lease), self.name_of(*to));
+                format!("move {attempt} {own}@{} {to}", modified.0)
+            }
+            Action::LeaveCompanion { lease } => {
+                format!("leave {attempt} {} companion", self.name_of(*lease))
             }
             Action::Leave { lease, revision } => {
                 let at = revision.map(|revision| format!("@{}", revision.0)).unwrap_or_default();
@@ -447,6 +480,7 @@ impl Others for Snapshot {
         self.companions.push(Companion {
             key: key(created),
             created: Revision(created),
+            modified: Revision(created),
             lease: Some(LeaseId(0xee)),
             nonce: Some(Nonce(created.into())),
             lease_time: T,
@@ -481,4 +515,17 @@ fn event_in_short(event: &Event) -> String {
         Event::Warning(Warning::StoreReset { barred: false, .. }) => "warning StoreReset".into(),
         Event::Warning(warning) => format!("warning {}", warning.code()),
     }
+}
+
+pub fn applied(revision: u64) -> Outcome {
+    Outcome::Applied { revision: Revision(revision) }
+}
+
+pub fn refused() -> Outcome {
+    Outcome::Refused { created: None }
+}
+
+/// The connection's lease for companions, where our own companion is still on another.
+pub fn shared(lease: LeaseId) -> Input {
+    Input::Answered(Answer::Shared { result: Ok(lease) })
 }

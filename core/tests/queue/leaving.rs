@@ -118,8 +118,10 @@ fn a_closed_campaign_that_still_has_something_to_remove_reports_nothing() {
     bench.failed(2, Failure::Unknown);
     bench.sleep(secs(2));
     assert_eq!(bench.tick(), ["leave 3 A1@10", "state CLOSED"]);
-    assert_eq!(bench.failed(3, fault(FaultKind::Denied)), NOTHING);
-    assert_eq!(bench.next(), ["leave 4 A1@10"]);
+    assert_eq!(bench.failed(3, fault(FaultKind::Denied)), ["revoke A1"]);
+    assert_eq!(bench.revoked(1), ["leave 4 A1"]);
+    assert_eq!(bench.failed(4, fault(FaultKind::Denied)), ["leave 5 A1 companion"]);
+    assert_eq!(bench.failed(5, fault(FaultKind::Denied)), ["stranded on B"]);
 }
 
 #[test]

@@ -28,6 +28,8 @@
 //! | 116 a foreign candidate before the successor | `hand_over::a_foreign_candidate_before_the_successor_refuses_the_hand_over` |
 //! | 117 a name that begins another's | `losing::the_place_of_an_election_whose_name_begins_with_ours_is_reported` |
 //! | 152 another prefix lies inside the election's keys | `losing::keys_of_another_prefix_ahead_are_reported_in_the_stores_words_and_are_no_leader` |
+//! | 151 a companion that cannot be deleted | `moving::a_companion_that_cannot_be_deleted_is_left_to_run_out_and_its_candidate_rests` |
+//! | | `moving::a_companion_moves_once_both_leases_are_kept_alive_and_is_moved_once_a_read_shows_it` |
 //! | a first read a lease after entering | `winning::where_a_server_may_revoke_live_leases_a_lease_is_owed_from_the_first_read_of_the_queue` |
 //! | a candidate that cannot read for good | `resting::a_place_that_cannot_be_read_for_a_lease_is_left_and_its_candidate_rests` |
 
@@ -39,6 +41,7 @@ mod hand_over;
 mod harness;
 mod leaving;
 mod losing;
+mod moving;
 mod namesake;
 mod proof;
 mod reset;
@@ -53,6 +56,7 @@ fn every_test_in_the_table_exists() {
         ("hand_over", include_str!("hand_over.rs")),
         ("leaving", include_str!("leaving.rs")),
         ("losing", include_str!("losing.rs")),
+        ("moving", include_str!("moving.rs")),
         ("namesake", include_str!("namesake.rs")),
         ("proof", include_str!("proof.rs")),
         ("reset", include_str!("reset.rs")),

@@ -7,6 +7,7 @@ mod connection;
 mod entering;
 mod harness;
 mod induction;
+mod queue;
 mod reports;
 mod requests;
 mod shown_early;

@@ -9,7 +9,7 @@ use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt, stream};
 use incumbent_core::Instant;
 use incumbent_core::queue::{
-    self, Action, Answer, Campaign, Change, Failure, LeaseId, Outcome, Request, Server,
+    self, Action, Answer, Campaign, Change, Failure, LeaseId, Leases, Outcome, Request, Server,
 };
 use incumbent_core::record::Entry;
 use incumbent_core::session::CampaignId;
@@ -40,7 +40,7 @@ pub(super) struct QueueLink {
 /// The keep-alives of one campaign.
 struct KeepAlives {
     id: CampaignId,
-    leases: [LeaseId; 2],
+    leases: Leases,
     limit: Duration,
 }
 
@@ -134,7 +134,7 @@ impl Link for QueueLink {
         let mut leases = Vec::new();
         let mut waiting = HashMap::<_, Vec<_>>::new();
         for KeepAlives { id, leases: of_campaign, .. } in asked {
-            for lease in of_campaign {
+            for lease in of_campaign.iter() {
                 let campaigns = waiting.entry(lease).or_default();
                 if campaigns.is_empty() {
                     leases.push(lease);
@@ -308,8 +308,10 @@ fn reported(identity: &Identity, action: &Action) -> store::Action {
     };
     match action {
         Action::Enter { .. } => store::Action::Acquire(put()),
-        Action::Name { .. } => store::Action::Renew(put()),
-        Action::Leave { .. } => store::Action::Release { headers: Vec::new() },
+        Action::Name { .. } | Action::Move { .. } => store::Action::Renew(put()),
+        Action::Leave { .. } | Action::LeaveCompanion { .. } => {
+            store::Action::Release { headers: Vec::new() }
+        }
     }
 }
 
@@ -455,6 +457,10 @@ mod tests {
         link.ask(&campaign, Asked { id, election, since, request, limit: LIMIT })
     }
 
+    fn of(place: LeaseId) -> Leases {
+        Leases { place, companion: B, moves_to: None }
+    }
+
     fn kept(id: CampaignId, lease: LeaseId) -> (CampaignId, Answer) {
         (id, Answer::KeptAlive { lease, sent_at: Instant::from_nanos(lease.0), result: Ok(ALIVE) })
     }
@@ -464,7 +470,7 @@ mod tests {
         let (mut link, adapter) = link(3, &Clock::manual(Instant::ZERO));
         assert!(link.ask_together().is_none());
         for (id, lease) in [(1, A), (2, C)] {
-            assert!(ask(&mut link, id, Request::KeepAlive { leases: [lease, B] }).is_none());
+            assert!(ask(&mut link, id, Request::KeepAlive { leases: of(lease) }).is_none());
         }
         let answers: Vec<_> = link.ask_together().unwrap().concat().await;
         assert_eq!(*adapter.kept_alive.lock().unwrap(), [A, B, C]);
@@ -476,11 +482,12 @@ mod tests {
     async fn what_is_not_answered_within_its_limit_is_unknown() {
         let clock = Clock::manual(Instant::ZERO);
         let (mut link, _) = link(1, &clock);
-        let _ = ask(&mut link, 1, Request::KeepAlive { leases: [A, B] });
+        let _ = ask(&mut link, 1, Request::KeepAlive { leases: of(A) });
         let mut answers = link.ask_together().unwrap();
         let revoking = ask(&mut link, 1, Request::Revoke { lease: A }).unwrap();
         let action = Action::Name {
             own: Own { lease: A, revision: Default::default() },
+            modified: Default::default(),
             companion: B,
             successor: None,
         };

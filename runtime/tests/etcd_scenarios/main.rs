@@ -27,3 +27,4 @@ mod operator;
 mod partition;
 mod processes;
 mod server;
+mod stranded;

@@ -108,9 +108,9 @@ impl Content {
                 self.companions.insert(name, beside);
                 (Outcome::Applied { revision: Revision(created) }, change)
             }
-            Action::Name { own, companion, successor } => {
+            Action::Name { own, modified, companion, successor } => {
                 let name = own.lease.to_string();
-                let stands = |key: &&mut Key<Author>| key.created == own.revision.0;
+                let stands = |key: &&mut Key<Author>| key.modified == modified.0;
                 let Some(key) = self.companions.get_mut(&name).filter(stands) else { return refused };
                 if !self.leases.contains_key(companion) {
                     return (Outcome::Failed(Failure::LeaseGone), Change::default());
@@ -121,6 +121,27 @@ impl Content {
                 let revision = Revision(self.revision);
                 let change = Change { revision, rewritten_companions: vec![name], ..Change::default() };
                 (Outcome::Applied { revision }, change)
+            }
+            Action::Move { own, modified, to } => {
+                let name = own.lease.to_string();
+                let stands = |key: &&mut Key<Author>| key.modified == modified.0;
+                let Some(key) = self.companions.get_mut(&name).filter(stands) else { return refused };
+                if !self.leases.contains_key(to) {
+                    return (Outcome::Failed(Failure::LeaseGone), Change::default());
+                }
+                self.revision += 1;
+                (key.modified, key.lease) = (self.revision, Some(*to));
+                let revision = Revision(self.revision);
+                let change = Change { revision, rewritten_companions: vec![name], ..Change::default() };
+                (Outcome::Applied { revision }, change)
+            }
+            Action::LeaveCompanion { lease } => {
+                let name = lease.to_string();
+                let change = self.remove(|_, _| false, |key, _| *key == name);
+                match change.revision {
+                    Revision(0) => refused,
+                    revision => (Outcome::Applied { revision }, change),
+                }
             }
             Action::Leave { lease, revision } => {
                 let name = lease.to_string();
@@ -189,6 +210,7 @@ impl Content {
         let companion = |(key, beside): (&String, &Key<Author>)| Companion {
             key: key.clone(),
             created: Revision(beside.created),
+            modified: Revision(beside.modified),
             lease: beside.lease,
             nonce: Some(beside.value.nonce),
             lease_time: beside.value.lease_time,

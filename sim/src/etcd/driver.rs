@@ -102,7 +102,7 @@ impl World {
     fn ask(&mut self, node: usize, request: queue::Request, limit: Duration) {
         let request = match request {
             queue::Request::KeepAlive { leases } => {
-                for lease in leases {
+                for lease in leases.iter() {
                     self.send_keep_alive(node, lease, limit);
                 }
                 return;

@@ -155,7 +155,10 @@ impl World {
         }
         let puts = match &request {
             Request::Grant { .. } | Request::Share { .. } => true,
-            Request::Write(write) => !matches!(write.action, incumbent_core::queue::Action::Leave { .. }),
+            Request::Write(write) => {
+                use incumbent_core::queue::Action;
+                !matches!(write.action, Action::Leave { .. } | Action::LeaveCompanion { .. })
+            }
             _ => false,
         };
         if puts && self.is_on(Kind::Full) {

@@ -103,6 +103,12 @@ fn a_hand_over_past_a_foreign_candidate_makes_no_second_leader() {
 }
 
 #[test]
+fn companions_that_move_to_another_lease_make_no_second_leader() {
+    holds("queue move");
+    holds("queue move late");
+}
+
+#[test]
 fn a_third_candidate_makes_no_second_leader() {
     holds("queue third");
 }

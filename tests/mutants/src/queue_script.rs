@@ -7,17 +7,18 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{Event, Settings};
 use incumbent_core::queue::{
-    Answer, Campaign, Companion, Input, KeptAlive, LeaseId, Outcome, Output, Place, Request, Server,
+    Answer, Campaign, Companion, Failure, Input, KeptAlive, LeaseId, Outcome, Output, Place, Request, Server,
     Snapshot, Write,
 };
 use incumbent_core::record::Nonce;
-use incumbent_core::store::StoreInfo;
+use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 const LEASE: Duration = Duration::from_secs(30);
 const INCARNATION: Incarnation = Incarnation(7);
 const ME: Nonce = Nonce(0xa);
 const COMPANIONS: LeaseId = LeaseId(0xb);
+const MOVED_TO: LeaseId = LeaseId(0xc);
 const CREATED: Revision = Revision(10);
 const RAFT_TERM: u64 = 2;
 const SERVER: Server =
@@ -29,6 +30,7 @@ type Script = (&'static str, fn() -> bool);
 const SCRIPTS: &[Script] = &[
     ("servers that are asked again", servers_that_are_asked_again),
     ("a shortest lease that is not known", a_shortest_lease_that_is_not_known),
+    ("a companion that moves", a_companion_that_moves),
 ];
 
 /// The script whose outcome is not as it should be.
@@ -52,6 +54,83 @@ fn servers_that_are_asked_again() -> bool {
 /// No lease is let in that was compared with nothing.
 fn a_shortest_lease_that_is_not_known() -> bool {
     campaign(Server { shortest: None, ..SERVER }, Instant::ZERO).is_none()
+}
+
+/// A leader's companion moves, and its put has no answer. Until a read shows it on the lease that it moves to, both are kept
+/// alive; a round in which the former lease is not, and which shows it there, proves nothing. On either it is the leader's own.
+fn a_companion_that_moves() -> bool {
+    let at = |secs: u64| Instant::ZERO + Duration::from_secs(3_600 + secs);
+    // As above.
+    let mut campaign = campaign(SERVER, at(0)).expect("they fit");
+    let wins = plays_to_a_win(&mut campaign, at(0), Input::Campaign);
+    let deadline = |campaign: &Campaign| campaign.lease().map(|lease| lease.deadline);
+    let all =
+        |request: &Request| matches!(request, Request::KeepAlive { leases } if leases.moves_to.is_some());
+    let moves = |request: &Request| matches!(request, Request::Write(_));
+
+    let first = given(&mut campaign, at(1), Input::Move { from: COMPANIONS, to: MOVED_TO });
+    let put = round(&mut campaign, at(1), &first, COMPANIONS, true);
+    let proven = deadline(&campaign);
+    // The session's time limit: whether it was applied is not known.
+    given(&mut campaign, at(3), Input::Tick);
+    let again = given(&mut campaign, at(15), Input::Tick);
+    let unproven = round(&mut campaign, at(15), &again, COMPANIONS, false);
+    let same = deadline(&campaign);
+    let last = given(&mut campaign, at(17), Input::Tick);
+    round(&mut campaign, at(17), &last, MOVED_TO, true);
+    let moved = deadline(&campaign);
+
+    let both_kept = [&first, &again, &last].into_iter().all(|asked| asked.iter().any(all));
+    wins && both_kept
+        && put.iter().any(moves)
+        && unproven.iter().any(moves)
+        && same == proven
+        && moved.is_some_and(|moved| Some(moved) > proven)
+}
+
+/// What the campaign asks for after an input.
+fn given(campaign: &mut Campaign, now: Instant, input: Input) -> Vec<Request> {
+    // The script answers only what was asked; a panic is no verdict.
+    campaign.handle(now, input).expect("it keeps the contract");
+    let mut asked = Vec::new();
+    loop {
+        match campaign.poll() {
+            Output::WakeAt(_) => return asked,
+            Output::Ask(request) => asked.push(request),
+            _ => {}
+        }
+    }
+}
+
+/// Answers the keep-alives of a round, that of the companion's former lease as `kept` says, and its read, which shows the
+/// companion on this lease. Returns what is asked for then.
+fn round(campaign: &mut Campaign, now: Instant, asked: &[Request], on: LeaseId, kept: bool) -> Vec<Request> {
+    let mut asked = asked.to_vec();
+    while let Some(request) = asked.pop() {
+        let denied = Fault { kind: FaultKind::Denied, detail: String::new() };
+        let answers = answers(request.clone(), now).into_iter().map(|answer| match answer {
+            Answer::KeptAlive { lease, sent_at, .. } if lease == COMPANIONS && !kept => {
+                Answer::KeptAlive { lease, sent_at, result: Err(Failure::Fault(denied.clone())) }
+            }
+            Answer::Read { read, sent_at, result } => {
+                let shown = result.map(|mut snapshot| {
+                    for companion in snapshot.companion.iter_mut().chain(&mut snapshot.companions) {
+                        companion.lease = Some(on);
+                    }
+                    snapshot
+                });
+                Answer::Read { read, sent_at, result: shown }
+            }
+            answer => answer,
+        });
+        let ends = matches!(request, Request::Read { .. });
+        let next: Vec<_> = answers.flat_map(|answer| given(campaign, now, Input::Answered(answer))).collect();
+        if ends {
+            return next;
+        }
+        asked.extend(next);
+    }
+    Vec::new()
 }
 
 fn campaign(server: Server, now: Instant) -> Option<Campaign> {
@@ -97,7 +176,7 @@ fn answers(request: Request, now: Instant) -> Vec<Answer> {
         Request::KeepAlive { leases } => {
             let kept = KeptAlive { ttl: LEASE, raft_term: RAFT_TERM };
             let answer = |lease| Answer::KeptAlive { lease, sent_at: now, result: Ok(kept) };
-            leases.into_iter().map(answer).collect()
+            leases.iter().map(answer).collect()
         }
         Request::Read { read, own, .. } => {
             vec![Answer::Read { read, sent_at: now, result: Ok(Box::new(alone(own))) }]
@@ -118,6 +197,7 @@ fn alone(own: Option<LeaseId>) -> Snapshot {
     let companion = key.map(|key| Companion {
         key,
         created: CREATED,
+        modified: CREATED,
         lease: Some(COMPANIONS),
         nonce: Some(ME),
         lease_time: LEASE,

@@ -254,6 +254,7 @@ pub(super) fn companion_of(kv: &KeyValue, range: &Range) -> Companion {
     Companion {
         key: name_of(kv, range),
         created: revision(kv.create_revision),
+        modified: revision(kv.mod_revision),
         lease: lease(kv.lease),
         nonce,
         lease_time: Duration::from_millis(value.lease_ms),

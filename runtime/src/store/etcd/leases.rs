@@ -189,7 +189,7 @@ impl Asked {
 ///
 /// Where the token has expired, what was not answered is sent again, once, over a new stream. Its callers keep the instants
 /// before they sent it first, which are the earlier ones, and so safe. A server that denies one keep-alive ends the stream
-/// (measured on 3.7.3; 3.4 denies none): the others, of other elections, are sent again.
+/// (measured on 3.7.3; 3.4 denies none): those of other elections are sent again.
 async fn run(
     connection: Arc<Connection>,
     mut requests: mpsc::UnboundedReceiver<KeepAliveRequest>,

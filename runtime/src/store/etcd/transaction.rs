@@ -36,10 +36,22 @@ pub(super) fn write(keys: &Keys, election: &str, identity: &Identity, action: &A
             }
             txn
         }
-        Action::Name { own, companion, successor } => {
+        Action::Move { own, modified, to } => {
             let (_, beside) = pair(own.lease);
             TxnRequest {
-                compare: vec![created_at(&beside, signed(own.revision.0))],
+                compare: vec![modified_at(&beside, signed(modified.0))],
+                success: vec![attach(beside, *to)],
+                failure: Vec::new(),
+            }
+        }
+        Action::LeaveCompanion { lease } => {
+            let (_, beside) = pair(*lease);
+            TxnRequest { success: vec![delete(beside)], ..Default::default() }
+        }
+        Action::Name { own, modified, companion, successor } => {
+            let (_, beside) = pair(own.lease);
+            TxnRequest {
+                compare: vec![modified_at(&beside, signed(modified.0))],
                 success: vec![put(beside, value(successor.as_deref()), Some(*companion))],
                 failure: Vec::new(),
             }
@@ -66,7 +78,7 @@ pub(super) fn written(
     action: &Action,
     answer: Result<TxnResponse, Status>,
 ) -> Outcome {
-    let only_deletes = matches!(action, Action::Leave { .. });
+    let only_deletes = matches!(action, Action::Leave { .. } | Action::LeaveCompanion { .. });
     let operation = if only_deletes { Operation::Delete } else { Operation::Put };
     let answer = match answer {
         Ok(answer) => answer,
@@ -79,7 +91,7 @@ pub(super) fn written(
     }
     let own = match action {
         Action::Enter { lease, .. } => Some(signed(lease.0)),
-        Action::Name { .. } | Action::Leave { .. } => None,
+        _ => None,
     };
     let found = || ranges(&answer).flat_map(|range| &range.kvs);
     let created = found().find(|kv| Some(kv.lease) == own).map(|kv| revision(kv.create_revision));
@@ -205,6 +217,16 @@ pub(super) fn created_at(key: &[u8], revision: i64) -> Compare {
     }
 }
 
+/// A condition that a key was written last at this revision.
+pub(super) fn modified_at(key: &[u8], revision: i64) -> Compare {
+    Compare {
+        result: Comparison::Equal.into(),
+        target: CompareTarget::ModRevision.into(),
+        key: key.to_vec(),
+        value: Some(CompareValue::ModRevision(revision)),
+    }
+}
+
 /// A condition that a key does not exist.
 pub(super) fn absent(key: &[u8]) -> Compare {
     created_at(key, 0)
@@ -213,6 +235,12 @@ pub(super) fn absent(key: &[u8]) -> Compare {
 pub(super) fn put(key: Vec<u8>, value: Vec<u8>, lease: Option<LeaseId>) -> wire::Operation {
     let lease = lease.map_or(0, |lease| signed(lease.0));
     let put = PutRequest { key, value, lease, ..Default::default() };
+    operation(OperationKind::Put(put))
+}
+
+/// Attaches a key to another lease, and leaves its value as it is.
+fn attach(key: Vec<u8>, lease: LeaseId) -> wire::Operation {
+    let put = PutRequest { key, lease: signed(lease.0), ignore_value: true, ..Default::default() };
     operation(OperationKind::Put(put))
 }
 
@@ -239,7 +267,7 @@ mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
     use incumbent_core::Revision;
-    use incumbent_core::queue::Place;
+    use incumbent_core::queue::{Companion, Place};
     use incumbent_core::record::Nonce;
     use incumbent_testkit::etcd::{EtcdServer, Options};
     use incumbent_testkit::tools::EtcdVersion;
@@ -324,7 +352,8 @@ mod tests {
             );
 
             let own = Own { lease: a, revision };
-            let naming = Action::Name { own, companion: b, successor: Some("egret".into()) };
+            let modified = companion.modified;
+            let naming = Action::Name { own, modified, companion: b, successor: Some("egret".into()) };
             assert!(matches!(bench.write(naming).await, Outcome::Applied { .. }));
             let companion = bench.read(Some(a)).await.companion.unwrap();
             assert_eq!((companion.created, companion.successor.as_deref()), (revision, Some("egret")));
@@ -354,6 +383,37 @@ mod tests {
             let seen = bench.read(Some(a)).await;
             assert_eq!((seen.place, seen.companions.len()), (None, 0));
             assert_eq!(seen.overlap, Some(fault.detail), "who is inside already says the same");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_companion_moves_to_another_lease_and_a_write_before_that_moves_nothing_back() {
+        for version in EtcdVersion::tested() {
+            let bench = Bench::start(version);
+            let (a, b, c) = (bench.grant(0xa1).await, bench.grant(0xb1).await, bench.grant(0xc1).await);
+            let revision = bench.enter(a, b).await;
+            let own = Own { lease: a, revision };
+            let before = bench.read(Some(a)).await.companion.unwrap();
+            assert_eq!(before.modified, revision);
+            let moving = Action::Move { own, modified: revision, to: c };
+            let Outcome::Applied { revision: modified } = bench.write(moving).await else { panic!() };
+            let moved = bench.read(Some(a)).await.companion.unwrap();
+            assert_eq!(moved, Companion { modified, lease: Some(c), ..before });
+
+            for late in [
+                Action::Move { own, modified: revision, to: b },
+                Action::Name { own, modified: revision, companion: b, successor: Some("egret".into()) },
+            ] {
+                assert_eq!(bench.write(late).await, Outcome::Refused { created: None });
+            }
+            let dead = Action::Move { own, modified, to: LeaseId(0xd1) };
+            assert_eq!(bench.write(dead).await, Outcome::Failed(Failure::LeaseGone));
+            assert_eq!(bench.read(Some(a)).await.companion, Some(moved));
+
+            let leaving = Action::LeaveCompanion { lease: a };
+            assert!(matches!(bench.write(leaving).await, Outcome::Applied { .. }));
+            let left = bench.read(Some(a)).await;
+            assert_eq!((left.place.is_some(), left.companion), (true, None));
         }
     }
 
@@ -423,7 +483,7 @@ mod tests {
         };
         while fill().await.is_ok() {}
         let own = Own { lease: a, revision };
-        let naming = Action::Name { own, companion: b, successor: None };
+        let naming = Action::Name { own, modified: revision, companion: b, successor: None };
         assert!(matches!(bench.write(naming).await, Outcome::Failed(Failure::Fault(_))));
         let leaving = bench.write(Action::Leave { lease: a, revision: Some(revision) }).await;
         assert!(matches!(leaving, Outcome::Applied { .. }), "{leaving:?}");

@@ -44,6 +44,8 @@ pub(crate) enum Action {
     HandOver(usize),
     /// The work of the term has ended.
     Drained(usize),
+    /// Another companion of the connection cannot be deleted: its companions move to another lease.
+    Move(usize),
 }
 
 /// Lists the actions that may come next.
@@ -66,9 +68,11 @@ pub(crate) fn enabled(state: &State, actions: &mut Vec<Action>) {
             if left.stale > 0 && matches!(request, Request::KeepAlive(..)) {
                 actions.push(Action::Stale(candidate));
             }
-            let enters =
-                matches!(request, Request::Write(write) if matches!(write.action, Put::Enter { .. }));
-            if left.late > 0 && enters {
+            let creates_or_moves = matches!(
+                request,
+                Request::Write(write) if matches!(write.action, Put::Enter { .. } | Put::Move { .. })
+            );
+            if left.late > 0 && creates_or_moves {
                 actions.push(Action::Delay(candidate));
             }
         }
@@ -91,6 +95,9 @@ pub(crate) fn enabled(state: &State, actions: &mut Vec<Action>) {
         let leads = stand == Some(Stand::Leading);
         if left.resign > 0 && leads && !node.paused {
             actions.push(Action::Resign(candidate));
+        }
+        if left.moves > 0 && leads && !node.paused {
+            actions.push(Action::Move(candidate));
         }
         if left.hand_over > 0 && leads && !node.paused && candidate + 1 < state.nodes.len() {
             actions.push(Action::HandOver(candidate));

@@ -68,7 +68,7 @@ struct Step<'a> {
 
 impl Step<'_> {
     fn spend(&mut self, action: Action) {
-        let Budget { lose, late, stale, pause, delete, revoke, early, resign, crash, hand_over } =
+        let Budget { lose, late, stale, pause, delete, revoke, early, resign, crash, hand_over, moves } =
             &mut self.state.left;
         let spent = match action {
             Action::Lose(_) | Action::LoseAnswer(_) => lose,
@@ -81,6 +81,7 @@ impl Step<'_> {
             Action::Crash(_) => crash,
             Action::Resign(_) => resign,
             Action::HandOver(_) => hand_over,
+            Action::Move(_) => moves,
             _ => return,
         };
         *spent = spent.saturating_sub(1);
@@ -148,6 +149,12 @@ impl Step<'_> {
                 self.hand(candidate, Input::HandOver(successor));
             }
             Action::Drained(candidate) => self.hand(candidate, Input::Drained),
+            Action::Move(candidate) => {
+                if let Some(from) = self.state.nodes[candidate].shared {
+                    let to = self.share(candidate);
+                    self.hand(candidate, Input::Move { from, to });
+                }
+            }
         }
     }
 
@@ -202,6 +209,16 @@ impl Step<'_> {
             }
         }
         snapshot
+    }
+
+    /// Another lease for the companions of a candidate's connection.
+    fn share(&mut self, candidate: usize) -> LeaseId {
+        let node = &mut self.state.nodes[candidate];
+        node.shares += 1;
+        let lease = LeaseId(0x100 * (candidate as u64 + 1) + node.shares);
+        node.shared = Some(lease);
+        self.state.store.grant(lease, self.state.now);
+        lease
     }
 
     /// Delivers an answer, or leaves it for a process that is stopped.
@@ -259,27 +276,28 @@ impl Step<'_> {
                         self.event(candidate, &event);
                         continue;
                     }
+                    // A candidacy alone on its connection: no one else keeps its companion's lease alive.
+                    Output::Stranded { on } => {
+                        inputs.push_back(Input::Left(on));
+                        continue;
+                    }
+                    Output::Move { from, to } => {
+                        inputs.extend([Input::Move { from, to }, Input::Left(from)]);
+                        continue;
+                    }
                     Output::Inspect | Output::NotNext { .. } => continue,
                 };
                 let request = match wanted {
                     Wanted::Grant { lease, .. } => Request::Grant(lease),
                     Wanted::Share { gone, .. } => {
-                        let lease = match node.shared.filter(|shared| Some(*shared) != gone) {
-                            Some(shared) => shared,
-                            None => {
-                                node.shares += 1;
-                                let lease = LeaseId(0x100 * (candidate as u64 + 1) + node.shares);
-                                node.shared = Some(lease);
-                                self.state.store.grant(lease, self.state.now);
-                                lease
-                            }
-                        };
+                        let known = node.shared.filter(|shared| Some(*shared) != gone);
+                        let lease = known.unwrap_or_else(|| self.share(candidate));
                         inputs.push_back(Answer::Shared { result: Ok(lease) }.into());
                         continue;
                     }
-                    Wanted::KeepAlive { leases: [place, companion] } => {
-                        node.requests.push_back(Request::KeepAlive(place, now));
-                        Request::KeepAlive(companion, now)
+                    Wanted::KeepAlive { leases } => {
+                        node.requests.extend(leases.iter().map(|lease| Request::KeepAlive(lease, now)));
+                        continue;
                     }
                     Wanted::Read { read, own, .. } => Request::Read(read, own, now),
                     Wanted::Write(write) => Request::Write(write),

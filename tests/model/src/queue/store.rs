@@ -147,16 +147,19 @@ impl Store {
                 self.companions.insert(*lease, beside);
                 (Outcome::Applied { revision: Revision(self.revision) }, change)
             }
-            Action::Name { own, successor, .. } => {
-                let beside = self.companions.get_mut(&own.lease);
-                let Some(beside) = beside.filter(|beside| beside.created == own.revision.0) else {
-                    return (Outcome::Refused { created: None }, nothing);
-                };
-                self.revision += 1;
-                (beside.modified, beside.successor) = (self.revision, successor.clone());
-                let revision = Revision(self.revision);
-                let rewritten_companions = vec![own.lease.to_string()];
-                (Outcome::Applied { revision }, Change { revision, rewritten_companions, ..nothing })
+            Action::Name { own, modified, companion, successor } => {
+                self.rewrite(own.lease, *modified, *companion, |beside| {
+                    beside.successor.clone_from(successor)
+                })
+            }
+            Action::Move { own, modified, to } => self.rewrite(own.lease, *modified, *to, |_| ()),
+            Action::LeaveCompanion { lease } => {
+                let before = self.revision;
+                let change = self.remove(|_, _| false, |key, _| key == *lease);
+                match self.revision > before {
+                    true => (Outcome::Applied { revision: Revision(self.revision) }, change),
+                    false => (Outcome::Refused { created: None }, nothing),
+                }
             }
             Action::Leave { lease, revision } => {
                 let ours = |key: LeaseId, at: &Key| {
@@ -172,6 +175,31 @@ impl Store {
         }
     }
 
+    /// Writes a companion again that was written last at `modified`, and attaches it to a lease.
+    fn rewrite(
+        &mut self,
+        key: LeaseId,
+        modified: Revision,
+        lease: LeaseId,
+        change: impl FnOnce(&mut Key),
+    ) -> (Outcome, Change) {
+        let nothing = Change::default();
+        let is_known = self.has_lease(lease);
+        let beside = self.companions.get_mut(&key);
+        let Some(beside) = beside.filter(|beside| beside.modified == modified.0) else {
+            return (Outcome::Refused { created: None }, nothing);
+        };
+        if !is_known {
+            return (Outcome::Failed(Failure::LeaseGone), nothing);
+        }
+        self.revision += 1;
+        (beside.modified, beside.lease) = (self.revision, lease);
+        change(beside);
+        let revision = Revision(self.revision);
+        let rewritten_companions = vec![key.to_string()];
+        (Outcome::Applied { revision }, Change { revision, rewritten_companions, ..nothing })
+    }
+
     /// A linearised read for the candidate whose companions have the lease `shared`.
     pub(crate) fn read(&self, own: Option<LeaseId>, shared: LeaseId, without: Option<Part>) -> Snapshot {
         let place = |(lease, key): (&LeaseId, &Key)| Place {
@@ -184,6 +212,7 @@ impl Store {
         let companion = |(lease, key): (&LeaseId, &Key)| Companion {
             key: lease.to_string(),
             created: Revision(key.created),
+            modified: Revision(key.modified),
             // A companion on the lease of its place looks as it should.
             lease: Some(if key.lease == *lease { shared } else { key.lease }),
             nonce: Some(Nonce(key.owner as u128 + 1)),

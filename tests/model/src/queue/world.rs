@@ -26,6 +26,8 @@ pub(crate) struct Budget {
     pub(crate) crash: u8,
     /// Leaders that are asked to hand over to the last candidate.
     pub(crate) hand_over: u8,
+    /// Connections that leave the lease of their companions for another.
+    pub(crate) moves: u8,
 }
 
 /// A part of the rule, taken away by showing the candidates something else than what is there.
@@ -213,6 +215,18 @@ pub fn queue_worlds() -> Vec<QueueWorld> {
                 Budget { hand_over: 1, delete: 1, ..none },
             )
         },
+        world(
+            "queue move",
+            "the companions of a connection move to another lease, a put of one is lost, and an operator deletes a place",
+            4,
+            Budget { moves: 1, lose: 1, delete: 1, ..none },
+        ),
+        world(
+            "queue move late",
+            "the companions of a connection move twice, and a put of one is applied late",
+            4,
+            Budget { moves: 2, late: 1, ..none },
+        ),
         QueueWorld {
             rates: THREE,
             ..world(

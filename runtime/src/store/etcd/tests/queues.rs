@@ -157,7 +157,8 @@ async fn a_companion_that_is_written_again_is_a_change_of_its_own() {
     store.read("jobs", Some(own.lease), true).await.unwrap();
     let mut watch = store.watch().await.unwrap();
     let companion = store.share(None, TTL).await.unwrap();
-    let name = Action::Name { own, companion, successor: Some("egret".into()) };
+    let modified = own.revision;
+    let name = Action::Name { own, modified, companion, successor: Some("egret".into()) };
     let revision = applied(store.write("jobs", &identity("heron"), &name).await);
     let (_, change) = changed(next(&mut watch).await);
     assert_eq!((change.revision, change.rewritten_companions), (revision, vec!["a1".into()]));

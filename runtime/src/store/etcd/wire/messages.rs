@@ -95,6 +95,8 @@ pub(in crate::store::etcd) struct PutRequest {
     pub value: Vec<u8>,
     #[prost(int64, tag = "3")]
     pub lease: i64,
+    #[prost(bool, tag = "5")]
+    pub ignore_value: bool,
     #[prost(bool, tag = "6")]
     pub ignore_lease: bool,
 }

@@ -1,0 +1,269 @@
+//! The companions of a connection move to another lease, so that the one that they leave runs out.
+//!
+//! All companions of a connection hang on one lease, which the rounds of all its candidates keep alive. A companion that its
+//! owner cannot delete would hold its election back for as long as another candidate of the process lives. So the connection
+//! gets another lease, and its other candidates move their companions there, each with a put that compares the revision that
+//! wrote the companion last: of two puts of one companion, a late one is refused.
+//!
+//! A move is proved like an entering. Until a read shows the companion on the lease that it moves to, it may be on either: each
+//! round keeps both alive, and the deadline counts only from a round that kept alive the very lease on which its read shows
+//! the companion. One move at a time: a companion is never looked for on a third lease.
+//!
+//! The former lease runs out when no candidate keeps it alive any more. Where no other lease can be had, or a companion cannot
+//! be put there, the former lease stays in use, and a warning says what that costs.
+
+use alloc::format;
+use core::time::Duration;
+
+use super::answers::Failure;
+use super::io::{Action, LeaseId, Leases, Outcome, Output, Request, Snapshot};
+use super::settings::EXPIRED;
+use super::{Campaign, Candidacy, Purpose, Stage};
+use crate::campaign::{Event, Warning, pace};
+use crate::store::Fault;
+use crate::time::Instant;
+
+/// A companion on its way to another lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Move {
+    to: LeaseId,
+    /// A put was sent: it may have been applied, or may be later.
+    sent: bool,
+    /// One before the last was never answered.
+    doubtful: bool,
+}
+
+impl Candidacy {
+    pub(super) fn leases(&self) -> Leases {
+        let moves_to = self.moves.map(|moves| moves.to);
+        Leases { place: self.lease, companion: self.companion, moves_to }
+    }
+
+    /// The lease on which the companion may be for the longest.
+    pub(super) fn last_companion(&self) -> LeaseId {
+        self.moves.filter(|moves| moves.sent).map_or(self.companion, |moves| moves.to)
+    }
+
+    /// Whether the companion may be on this lease.
+    pub(super) fn has_companion_on(&self, lease: LeaseId) -> bool {
+        self.companion == lease || self.moves.is_some_and(|moves| moves.to == lease)
+    }
+}
+
+/// A companion that could not be deleted, first in what is to be removed.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(super) enum Stranded {
+    /// Campaigns of the connection may keep its lease alive, or come to do so.
+    Kept {
+        /// When to ask for another lease, again.
+        ask_at: Instant,
+        /// Other candidates are on it, and a person was warned.
+        warned: bool,
+        /// The connection has another lease.
+        moved: bool,
+    },
+    /// No candidate does; it has run out by then.
+    RunsOut(Instant),
+}
+
+impl Campaign {
+    /// Whether this campaign keeps a lease of companions alive, or will where an answer says so.
+    pub fn keeps_companion_on(&self, lease: LeaseId) -> bool {
+        match &self.stage {
+            Stage::Placed(placed) => placed.candidacy.has_companion_on(lease),
+            Stage::Entering(entering) => entering.has_companion_on(lease),
+            _ => false,
+        }
+    }
+
+    // ---- the connection's lease ----
+
+    /// Asks for another lease in place of this one, for all companions of the connection.
+    pub(super) fn ask_for_another(&mut self, from: LeaseId) {
+        if self.leaves.is_none() {
+            self.leaves = Some(from);
+            self.ask(Request::Share { gone: Some(from), ttl: self.rules.lease });
+        }
+    }
+
+    /// The connection has another lease, or it is not to be had.
+    pub(super) fn another_is_shared(&mut self, from: LeaseId, result: &Result<LeaseId, Failure>) {
+        let of_ours = self.removal.hangs_on(from);
+        match (result, &mut self.removal.stranded) {
+            (Ok(to), stranded) if *to != from => {
+                if let Some(Stranded::Kept { moved, .. }) = stranded {
+                    *moved |= of_ours;
+                }
+                self.outputs.push_back(Output::Move { from, to: *to });
+            }
+            (Err(failure), Some(Stranded::Kept { warned: true, .. })) => self.lease_stays(
+                failure,
+                "the lease of a companion that cannot be deleted stays in use, as no other can be had: this election has no \
+                 leader",
+            ),
+            _ => {}
+        }
+    }
+
+    pub(super) fn connection_moves(&mut self, from: LeaseId, to: LeaseId) {
+        if self.shared == Some(from) {
+            self.shared = Some(to);
+        }
+        // A campaign of another lease time has another lease.
+        if self.shared.is_none_or(|shared| shared == to) {
+            self.gone = Some(from);
+        }
+        if self.placed().is_some_and(|placed| placed.candidacy.companion == from) {
+            self.begin_round();
+        }
+    }
+
+    // ---- a companion that moves ----
+
+    /// Before a round: where the connection has another lease, the companion is to move there once that is kept alive.
+    pub(super) fn plan_move(&mut self) {
+        let shared = self.shared;
+        let Stage::Placed(placed) = &mut self.stage else { return };
+        let candidacy = &mut placed.candidacy;
+        if candidacy.moves.is_none() {
+            let to = shared.filter(|to| *to != candidacy.companion);
+            candidacy.moves = to.map(|to| Move { to, sent: false, doubtful: false });
+        }
+    }
+
+    /// After a round that kept both leases alive: the companion has moved, or is put onto the other lease.
+    pub(super) fn advance_move(&mut self, snapshot: &Snapshot) {
+        let Stage::Placed(placed) = &mut self.stage else { return };
+        let candidacy = &mut placed.candidacy;
+        let (Some(moves), Some(companion)) = (&mut candidacy.moves, &snapshot.companion) else { return };
+        let (to, modified) = (moves.to, companion.modified);
+        if companion.lease == Some(to) {
+            (candidacy.companion, candidacy.moves) = (to, None);
+            self.reported.stays = false;
+        } else if self.awaited.is_none() {
+            moves.sent = true;
+            let own = candidacy.own();
+            self.write(Purpose::Move, Action::Move { own, modified, to });
+        }
+    }
+
+    pub(super) fn moved(&mut self, outcome: &Outcome) {
+        match outcome {
+            // A read says where it is.
+            Outcome::Applied { .. } | Outcome::Refused { .. } => self.begin_round(),
+            // No put that names it can be applied any more.
+            Outcome::Failed(Failure::LeaseGone) => {
+                if let Stage::Placed(placed) = &mut self.stage
+                    && let Some(moves) = placed.candidacy.moves.take()
+                {
+                    self.lease_is_gone(moves.to);
+                    self.ask_for_another(moves.to);
+                }
+                self.begin_round();
+            }
+            // The next round puts it again.
+            Outcome::Failed(failure) => {
+                if let Stage::Placed(placed) = &mut self.stage
+                    && let Some(moves) = &mut placed.candidacy.moves
+                {
+                    moves.doubtful |= failure.may_be_applied();
+                    moves.sent = moves.doubtful;
+                }
+                self.lease_stays(
+                    failure,
+                    "this candidate cannot leave the lease that a companion of another election hangs on and that cannot be \
+                     deleted: that election has no leader",
+                );
+            }
+        }
+    }
+
+    /// The lease to move to is gone. Returns whether the move is over: no put was sent that could be applied.
+    pub(super) fn cannot_move(&mut self) -> bool {
+        let Stage::Placed(placed) = &mut self.stage else { return true };
+        let Some(moves) = placed.candidacy.moves.take_if(|moves| !moves.sent) else {
+            return placed.candidacy.moves.is_none();
+        };
+        self.lease_is_gone(moves.to);
+        self.ask_for_another(moves.to);
+        true
+    }
+
+    /// The former lease stays in use, at this cost.
+    fn lease_stays(&mut self, failure: &Failure, cost: &str) {
+        let Some(fault) = failure.fault() else { return };
+        if !core::mem::replace(&mut self.reported.stays, true) {
+            let detail = format!("{}. So {cost} until this is put right or the process ends", fault.detail);
+            self.report(Event::Warning(Warning::Store(Fault { kind: fault.kind, detail })));
+        }
+    }
+
+    // ---- a companion that cannot be deleted ----
+
+    /// A companion that is to be removed could not be deleted, as an answer of the store says. Returns whether it is certain to
+    /// be gone all the same.
+    pub(super) fn is_stranded(&mut self, on: LeaseId, asked: Instant, cause: &Fault) -> bool {
+        let (lease, now) = (self.rules.lease, self.now);
+        match &mut self.removal.stranded {
+            None => {
+                self.removal.stranded =
+                    Some(Stranded::Kept { ask_at: asked + lease, warned: false, moved: false });
+                self.outputs.push_back(Output::Stranded { on });
+            }
+            Some(Stranded::Kept { ask_at, warned, .. }) if *ask_at <= now => {
+                *ask_at = now + pace::renew_every(lease);
+                if !core::mem::replace(warned, true) {
+                    let detail = format!(
+                        "{}. A companion of a former place could not be deleted for a lease and holds this election back; the \
+                         other candidates of this process move to another lease, so that its own runs out",
+                        cause.detail
+                    );
+                    self.report(Event::Warning(Warning::Store(Fault { kind: cause.kind, detail })));
+                }
+                self.ask_for_another(on);
+            }
+            Some(Stranded::Kept { .. }) => {}
+            Some(Stranded::RunsOut(at)) => return *at <= now,
+        }
+        false
+    }
+
+    /// The lease of the stranded companion is over in so long. A keep-alive may be under way still.
+    fn runs_out(&mut self, left: Duration) {
+        let until = self.now + self.attempt_limit() + left + EXPIRED;
+        self.removal.stranded = Some(Stranded::RunsOut(until));
+    }
+
+    /// Whether its lease is over, as far as the time says: the store may have extended it, as its next leader does.
+    pub(super) fn has_run_out(&self) -> bool {
+        matches!(self.removal.stranded, Some(Stranded::RunsOut(at)) if at <= self.now)
+    }
+
+    /// The store gave no answer: where it elected another leader, that one has extended the lease.
+    pub(super) fn runs_out_later(&mut self) {
+        if matches!(self.removal.stranded, Some(Stranded::RunsOut(_))) {
+            self.runs_out(self.rules.lease);
+        }
+    }
+
+    /// A read still shows the companion.
+    pub(super) fn runs_out_soon(&mut self) {
+        self.runs_out(Duration::ZERO);
+    }
+
+    /// No candidate of the connection keeps this lease alive. It runs out once none can come to do so: once the connection has
+    /// another.
+    pub(super) fn left_by_all(&mut self, lease: LeaseId) {
+        if !self.removal.hangs_on(lease) {
+            return;
+        }
+        match &mut self.removal.stranded {
+            Some(Stranded::Kept { moved: true, .. }) => self.runs_out(self.rules.lease),
+            Some(Stranded::Kept { ask_at, .. }) => {
+                *ask_at = self.now + pace::renew_every(self.rules.lease);
+                self.ask_for_another(lease);
+            }
+            _ => {}
+        }
+    }
+}

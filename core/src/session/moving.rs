@@ -1,0 +1,92 @@
+//! The lease that the companions of a connection share: who still keeps one alive that is to run out.
+//!
+//! Each campaign decides for itself when it has left such a lease. The session passes on which one to leave, and says when no
+//! campaign is on it any more.
+
+use alloc::vec::Vec;
+
+use super::{CampaignId, Common, Rule, Session, Stage};
+use crate::queue::LeaseId;
+
+/// The leases that companions are to leave, or that someone waits for to be left.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Leaving(Vec<Former>);
+
+#[derive(Clone, Debug)]
+struct Former {
+    lease: LeaseId,
+    /// The lease to move to, once that is known.
+    to: Option<LeaseId>,
+    /// The campaigns that may keep it alive.
+    kept_by: Vec<CampaignId>,
+    /// The campaigns whose companion hangs on it.
+    stranded: Vec<CampaignId>,
+}
+
+impl<C: Rule> Session<C> {
+    /// The companion of a campaign cannot be deleted, and its lease is to run out.
+    pub(super) fn stranded(&mut self, id: CampaignId, on: LeaseId) {
+        let former = self.former(on);
+        if !former.stranded.contains(&id) {
+            former.stranded.push(id);
+        }
+        self.left_by_all();
+    }
+
+    /// The connection has another lease, as a campaign asked: every campaign learns of it, once.
+    pub(super) fn moves(&mut self, id: CampaignId, from: LeaseId, to: LeaseId) {
+        let former = self.former(from);
+        let is_news = former.to.replace(to) != Some(to);
+        if !former.stranded.contains(&id) {
+            former.stranded.push(id);
+        }
+        if is_news {
+            self.feed_all(|| Common::Move { from, to });
+        }
+        self.left_by_all();
+    }
+
+    /// A campaign took a step, or is over.
+    pub(super) fn may_have_left(&mut self, id: CampaignId) {
+        if self.leaving.0.is_empty() {
+            return;
+        }
+        let campaign = self.candidates.get(&id).and_then(|candidate| candidate.campaign());
+        for former in &mut self.leaving.0 {
+            if !campaign.is_some_and(|campaign| campaign.keeps_alive(former.lease)) {
+                former.kept_by.retain(|kept_by| *kept_by != id);
+            }
+        }
+        self.left_by_all();
+    }
+
+    fn left_by_all(&mut self) {
+        for former in self.leaving.0.extract_if(.., |former| former.kept_by.is_empty()) {
+            let left = |id| (id, Common::Left(former.lease).into());
+            self.deliveries.extend(former.stranded.into_iter().map(left));
+        }
+    }
+
+    fn former(&mut self, lease: LeaseId) -> &mut Former {
+        let known = self.leaving.0.iter().position(|former| former.lease == lease);
+        let place = known.unwrap_or_else(|| {
+            let keeps = |candidate: &super::Candidate<C>| {
+                candidate.campaign().is_some_and(|campaign| campaign.keeps_alive(lease))
+            };
+            let kept_by = self.candidates.iter().filter(|(_, candidate)| keeps(candidate)).map(|(id, _)| *id);
+            let kept_by = kept_by.collect();
+            self.leaving.0.push(Former { lease, to: None, kept_by, stranded: Vec::new() });
+            self.leaving.0.len() - 1
+        });
+        &mut self.leaving.0[place]
+    }
+}
+
+impl<C: Rule> super::Candidate<C> {
+    fn campaign(&self) -> Option<&C> {
+        match &self.stage {
+            Stage::Running(campaign) => Some(campaign),
+            Stage::Entering(_) => None,
+        }
+    }
+}
