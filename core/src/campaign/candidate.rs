@@ -245,14 +245,21 @@ impl Campaign {
     fn win_wait(&self, entry: &Entry) -> Wait {
         let mut wait = self.key.wait();
         let absent = matches!(entry, Entry::Vacant | Entry::Expired { .. });
-        match self.rules.win_delay {
-            WinDelay::Cautious if absent && self.key.saw_no_holder() => {
-                wait.until = wait.until.max(self.now + self.lease)
-            }
-            WinDelay::Fixed(least) => wait.until = wait.until.max(self.now + least),
-            WinDelay::Automatic | WinDelay::Cautious => {}
-        }
+        wait.delayed |= match self.rules.win_delay {
+            WinDelay::Automatic => false,
+            WinDelay::Cautious => absent && self.key.saw_no_holder(),
+            WinDelay::Fixed(_) => true,
+        };
         wait
+    }
+
+    /// The time that the settings add to a win delay.
+    pub(super) fn least_delay(&self) -> Duration {
+        match self.rules.win_delay {
+            WinDelay::Automatic => Duration::ZERO,
+            WinDelay::Cautious => self.lease,
+            WinDelay::Fixed(least) => least,
+        }
     }
 
     /// The wait of a retake of our own live record outside a term, and the time before which it may be sent; `None` where
@@ -276,7 +283,7 @@ impl Campaign {
     /// An attempt that was under way for long may have found the key free after another candidate held it meanwhile
     /// and vanished: what was observed since the attempt was sent counts too.
     pub(super) fn wait_of(&self, sent: Option<Sent>, first_observed: Instant) -> Wait {
-        sent.map_or(Wait { until: first_observed + self.longest_lease(), renewal: true }, |sent| {
+        sent.map_or(Wait::new(first_observed + self.longest_lease(), true), |sent| {
             sent.wait.and(self.key.wait())
         })
     }

@@ -267,7 +267,7 @@ mod tests {
             purpose: Purpose::Acquire,
             expect: Expect::Absent,
             at: at(5),
-            wait: Wait { until: at(30), renewal: true },
+            wait: Wait::new(at(30), true),
             stated_lease: Duration::from_secs(30),
             mark: Revision(9),
             counts_before: Instant::NEVER,

@@ -18,12 +18,19 @@ pub(super) struct Wait {
     /// And not before a renewal later than the acquire is acknowledged: over a foreign tombstone the server's own clean-up
     /// may erase a write that it has just acknowledged.
     pub(super) renewal: bool,
+    /// And not before the settings' delay is over since our record was first observed. Until the store applies an acquire, a
+    /// leader that this candidate never observed may renew.
+    pub(super) delayed: bool,
 }
 
 impl Wait {
-    /// Both waits together.
-    pub(super) fn and(self, other: Self) -> Self {
-        Self { until: self.until.max(other.until), renewal: self.renewal || other.renewal }
+    pub(super) const fn new(until: Instant, renewal: bool) -> Self {
+        Self { until, renewal, delayed: false }
+    }
+
+    /// The wait of a record that was observed; that of the key includes its delay.
+    pub(super) fn and(self, of_the_key: Self) -> Self {
+        Self::new(self.until.max(of_the_key.until), self.renewal || of_the_key.renewal)
     }
 
     /// The part of the wait that is left.
@@ -106,7 +113,7 @@ impl KeyView {
     /// Forgets every observation: the store is another one. A read under way stays, and so does the wait: the watch may
     /// have shown the other store before an inspection did, and what it showed may vanish before it is shown again.
     pub(super) fn forget(&mut self) {
-        let wait = Wait { until: self.wait.until, renewal: false };
+        let wait = Wait::new(self.wait.until, false);
         *self = Self {
             wait,
             reads: self.reads,
@@ -176,11 +183,11 @@ impl KeyView {
                 let before = self.record().filter(|before| !before.has_the_holder_of(record));
                 let longest = lease.max(before.and_then(|before| before.lease).unwrap_or_default());
                 self.holder = Some(lease);
-                self.wait = Wait { until: self.wait.until.max(now + longest), renewal: false };
+                self.wait = Wait::new(self.wait.until.max(now + longest), false);
             }
             // A compare-and-delete by the holder itself: every lease observed before is over.
             Entry::Released(release) if release.incarnation == incarnation => {
-                self.wait = Wait { until: now + release.owed, renewal: false };
+                self.wait = Wait::new(now + release.owed, false);
             }
             Entry::Released(_) | Entry::Deleted { .. } => {
                 let stated = match &entry {
@@ -189,7 +196,7 @@ impl KeyView {
                 };
                 let lease = self.holder_lease(default).max(default).max(stated);
                 let until = now + lease;
-                self.wait = Wait { until: self.wait.until.max(until), renewal: true };
+                self.wait = Wait::new(self.wait.until.max(until), true);
             }
             // The last record observed runs out by our own clock, whatever the clock of the store says.
             Entry::Expired { .. } | Entry::Vacant => self.wait.renewal = false,
@@ -297,7 +304,7 @@ mod tests {
     #[test]
     fn expiry_waits_from_the_first_observation_of_the_last_record_for_its_holders_lease() {
         let marker = Entry::Expired { revision: Revision(5) };
-        let expected = Wait { until: at(1 + 40), renewal: false };
+        let expected = Wait::new(at(1 + 40), false);
         assert_eq!(waits(&[(1, live(4, Some(40))), (9, live(4, Some(40))), (12, marker)]), expected);
         assert_eq!(waits(&[(1, live(4, Some(40))), (12, Entry::Vacant)]), expected);
     }
@@ -310,13 +317,13 @@ mod tests {
         };
         let follows =
             |second: &str| waits(&[(1, by("a", 4, 40)), (20, by(second, 7, 5)), (22, by(second, 8, 5))]);
-        assert_eq!(follows("b"), Wait { until: at(20 + 40), renewal: false });
-        assert_eq!(follows("a"), Wait { until: at(1 + 40), renewal: false });
+        assert_eq!(follows("b"), Wait::new(at(20 + 40), false));
+        assert_eq!(follows("a"), Wait::new(at(1 + 40), false));
     }
 
     #[test]
     fn a_release_of_this_incarnation_ends_every_lease_observed_before() {
-        let expected = Wait { until: at(20 + 2), renewal: false };
+        let expected = Wait::new(at(20 + 2), false);
         assert_eq!(
             waits(&[(1, live(4, None)), (10, deleted(5)), (20, released(6, 2, INCARNATION))]),
             expected
@@ -325,35 +332,35 @@ mod tests {
 
     #[test]
     fn a_release_of_another_incarnation_is_a_foreign_tombstone() {
-        let expected = Wait { until: at(20 + 30), renewal: true };
+        let expected = Wait::new(at(20 + 30), true);
         assert_eq!(waits(&[(20, released(6, 0, Incarnation(2)))]), expected);
     }
 
     #[test]
     fn a_foreign_tombstone_waits_from_its_own_first_observation_and_wants_a_renewal() {
-        let expected = Wait { until: at(10 + 40), renewal: true };
+        let expected = Wait::new(at(10 + 40), true);
         assert_eq!(waits(&[(1, live(4, Some(40))), (10, deleted(5)), (30, deleted(5))]), expected);
     }
 
     #[test]
     fn a_tombstone_that_says_the_deleted_holders_lease_is_waited_for_as_long_by_one_that_never_observed_it() {
         let said = Entry::Deleted { revision: Revision(5), lease: Some(Duration::from_secs(50)) };
-        assert_eq!(waits(&[(10, said)]), Wait { until: at(10 + 50), renewal: true });
+        assert_eq!(waits(&[(10, said)]), Wait::new(at(10 + 50), true));
     }
 
     #[test]
     fn a_tombstone_after_an_absence_starts_its_own_first_observation() {
-        assert_eq!(waits(&[(1, Entry::Vacant), (50, deleted(9))]), Wait { until: at(80), renewal: true });
+        assert_eq!(waits(&[(1, Entry::Vacant), (50, deleted(9))]), Wait::new(at(80), true));
     }
 
     #[test]
     fn another_revision_starts_its_own_first_observation() {
-        assert_eq!(waits(&[(1, live(4, None)), (7, live(5, None))]), Wait { until: at(37), renewal: false });
-        assert_eq!(waits(&[(1, deleted(4)), (7, deleted(5))]), Wait { until: at(37), renewal: true });
+        assert_eq!(waits(&[(1, live(4, None)), (7, live(5, None))]), Wait::new(at(37), false));
+        assert_eq!(waits(&[(1, deleted(4)), (7, deleted(5))]), Wait::new(at(37), true));
     }
 
     #[test]
     fn the_holders_lease_counts_and_never_less_than_the_default_after_a_deletion() {
-        assert_eq!(waits(&[(0, live(4, Some(5))), (2, deleted(5))]), Wait { until: at(32), renewal: true });
+        assert_eq!(waits(&[(0, live(4, Some(5))), (2, deleted(5))]), Wait::new(at(32), true));
     }
 }

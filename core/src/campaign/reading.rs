@@ -152,14 +152,8 @@ impl Campaign {
     pub(super) fn remember(&mut self, entry: Entry) {
         match entry {
             Entry::Live(record) if self.is_ours(&record) => {
-                // Nothing is known of such a write, not even the record that it replaced. That must not be forgotten
-                // when the record vanishes.
-                let unknown = self.sent_as(&record).is_none();
-                let first = self.key.revision() != Some(record.revision);
-                self.key.observe_own(record, self.now);
-                if unknown && first {
-                    self.key.wait_until(self.now + self.longest_lease());
-                }
+                let sent = self.sent_as(&record);
+                self.observe_own(record, sent);
             }
             entry => {
                 self.key.observe(
@@ -169,6 +163,21 @@ impl Campaign {
                     self.now,
                 );
             }
+        }
+    }
+
+    /// Observes a live record of our own. What is owed for it must not be forgotten when it vanishes.
+    pub(super) fn observe_own(&mut self, record: Record, sent: Option<Sent>) {
+        let first = self.key.revision() != Some(record.revision);
+        self.key.observe_own(record, self.now);
+        let owed = match sent {
+            // Nothing is known of such a write, not even the record that it replaced.
+            None => self.longest_lease(),
+            Some(sent) if sent.wait.delayed => self.least_delay(),
+            Some(_) => return,
+        };
+        if first {
+            self.key.wait_until(self.now + owed);
         }
     }
 

@@ -63,7 +63,7 @@ pub enum WinDelay {
     Automatic,
     /// As `Automatic`, and a whole lease where nothing at all is known about a previous leader.
     Cautious,
-    /// At least this long after the acquire was sent; never shorter than `Automatic`.
+    /// At least this long after our record was first observed; never shorter than `Automatic`.
     Fixed(Duration),
 }
 

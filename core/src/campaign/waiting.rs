@@ -3,7 +3,6 @@
 use core::time::Duration;
 
 use super::forecast::Vacant;
-use super::settings::WinDelay;
 use super::timers::Timer;
 use super::{Campaign, Stage, pace};
 use crate::candidacy::{Obstacle, Waiting};
@@ -50,13 +49,11 @@ impl Waiting for Campaign {
     /// After a crash or an operator's deletion, whichever takes longer; a renewal later, others hear of the win. In a new
     /// store no candidate leads before the store may be trusted.
     fn worst_fail_over(&self, since: Instant) -> Duration {
-        let delay = match self.rules.win_delay {
-            WinDelay::Automatic => Duration::ZERO,
-            WinDelay::Cautious => self.lease,
-            WinDelay::Fixed(delay) => delay,
-        };
         let longest = self.longest_lease();
         let new_store = self.store.trusted_at().since(since).min(longest);
-        new_store + Vacant::at_most(&self.rules, longest).worst() + delay + pace::renew_every(self.lease)
+        new_store
+            + Vacant::at_most(&self.rules, longest).worst()
+            + self.least_delay()
+            + pace::renew_every(self.lease)
     }
 }

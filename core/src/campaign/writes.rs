@@ -1,5 +1,7 @@
 //! Writes: the campaign sends them, and classifies their answers.
 
+use core::time::Duration;
+
 use super::attempts::{Answered, Purpose, Sent};
 use super::backoff::FIRST;
 use super::event::Reason;
@@ -28,7 +30,8 @@ impl Campaign {
         let incarnation = self.store.incarnation();
         // A candidate that observes no more than this record waits for the holders that this one waits for, whose leases
         // may be longer. The record is kept as long: an absence does not show what its holder knew.
-        let stated_lease = self.rules.lease.max(wait.owed(self.now));
+        let delay = if wait.delayed { self.least_delay() } else { Duration::ZERO };
+        let stated_lease = self.rules.lease.max(wait.owed(self.now)).max(delay);
         let term_info = match purpose {
             Purpose::Renew => self.holder().map(|holder| holder.term_info(self.now)),
             Purpose::Acquire | Purpose::Release => None,
@@ -176,8 +179,8 @@ impl Campaign {
     /// A live record of ours is applied at `revision`.
     fn record_applied(&mut self, sent: &Sent, revision: Revision) {
         let in_time = self.now < self.lease_end(sent.at).min(sent.counts_before);
+        self.observe_own(self.own_record(sent, revision), Some(*sent));
         let wait = self.wait_of(Some(*sent), self.now);
-        self.key.observe_own(self.own_record(sent, revision), self.now);
         self.claim_kept();
         match &mut self.stage {
             Stage::Holder(_) => {

@@ -65,14 +65,52 @@ fn cautious_adds_nothing_where_a_record_was_observed() {
     assert!(reported_after(&mut bench, start).0 <= SOON);
 }
 
+/// Until it applies the acquire, the store may keep the record of a leader that this candidate never observed.
 #[test]
-fn fixed_waits_from_when_the_acquire_was_sent() {
-    let delay = WinDelay::Fixed(T * 3 / 4);
-    let mut bench = Bench::with(Settings { win_delay: delay, ..settings() }, bucket());
+fn a_delay_of_the_settings_counts_from_when_the_acquire_was_acknowledged() {
+    for (win_delay, delay) in [(WinDelay::Fixed(T * 3 / 4), T * 3 / 4), (WinDelay::Cautious, T)] {
+        let mut bench = Bench::with(Settings { win_delay, ..settings() }, bucket());
+        bench.begin(Entry::Vacant);
+        bench.sleep(ms(700));
+        let acknowledged = bench.now;
+        assert_eq!(reported_after(&mut bench, acknowledged), (delay, "won 10".into()));
+    }
+}
+
+#[test]
+fn a_delay_of_the_settings_counts_from_the_watch_where_that_shows_the_acquire_first() {
+    let mut bench = Bench::with(Settings { win_delay: WinDelay::Cautious, ..settings() }, bucket());
     bench.begin(Entry::Vacant);
-    let start = bench.now;
-    bench.sleep(ms(700));
-    assert_eq!(reported_after(&mut bench, start), (T * 3 / 4, "won 10".into()));
+    bench.sleep(ms(300));
+    bench.watched(mine(10, 1));
+    let shown = bench.now;
+    bench.sleep(ms(400));
+    assert_eq!(reported_after(&mut bench, shown), (T, "won 10".into()));
+}
+
+#[test]
+fn a_retake_waits_the_delay_of_the_settings_from_when_the_orphan_was_first_observed() {
+    let mut bench = Bench::with(Settings { win_delay: WinDelay::Cautious, ..settings() }, bucket());
+    bench.begin(Entry::Vacant);
+    bench.pass(secs(2));
+    bench.wrote(1, Outcome::Unknown);
+    bench.pass(secs(1));
+    bench.watched(mine(10, 1));
+    let shown = bench.now;
+    assert_eq!(reported_after_from(&mut bench, shown, 2), (T, "won 11".into()));
+}
+
+#[test]
+fn what_a_vanished_orphan_waited_for_is_still_owed() {
+    let mut bench = Bench::with(Settings { win_delay: WinDelay::Cautious, ..settings() }, bucket());
+    bench.begin(Entry::Vacant);
+    bench.sleep(ms(300));
+    bench.watched(mine(10, 1));
+    let shown = bench.now;
+    bench.watched(Entry::Vacant);
+    bench.wrote(1, Outcome::NotSent);
+    assert_eq!(bench.pass(secs(1)), ["acquire 2 over absent", "state ACQUIRING"]);
+    assert_eq!(reported_after_from(&mut bench, shown, 2), (T, "won 11".into()));
 }
 
 #[test]
