@@ -376,6 +376,18 @@ fn lives_over(bench: &mut Bench, input: Input) -> Option<Duration> {
 }
 
 #[test]
+fn a_record_is_kept_for_the_delay_of_the_settings() {
+    let delay = T * 3 / 2;
+    let store = Capabilities { own_lease: true, ..bucket() };
+    let ageless = StoreInfo { max_age: None, ..store_info(Instant::ZERO) };
+    let settings = Settings { win_delay: WinDelay::Fixed(delay), ..settings() };
+    let mut bench = Bench::with_info(settings, store, ageless).expect("settings that fit");
+    bench.give(Input::Campaign);
+    let read = Input::Read { read: ReadId(1), result: Ok(Entry::Vacant) };
+    assert_eq!(lives_over(&mut bench, read), Some(delay));
+}
+
+#[test]
 fn a_wait_that_no_lease_can_have_counts_as_the_stores_maximum_age() {
     let endless = Duration::from_millis(u64::MAX);
     for absurd in [released(5, endless), Entry::Deleted { revision: Revision(5), lease: Some(endless) }] {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use incumbent_core::campaign::{Input, Output, Term};
+use incumbent_core::campaign::{Input, Output, Term, WinDelay as Setting};
 use incumbent_core::record::{Attempt, Entry, Nonce};
 use incumbent_core::store::{Action, Expect, Outcome};
 use incumbent_core::{Incarnation, Instant, Revision};
@@ -16,6 +16,9 @@ use crate::plan::Plan;
 
 /// The largest age of a stale clock reading, which makes first observations too early.
 const SLACK: Duration = Duration::from_millis(260);
+
+/// The writes of a candidate that are remembered: more than it may have under way.
+const REMEMBERED: usize = 256;
 
 /// A deletion by another party: its time, and the time for which the deleted holder may count on its lease.
 #[derive(Clone, Copy)]
@@ -73,6 +76,8 @@ struct Sent {
     revision: Option<Revision>,
     /// The expiry of its own record, where it retakes one.
     before: Instant,
+    /// When its record was first observed by its own candidate, or that of the record that it retakes.
+    shown: Option<Instant>,
 }
 
 /// Its newest acquire that was applied.
@@ -83,6 +88,27 @@ struct Taken {
     over_tombstone: bool,
     acknowledged: Option<Instant>,
     renewed: bool,
+}
+
+impl Node {
+    /// It was shown at its `latest` time that its write of this number was applied.
+    fn is_shown(&mut self, attempt: Attempt) {
+        let latest = self.latest;
+        if let Some(sent) = self.sent.iter_mut().find(|sent| sent.attempt == attempt) {
+            sent.shown.get_or_insert(latest);
+        }
+    }
+
+    fn shown(&self, attempt: Attempt) -> Option<Instant> {
+        self.sent.iter().find(|sent| sent.attempt == attempt)?.shown
+    }
+
+    /// When the record of its own that a write expects was first shown, or the first in a row of its own.
+    fn shown_at(&self, expect: Expect) -> Option<Instant> {
+        let expected =
+            self.sent.iter().find(|sent| sent.revision.is_some_and(|it| expect == Expect::Revision(it)))?;
+        expected.shown.filter(|_| !expected.releases)
+    }
 }
 
 impl WinDelay {
@@ -146,6 +172,15 @@ impl WinDelay {
                 return Err(format!("won {} only {waited:?} after a deletion", term.token));
             }
         }
+        // In a store that was made again, its record may replace one of its own that is of the former store.
+        if self.made == Instant::ZERO
+            && let Setting::Fixed(least) = view.plan.settings[place].win_delay
+            && let Some(shown) = self.nodes[place].shown(taken.sent.attempt)
+            && term.started.since(shown) < least
+        {
+            let waited = term.started.since(shown);
+            return Err(format!("won {} only {waited:?} after its record was first shown to it", term.token));
+        }
         if taken.over_tombstone && !taken.renewed {
             return Err(format!("won {} over a deletion without a later renewal", term.token));
         }
@@ -161,7 +196,8 @@ impl Oracle for WinDelay {
         (
             "win delay",
             "After a deletion no win is reported before the lease of the deleted holder is over, nor without a \
-             renewal; in a bucket with markers no candidate wins from a record of its own whose time is over.",
+             renewal; a fixed delay counts from when the candidate was first shown its record; in a bucket with \
+             markers no candidate wins from a record of its own whose time is over.",
         )
     }
 
@@ -232,6 +268,12 @@ impl Oracle for WinDelay {
                     node.saw_a_record = true;
                     node.last_seen = Some(record.revision);
                 }
+                if let Input::Watched(Entry::Live(record))
+                | Input::Read { result: Ok(Entry::Live(record)), .. } = input
+                    && let Some(own) = record.write_id.filter(|write_id| Some(write_id.nonce) == node.nonce)
+                {
+                    node.is_shown(own.attempt);
+                }
                 if let Input::Watched(Entry::Deleted { .. } | Entry::Released(_))
                 | Input::Read { result: Ok(Entry::Deleted { .. } | Entry::Released(_)), .. } = input
                 {
@@ -242,13 +284,17 @@ impl Oracle for WinDelay {
                 {
                     taken.acknowledged = taken.acknowledged.or(Some(node.latest));
                 }
+                if let Input::Wrote { attempt, outcome: Outcome::Applied { .. } } = input {
+                    node.is_shown(*attempt);
+                }
             }
             Observation::Output { node: place, output, .. } => {
                 if let Output::Write(write) = output {
                     let node = &mut self.nodes[*place];
-                    if node.sent.len() == 64 {
+                    if node.sent.len() == REMEMBERED {
                         node.sent.pop_front();
                     }
+                    let shown = node.shown_at(write.expect);
                     node.sent.push_back(Sent {
                         attempt: write.attempt,
                         at: node.latest,
@@ -257,6 +303,7 @@ impl Oracle for WinDelay {
                         releases: matches!(write.action, Action::Release { .. }),
                         revision: None,
                         before: Instant::NEVER,
+                        shown,
                     });
                 }
                 if let Some(ReportedTerm::Won(term)) = reported_term(output) {
