@@ -201,7 +201,7 @@ impl Campaign {
         if let Some(holder) = self.holder_mut() {
             holder.term = Some(term);
         }
-        self.giving_way.won(self.now);
+        self.giving_way.won(self.lease, self.now);
         self.store.observe_token(token);
         self.candidacy.forget_used_up_tokens();
         self.report(Event::Won(term));

@@ -8,13 +8,16 @@
 //!    in time, and only while what keeps the claim was answered. Not counted: time in our own queue, time in which the
 //!    process did not run, and a store that as a whole cannot answer (the rule reports no failure of that kind here, and
 //!    without answers that keep the claim nothing counts anyway).
+//!    A candidate that fails for less than a lease, again and again, loses its term each time and is well just in time to
+//!    keep its claim. So when a win is due and cannot be reported, the time that counted until the win is owed: a term pays
+//!    a tenth of the time that it leads, and what is not paid counts when the next claim cannot be proved.
 //! 2. **It rests** for ten times what it blocked, removal included, and twice as long each time in a row, at most for the
 //!    larger of ten minutes and ten times what it blocked last. A row ends with a term that lasted as long as the rest
 //!    before it. So a faulty candidate costs its election a tenth of the time at most, and less each time.
 //! 3. **It probes** each step that failed, every third of a lease. When all succeed the rest ends early, once in a row. A
 //!    step that only a member can do cannot be probed.
 //! 4. **Alone, it blocks no one.** When no one else was observed to claim the election for the worst fail-over, the rest
-//!    ends, and counts for nothing in the row.
+//!    ends, and counts for nothing in the row. What is owed must be twice as much before it rests for that again.
 //!
 //! This module sends nothing and reads no clock: its rule says what happened when, and asks.
 
@@ -35,6 +38,10 @@ use crate::time::Instant;
 const REST: u32 = 10;
 /// The longest rest, unless ten times the last blocking is longer: a candidate that is well again is back in ten minutes.
 const LONGEST_REST: Duration = Duration::from_secs(600);
+
+/// What is owed has to be twice as much after each rest that ended because no one else claimed the election, so many times at
+/// most: one that comes later leads within 32 leases of vacancies.
+const MOST_ALONE: u32 = 5;
 
 /// A step of a proof, or of what a win needs besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -186,7 +193,11 @@ struct Trouble {
     ended_early: bool,
     /// The length of the last rest, as it was set.
     rest: Duration,
-    /// The start of the term, where a rest came before it.
+    /// The time that counted before wins, and that terms did not pay since.
+    owed: Duration,
+    /// The rests that ended in a row because no one else claimed the election.
+    alone: u32,
+    /// The start of the term, where a rest came before it, or something is owed.
     term: Option<Instant>,
 }
 
@@ -206,6 +217,10 @@ enum Stage {
 struct Count {
     /// The time that counts towards the lease.
     counted: Duration,
+    /// The part of it that is certainly no outage, as what keeps the claim was answered after it.
+    certain: Duration,
+    /// The rest of it.
+    open: Duration,
     /// The time for which the claim kept others from leading: counted or not, but for an outage and for time not run.
     blocked: Duration,
     /// Steps failed until here, and what kept the claim was answered last at this instant.
@@ -238,6 +253,8 @@ impl Trouble {
             times: 0,
             ended_early: false,
             rest: Duration::ZERO,
+            owed: Duration::ZERO,
+            alone: 0,
             term: None,
         }
     }
@@ -260,15 +277,36 @@ impl Trouble {
         self.fault = None;
     }
 
-    /// A term that lasted as long as the rest before it ends the row.
-    fn end_row(&mut self, now: Instant) {
-        if self.term.is_some_and(|started| now.since(started) >= self.rest) {
-            (self.times, self.ended_early) = (0, false);
+    /// A term that lasted as long as the rest before it ends the row, and one that lasted ten times as long as what is owed
+    /// pays that.
+    fn led(&mut self, now: Instant) {
+        let Some(started) = self.term else { return };
+        let led = now.since(started);
+        if led >= self.rest {
+            (self.times, self.ended_early, self.alone) = (0, false, 0);
+        }
+        if led / REST >= self.owed {
+            self.owed = Duration::ZERO;
         }
     }
 
-    fn is_in_row(&self) -> bool {
-        self.times > 0 || self.ended_early
+    /// A term is over.
+    fn term_ended(&mut self, now: Instant) {
+        self.led(now);
+        let led = self.term.take().map_or(Duration::ZERO, |started| now.since(started));
+        self.owed = self.owed.saturating_sub(led / REST);
+    }
+
+    /// Whether nothing of the past matters.
+    fn is_well(&self) -> bool {
+        self.times == 0 && !self.ended_early && self.owed.is_zero() && self.alone == 0
+    }
+
+    /// Whether a claim that cannot be proved, with what is owed from earlier ones, was held for a lease.
+    fn owes(&self, lease: Duration, count: &Count) -> bool {
+        let enough = lease.saturating_mul(2u32.saturating_pow(self.alone));
+        let fails = count.upto.is_some() && self.term.is_none();
+        fails && !self.owed.is_zero() && self.owed + count.certain >= enough
     }
 
     /// The steps that a probe repeats; none where it could not end the rest.
@@ -281,9 +319,12 @@ impl Count {
     /// What keeps the claim was answered.
     fn kept(&mut self, lease: Duration, now: Instant) {
         let Some(upto) = &mut self.upto else { return };
+        let open = core::mem::take(&mut self.open);
         if now.since(upto.kept) > longest_silence(lease) {
             // An outage, or the process did not run.
             upto.failed = now;
+        } else {
+            self.certain += open;
         }
         upto.kept = upto.kept.max(now);
     }
@@ -301,6 +342,7 @@ impl Count {
         let waited = tried.asked.since(failed).min(pace::renew_every(lease));
         let answered = now.since(tried.sent.max(failed)).min(pace::attempt_limit(lease));
         self.counted += waited + answered;
+        self.open += waited + answered;
     }
 }
 
@@ -359,24 +401,27 @@ impl GivingWay {
         let Some(trouble) = &mut self.trouble else { return };
         if trouble.count(now).is_some() {
             trouble.forget_claim();
-            trouble.end_row(now);
+            trouble.led(now);
             self.forget_if_well();
         }
     }
 
-    /// The win was reported.
-    pub fn won(&mut self, now: Instant) {
-        if let Some(trouble) = self.trouble.as_mut().filter(|trouble| trouble.is_in_row()) {
-            trouble.term = Some(now);
-        }
+    /// The win was reported. What counted until now is owed.
+    pub fn won(&mut self, lease: Duration, now: Instant) {
+        let Some(trouble) = &mut self.trouble else { return };
+        let counted = trouble.count(now).map(|count| {
+            count.kept(lease, now);
+            count.certain
+        });
+        trouble.owed += counted.unwrap_or_default();
+        trouble.term = Some(now);
         self.proved(now);
     }
 
     /// The loss was reported. A claim that remains counts from its last proof still.
     pub fn lost(&mut self, now: Instant) {
         if let Some(trouble) = &mut self.trouble {
-            trouble.end_row(now);
-            trouble.term = None;
+            trouble.term_ended(now);
         }
     }
 
@@ -395,20 +440,19 @@ impl GivingWay {
     }
 
     fn forget_if_well(&mut self) {
-        self.trouble.take_if(|trouble| !trouble.is_in_row());
+        self.trouble.take_if(|trouble| trouble.is_well());
     }
 }
 
 // ---- giving way ----
 
 impl GivingWay {
-    /// Whether the claim was held for a lease without a proof.
+    /// Whether the claim was held for a lease without a proof, with what is owed from earlier claims.
     #[must_use]
     pub fn gives_way(&self, lease: Duration) -> bool {
-        let Some(Stage::Claims(count)) = self.trouble.as_ref().map(|trouble| &trouble.stage) else {
-            return false;
-        };
-        count.counted >= lease
+        let Some(trouble) = &self.trouble else { return false };
+        let Stage::Claims(count) = &trouble.stage else { return false };
+        count.counted >= lease || trouble.owes(lease, count)
     }
 
     /// The steps that failed since the last proof, and did not succeed since: the cause, for the warning.
@@ -419,18 +463,21 @@ impl GivingWay {
 
     /// A remedy is tried first: the count of the lease begins again. What was blocked remains blocked.
     pub fn count_again(&mut self, now: Instant) {
-        if let Some(count) = self.count(now) {
-            count.counted = Duration::ZERO;
+        let Some(trouble) = &mut self.trouble else { return };
+        let owed = core::mem::take(&mut trouble.owed);
+        if let Some(count) = trouble.count(now) {
+            count.blocked += owed;
+            (count.counted, count.certain, count.open) = Default::default();
         }
     }
 
     /// This candidate gives way at `now`: it removes its claim.
     pub fn withdraws(&mut self, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };
-        trouble.end_row(now);
-        trouble.term = None;
+        trouble.term_ended(now);
+        let owed = core::mem::take(&mut trouble.owed);
         if let Some(count) = trouble.count(now) {
-            trouble.stage = Stage::Removes { since: now, blocked: count.blocked };
+            trouble.stage = Stage::Removes { since: now, blocked: count.blocked + owed };
         }
     }
 
@@ -522,6 +569,9 @@ impl GivingWay {
     /// What could not be observed is not reported: it may be claimed. `worst` is the worst fail-over that the settings imply.
     pub fn others_claim(&mut self, claimed: bool, worst: Duration, now: Instant) {
         let Some(trouble) = &mut self.trouble else { return };
+        if claimed {
+            trouble.alone = 0;
+        }
         let Stage::Rests(rest) = &mut trouble.stage else { return };
         if claimed {
             rest.unclaimed = None;
@@ -532,6 +582,7 @@ impl GivingWay {
         if now.since(since) >= worst && rest.until > now {
             rest.until = now;
             trouble.times = trouble.times.saturating_sub(1);
+            trouble.alone = (trouble.alone + 1).min(MOST_ALONE);
         }
     }
 

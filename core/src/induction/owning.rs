@@ -278,7 +278,7 @@ impl Campaign {
         if let Stage::Owner(owner) = &mut self.stage {
             (owner.term, owner.topic) = (Some(term), topic);
         }
-        self.giving_way.won(now);
+        self.giving_way.won(self.rules.lease, now);
         self.report(Event::Won(term));
         if let Some(every) = self.rules.heartbeat {
             self.timers.set(Timer::Heartbeat, now + every);

@@ -124,7 +124,7 @@ impl Campaign {
         if let Stage::Placed(placed) = &mut self.stage {
             placed.term = Some(term);
         }
-        self.giving_way.won(self.now);
+        self.giving_way.won(self.rules.lease, self.now);
         self.report(Event::Won(term));
     }
 

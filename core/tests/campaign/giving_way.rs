@@ -217,6 +217,28 @@ fn a_leader_whose_inspections_fail_for_good_loses_its_term_retakes_its_record_an
     );
 }
 
+/// Inspections fail for 28 s of every 35 s: each time the term is lost, and won again before they failed for a lease.
+#[test]
+fn a_leader_that_loses_its_term_again_and_again_and_is_well_in_between_gives_way_the_second_time() {
+    let (mut bench, mut store) = (Bench::new(), Store::new());
+    let mut events = run(&mut bench, &mut store, Input::Campaign, secs(35));
+    for _ in 0..2 {
+        store.inspects = false;
+        events.extend(pass(&mut bench, &mut store, secs(28)));
+        store.inspects = true;
+        events.extend(pass(&mut bench, &mut store, secs(7)));
+    }
+    events.retain(|event| ["won", "lost", "GaveWay"].iter().any(|word| event.contains(word)));
+    let expected = [
+        "0 won 10",
+        "58 lost 10 EXPIRED",
+        "63 won 16",
+        "96 lost 16 EXPIRED",
+        "96 warning GaveWay {Inspect} 367s",
+    ];
+    assert_eq!(events, expected);
+}
+
 #[test]
 fn where_acknowledgements_carry_the_incarnation_no_inspection_is_missed() {
     let store = Capabilities { incarnation_acked: true, ..bucket() };

@@ -16,9 +16,8 @@ const COMING: Duration = Duration::from_secs(5);
 /// Checks the phase with faults of a run in which one candidate cannot prove its claim ([`Kind::NoProof`]) and the other candidates
 /// and the store are well: leaders resign, and nothing else happens.
 ///
-/// From the first such fault on, until the faults end, no one leads for no longer than so many leases at a time; and where
-/// the candidate is faulty for good, for no more than a tenth of the time beside one such vacancy. One that is well again
-/// before a lease is over does not give way, though it may lose its term each time. To the leases come
+/// From the first such fault on, until the faults end, no one leads for no longer than so many leases at a time, and for no more
+/// than a tenth of the time and one such vacancy, whether the candidate is faulty for good or again and again. To the leases come
 /// - the hundredth by which clocks may be slow;
 /// - the users' settings: win delays, waits after failures; with win delays, which every new leader owes, the sum of the
 ///   vacancies is not checked, and no one resigns;
@@ -33,8 +32,6 @@ pub(crate) struct GivesWay {
     seen: Instant,
     led: Instant,
     vacant: Duration,
-    /// The candidate was well again before the end.
-    now_and_then: bool,
     over: bool,
 }
 
@@ -48,7 +45,6 @@ impl GivesWay {
             seen: START,
             led: START,
             vacant: Duration::ZERO,
-            now_and_then: false,
             over: false,
         }
     }
@@ -104,9 +100,6 @@ impl<C: Observed> Oracle<C> for GivesWay {
                 self.until[*node] = *until;
             }
             Observation::Ends { node } => self.until[*node] = None,
-            Observation::Fault { kind: Kind::NoProof, begins: false, .. } => {
-                self.now_and_then |= view.now < START + view.plan.faulty;
-            }
             Observation::Quiet => self.over = true,
             _ => {}
         }
@@ -119,8 +112,7 @@ impl<C: Observed> Oracle<C> for GivesWay {
             ));
         }
         let elapsed = view.now.since(faulty);
-        if self.over && !self.now_and_then && view.plan.delay().is_zero() && self.vacant > elapsed / 10 + most
-        {
+        if self.over && view.plan.delay().is_zero() && self.vacant > elapsed / 10 + most {
             return Err(format!(
                 "no candidate led for {:?} of the {elapsed:?} since one cannot prove",
                 self.vacant

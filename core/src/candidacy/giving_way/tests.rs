@@ -149,6 +149,93 @@ fn after_a_remedy_a_lease_counts_again_and_the_rest_is_for_both() {
     assert_eq!(giving_way.rest_until(at(24)), Some(at(24 + 240)));
 }
 
+// ---- what is owed ----
+
+/// Fails from `from` on for so many seconds, is kept, and wins at the end.
+fn wins_after(giving_way: &mut GivingWay, from: u64, seconds: u64) {
+    fails(giving_way, from..=from + seconds);
+    giving_way.won(LEASE, at(from + seconds));
+}
+
+#[test]
+fn what_counted_before_a_win_counts_when_the_term_is_lost_soon() {
+    let mut giving_way = GivingWay::default();
+    wins_after(&mut giving_way, 0, 8);
+    fails(&mut giving_way, 20..=24);
+    assert!(!giving_way.gives_way(LEASE), "a term ends by itself");
+    giving_way.lost(at(24));
+    // Of the eight seconds 6.4 s are owed after a term of sixteen, and 4 s counted since.
+    assert!(!giving_way.gives_way(LEASE));
+    fails(&mut giving_way, [25, 26]);
+    assert!(!giving_way.gives_way(LEASE), "the last second may be the beginning of an outage");
+    fails(&mut giving_way, [27]);
+    assert!(giving_way.gives_way(LEASE));
+    giving_way.withdraws(at(27));
+    giving_way.removed(LEASE, at(27));
+    assert_eq!(giving_way.rest_until(at(27)), Some(at(27 + 134)), "ten times 6.4 s and 7 s");
+}
+
+#[test]
+fn a_term_pays_a_tenth_of_its_time() {
+    for (led, gives_way) in [(79, true), (80, false)] {
+        let mut giving_way = GivingWay::default();
+        wins_after(&mut giving_way, 0, 8);
+        giving_way.proved(at(8 + led));
+        giving_way.lost(at(8 + led));
+        assert_eq!(giving_way.trouble.is_some(), gives_way, "{led} s");
+    }
+}
+
+#[test]
+fn what_is_owed_without_a_step_that_fails_gives_no_way() {
+    let mut giving_way = GivingWay::default();
+    wins_after(&mut giving_way, 0, 8);
+    giving_way.lost(at(9));
+    wins_after(&mut giving_way, 9, 3);
+    giving_way.lost(at(13));
+    wins_after(&mut giving_way, 13, 3);
+    giving_way.lost(at(17));
+    assert!(!giving_way.gives_way(LEASE));
+    fails(&mut giving_way, [18]);
+    assert!(giving_way.gives_way(LEASE));
+}
+
+#[test]
+fn a_failure_that_a_term_survives_is_not_owed() {
+    let mut giving_way = GivingWay::default();
+    giving_way.won(LEASE, at(0));
+    for second in [0, 10, 20] {
+        fails(&mut giving_way, second..=second + 8);
+        giving_way.proved(at(second + 9));
+    }
+    assert!(giving_way.trouble.is_none());
+}
+
+#[test]
+fn an_outage_before_a_win_is_not_owed() {
+    let mut giving_way = GivingWay::default();
+    giving_way.kept(LEASE, at(0));
+    for second in 0..30 {
+        giving_way.failed(Step::Read, Tried::at(at(second)), LEASE, at(second));
+    }
+    giving_way.won(LEASE, at(30));
+    assert!(giving_way.trouble.is_none());
+}
+
+#[test]
+fn after_a_rest_that_ended_because_no_one_else_was_there_twice_as_much_is_owed_before_the_next() {
+    let mut giving_way = GivingWay::default();
+    rests_from(&mut giving_way, 0);
+    giving_way.others_claim(false, WORST, at(12));
+    giving_way.others_claim(false, WORST, at(48));
+    wins_after(&mut giving_way, 48, 8);
+    giving_way.lost(at(56));
+    fails(&mut giving_way, 56..=63);
+    assert!(!giving_way.gives_way(LEASE), "fifteen seconds");
+    giving_way.others_claim(true, WORST, at(63));
+    assert!(giving_way.gives_way(LEASE), "it is not alone");
+}
+
 // ---- the rest ----
 
 #[test]
@@ -190,7 +277,7 @@ fn a_term_that_lasts_as_long_as_the_rest_before_it_ends_the_row() {
     for (led, rest) in [(119, 240), (120, 120)] {
         let mut giving_way = GivingWay::default();
         rests_from(&mut giving_way, 0);
-        giving_way.won(at(200));
+        giving_way.won(LEASE, at(200));
         giving_way.lost(at(200 + led));
         rests_from(&mut giving_way, 400);
         assert_eq!(giving_way.rest_until(at(412)), Some(at(412 + rest)), "{led} s");
@@ -202,7 +289,7 @@ fn two_terms_do_not_add_up() {
     let mut giving_way = GivingWay::default();
     rests_from(&mut giving_way, 0);
     for won in [200, 300] {
-        giving_way.won(at(won));
+        giving_way.won(LEASE, at(won));
         giving_way.lost(at(won + 90));
     }
     rests_from(&mut giving_way, 400);
@@ -227,7 +314,7 @@ fn a_candidate_that_is_well_keeps_one_pointer_and_no_memory() {
     giving_way.proved(at(1));
     assert!(giving_way.trouble.is_none());
     rests_from(&mut giving_way, 2);
-    giving_way.won(at(200));
+    giving_way.won(LEASE, at(200));
     giving_way.proved(at(319));
     assert!(giving_way.trouble.is_some());
     giving_way.proved(at(320));
@@ -294,7 +381,7 @@ fn a_rest_ends_early_once_in_a_row() {
     );
     assert_eq!(giving_way.probe(LEASE, at(32)), Steps::default());
     // A term of 240 s ends the row.
-    giving_way.won(at(300));
+    giving_way.won(LEASE, at(300));
     giving_way.lost(at(540));
     rests_from(&mut giving_way, 600);
     assert_eq!(giving_way.probe(LEASE, at(616)), Steps::from_iter([Step::Read]));
