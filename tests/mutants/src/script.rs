@@ -37,6 +37,7 @@ const SCRIPTS: &[Script] = &[
     ("an outage", an_outage),
     ("a probe", a_probe),
     ("a rest alone", a_rest_alone),
+    ("terms lost again and again", terms_lost_again_and_again),
     ("a leader shown early", a_leader_shown_early),
     ("a token in a stale record", a_token_in_a_stale_record),
     ("late acknowledgements", late_acknowledgements),
@@ -469,6 +470,17 @@ fn a_rest_alone() -> bool {
     let mut denied = Denied::new();
     denied.pass(100, false, true);
     denied.rests == [300, 300]
+}
+
+/// Twice it loses its term, and what failed works again before it failed for a lease.
+fn terms_lost_again_and_again() -> bool {
+    let mut denied = Denied::new();
+    denied.pass(35, true, true);
+    for _ in 0..2 {
+        denied.pass(28, false, true);
+        denied.pass(7, true, true);
+    }
+    denied.rests.len() == 1
 }
 
 /// Two watches showed leaders whose records are gone when the campaign reads its key.
