@@ -158,9 +158,9 @@ kinds! {
     DeleteRecords "delete-records" Full Kafka "Every record of the topic is deleted: by an operator, or by a retention shorter than a lease.",
     NewProducer "new-producer" Full Kafka "A candidate's producer is replaced: what the former one still has lands later, in no order.",
     RecreateAtEnd "recreate-at-end" Full Kafka "The topic is deleted and made again as a term ends, before its release.",
-    StaleTopic "stale-topic" Full Kafka "A broker answers a candidate that knows better with the id of the topic before.",
+    StaleTopic "stale-topic" Full Kafka "A broker answers candidates, those that know better too, with the id of the topic before.",
     StaleEpochs "stale-epochs" Full Kafka "Brokers are restarted before the topic is made again: readers of the former one fetch nothing more, without an event.",
-    NoProof "no-proof" Full Keys "One candidate cannot prove its claim, for good or now and then, while the other candidates are well: what it asks is denied or not answered.",
+    NoProof "no-proof" Full All "One candidate cannot prove its claim, for good or now and then, while the other candidates are well: what it asks is denied or not answered.",
 }
 
 impl Kind {

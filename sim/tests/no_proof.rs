@@ -42,3 +42,10 @@ fn beside_other_faults_of_an_etcd_what_is_promised_holds() {
     all_hold(Store::Etcd, 0..30, &[Kind::NoProof, Kind::Crash, Kind::Loss, Kind::Delete, Kind::Revoke]);
     all_hold(Store::Etcd, 0..30, &[Kind::NoProof, Kind::Quorum, Kind::PausedLeader, Kind::Pause]);
 }
+
+#[test]
+fn in_a_consumer_group_one_that_cannot_prove_leaves_the_partition_to_another() {
+    all_hold(Store::Kafka, 0..60, &[Kind::NoProof]);
+    all_hold(Store::Kafka, 0..30, &[Kind::NoProof, Kind::Resign]);
+    all_hold(Store::Kafka, 0..20, &[Kind::NoProof, Kind::Crash, Kind::Loss, Kind::Recreate]);
+}

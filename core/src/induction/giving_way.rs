@@ -5,8 +5,6 @@
 //! is none, and nothing counts. A commit without an answer, or refused for the coordinator's sake, is no reason either: the
 //! group removes a member that it does not hear.
 
-use core::time::Duration;
-
 use super::answers::Failure;
 use super::io::Request;
 use super::proof::Awaited;
@@ -19,9 +17,6 @@ use crate::store::Fault;
 use crate::time::Instant;
 use crate::token::Incarnation;
 
-/// The session that the brokers choose where the settings do not say (`group.consumer.session.timeout.ms`).
-const BROKERS_SESSION: Duration = Duration::from_secs(45);
-
 /// A record that was published to see whether it is appended, and read back.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Probe {
@@ -33,19 +28,15 @@ impl Campaign {
     // ---- the claim ----
 
     /// What was awaited failed, or was not answered in time.
-    pub(super) fn awaited_failed(&mut self, awaited: Option<Awaited>, failure: &Failure) {
+    pub(super) fn awaited_failed(&mut self, awaited: Option<Awaited>, sent: Instant, failure: &Failure) {
         let step = match (awaited, failure) {
             // Of a topic that is gone no candidate can be the leader.
             (_, Failure::TopicGone) | (None, _) => return,
-            (Some(Awaited::Append(attempt)), _) => (Step::Append, self.proof.sent_at(attempt)),
-            (Some(Awaited::Commit(attempt)), Failure::Denied(_)) => {
-                (Step::Commit, self.proof.sent_at(attempt))
-            }
-            (Some(Awaited::Token), Failure::Denied(_)) => (Step::Commit, None),
+            (Some(Awaited::Append(_)), _) => Step::Append,
+            (Some(Awaited::Commit(_) | Awaited::Token), Failure::Denied(_)) => Step::Commit,
             (Some(Awaited::Commit(_) | Awaited::Token), _) => return,
         };
-        let (step, sent) = step;
-        self.step_failed(step, sent.unwrap_or(self.now), failure.fault());
+        self.step_failed(step, sent, failure.fault());
     }
 
     fn step_failed(&mut self, step: Step, sent: Instant, fault: Option<&Fault>) {
@@ -76,10 +67,12 @@ impl Campaign {
     }
 
     /// A commit proved a record that was sent at `sent`: so the claim is proved, unless a win is due and cannot be reported.
+    ///
+    /// An owner without a lease commits again what it had appended before: that shows its membership, and proves no claim.
     pub(super) fn claim_proved(&mut self, sent: Instant) {
-        let unmet = self.owner().and_then(|owner| owner.unmet(sent));
         self.is_held();
-        match unmet {
+        let Some(owner) = self.owner().filter(|owner| owner.deadline.is_some()) else { return };
+        match owner.unmet(sent) {
             Some(step) => self.step_failed(step, sent, None),
             None => self.giving_way.proved(self.now),
         }
@@ -111,14 +104,11 @@ impl Campaign {
         }
     }
 
-    /// Repeats the steps that failed, as far as a client can that is no member.
+    /// Looks who else claims the election, and repeats the steps that failed, as far as a client can that is no member.
     pub(super) fn probe(&mut self) {
         let (lease, now) = (self.rules.lease, self.now);
-        if !self.giving_way.failing().contains(Step::ReadBack) {
-            let worst =
-                self.rules.client.session.unwrap_or(BROKERS_SESSION) + self.rules.client.max_poll + lease * 2;
-            self.giving_way.others_claim(self.log.is_claimed(now), worst, now);
-        }
+        // What is read may be out of date, or nothing at all: who is in the group is known by its coordinator.
+        self.ask(Request::Members);
         let steps = self.giving_way.probe(lease, now);
         if steps.contains(Step::Inspect) {
             self.inspect();
@@ -133,6 +123,16 @@ impl Campaign {
                 self.probe = Some(Probe { attempt, sent: now });
             }
         }
+    }
+
+    /// The members of the group, of which this candidate is none while it rests.
+    pub(super) fn members_counted(&mut self, result: Result<usize, Fault>) {
+        // What could not be observed is not reported.
+        let Ok(count) = result else { return };
+        let (now, was_resting) = (self.now, self.giving_way.rests(self.now));
+        let worst = self.session() + self.rules.client.max_poll + self.rules.lease * 2;
+        self.giving_way.others_claim(count > 0 || self.log.is_claimed(now), worst, now);
+        self.join_if_rested(was_resting);
     }
 
     /// Returns whether `attempt` is a probe, whose append was reported.
@@ -151,8 +151,11 @@ impl Campaign {
     pub(super) fn probed(&mut self, step: Step, sent: Instant, succeeded: bool) {
         let was_resting = self.giving_way.rests(self.now);
         self.giving_way.probed(step, sent, succeeded, self.now);
-        let rests = self.giving_way.rests(self.now);
-        if matches!(self.stage, Stage::Away) && was_resting && !rests {
+        self.join_if_rested(was_resting);
+    }
+
+    fn join_if_rested(&mut self, was_resting: bool) {
+        if matches!(self.stage, Stage::Away) && was_resting && !self.giving_way.rests(self.now) {
             self.timers.stop(Timer::Join);
             self.join_when_rested();
         }

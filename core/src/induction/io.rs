@@ -153,6 +153,8 @@ pub enum Request {
     Leave,
     /// Inspect the topic, and answer with [`Answer::Inspected`].
     Inspect,
+    /// Ask the coordinator for the group's members, as one that is none, and answer with [`Answer::Members`].
+    Members,
 }
 
 /// The answer to a [`Request`], or what the client reports of its membership.
@@ -192,6 +194,8 @@ pub enum Answer {
     },
     /// The topic was inspected.
     Inspected(Result<Topic, Fault>),
+    /// The members of the group were counted. None where the group does not exist.
+    Members(Result<usize, Fault>),
     /// The brokers refuse something that needs a person.
     Denied(Fault),
 }

@@ -345,6 +345,7 @@ impl Campaign {
             Answer::Committed { attempt, result } => self.committed(attempt, result),
             Answer::CommittedToken { number, result } => self.token_committed(number, result),
             Answer::Inspected(result) => self.inspected(result),
+            Answer::Members(result) => self.members_counted(result),
             Answer::Denied(fault) => self.report_fault(fault),
         }
     }

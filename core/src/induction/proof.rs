@@ -26,6 +26,8 @@ pub(super) struct Proof {
     /// Records that no commit proved yet, and the newest that was appended.
     sent: VecDeque<Sent>,
     awaited: Option<Awaited>,
+    /// When what is awaited was asked for.
+    asked_at: Instant,
     /// The newest record that a commit proved.
     proven: Option<Sent>,
 }
@@ -63,10 +65,6 @@ impl Proof {
         self.proven.is_some_and(|proven| proven.stated >= Some(token))
     }
 
-    pub(super) fn sent_at(&self, attempt: Attempt) -> Option<Instant> {
-        self.sent.iter().find(|sent| sent.attempt == attempt).map(|sent| sent.at)
-    }
-
     pub(super) fn has_sent(&self, attempt: Attempt) -> bool {
         self.sent.iter().any(|sent| sent.attempt == attempt)
     }
@@ -102,7 +100,7 @@ impl Campaign {
     }
 
     fn wait_for(&mut self, awaited: Awaited) {
-        self.proof.awaited = Some(awaited);
+        (self.proof.awaited, self.proof.asked_at) = (Some(awaited), self.now);
         self.timers.stop(Timer::Renew);
         self.timers.set(Timer::Answer, self.now + self.attempt_limit());
     }
@@ -214,12 +212,13 @@ impl Campaign {
     /// The candidate was a member after this record was appended.
     fn proven(&mut self, sent: Sent) {
         let (now, lease, margin) = (self.now, self.rules.lease, self.margin());
-        self.failures = 0;
-        self.reported.faults.clear();
         let deadline = (sent.at + lease).before(margin);
         let Stage::Owner(owner) = &mut self.stage else { return };
         if deadline > now {
             owner.deadline = owner.deadline.max(Some(deadline));
+            // One without a lease commits again what was appended long ago: what fails since then still does.
+            self.failures = 0;
+            self.reported.faults.clear();
         }
         self.proof.proven = self.proof.proven.filter(|before| before.at > sent.at).or(Some(sent));
         let (is_over, claim) = (owner.deadline.is_none(), owner.pending_claim());
@@ -257,7 +256,7 @@ impl Campaign {
     }
 
     pub(super) fn stop_waiting(&mut self) {
-        self.proof.awaited = None;
+        (self.proof.awaited, self.proof.asked_at) = (None, Instant::ZERO);
         self.timers.stop(Timer::Answer);
         self.timers.stop(Timer::Renew);
     }
@@ -277,7 +276,7 @@ impl Campaign {
 
     /// An append or a commit proved nothing: it is repeated, and the deadline stands.
     pub(super) fn failed(&mut self, failure: &Failure) {
-        let awaited = self.proof.awaited;
+        let (awaited, asked_at) = (self.proof.awaited, self.proof.asked_at);
         self.stop_waiting();
         self.failures = self.failures.saturating_add(1);
         let wait = backoff::standard(self.failures, &mut self.rng);
@@ -290,7 +289,7 @@ impl Campaign {
         if let Some(fault) = failure.fault() {
             self.report_fault(fault.clone());
         }
-        self.awaited_failed(awaited, failure);
+        self.awaited_failed(awaited, asked_at, failure);
     }
 }
 

@@ -12,6 +12,13 @@ use crate::time::Instant;
 /// (`group.consumer.session.timeout.ms`).
 const BROKERS_SESSION: Duration = Duration::from_secs(45);
 
+impl Campaign {
+    /// The time after which the group removes a member that it does not hear.
+    pub(super) fn session(&self) -> Duration {
+        self.rules.client.session.unwrap_or(BROKERS_SESSION)
+    }
+}
+
 impl Waiting for Campaign {
     fn knows_a_leader(&self) -> bool {
         self.owner().is_some_and(|owner| owner.term.is_some()) || self.leader().is_some()
@@ -37,7 +44,6 @@ impl Waiting for Campaign {
             WinDelay::Automatic | WinDelay::Cautious => Duration::ZERO,
             WinDelay::Fixed(delay) => delay,
         };
-        let session = self.rules.client.session.unwrap_or(BROKERS_SESSION);
-        session + 2 * self.log.longest() + self.attempt_limit() + delay
+        self.session() + 2 * self.log.longest() + self.attempt_limit() + delay
     }
 }

@@ -483,9 +483,11 @@ impl Rule for induction::Campaign {
     fn limit(&self, request: &induction::Request, _: Duration) -> Duration {
         use induction::Request;
         match request {
-            Request::Publish(_) | Request::Commit { .. } | Request::Committed { .. } | Request::Inspect => {
-                Self::lease_time(self)
-            }
+            Request::Publish(_)
+            | Request::Commit { .. }
+            | Request::Committed { .. }
+            | Request::Inspect
+            | Request::Members => Self::lease_time(self),
             Request::Join | Request::Yield | Request::Leave => Duration::MAX,
         }
     }

@@ -16,27 +16,43 @@ struct Refusing {
     coordinator: bool,
     /// Records are appended.
     appends: bool,
+    /// Commits are accepted.
+    commits: bool,
     publishes: u32,
     /// Another leads while this one rests.
     others: bool,
+    /// The members of the group that this one has left.
+    members: usize,
+    /// They cannot be counted.
+    uncounted: bool,
 }
 
 impl Refusing {
     fn owner() -> Self {
-        let bench = Bench::member();
-        let begun = bench.now;
-        let mut refusing = Self {
-            bench,
-            seen: Vec::new(),
-            begun,
-            coordinator: true,
-            appends: false,
-            publishes: 0,
-            others: false,
-        };
+        let mut refusing = Self::of(Bench::member());
         let outputs = refusing.bench.assigned_only();
         refusing.serve(outputs);
         refusing
+    }
+
+    /// A leader whose appends are refused from now on.
+    fn leader() -> Self {
+        Self::of(Bench::leader())
+    }
+
+    fn of(bench: Bench) -> Self {
+        Self {
+            begun: bench.now,
+            bench,
+            seen: Vec::new(),
+            coordinator: true,
+            appends: false,
+            commits: true,
+            publishes: 0,
+            others: false,
+            members: 0,
+            uncounted: false,
+        }
     }
 
     fn serve(&mut self, outputs: Vec<String>) {
@@ -48,7 +64,18 @@ impl Refusing {
                     true => self.bench.informed_of(number, Ok(String::new())),
                     false => Vec::new(),
                 }
-            } else if let Some(attempt) = number("claim ").or(number("probe ")) {
+            } else if output == "ask members" {
+                let counted = if self.uncounted { Err(fault(FaultKind::Denied)) } else { Ok(self.members) };
+                self.bench.give(Answer::Members(counted))
+            } else if let Some((attempt, _)) =
+                output.strip_prefix("commit ").and_then(|text| text.split_once(' '))
+            {
+                let attempt = attempt.parse().expect("a number");
+                match self.commits {
+                    true => self.bench.committed(attempt),
+                    false => self.bench.not_committed(attempt, Failure::Denied(fault(FaultKind::Denied))),
+                }
+            } else if let Some(attempt) = number("claim ").or(number("heartbeat ")).or(number("probe ")) {
                 self.publishes += 1;
                 match self.appends {
                     true => self.bench.appended(attempt),
@@ -91,6 +118,26 @@ impl Refusing {
         self.bench.now = until;
     }
 
+    /// How long it rests each time, where the group hands it the partition again at once.
+    fn rests(&mut self, seconds: u64) -> Vec<u64> {
+        let (mut left, mut rests) = (0, Vec::new());
+        for second in 1..=seconds {
+            self.run(second);
+            for (second, what) in self.seen() {
+                match what.as_str() {
+                    "join" => {
+                        rests.push(second - left);
+                        let outputs = self.bench.assigned_only();
+                        self.serve(outputs);
+                    }
+                    "leave" => left = second,
+                    _ => {}
+                }
+            }
+        }
+        rests
+    }
+
     fn seen(&mut self) -> Vec<(u64, String)> {
         std::mem::take(&mut self.seen)
     }
@@ -106,6 +153,48 @@ fn an_owner_that_cannot_append_leaves_after_a_lease_and_rests() {
     let left = seen[1].0;
     assert!((5..=8).contains(&left), "it left after {left} s");
     assert_eq!(refusing.bench.campaign.state(), State::Waiting);
+}
+
+/// Its newest record of before is committed again and again, and acknowledged, as it is a member.
+#[test]
+fn a_leader_that_cannot_append_any_more_leaves_a_lease_after_its_first_refused_record() {
+    let mut refusing = Refusing::leader();
+    refusing.run(20);
+    let seen = refusing.seen();
+    let said: Vec<_> = seen.iter().map(|(_, what)| what.as_str()).collect();
+    assert_eq!(said, ["warning Denied", "lost 10 EXPIRED", "leader none", "leave", "warning GAVE_WAY"]);
+    let (lost, left) = (seen[1].0, seen[3].0);
+    assert!(lost == 4 && (5..=8).contains(&left), "lost after {lost} s, left after {left} s");
+}
+
+#[test]
+fn a_leader_whose_commits_are_denied_leaves_a_lease_after_the_first() {
+    let mut refusing = Refusing::leader();
+    (refusing.appends, refusing.commits) = (true, false);
+    refusing.run(20);
+    let seen = refusing.seen();
+    let said: Vec<_> = seen.iter().map(|(_, what)| what.as_str()).collect();
+    assert_eq!(said, ["warning Denied", "lost 10 EXPIRED", "leader none", "leave", "warning GAVE_WAY"]);
+    let (denied, left) = (seen[0].0, seen[3].0);
+    assert!((4..=6).contains(&(left - denied)), "denied after {denied} s, left after {left} s");
+}
+
+/// It reads nothing, as one does that is cut off from the partition's leader: that others lead is not shown to it.
+#[test]
+fn while_the_group_has_members_an_owner_that_reads_nothing_rests_twice_as_long_each_time() {
+    let mut refusing = Refusing::owner();
+    refusing.members = 1;
+    let rests = refusing.rests(500);
+    assert!(rests.len() == 3 && (50..=80).contains(&rests[0]), "{rests:?}");
+    assert!(rests.windows(2).all(|two| two[1] > two[0] * 17 / 10), "{rests:?}");
+}
+
+#[test]
+fn where_the_members_of_the_group_cannot_be_counted_the_rest_is_no_shorter() {
+    let mut refusing = Refusing::owner();
+    refusing.uncounted = true;
+    let rests = refusing.rests(300);
+    assert!(rests.len() == 2 && rests[1] > rests[0] * 17 / 10, "{rests:?}");
 }
 
 #[test]
@@ -133,23 +222,8 @@ fn of_an_hour_an_owner_that_never_appends_blocks_less_than_a_tenth() {
 
 #[test]
 fn where_no_one_else_claims_the_rest_ends_after_the_worst_fail_over() {
-    let mut refusing = Refusing::owner();
-    let (mut left, mut rests) = (0, Vec::new());
-    for second in 1..=300 {
-        refusing.run(second);
-        for (second, what) in refusing.seen() {
-            match what.as_str() {
-                "join" => {
-                    rests.push(second - left);
-                    let outputs = refusing.bench.assigned_only();
-                    refusing.serve(outputs);
-                }
-                "leave" => left = second,
-                _ => {}
-            }
-        }
-    }
     // A session, a rebalance and two leases: 15, 35 and 10 seconds. Ten times what it blocked would be less at first.
+    let rests = Refusing::owner().rests(300);
     assert!(rests.len() >= 4 && rests.iter().all(|rest| (55..=63).contains(rest)), "{rests:?}");
 }
 

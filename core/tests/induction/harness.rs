@@ -384,6 +384,7 @@ fn in_short(output: &Output) -> String {
             Request::Yield => "yield".into(),
             Request::Leave => "leave".into(),
             Request::Inspect => "inspect".into(),
+            Request::Members => "ask members".into(),
         },
         Output::Event(event) => match event {
             Event::Won(term) => format!("won {}", term.token.sequence.0),

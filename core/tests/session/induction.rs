@@ -84,6 +84,7 @@ fn asked(request: &Request, limit: Duration) -> String {
         Request::Yield => "yield".into(),
         Request::Leave => "leave".into(),
         Request::Inspect => format!("inspect for {limit:?}"),
+        Request::Members => format!("ask members for {limit:?}"),
     }
 }
 

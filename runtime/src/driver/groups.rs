@@ -195,6 +195,14 @@ impl Link for GroupLink {
                 Some(member) => member.leave(),
                 None => send(&candidacy.answers, Answer::Left),
             },
+            Request::Members => {
+                let (cluster, answers) = (Arc::clone(&self.cluster), candidacy.answers.clone());
+                let group = self.cluster.settings().group_of(&candidacy.election);
+                tokio::task::spawn_blocking(move || {
+                    let members = cluster.members(&group);
+                    send(&answers, Answer::Members(members.map(|members| members.len())));
+                });
+            }
             Request::Inspect => {
                 let follows = !std::mem::replace(&mut candidacy.follows, true);
                 let (cluster, topic) = (Arc::clone(&self.cluster), candidacy.topic.clone());

@@ -13,6 +13,7 @@ mod clusters;
 mod faults;
 mod groups;
 mod neli;
+mod permissions;
 mod process;
 mod reading;
 mod secured;

@@ -98,7 +98,12 @@ impl World {
                 self.nodes[node].outbox.push_front((publish, until));
                 return self.after(AGAIN, Event::Flush { node, process });
             }
-            let refusal = match (self.is_on(Kind::Unsent), self.nodes[node].denied > 0) {
+            let lacks = self.nodes[node].lacks;
+            if lacks.appends && lacks.answers {
+                // The client gives it up.
+                continue;
+            }
+            let refusal = match (self.is_on(Kind::Unsent), self.nodes[node].denied > 0 || lacks.appends) {
                 (true, _) => Some("NOT_ENOUGH_REPLICAS"),
                 (_, true) => Some("TOPIC_AUTHORIZATION_FAILED"),
                 _ => None,
@@ -194,7 +199,8 @@ impl World {
         let process = self.nodes[node].process;
         let silent = self.is_on(Kind::SilentWatch) && self.nodes[node].dice.percent(50);
         let slow = self.nodes[node].slow > 0 && self.nodes[node].dice.percent(70);
-        if !self.reaches_log(node) || !self.hears_log(node) || silent || slow {
+        let refused = self.nodes[node].lacks.reads;
+        if !self.reaches_log(node) || !self.hears_log(node) || silent || slow || refused {
             let wait = self.nodes[node].dice.millis(100, 600);
             return self.after(wait, Event::Fetch { node, process });
         }
@@ -239,10 +245,13 @@ impl World {
         let asked_at = self.nodes[node].clock.at(self.now);
         let (process, time_of_day) = (self.nodes[node].process, self.time_of_day(node));
         let (latency, result) = match self.is_answered(node) {
+            true if self.nodes[node].lacks.inspections => match self.nodes[node].lacks.answers {
+                true => (limit, Err(unreachable())),
+                false => (self.latency(node), Err(denied())),
+            },
             true => {
                 let mut id = self.plan.group.has_ids.then_some(self.store.log.topic);
-                let knows = self.nodes[node].reader.named == id;
-                if self.is_on(Kind::StaleTopic) && knows && self.nodes[node].dice.percent(30) {
+                if self.is_on(Kind::StaleTopic) && self.nodes[node].dice.percent(30) {
                     id = id.map(|id| TopicId(id.0.max(2) - 1));
                 }
                 (self.latency(node), Ok(Topic { asked_at, id, time_of_day }))
@@ -251,6 +260,18 @@ impl World {
         };
         let answer = Answer::Inspected(result);
         let incoming = Incoming::Input(Input::Answered { id: CANDIDATE, answer });
+        self.deliver_after(latency, node, process, incoming);
+    }
+
+    /// Whoever is no member asks the coordinator, by a client of its own.
+    pub(super) fn count_members(&mut self, node: usize, limit: Duration) {
+        let process = self.nodes[node].process;
+        let cut = self.nodes[node].cut_group > 0 || self.store.group.away > 0;
+        let (latency, result) = match self.is_answered(node) && !cut {
+            true => (self.latency(node), Ok(self.store.group.count())),
+            false => (limit, Err(unreachable())),
+        };
+        let incoming = Incoming::Input(Input::Answered { id: CANDIDATE, answer: Answer::Members(result) });
         self.deliver_after(latency, node, process, incoming);
     }
 
@@ -305,13 +326,15 @@ impl World {
 
     /// The coordinator's answer to a first join names the member, which joins once more with it.
     fn learn_id(&mut self, from: Who, id: MemberId) {
-        if let Who::Candidate { node, process, client, life } = from
-            && self.is_present(node, process)
-        {
-            let place = &mut self.nodes[node].client;
-            if (place.number, place.life) == (client, life) && place.member.is_none() {
-                place.member = Some(id);
+        match from {
+            Who::Candidate { node, process, client, life } if self.is_present(node, process) => {
+                let place = &mut self.nodes[node].client;
+                if (place.number, place.life) == (client, life) && place.member.is_none() {
+                    place.member = Some(id);
+                }
             }
+            Who::Candidate { .. } => {}
+            Who::Peer { peer, session } => self.peer_joins_as(peer, session, id),
         }
     }
 
@@ -322,7 +345,7 @@ impl World {
         if !self.is_present(node, process) || unheard || self.is_lost(node) {
             return;
         }
-        let result = match self.nodes[node].denied > 0 {
+        let result = match self.nodes[node].denied > 0 || self.nodes[node].lacks.commits {
             true => Err(Failure::of(Operation::Commit, "GROUP_AUTHORIZATION_FAILED", "refused")),
             false => Ok(self.store.group.committed.as_deref().unwrap_or_default().to_owned()),
         };
@@ -344,7 +367,9 @@ impl World {
         let Who::Candidate { node, process, client, .. } = from else { return };
         let result = match self.store.group.away > 0 {
             true => Err("NOT_COORDINATOR"),
-            false if self.nodes[node].denied > 0 => Err("GROUP_AUTHORIZATION_FAILED"),
+            false if self.nodes[node].denied > 0 || self.nodes[node].lacks.commits => {
+                Err("GROUP_AUTHORIZATION_FAILED")
+            }
             false => self.store.group.commit(self.now, member, generation, &metadata),
         };
         self.note(|trace| write!(trace, "group: commit {} of c{node}: {result:?}", attempt.0));
@@ -392,6 +417,10 @@ impl World {
         let incoming = Incoming::Group { client, life, reply };
         self.deliver_at(at, node, process, incoming);
     }
+}
+
+fn denied() -> Fault {
+    Fault { kind: FaultKind::Denied, detail: "TOPIC_AUTHORIZATION_FAILED".into() }
 }
 
 fn unreachable() -> Fault {

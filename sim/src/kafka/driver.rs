@@ -30,9 +30,11 @@ impl World {
             }
             Incoming::Shown(shown) => {
                 let nonce = self.nodes[node].nonce;
-                if matches!(&shown, Shown::Record(record) if record.write_id.is_some_and(|id| id.nonce == nonce))
+                if let Shown::Record(record) = &shown
+                    && let Some(own) = record.write_id.filter(|id| id.nonce == nonce)
                 {
-                    self.nodes[node].reader.unread_since = None;
+                    let reader = &mut self.nodes[node].reader;
+                    (reader.read_back, reader.unread_since) = (own.attempt, None);
                 }
                 if self.nodes[node].watching {
                     let number = self.nodes[node].watch;
@@ -53,7 +55,7 @@ impl World {
                 if !is_first && (result.is_err() || self.nodes[node].dice.percent(50)) {
                     return;
                 }
-                if result.is_ok() {
+                if result.is_ok() && *attempt > self.nodes[node].reader.read_back {
                     self.own_appended(node);
                 }
             }
@@ -109,6 +111,7 @@ impl World {
             induction::Request::Yield => self.answer_revocation(node),
             induction::Request::Leave => self.leave(node),
             induction::Request::Inspect => self.inspect_topic(node, limit),
+            induction::Request::Members => self.count_members(node, limit),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use incumbent_core::induction::value;
 use incumbent_core::session::Command;
 
-use super::process::Incoming;
+use super::process::{Incoming, Lacks};
 use super::{Event, World};
 use crate::dice::Dice;
 use crate::kind::Kind;
@@ -18,8 +18,11 @@ impl World {
         match kind {
             Kind::CutGroup => self.nodes[victim].cut_group += 1,
             Kind::CutLog => self.nodes[victim].cut_log += 1,
+            Kind::NoProof => self.nodes[victim].lacks = Lacks::drawn(dice),
             Kind::HeldPoll if dice.percent(50) => self.nodes[victim].hold_next = true,
             Kind::HeldPoll => self.hold(victim),
+            // One that resigns before it leads adds to a vacancy that is counted.
+            Kind::Resign if self.plan.has(Kind::NoProof) && !self.nodes[victim].leads(self.now) => {}
             Kind::Resign => self.command(victim, Command::Resign),
             Kind::FailOver => self.store.log.down += 1,
             Kind::Coordinator => self.store.group.away += 1,
@@ -51,6 +54,7 @@ impl World {
         match kind {
             Kind::CutGroup => self.nodes[victim].cut_group -= 1,
             Kind::CutLog => self.nodes[victim].cut_log -= 1,
+            Kind::NoProof => self.nodes[victim].lacks = Lacks::default(),
             Kind::HeldPoll => self.poll_again(victim),
             Kind::FailOver => self.store.log.down -= 1,
             Kind::Coordinator => {

@@ -1,5 +1,5 @@
 //! Members that use goNELI, by its rules: the assignment makes the leader at once; a heartbeat that is read, any member's,
-//! keeps it; the flag falls with the revocation, or when none was read for five seconds.
+//! keeps it; the flag falls with the revocation, or when none was read for five seconds, until the owner reads one again.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -26,7 +26,10 @@ pub(super) struct Peer {
     /// Counts its memberships.
     session: u64,
     member: Option<MemberId>,
+    /// Its generation; negative until it has one.
     generation: i32,
+    /// Partition zero is its own: it writes heartbeats, also while its flag is down, and one that it reads raises the flag again.
+    owns: bool,
     leads: bool,
     /// When it last read a heartbeat.
     read: Instant,
@@ -60,17 +63,19 @@ impl World {
     pub(super) fn start_peers(&mut self) {
         for peer in 0..self.plan.choice.peers {
             let dice = Dice::new(self.plan.choice.seed, STREAM + peer as u64);
-            let (member, generation, leads, read) = (None, -1, false, self.now);
+            let (member, generation, owns, leads, read) = (None, -1, false, false, self.now);
             let stopped_until = Instant::ZERO;
-            self.store.peers.push(Peer { dice, session: 0, member, generation, leads, read, stopped_until });
+            let session = 0;
+            let one = Peer { dice, session, member, generation, owns, leads, read, stopped_until };
+            self.store.peers.push(one);
             self.peer_begins(peer);
         }
     }
 
     fn peer_begins(&mut self, peer: usize) {
-        self.peer_leads(peer, false);
+        self.peer_owns(peer, false);
         let place = &mut self.store.peers[peer];
-        (place.session, place.member) = (place.session + 1, None);
+        (place.session, place.member, place.generation) = (place.session + 1, None, -1);
         let session = place.session;
         let wait = place.dice.millis(1, 3_000);
         let lease = self.plan.lease.as_millis() as u64;
@@ -130,27 +135,36 @@ impl World {
         if self.store.peers[peer].leads && now.since(self.store.peers[peer].read) > FENCED {
             self.peer_leads(peer, false);
         }
-        if self.store.peers[peer].leads {
+        if self.store.peers[peer].owns {
             let value = incumbent_core::induction::value(self.time_of_day(0), &format!("neli_{peer}"));
             if self.store.log.down == 0 {
                 self.append_value(&value, &[]);
             }
         }
         let from = Who::Peer { peer, session };
-        match self.store.peers[peer].member {
-            Some(member) => {
-                let generation = self.store.peers[peer].generation;
-                self.ask_group(from, Request::Beat { member, generation, holds: false });
-            }
-            None => self.ask_group(from, Request::Join { member: None, holds: false }),
+        let Peer { member, generation, .. } = self.store.peers[peer];
+        match member.filter(|_| generation >= 0) {
+            Some(member) => self.ask_group(from, Request::Beat { member, generation, holds: false }),
+            None => self.ask_group(from, Request::Join { member, holds: false }),
+        }
+    }
+
+    /// It knows which member it is, and joins as that until it is assigned something.
+    pub(super) fn peer_joins_as(&mut self, peer: usize, session: u64, id: MemberId) {
+        let place = &mut self.store.peers[peer];
+        if place.session == session && place.member.is_none() {
+            (place.member, place.generation) = (Some(id), -1);
         }
     }
 
     /// The owner reads what is appended.
     pub(super) fn peers_read(&mut self) {
-        let now = self.now;
-        for peer in self.store.peers.iter_mut().filter(|peer| peer.leads && peer.stopped_until <= now) {
-            peer.read = now;
+        for peer in 0..self.store.peers.len() {
+            let place = &mut self.store.peers[peer];
+            if place.owns && place.stopped_until <= self.now {
+                place.read = self.now;
+                self.peer_leads(peer, true);
+            }
         }
     }
 
@@ -166,20 +180,25 @@ impl World {
                 if *owns && !self.store.peers[peer].leads {
                     self.store.peers[peer].read = self.now;
                 }
-                self.peer_leads(peer, *owns);
+                self.peer_owns(peer, *owns);
             }
             // It gives everything up and joins again.
             Reply::Rebalance => {
-                self.peer_leads(peer, false);
+                self.peer_owns(peer, false);
                 let wait = Duration::from_millis(2);
                 self.after(wait, Event::Peer { peer, event: PeerEvent::Join { session } });
             }
             Reply::Unknown | Reply::Illegal | Reply::Fenced => {
-                self.peer_leads(peer, false);
+                self.peer_owns(peer, false);
                 self.store.peers[peer].member = None;
             }
             Reply::Beat => {}
         }
+    }
+
+    fn peer_owns(&mut self, peer: usize, owns: bool) {
+        self.store.peers[peer].owns = owns;
+        self.peer_leads(peer, owns);
     }
 
     fn peer_leads(&mut self, peer: usize, leads: bool) {

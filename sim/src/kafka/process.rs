@@ -87,6 +87,40 @@ impl Client {
     }
 }
 
+/// What a candidate cannot do that cannot prove, though it is a member like any other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lacks {
+    pub(super) appends: bool,
+    pub(super) reads: bool,
+    pub(super) commits: bool,
+    pub(super) inspections: bool,
+    /// It gets no answers, where it could get denials.
+    pub(super) answers: bool,
+}
+
+impl Lacks {
+    pub(super) fn drawn(dice: &mut Dice) -> Self {
+        let no = Self { answers: dice.percent(30), ..Self::default() };
+        dice.pick(&[
+            // It may not write any more.
+            Self { appends: true, ..no },
+            Self { appends: true, ..no },
+            // It may not read: its commits are denied too.
+            Self { reads: true, commits: true, answers: false, ..no },
+            // Its reader delivers nothing any more, and no other one does.
+            Self { reads: true, ..no },
+            // It may not commit.
+            Self { commits: true, answers: false, ..no },
+            // It is cut off from the partition's leader.
+            Self { appends: true, reads: true, answers: true, ..no },
+            // It may not describe the topic.
+            Self { inspections: true, ..no },
+            // It may do nothing with the topic.
+            Self { appends: true, reads: true, commits: true, inspections: true, answers: false },
+        ])
+    }
+}
+
 /// The reader of the topic, which is no member.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reader {
@@ -101,6 +135,8 @@ pub(super) struct Reader {
     pub(super) dead: bool,
     /// The topic that an inspection named last.
     pub(super) named: Option<TopicId>,
+    /// The newest record of its candidate's that it delivered.
+    pub(super) read_back: Attempt,
     /// Since when an appended record of its candidate's was not read back.
     pub(super) unread_since: Option<Instant>,
 }
@@ -116,6 +152,8 @@ pub(crate) struct Process {
     pub(super) unpolled: VecDeque<Incoming>,
     /// It is not polled from its next assignment on.
     pub(super) hold_next: bool,
+    /// What it cannot do, where it is the one that cannot prove.
+    pub(super) lacks: Lacks,
     pub(super) client: Client,
     pub(super) reader: Reader,
     /// The watch of the session, which stands for the reader.
@@ -143,6 +181,7 @@ impl Process {
             held_since: Instant::ZERO,
             unpolled: VecDeque::new(),
             hold_next: false,
+            lacks: Lacks::default(),
             client: Client::new(0, Instant::ZERO),
             reader: Reader::default(),
             watch: 0,

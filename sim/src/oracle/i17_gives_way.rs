@@ -5,7 +5,7 @@ use std::time::Duration;
 use incumbent_core::Instant;
 
 use super::Oracle;
-use crate::kind::Kind;
+use crate::kind::{Kind, Store};
 use crate::observation::{Observation, Observed, View};
 use crate::plan::Plan;
 use crate::store::START;
@@ -20,7 +20,7 @@ const COMING: Duration = Duration::from_secs(5);
 /// than a tenth of the time and one such vacancy, whether the candidate is faulty for good or again and again. To the leases come
 /// - the hundredth by which clocks may be slow;
 /// - the users' settings: win delays, waits after failures; with win delays, which every new leader owes, the sum of the
-///   vacancies is not checked, and no one resigns;
+///   vacancies is not checked, and no one resigns; nor is it in a group whose leaders resign, as each stays out for a lease;
 /// - [`COMING`], and the time that a change of leaders takes in a group.
 pub(crate) struct GivesWay {
     /// The leases within which another candidate leads.
@@ -60,7 +60,12 @@ impl GivesWay {
     }
 
     fn most(&self, plan: &Plan) -> Duration {
-        plan.lease * self.leases * 101 / 100 + plan.delay() + plan.backoff() + plan.owed() + COMING
+        let change = match plan.choice.store {
+            // Its members are well, so no session has to run out: they learn of a change by their next heartbeat.
+            Store::Kafka => plan.group.beat() * 2,
+            Store::Nats | Store::Etcd => plan.owed(),
+        };
+        plan.lease * self.leases * 101 / 100 + plan.delay() + plan.backoff() + change + COMING
     }
 
     /// Counts the time since the last event. `until` is that event's: it tells the latest end of a term.
@@ -112,7 +117,9 @@ impl<C: Observed> Oracle<C> for GivesWay {
             ));
         }
         let elapsed = view.now.since(faulty);
-        if self.over && view.plan.delay().is_zero() && self.vacant > elapsed / 10 + most {
+        let stays_out = view.plan.choice.store == Store::Kafka && view.plan.has(Kind::Resign);
+        let is_summed = view.plan.delay().is_zero() && !stays_out;
+        if self.over && is_summed && self.vacant > elapsed / 10 + most {
             return Err(format!(
                 "no candidate led for {:?} of the {elapsed:?} since one cannot prove",
                 self.vacant

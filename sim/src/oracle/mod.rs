@@ -166,6 +166,8 @@ impl Checkers<induction::Campaign> {
             Box::new(group_leaving::LostBeforeLeft::new(count)),
             Box::new(ACandidateLeads::new(count)),
             Box::new(i15_orderly_changes::OrderlyChanges::new(count)),
+            // One that does not read its own records back leaves after two leases.
+            Box::new(i17_gives_way::GivesWay::within(4, count)),
         ];
         Self::of(plan, oracles)
     }

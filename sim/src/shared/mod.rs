@@ -201,7 +201,7 @@ impl<S: Store> Node<S> {
     }
 
     /// Whether it leads, by its `is_leader`.
-    fn leads(&self, now: Instant) -> bool {
+    pub(crate) fn leads(&self, now: Instant) -> bool {
         self.leads_until.is_some_and(|until| now < until)
     }
 }

@@ -370,6 +370,8 @@ impl Step<'_> {
             }
             Asked::Inspect if self.world.budget.remake > 0 => requests.push_back(Request::Inspect(now)),
             Asked::Inspect => return Some(self.inspect(candidate, now).into()),
+            // Only a candidate that rests asks: what it looks for is in the simulator.
+            Asked::Members => {}
             Asked::Join => self.join(candidate),
             Asked::Yield => self.yields(candidate),
             Asked::Leave => {

@@ -247,6 +247,15 @@ impl Admin {
         self.done(&[&["allow", user, resource, name], operations].concat());
     }
 
+    /// Takes back what [`allow`](Self::allow) gave.
+    ///
+    /// # Panics
+    /// When it is refused, or was not given.
+    #[track_caller]
+    pub fn forbid(&self, user: &str, resource: &str, name: &str, operations: &[&str]) {
+        self.done(&[&["forbid", user, resource, name], operations].concat());
+    }
+
     #[track_caller]
     fn done(&self, words: &[&str]) -> Value {
         self.ask(words).unwrap_or_else(|error| panic!("{words:.200?}: {error}"))

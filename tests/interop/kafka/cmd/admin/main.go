@@ -34,7 +34,8 @@ const usage = `usage: admin BROKERS COMMAND
   remove GROUP [MEMBER...]               all members where none is named
   coordinator GROUP
   password USER PASSWORD                 for SCRAM, by SHA-256 and SHA-512
-  allow USER topic|group NAME OPERATION...`
+  allow USER topic|group NAME OPERATION...
+  forbid USER topic|group NAME OPERATION... takes back what was allowed`
 
 // limit bounds a command: the brokers of a test that stand still do not answer.
 const limit = 30 * time.Second
@@ -105,6 +106,8 @@ func run(words []string) (object, error) {
 		return password(ctx, client, name, rest[0])
 	case command == "allow" && len(rest) > 2:
 		return allow(ctx, client, name, rest[0], rest[1], rest[2:])
+	case command == "forbid" && len(rest) > 2:
+		return forbid(ctx, client, name, rest[0], rest[1], rest[2:])
 	}
 	return nil, errors.New(usage)
 }
@@ -327,6 +330,45 @@ func password(ctx context.Context, client *kgo.Client, user, password string) (o
 }
 
 func allow(ctx context.Context, client *kgo.Client, user, resource, name string, operations []string) (object, error) {
+	builder, err := permissions(user, resource, name, operations)
+	if err != nil {
+		return nil, err
+	}
+	created, err := kadm.NewClient(client).CreateACLs(ctx, builder)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range created {
+		if one.Err != nil {
+			return nil, one.Err
+		}
+	}
+	return object{"user": user, resource: name}, nil
+}
+
+func forbid(ctx context.Context, client *kgo.Client, user, resource, name string, operations []string) (object, error) {
+	builder, err := permissions(user, resource, name, operations)
+	if err != nil {
+		return nil, err
+	}
+	results, err := kadm.NewClient(client).DeleteACLs(ctx, builder)
+	if err != nil {
+		return nil, err
+	}
+	deleted := 0
+	for _, one := range results {
+		if one.Err != nil {
+			return nil, one.Err
+		}
+		deleted += len(one.Deleted)
+	}
+	if deleted < len(operations) {
+		return nil, fmt.Errorf("%d of %d permissions were there", deleted, len(operations))
+	}
+	return object{"user": user, resource: name}, nil
+}
+
+func permissions(user, resource, name string, operations []string) (*kadm.ACLBuilder, error) {
 	builder := kadm.NewACLs().Allow("User:" + user).AllowHosts("*").ResourcePatternType(kadm.ACLPatternLiteral)
 	switch resource {
 	case "topic":
@@ -344,16 +386,7 @@ func allow(ctx context.Context, client *kgo.Client, user, resource, name string,
 		}
 		parsed = append(parsed, one)
 	}
-	created, err := kadm.NewClient(client).CreateACLs(ctx, builder.Operations(parsed...))
-	if err != nil {
-		return nil, err
-	}
-	for _, one := range created {
-		if one.Err != nil {
-			return nil, one.Err
-		}
-	}
-	return object{"user": user, resource: name}, nil
+	return builder.Operations(parsed...), nil
 }
 
 func id(bytes [16]byte) string {
