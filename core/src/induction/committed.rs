@@ -71,7 +71,7 @@ impl Campaign {
                 if let Some(token) = token {
                     self.log.observe_token(token);
                 }
-                self.informed();
+                self.informed(token);
             }
             // An earlier question; the newest is still waited for.
             Err(_) if number < self.last_question => {}

@@ -31,6 +31,8 @@ pub(super) struct Log {
     /// The largest incarnation in this log, and the largest of the logs before it.
     incarnation: Option<Incarnation>,
     former: Option<Incarnation>,
+    /// The largest incarnation in this log that others stated, or this campaign for a term of its own.
+    seen: Option<Incarnation>,
     /// The largest token of any term.
     largest: Option<Token>,
     /// The gaps of the reading, and how many of them lie below a claim that states an incarnation above all before.
@@ -55,6 +57,8 @@ pub(super) struct Below {
     pub(super) first_sight: Instant,
     /// A release of the newest claim's term, over which no third campaign wrote.
     pub(super) released: bool,
+    /// The group's last leader stated an incarnation that no record here states: what was observed here says nothing of it.
+    pub(super) missed: bool,
     /// The longest lease that the records name.
     pub(super) lease: Duration,
     /// The largest incarnation at the claim's offset or below.
@@ -73,6 +77,7 @@ impl Log {
             longest: lease,
             incarnation: None,
             former: None,
+            seen: None,
             largest: None,
             gaps: 0,
             settled: 0,
@@ -101,6 +106,9 @@ impl Log {
             self.former = self.former.max(record.term_info.map(|info| info.token.incarnation));
         } else if let Some(info) = record.term_info {
             self.incarnation = self.incarnation.max(Some(info.token.incarnation));
+            if !ours || info.led_for.is_some() {
+                self.seen = self.seen.max(Some(info.token.incarnation));
+            }
             if info.led_for.is_some() {
                 self.observe_token(info.token);
             }
@@ -125,8 +133,9 @@ impl Log {
         true
     }
 
-    /// What lies below the record that was read last, which is a claim of ours.
-    pub(super) fn below(&self) -> Below {
+    /// What lies below the record that was read last, which is a claim of ours. `stated` is the token that the group had
+    /// committed before: whose claim is not in this log is a leader of another, or of a part that was not read.
+    pub(super) fn below(&self, stated: Option<Token>) -> Below {
         let released = self.newest.is_some_and(|newest| {
             newest.released.is_some_and(|(term, proven)| {
                 let read = self.whole_from.is_some_and(|from| from.0 <= proven.0.saturating_add(1));
@@ -139,6 +148,7 @@ impl Log {
         Below {
             first_sight: self.newest.map_or(self.began, |newest| newest.first_sight),
             released,
+            missed: stated.is_some_and(|token| Some(token.incarnation) > self.seen),
             lease: self.longest,
             incarnation: self.incarnation,
         }
@@ -171,6 +181,7 @@ impl Log {
     pub(super) fn reset(&mut self, now: Instant) {
         self.gap(now);
         self.former = self.former.max(self.incarnation.take());
+        self.seen = None;
         self.former = self.former.max(self.largest.map(|largest| largest.incarnation));
     }
 
@@ -295,37 +306,37 @@ mod tests {
 
     #[test]
     fn a_release_over_which_only_its_author_wrote_is_clean() {
-        assert!(log(&[(1, Kind::Claim), (1, Kind::Heartbeat), (1, release(11))]).below().released);
-        assert!(log(&[(2, Kind::Heartbeat), (1, Kind::Claim), (1, release(11))]).below().released);
+        assert!(log(&[(1, Kind::Claim), (1, Kind::Heartbeat), (1, release(11))]).below(None).released);
+        assert!(log(&[(2, Kind::Heartbeat), (1, Kind::Claim), (1, release(11))]).below(None).released);
     }
 
     #[test]
     fn a_release_over_a_third_record_is_not() {
         let late = [(1, Kind::Heartbeat), (2, Kind::Claim), (2, Kind::Heartbeat), (1, release(10))];
-        assert!(!log(&late).below().released);
+        assert!(!log(&late).below(None).released);
         let foreign = [(1, Kind::Heartbeat), (0, Kind::Heartbeat), (1, release(10))];
-        assert!(!log(&foreign).below().released);
+        assert!(!log(&foreign).below(None).released);
     }
 
     #[test]
     fn a_release_below_which_its_author_claimed_again_is_not() {
         let mut log = log(&[(1, Kind::Claim), (1, Kind::Heartbeat), (1, Kind::Claim), (1, Kind::Heartbeat)]);
         log.read(&of_term(10, record(14, 1, release(11))), false, TOPIC, at(9));
-        assert!(!log.below().released, "the claim at 12 may be of a live term");
+        assert!(!log.below(None).released, "the claim at 12 may be of a live term");
     }
 
     #[test]
     fn a_release_of_another_term_than_the_newest_claims_is_not() {
         let mut log = log(&[(1, Kind::Claim), (1, Kind::Heartbeat)]);
         log.read(&of_term(7, record(12, 1, release(11))), false, TOPIC, at(9));
-        assert!(!log.below().released);
+        assert!(!log.below(None).released);
     }
 
     #[test]
     fn a_release_that_names_no_term_is_not() {
         let mut log = log(&[(1, Kind::Heartbeat)]);
         log.read(&record(11, 1, release(10)), false, TOPIC, at(9));
-        assert!(!log.below().released);
+        assert!(!log.below(None).released);
     }
 
     #[test]
@@ -333,7 +344,7 @@ mod tests {
         let mut log = log(&[(1, Kind::Claim), (1, Kind::Heartbeat)]);
         log.read(&record(12, 3, Kind::Claim), true, TOPIC, at(8));
         log.read(&of_term(10, record(13, 1, release(11))), false, TOPIC, at(9));
-        assert!(log.below().released);
+        assert!(log.below(None).released);
     }
 
     #[test]
@@ -343,59 +354,59 @@ mod tests {
         let term_info = Some(TermInfo { token, led_for: Some(T) });
         let late = Record { term_info, topic: Some(TopicId(7)), ..record(0, 1, Kind::Heartbeat) };
         log.read(&late, false, TOPIC, at(1));
-        assert_eq!((log.below().incarnation, log.largest_token()), (None, None));
+        assert_eq!((log.below(None).incarnation, log.largest_token()), (None, None));
         assert_eq!(log.claimed_incarnation(Duration::from_millis(10)), Incarnation(601));
     }
 
     #[test]
     fn a_release_with_a_record_above_it_is_not() {
-        assert!(!log(&[(1, Kind::Heartbeat), (1, release(10)), (1, Kind::Claim)]).below().released);
-        assert!(!log(&[(1, Kind::Heartbeat), (1, release(10)), (0, Kind::Heartbeat)]).below().released);
+        assert!(!log(&[(1, Kind::Heartbeat), (1, release(10)), (1, Kind::Claim)]).below(None).released);
+        assert!(!log(&[(1, Kind::Heartbeat), (1, release(10)), (0, Kind::Heartbeat)]).below(None).released);
     }
 
     #[test]
     fn a_release_whose_range_was_not_read_is_not() {
-        assert!(!log(&[(1, release(8))]).below().released, "offset 9 is older than the reading");
-        assert!(log(&[(1, release(9))]).below().released);
+        assert!(!log(&[(1, release(8))]).below(None).released, "offset 9 is older than the reading");
+        assert!(log(&[(1, release(9))]).below(None).released);
         let mut jumped = log(&[(1, Kind::Heartbeat)]);
         jumped.read(&record(12, 1, release(10)), false, TOPIC, at(9));
-        assert!(!jumped.below().released, "offset 11 was not read");
+        assert!(!jumped.below(None).released, "offset 11 was not read");
     }
 
     #[test]
     fn the_newest_record_of_another_gives_the_first_sight_and_nothing_the_beginning() {
-        assert_eq!(log(&[(1, Kind::Heartbeat), (2, Kind::Heartbeat)]).below().first_sight, at(2));
-        assert_eq!(log(&[]).below().first_sight, at(0));
+        assert_eq!(log(&[(1, Kind::Heartbeat), (2, Kind::Heartbeat)]).below(None).first_sight, at(2));
+        assert_eq!(log(&[]).below(None).first_sight, at(0));
         let mut own = log(&[(1, Kind::Heartbeat)]);
         own.read(&record(11, 3, Kind::Heartbeat), true, TOPIC, at(9));
-        assert_eq!(own.below().first_sight, at(1));
+        assert_eq!(own.below(None).first_sight, at(1));
     }
 
     #[test]
     fn behind_a_gap_everything_counts_as_observed_then() {
         let mut log = log(&[(1, Kind::Heartbeat), (1, release(10))]);
         log.gap(at(50));
-        assert_eq!((log.below().first_sight, log.below().released), (at(50), false));
+        assert_eq!((log.below(None).first_sight, log.below(None).released), (at(50), false));
         log.read(&record(99, 3, Kind::Claim), true, TOPIC, at(51));
-        assert_eq!((log.below().first_sight, log.below().released), (at(50), false));
+        assert_eq!((log.below(None).first_sight, log.below(None).released), (at(50), false));
     }
 
     #[test]
     fn a_record_below_the_position_is_not_taken_in() {
         let mut log = log(&[(1, Kind::Heartbeat), (1, Kind::Heartbeat)]);
         assert!(!log.read(&record(11, 2, Kind::Heartbeat), false, TOPIC, at(9)));
-        assert_eq!(log.below().first_sight, at(2));
+        assert_eq!(log.below(None).first_sight, at(2));
     }
 
     #[test]
     fn the_longest_lease_that_a_record_names_counts_and_five_seconds_for_other_software() {
         let mut log = Log::new(Duration::from_secs(2), at(0));
         let ours = Record { lease: Some(Duration::from_secs(9)), ..record(1, 4, Kind::Heartbeat) };
-        assert_eq!(log.below().lease, Duration::from_secs(2));
+        assert_eq!(log.below(None).lease, Duration::from_secs(2));
         log.read(&record(0, 0, Kind::Heartbeat), false, TOPIC, at(1));
-        assert_eq!(log.below().lease, Duration::from_secs(5));
+        assert_eq!(log.below(None).lease, Duration::from_secs(5));
         log.read(&ours, false, TOPIC, at(1));
-        assert_eq!(log.below().lease, Duration::from_secs(9));
+        assert_eq!(log.below(None).lease, Duration::from_secs(9));
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub(super) struct Owner {
     /// The first question of this ownership for the committed token, and whether one was answered.
     first_question: u64,
     informed: bool,
+    /// The token that the group had committed before.
+    stated: Option<Token>,
     claim: Option<Open>,
     /// `D`, from the newest proof.
     pub(super) deadline: Option<Instant>,
@@ -135,6 +137,7 @@ impl Campaign {
             owed,
             first_question: self.last_question + 1,
             informed: false,
+            stated: None,
             claim: None,
             deadline: None,
             term: None,
@@ -164,11 +167,11 @@ impl Campaign {
     }
 
     /// The committed token is known.
-    pub(super) fn informed(&mut self) {
+    pub(super) fn informed(&mut self, token: Option<Token>) {
         self.failures = 0;
         self.stop_waiting();
         if let Stage::Owner(owner) = &mut self.stage {
-            owner.informed = true;
+            (owner.informed, owner.stated) = (true, token);
             self.claim();
         }
     }
@@ -190,10 +193,8 @@ impl Campaign {
 
     /// The claim was read back: what lies below it is known.
     pub(super) fn claim_read(&mut self, attempt: Attempt) {
-        let (below, gaps) = (self.log.below(), self.log.gaps());
-        if self.owner().is_none_or(|owner| owner.term.is_some()) {
-            return;
-        }
+        let Some(owner) = self.owner().filter(|owner| owner.term.is_none()) else { return };
+        let (below, gaps) = (self.log.below(owner.stated), self.log.gaps());
         let Some(claim) = self.open_claim().filter(|claim| claim.attempt == attempt) else { return };
         if claim.gaps != gaps {
             // What was not read since it was published may state a larger incarnation.
@@ -257,10 +258,10 @@ impl Campaign {
             // Someone claimed with a larger incarnation meanwhile: the next commit states that.
             return self.renew_unless_waiting();
         }
-        let waited_from = match claim.confirmed {
+        let waited_from = match claim.confirmed && !below.missed {
             true if below.released => None,
             true => Some(owner.assigned_at.min(below.first_sight)),
-            // The log may be another: what was first observed in it says nothing.
+            // The log may be another than the last leader's: what was first observed in it says nothing.
             false => Some(owner.assigned_at),
         };
         let until = waited_from.map_or(Instant::ZERO, |from| from + below.lease).max(owner.owed);

@@ -97,6 +97,7 @@ const KAFKA_SWARMS: &[(&str, &[Kind], usize)] = &[
         &[Kind::NewProducer, Kind::RecreateAtEnd, Kind::Handler, Kind::Removal, Kind::Delay],
         0,
     ),
+    ("no proof", &[Kind::NoProof, Kind::Resign], 0),
     ("members of goNELI", &[Kind::Rebalance, Kind::Removal, Kind::Delay, Kind::Resign], 2),
 ];
 

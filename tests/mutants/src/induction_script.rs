@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{Event, Settings};
 use incumbent_core::induction::{
-    Answer, Campaign, Group, Input, Kind, Membership, Output, Publish, Record, Request, Shown, Topic, TopicId,
+    Answer, Campaign, Failure, Group, Input, Kind, Membership, Output, Publish, Record, Request, Shown,
+    Topic, TopicId,
 };
 use incumbent_core::record::{Attempt, Nonce, TermInfo, WriteId};
+use incumbent_core::store::{Fault, FaultKind};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 
 const ME: Nonce = Nonce(0xa);
@@ -24,6 +26,9 @@ const SCRIPTS: &[Script] = &[
     ("a topic without an answer", a_topic_without_an_answer),
     ("records that were not read", records_that_were_not_read),
     ("a lost assignment", a_lost_assignment),
+    ("a topic that may not be written", a_topic_that_may_not_be_written),
+    ("a denied commit", a_denied_commit),
+    ("a leader that was missed", a_leader_that_was_missed),
 ];
 
 /// The script whose outcome is not as it should be.
@@ -81,6 +86,56 @@ fn a_lost_assignment() -> bool {
     !owner.leads()
 }
 
+/// It gives way, and rests twice as long the second time: others are in the group, though it reads nothing of them.
+fn a_topic_that_may_not_be_written() -> bool {
+    let mut owner = Owner::new();
+    let mut rests = Vec::new();
+    for _ in 0..2 {
+        owner.give(Answer::Assigned { member: "m1".into() });
+        rests.push(owner.rests(&|owner| {
+            if let Some(publish) = owner.published.take() {
+                let result = Err(Failure::Denied(denied()));
+                owner.give(Answer::Published { attempt: publish.attempt, result });
+            }
+        }));
+    }
+    rests[0] >= Duration::from_secs(50) && rests[1] >= Duration::from_secs(100)
+}
+
+/// Its commits are denied, each at once: a lease later it leaves.
+fn a_denied_commit() -> bool {
+    let mut owner = Owner::new();
+    let begun = owner.now;
+    owner.give(Answer::Assigned { member: "m1".into() });
+    let rest = owner.rests(&|owner| {
+        if let Some(publish) = owner.published.take() {
+            let (attempt, result) = (publish.attempt, Ok(Revision(owner.next)));
+            owner.give(Answer::Published { attempt, result });
+            owner.next += 1;
+        }
+        if let Some(attempt) = owner.committed.take() {
+            let result = Err(Failure::Denied(denied()));
+            owner.give(Answer::Committed { attempt, result });
+        }
+    });
+    // As long as it was the owner, ten times.
+    owner.now.since(begun) - rest < Duration::from_secs(7)
+}
+
+/// The group has committed the token of a leader of which nothing was read, and that may lead still.
+fn a_leader_that_was_missed() -> bool {
+    let mut owner = Owner::new();
+    let token = Token { incarnation: Incarnation(1_000_007), sequence: Revision(0) };
+    let claim = owner.claims_after(&format!("incumbent/1 {token}"));
+    owner.proves(claim, true);
+    owner.give(Answer::Inspected(Ok(topic(owner.now))));
+    !owner.leads()
+}
+
+fn denied() -> Fault {
+    Fault { kind: FaultKind::Denied, detail: "TOPIC_AUTHORIZATION_FAILED".into() }
+}
+
 fn topic(now: Instant) -> Topic {
     Topic { asked_at: now, id: Some(TOPIC), time_of_day: DAY }
 }
@@ -92,8 +147,16 @@ struct Owner {
     /// The offset of the next record.
     next: u64,
     published: Option<Publish>,
-    /// The newest question for the committed token.
+    /// The newest question for the committed token, and whether it is to be answered.
     question: u64,
+    asks: bool,
+    wakes: Option<Instant>,
+    /// The record of the newest commit that is to be answered.
+    committed: Option<Attempt>,
+    /// What is to be answered of the group: its members, and whether it was left.
+    counts: bool,
+    leaves: bool,
+    joins: bool,
     won: bool,
 }
 
@@ -109,6 +172,12 @@ impl Owner {
             next: 1,
             published: None,
             question: 0,
+            asks: false,
+            wakes: None,
+            committed: None,
+            counts: false,
+            leaves: false,
+            joins: false,
             won: false,
         };
         owner.give(Input::Campaign);
@@ -120,19 +189,52 @@ impl Owner {
         self.campaign.handle(self.now, input.into()).expect("it keeps the contract");
         loop {
             match self.campaign.poll() {
-                Output::WakeAt(_) => return,
+                Output::WakeAt(wake) => {
+                    self.wakes = wake.map(|wake| wake.at);
+                    return;
+                }
                 Output::Ask(Request::Publish(publish)) => self.published = Some(publish),
-                Output::Ask(Request::Committed { number }) => self.question = number,
+                Output::Ask(Request::Committed { number }) => (self.question, self.asks) = (number, true),
+                Output::Ask(Request::Commit { attempt, .. }) => self.committed = Some(attempt),
+                Output::Ask(Request::Members) => self.counts = true,
+                Output::Ask(Request::Leave) => self.leaves = true,
+                Output::Ask(Request::Join) => self.joins = true,
                 Output::Event(Event::Won(_)) => self.won = true,
                 _ => {}
             }
         }
     }
 
+    /// Lives on in a group with another member until it has left it and joins again; returns how long it was away.
+    fn rests(&mut self, brokers: &dyn Fn(&mut Self)) -> Duration {
+        let (begun, mut left) = (self.now, None);
+        self.joins = false;
+        while !self.joins && self.now.since(begun) < Duration::from_secs(1_000) {
+            brokers(self);
+            if std::mem::take(&mut self.asks) {
+                self.give(Answer::CommittedToken { number: self.question, result: Ok(String::new()) });
+            } else if std::mem::take(&mut self.counts) {
+                self.give(Answer::Members(Ok(1)));
+            } else if std::mem::take(&mut self.leaves) {
+                left = Some(self.now);
+                self.give(Answer::Left);
+            } else if self.published.is_none() && self.committed.is_none() {
+                self.now = self.now.max(self.wakes.unwrap_or(self.now + Duration::from_secs(1)));
+                self.give(Input::Tick);
+            }
+        }
+        left.map_or(Duration::ZERO, |left| self.now.since(left))
+    }
+
     /// Is assigned partition zero of a group that has committed nothing; returns the claim that it publishes.
     fn claims(&mut self) -> Publish {
+        self.claims_after("")
+    }
+
+    /// The same in a group whose committed offset has this metadata.
+    fn claims_after(&mut self, metadata: &str) -> Publish {
         self.give(Answer::Assigned { member: "m1".into() });
-        self.give(Answer::CommittedToken { number: self.question, result: Ok(String::new()) });
+        self.give(Answer::CommittedToken { number: self.question, result: Ok(metadata.into()) });
         // A panic is no verdict.
         self.published.take().expect("a claim")
     }
