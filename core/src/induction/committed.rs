@@ -5,16 +5,25 @@
 //! each commit states the largest token that its member knows, and a new owner asks for it between its assignment and its
 //! claim. Whatever it cannot read it does not take for nothing: it claims once it knows.
 //!
+//! A commit replaces the one before, whichever states the larger token. A client may keep a commit that it could not send, and
+//! send it later as the member that it is by then (librdkafka does, where it waits for its coordinator). So no term begins
+//! while a commit with a smaller token is open; and a member that gives its partition up with an open commit leaves the
+//! group, because only the end of its client ends that.
+//!
 //! The text is `incumbent/1 TOKEN`. A later version may add fields behind a further space, which this one ignores. A text that
 //! does not begin with `incumbent` is of other software, and states no token; nor does an empty one.
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::Campaign;
 use super::answers::Failure;
 use super::io::Request;
+use super::owning::Owner;
+use crate::record::Attempt;
 use crate::store::{Fault, FaultKind};
+use crate::time::Instant;
 use crate::token::Token;
 
 /// The beginning of every version's text.
@@ -45,7 +54,55 @@ pub(super) fn stated(metadata: &str) -> Result<Option<Token>, Fault> {
     })
 }
 
+/// The commits of this client that were not answered: what they state may become the group's yet.
+#[derive(Clone, Debug, Default, Hash)]
+pub(super) struct OpenCommits(Vec<Commit>);
+
+#[derive(Clone, Copy, Debug, Hash)]
+struct Commit {
+    attempt: Attempt,
+    states: Option<Token>,
+    asked_at: Instant,
+}
+
+impl OpenCommits {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The client is another one.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    pub(super) fn asked(&mut self, attempt: Attempt, states: Option<Token>, now: Instant) {
+        self.0.push(Commit { attempt, states, asked_at: now });
+    }
+
+    /// Of two commits of one record the answer may be either's: that with the smaller token stays open.
+    fn answered(&mut self, attempt: Attempt) {
+        if let Some(place) = self.0.iter().rposition(|commit| commit.attempt == attempt) {
+            self.0.remove(place);
+        }
+    }
+
+    /// Since when one is open that states a smaller token.
+    pub(super) fn below(&self, token: Token) -> Option<Instant> {
+        self.0.iter().filter(|commit| commit.states < Some(token)).map(|commit| commit.asked_at).min()
+    }
+}
+
 impl Campaign {
+    /// A commit was answered, whatever the answer is: the client sends it no more. Returns true if a win may have waited
+    /// for that.
+    pub(super) fn commit_answered(&mut self, attempt: Attempt) -> bool {
+        let claimed = self.owner().filter(|owner| owner.term.is_none()).and_then(Owner::claimed_token);
+        let waits = |open: &OpenCommits| claimed.is_some_and(|token| open.below(token).is_some());
+        let waited = waits(&self.open_commits);
+        self.open_commits.answered(attempt);
+        waited && !waits(&self.open_commits)
+    }
+
     /// Asks the coordinator for the committed offset's metadata.
     pub(super) fn ask_token(&mut self) {
         self.last_question += 1;

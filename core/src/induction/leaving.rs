@@ -197,6 +197,7 @@ impl Campaign {
         if revoked {
             self.ask(Request::Yield);
         }
+        let leave = leave || !self.open_commits.is_empty();
         if leave || !self.intent.in_race || !self.intent.healthy {
             self.stage = Stage::Leaving;
             self.timers.set(Timer::Close, self.now + LEAVE_LIMIT);

@@ -92,6 +92,7 @@ use crate::candidacy::GivingWay;
 use crate::record::{Attempt, Nonce};
 use crate::store::{Fault, FaultKind};
 use crate::time::Instant;
+use committed::OpenCommits;
 use giving_way::Probe;
 use leaving::Ending;
 use log::Log;
@@ -120,6 +121,7 @@ pub struct Campaign {
     // What is under way.
     proof: Proof,
     last_attempt: Attempt,
+    open_commits: OpenCommits,
     /// The number of the newest question for the committed token.
     last_question: u64,
     /// Operations in a row that failed.
@@ -201,6 +203,7 @@ impl Campaign {
             topic,
             proof: Proof::default(),
             last_attempt: Attempt(0),
+            open_commits: OpenCommits::default(),
             last_question: 0,
             failures: 0,
             left: true,
@@ -342,7 +345,13 @@ impl Campaign {
             Answer::GroupLost(loss) => self.group_lost(loss),
             Answer::Left => self.has_left(),
             Answer::Published { attempt, result } => self.published(attempt, result),
-            Answer::Committed { attempt, result } => self.committed(attempt, result),
+            Answer::Committed { attempt, result } => {
+                let waited = self.commit_answered(attempt);
+                self.committed(attempt, result);
+                if waited {
+                    self.win();
+                }
+            }
             Answer::CommittedToken { number, result } => self.token_committed(number, result),
             Answer::Inspected(result) => self.inspected(result),
             Answer::Members(result) => self.members_counted(result),
@@ -415,6 +424,7 @@ impl Campaign {
 
     fn join(&mut self) {
         self.left = false;
+        self.open_commits.clear();
         self.stage = Stage::Member;
         self.ask(Request::Join);
     }
@@ -496,6 +506,7 @@ impl Campaign {
             topic,
             proof,
             last_attempt,
+            open_commits,
             last_question,
             failures,
             left,
@@ -508,7 +519,8 @@ impl Campaign {
             reported: _,
             outputs: _,
         } = self;
-        (stage, intent, splayed, log, topic, proof, last_attempt, last_question, failures, left).hash(hasher);
+        (stage, intent, splayed, log, topic, proof, last_attempt, open_commits).hash(hasher);
+        (last_question, failures, left).hash(hasher);
         (rest_until, deaths, giving_way, probe, handler_failures, timers).hash(hasher);
     }
 }

@@ -258,6 +258,13 @@ impl Campaign {
             // Someone claimed with a larger incarnation meanwhile: the next commit states that.
             return self.renew_unless_waiting();
         }
+        if let Some(since) = self.open_commits.below(token) {
+            // It would hide this token from the next owner, if it were applied last.
+            if now.since(since) > self.rules.lease {
+                self.leave_partition(true);
+            }
+            return;
+        }
         let waited_from = match claim.confirmed && !below.missed {
             true if below.released => None,
             true => Some(owner.assigned_at.min(below.first_sight)),

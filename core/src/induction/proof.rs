@@ -117,6 +117,7 @@ impl Campaign {
         if let Some(sent) = self.proof.sent.iter_mut().find(|sent| sent.attempt == attempt) {
             sent.stated = sent.stated.or(token);
         }
+        self.open_commits.asked(attempt, token, self.now);
         self.ask(Request::Commit { attempt, offset, metadata: committed::metadata(token) });
     }
 

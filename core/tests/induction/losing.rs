@@ -38,6 +38,7 @@ fn a_refusal_that_belongs_to_the_ownership_before_ends_nothing() {
     bench.appended(3);
     bench.read_back(3, Kind::Heartbeat);
     bench.give(Answer::GroupLost(Loss::Rejoins));
+    bench.give(Answer::Left);
     bench.assigned();
     bench.claimed(4);
     bench.committed(4);

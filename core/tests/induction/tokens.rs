@@ -270,3 +270,45 @@ fn brokers_that_were_away_for_a_lease_and_a_topic_made_again_meanwhile_give_no_t
     assert_eq!(outputs[0], "warning STORE_RESET");
     assert!(bench.token().is_none());
 }
+
+/// A client that waited for its coordinator sends what it kept as the member that it is by then (librdkafka): the commit of
+/// an earlier membership would put a smaller token over that of the leader between them.
+#[test]
+fn a_member_that_gives_its_partition_up_with_an_open_commit_goes_on_with_another_client() {
+    let mut bench = Bench::leader();
+    bench.until(Timer::Renew);
+    bench.appended(3);
+    bench.read_back(3, Kind::Heartbeat);
+    assert_eq!(bench.give(Answer::GroupLost(Loss::Rejoins)), ["lost 10 REVOKED", "leave", "state RELEASING"]);
+    assert_eq!(bench.give(Answer::Left), ["join", "state WAITING"]);
+    let mut bench = Bench::leader();
+    assert_eq!(
+        bench.give(Answer::GroupLost(Loss::Rejoins)),
+        ["lost 10 REVOKED", "state WAITING"],
+        "none is open"
+    );
+}
+
+#[test]
+fn no_term_begins_while_a_commit_with_a_smaller_token_is_open() {
+    let open = || {
+        let mut bench = Bench::member();
+        bench.assigned();
+        let theirs = TermInfo { token: token(DAY + 7, 10), led_for: None };
+        bench.give(Shown::Record(Record { term_info: Some(theirs), ..record(10, 1, released(9)) }));
+        bench.next = 11;
+        bench.claimed(1);
+        // Its commit, which states the smaller one, is not answered, and repeated with the larger.
+        bench.until(Timer::Answer);
+        assert_eq!(bench.until(Timer::Renew), ["commit 1 12"]);
+        assert_eq!(bench.committed(1), ["heartbeat 2", "state HOLDING"]);
+        assert_eq!(bench.appended(2), ["commit 2 13"]);
+        assert_eq!(bench.committed(2), NOTHING, "the answer may have been that of the repetition");
+        bench
+    };
+    let mut bench = open();
+    assert_eq!(bench.committed(1), ["won 11", "heartbeat 3", "state LEADING"]);
+    assert_eq!(bench.token(), Some(token(DAY + 7, 11)));
+    let mut bench = open();
+    assert_eq!(bench.not_committed(1, Failure::Unknown), ["won 11", "heartbeat 3", "state LEADING"]);
+}

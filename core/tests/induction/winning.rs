@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent_core::campaign::{Preset, Settings, WinDelay};
-use incumbent_core::induction::{Answer, Group, Input, Kind, Record, Shown, Timer, Topic};
+use incumbent_core::induction::{Answer, Failure, Group, Input, Kind, Record, Shown, Timer, Topic};
 use incumbent_core::record::{Attempt, Nonce, TermInfo, WriteId};
 
 use crate::harness::*;
@@ -55,6 +55,7 @@ fn our_own_records_do_not_spoil_a_release() {
     bench.assigned();
     bench.appended(1);
     bench.read_back(1, Kind::Claim);
+    bench.not_committed(1, Failure::Refused);
     bench.give(Answer::Revoked);
     // The next claim lies over our own first one.
     bench.assigned();
@@ -304,6 +305,7 @@ fn the_first_claim_of_a_topic_states_the_time_of_day_and_later_ones_copy_what_li
     let stated = format!("{:016x}-{:016x} -------------", DAY + 50, 0);
     assert_eq!(bench.header(1, "Incumbent-Term"), Some(stated));
     bench.claimed(1);
+    bench.not_committed(1, Failure::Refused);
     bench.give(Answer::Revoked);
     bench.sleep(ms(50));
     bench.assigned();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{Event, Settings};
 use incumbent_core::induction::{
-    Answer, Campaign, Failure, Group, Input, Kind, Membership, Output, Publish, Record, Request, Shown,
+    Answer, Campaign, Failure, Group, Input, Kind, Loss, Membership, Output, Publish, Record, Request, Shown,
     Topic, TopicId,
 };
 use incumbent_core::record::{Attempt, Nonce, TermInfo, WriteId};
@@ -29,6 +29,8 @@ const SCRIPTS: &[Script] = &[
     ("a topic that may not be written", a_topic_that_may_not_be_written),
     ("a denied commit", a_denied_commit),
     ("a leader that was missed", a_leader_that_was_missed),
+    ("a commit that outlives its membership", a_commit_that_outlives_its_membership),
+    ("a commit with a smaller token", a_commit_with_a_smaller_token),
 ];
 
 /// The script whose outcome is not as it should be.
@@ -130,6 +132,49 @@ fn a_leader_that_was_missed() -> bool {
     owner.proves(claim, true);
     owner.give(Answer::Inspected(Ok(topic(owner.now))));
     !owner.leads()
+}
+
+/// The membership is lost before its commit was answered: its client may send that as a later member.
+fn a_commit_that_outlives_its_membership() -> bool {
+    let mut owner = Owner::new();
+    let claim = owner.claims();
+    owner.appends(&claim);
+    owner.give(Answer::GroupLost(Loss::Rejoins));
+    owner.leaves
+}
+
+/// The first commit states a smaller token than the next, and stays open while everything else is answered.
+fn a_commit_with_a_smaller_token() -> bool {
+    let mut owner = Owner::new();
+    let claim = owner.claims();
+    let token = Token { incarnation: Incarnation(1_000_007), sequence: Revision(1) };
+    owner.give(Shown::Record(Record {
+        offset: Revision(1),
+        name: "other".into(),
+        write_id: Some(WriteId { nonce: Nonce(0xb), attempt: Attempt(1) }),
+        kind: Kind::Claim,
+        lease: Some(Duration::from_secs(5)),
+        term_info: Some(TermInfo { token, led_for: None }),
+        topic: Some(TOPIC),
+        metadata: Vec::new(),
+    }));
+    owner.next = 2;
+    owner.appends(&claim);
+    owner.committed = None;
+    let begun = owner.now;
+    while !owner.won && !owner.leaves && owner.now.since(begun) < Duration::from_secs(60) {
+        owner.give(Answer::Inspected(Ok(topic(owner.now))));
+        if let Some(publish) = owner.published.take() {
+            owner.appends(&publish);
+        } else if let Some(attempt) = owner.committed.take() {
+            let membership = Membership { member: "m1".into(), generation: 3, owns: true };
+            owner.give(Answer::Committed { attempt, result: Ok(membership) });
+        } else {
+            owner.now = owner.now.max(owner.wakes.unwrap_or(owner.now + Duration::from_secs(1)));
+            owner.give(Input::Tick);
+        }
+    }
+    !owner.won && owner.leaves
 }
 
 fn denied() -> Fault {
@@ -241,13 +286,17 @@ impl Owner {
 
     /// The record is appended, read back, and committed.
     fn proves(&mut self, publish: Publish, owns: bool) {
-        let attempt = publish.attempt;
-        self.give(Answer::Published { attempt, result: Ok(Revision(self.next)) });
-        let record = self.decoded(&publish);
+        self.appends(&publish);
+        let membership = Membership { member: "m1".into(), generation: 3, owns };
+        self.give(Answer::Committed { attempt: publish.attempt, result: Ok(membership) });
+    }
+
+    /// The record is appended, and read back.
+    fn appends(&mut self, publish: &Publish) {
+        self.give(Answer::Published { attempt: publish.attempt, result: Ok(Revision(self.next)) });
+        let record = self.decoded(publish);
         self.next += 1;
         self.give(Shown::Record(record));
-        let membership = Membership { member: "m1".into(), generation: 3, owns };
-        self.give(Answer::Committed { attempt, result: Ok(membership) });
     }
 
     fn decoded(&self, claim: &Publish) -> Record {
