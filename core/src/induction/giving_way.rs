@@ -125,7 +125,7 @@ impl Campaign {
         }
     }
 
-    /// The members of the group, of which this candidate is none while it rests.
+    /// The members of the group. While it rests, this candidate is none of them.
     pub(super) fn members_counted(&mut self, result: Result<usize, Fault>) {
         // What could not be observed is not reported.
         let Ok(count) = result else { return };

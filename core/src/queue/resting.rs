@@ -142,10 +142,19 @@ impl Campaign {
                 self.probe.granted = true;
                 self.probe_keeps_alive(lease);
             }
-            _ => {
+            (Err(failure), _) => {
                 self.probe.lease = None;
+                self.probe_failed(&failure);
                 self.probe_reads(None);
             }
+            (Ok(_), None) => self.probe_reads(None),
+        }
+    }
+
+    /// Another member may answer what this one leaves without an answer.
+    fn probe_failed(&mut self, failure: &Failure) {
+        if failure.wants_another_member() {
+            self.reconnect();
         }
     }
 
@@ -183,7 +192,10 @@ impl Campaign {
                 }
                 self.probe_reads(None);
             }
-            Err(_) => self.probe_reads(None),
+            Err(failure) => {
+                self.probe_failed(&failure);
+                self.probe_reads(None);
+            }
         }
     }
 
@@ -212,20 +224,24 @@ impl Campaign {
                     self.giving_way.probed(Proof::Read, sent_at, is_proof, now);
                 }
             }
-            Err(_) => self.giving_way.probed(Proof::Read, sent_at, false, now),
+            Err(failure) => {
+                self.probe_failed(&failure);
+                self.giving_way.probed(Proof::Read, sent_at, false, now);
+            }
         }
         self.try_to_enter();
     }
 
     pub(super) fn probe_timed_out(&mut self) {
+        self.probe_failed(&Failure::Unknown);
         match core::mem::take(&mut self.probe.step) {
             Step::Reading { .. } => self.giving_way.probed(Proof::Read, self.now, false, self.now),
             // Whether it was granted is not known: it runs out.
             Step::Granting => {
                 self.probe.lease = None;
-                self.giving_way.probed(Proof::KeepAlive, self.now, false, self.now);
+                self.probe_reads(None);
             }
-            _ => self.giving_way.probed(Proof::KeepAlive, self.now, false, self.now),
+            Step::Idle | Step::KeepingAlive(_) => self.probe_reads(None),
         }
     }
 }

@@ -123,6 +123,16 @@ fn a_candidate_that_no_other_waits_for_rests_no_longer_than_the_worst_fail_over(
 }
 
 #[test]
+fn a_probe_without_an_answer_asks_for_another_member_and_looks_who_is_in_the_queue() {
+    let mut bench = resting();
+    assert_eq!(bench.next(), ["grant A2"]);
+    bench.granted(2);
+    assert_eq!(bench.next(), ["reconnect", "read A2 and all"]);
+    bench.give(Input::Reconnected);
+    assert_eq!(bench.next(), ["reconnect"], "nor is the read answered");
+}
+
+#[test]
 fn a_leader_that_cannot_read_ends_its_term_at_the_deadline() {
     let mut bench = Bench::leader();
     let deadline = bench.campaign.lease().expect("a lease").deadline;

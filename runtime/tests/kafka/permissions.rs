@@ -1,4 +1,4 @@
-//! A candidate whose permissions on the topic are taken, while the others are well.
+//! A candidate whose permissions on the topic are taken, while the rest are well.
 
 use std::time::{Duration, Instant};
 

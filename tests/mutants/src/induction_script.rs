@@ -124,7 +124,7 @@ fn a_denied_commit() -> bool {
     owner.now.since(begun) - rest < Duration::from_secs(7)
 }
 
-/// The group has committed the token of a leader of which nothing was read, and that may lead still.
+/// The group has committed the token of a leader that may lead still, and no record of it was read.
 fn a_leader_that_was_missed() -> bool {
     let mut owner = Owner::new();
     let token = Token { incarnation: Incarnation(1_000_007), sequence: Revision(0) };
