@@ -157,8 +157,8 @@ export interface CampaignSettings extends WaitLimits {
    */
   backoff?: Length | readonly Length[] | undefined;
   /**
-   * What the leader publishes about itself: keys of letters, digits and '-', and texts of one line, 4,096 bytes in all;
-   * by default nothing.
+   * What the leader publishes about itself: keys of alphanumeric ASCII characters and '-', and texts of one line, 4,096
+   * bytes in all; by default nothing.
    */
   metadata?: Readonly<Record<string, string>> | undefined;
   // end of candidate

@@ -163,8 +163,8 @@ impl CampaignOptions {
         self
     }
 
-    /// What the leader publishes about itself: keys of letters, digits and '-', and texts of one line, 4,096 bytes in
-    /// all; by default nothing.
+    /// What the leader publishes about itself: keys of alphanumeric ASCII characters and '-', and texts of one line,
+    /// 4,096 bytes in all; by default nothing.
     pub fn metadata(mut self, key: impl Into<String>, text: impl Into<String>) -> Self {
         self.metadata.push((key.into(), text.into()));
         self

@@ -175,7 +175,7 @@ class CampaignSettings(TypedDict, total=False):
     """
     metadata: Mapping[str, str]
     """
-    What the leader publishes about itself: keys of letters, digits and '-', and texts of one line, 4,096 bytes in all;
-    by default nothing.
+    What the leader publishes about itself: keys of alphanumeric ASCII characters and '-', and texts of one line, 4,096
+    bytes in all; by default nothing.
     """
     # end of candidate

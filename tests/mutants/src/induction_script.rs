@@ -27,6 +27,7 @@ const SCRIPTS: &[Script] = &[
     ("records that were not read", records_that_were_not_read),
     ("a lost assignment", a_lost_assignment),
     ("a topic that may not be written", a_topic_that_may_not_be_written),
+    ("a leader that may write no more", a_leader_that_may_write_no_more),
     ("a denied commit", a_denied_commit),
     ("a leader that was missed", a_leader_that_was_missed),
     ("a commit that outlives its membership", a_commit_that_outlives_its_membership),
@@ -44,13 +45,7 @@ fn a_topic_without_an_answer() -> bool {
     let mut owner = Owner::new();
     let claim = owner.claims();
     owner.proves(claim, true);
-    for _ in 0..5 {
-        owner.now = owner.now + Duration::from_secs(1);
-        owner.give(Input::Tick);
-        if let Some(heartbeat) = owner.published.take() {
-            owner.proves(heartbeat, true);
-        }
-    }
+    owner.renews_for_a_lease();
     let early = owner.won;
     owner.give(Answer::Inspected(Ok(topic(owner.now))));
     !early && owner.leads()
@@ -102,6 +97,27 @@ fn a_topic_that_may_not_be_written() -> bool {
         }));
     }
     rests[0] >= Duration::from_secs(50) && rests[1] >= Duration::from_secs(100)
+}
+
+/// What it had appended before can be committed again and again: that proves its membership alone.
+fn a_leader_that_may_write_no_more() -> bool {
+    let mut owner = Owner::new();
+    let claim = owner.claims();
+    owner.proves(claim, true);
+    owner.renews_for_a_lease();
+    owner.give(Answer::Inspected(Ok(topic(owner.now))));
+    let led = owner.leads();
+    let rest = owner.rests(&|owner| {
+        if let Some(publish) = owner.published.take() {
+            let result = Err(Failure::Denied(denied()));
+            owner.give(Answer::Published { attempt: publish.attempt, result });
+        }
+        if let Some(attempt) = owner.committed.take() {
+            let membership = Membership { member: "m1".into(), generation: 3, owns: true };
+            owner.give(Answer::Committed { attempt, result: Ok(membership) });
+        }
+    });
+    led && rest >= Duration::from_secs(50)
 }
 
 /// Its commits are denied, each at once: a lease later it leaves.
@@ -282,6 +298,17 @@ impl Owner {
         self.give(Answer::CommittedToken { number: self.question, result: Ok(metadata.into()) });
         // A panic is no verdict.
         self.published.take().expect("a claim")
+    }
+
+    /// Five seconds pass, in which all that it publishes is proved.
+    fn renews_for_a_lease(&mut self) {
+        for _ in 0..5 {
+            self.now = self.now + Duration::from_secs(1);
+            self.give(Input::Tick);
+            if let Some(heartbeat) = self.published.take() {
+                self.proves(heartbeat, true);
+            }
+        }
     }
 
     /// The record is appended, read back, and committed.

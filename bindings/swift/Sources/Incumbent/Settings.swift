@@ -129,8 +129,8 @@ public struct CampaignSettings: Sendable {
     /// The wait of a candidate after a failure; by default 100 ms, doubled up to 1 s, 20 % more or less. It does not
     /// apply to a leader, which repeats a failed renewal as fast as its deadline demands.
     public var backoff: [Duration]?
-    /// What the leader publishes about itself: keys of letters, digits and '-', and texts of one line, 4,096 bytes in
-    /// all; by default nothing.
+    /// What the leader publishes about itself: keys of alphanumeric ASCII characters and '-', and texts of one line,
+    /// 4,096 bytes in all; by default nothing.
     public var metadata: [String: String]?
 
     private var generated: [String: Setting] {

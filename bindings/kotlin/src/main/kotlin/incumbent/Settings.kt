@@ -238,8 +238,8 @@ public class CampaignSettings {
     public var backoff: List<Duration>? = null
 
     /**
-     * What the leader publishes about itself: keys of letters, digits and '-', and texts of one line, 4,096 bytes in
-     * all; by default nothing.
+     * What the leader publishes about itself: keys of alphanumeric ASCII characters and '-', and texts of one line,
+     * 4,096 bytes in all; by default nothing.
      */
     public var metadata: Map<String, String>? = null
 
