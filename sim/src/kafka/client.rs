@@ -11,7 +11,7 @@ use incumbent_core::session;
 use super::group::Reply;
 use super::process::{Client, Incoming};
 use super::{Event, Request, Who, World};
-use crate::plan::Assigning;
+use crate::plan::{Assigning, Plan};
 use crate::shared::CANDIDATE;
 
 /// The time after which a client that could not leave is closed all the same.
@@ -23,6 +23,11 @@ const fn none(assigning: Assigning) -> i32 {
         Assigning::Consumer => 0,
         Assigning::Eager | Assigning::Cooperative => -1,
     }
+}
+
+/// `max.poll.interval.ms` of a candidate with that time to drain.
+pub(super) fn longest_poll(plan: &Plan, drain: Duration) -> Duration {
+    (drain + plan.group.session + Duration::from_secs(10)).max(Duration::from_secs(30))
 }
 
 impl World {
@@ -85,7 +90,8 @@ impl World {
             return;
         }
         let unpolled = self.nodes[node].held > 0
-            && self.now.since(self.nodes[node].held_since) > self.longest_poll(node);
+            && self.now.since(self.nodes[node].held_since)
+                > longest_poll(&self.plan, self.plan.settings[node].drain);
         let classic = self.plan.group.assigning != Assigning::Consumer;
         let unheard = classic && self.now.since(client.heard) > self.plan.group.session;
         if unpolled && let Some(member) = client.member {
@@ -94,12 +100,6 @@ impl World {
         if unpolled || unheard {
             self.lose(node);
         }
-    }
-
-    /// `max.poll.interval.ms`.
-    fn longest_poll(&self, node: usize) -> Duration {
-        let drain = self.plan.settings[node].drain;
-        (drain + self.plan.group.session + Duration::from_secs(10)).max(Duration::from_secs(30))
     }
 
     fn speak(&mut self, node: usize) {

@@ -137,6 +137,12 @@ pub(crate) fn worst_fail_over(plan: &Plan, happened: &Happened) -> Duration {
     plan.group.change() + plan.lease + plan.lease / 3 + unread
 }
 
+/// The time without members after which a candidate that rests joins again.
+pub(crate) fn unclaimed(plan: &Plan) -> Duration {
+    let polls = plan.settings.iter().map(|settings| client::longest_poll(plan, settings.drain)).max();
+    plan.group.session + polls.unwrap_or_default() + plan.lease * 2
+}
+
 impl Store for Kafka {
     type Campaign = Campaign;
     type Event = Event;

@@ -7,7 +7,7 @@ use incumbent_core::Instant;
 use super::Oracle;
 use super::known::Resting;
 use crate::happened::Happened;
-use crate::kind::Kind;
+use crate::kind::{Kind, Store};
 use crate::observation::{Observation, Observed, View};
 use crate::plan::{CLOCK_STEP, Plan};
 use crate::store::START;
@@ -80,7 +80,11 @@ impl ACandidateLeads {
 
     /// The time after which the rests of all candidates are over.
     fn rest(plan: &Plan, happened: &Happened) -> Duration {
-        plan.forecast(happened) * 101 / 100 + plan.lease / 3 + COMING
+        let unclaimed = match plan.choice.store {
+            Store::Kafka => crate::kafka::unclaimed(plan),
+            Store::Nats | Store::Etcd => plan.forecast(happened),
+        };
+        unclaimed * 101 / 100 + plan.lease / 3 + COMING
     }
 }
 
