@@ -44,7 +44,7 @@ impl GivesWay {
     /// The longest time for which a place may be kept without a proof. Rounds whose keep-alives get no answer count for less
     /// than they take: no one knows that they were sent. Where messages are lost all the time, a third of the rounds have none.
     fn most(lease: Duration) -> Duration {
-        lease * 21 / 10 * 102 / 100 + REMOVAL
+        lease * 19 / 9 * 102 / 100 + REMOVAL
     }
 }
 
