@@ -255,11 +255,7 @@ impl Campaign {
 
     /// The time that the settings add to a win delay.
     pub(super) fn least_delay(&self) -> Duration {
-        match self.rules.win_delay {
-            WinDelay::Automatic => Duration::ZERO,
-            WinDelay::Cautious => self.lease,
-            WinDelay::Fixed(least) => least,
-        }
+        self.rules.win_delay.least(self.lease)
     }
 
     /// The wait of a retake of our own live record outside a term, and the time before which it may be sent; `None` where

@@ -67,6 +67,17 @@ pub enum WinDelay {
     Fixed(Duration),
 }
 
+impl WinDelay {
+    /// The delay that this adds to what a win waits for in any case, where a cautious candidate waits for `cautious`.
+    pub(crate) fn least(self, cautious: Duration) -> Duration {
+        match self {
+            Self::Automatic => Duration::ZERO,
+            Self::Cautious => cautious,
+            Self::Fixed(least) => least,
+        }
+    }
+}
+
 /// The settings of a candidate. A store and [`Campaign::new`](super::Campaign::new) have the last word.
 #[derive(Clone, Debug)]
 pub struct Settings {

@@ -4,7 +4,6 @@ use core::time::Duration;
 
 use super::timers::Timer;
 use super::{Campaign, Stage};
-use crate::campaign::WinDelay;
 use crate::candidacy::{Obstacle, Waiting};
 use crate::time::Instant;
 
@@ -40,10 +39,8 @@ impl Waiting for Campaign {
 
     /// The coordinator notices a crash after the session; then the group settles, and the new owner waits the lease out.
     fn worst_fail_over(&self, _: Instant) -> Duration {
-        let delay = match self.rules.win_delay {
-            WinDelay::Automatic | WinDelay::Cautious => Duration::ZERO,
-            WinDelay::Fixed(delay) => delay,
-        };
+        // A lease is waited for in any case.
+        let delay = self.rules.win_delay.least(Duration::ZERO);
         self.session() + 2 * self.log.longest() + self.attempt_limit() + delay
     }
 }

@@ -1,14 +1,13 @@
 //! A place in the queue: what a proof makes of it, and how a term begins and ends.
 
 use alloc::string::String;
-use core::time::Duration;
 
 use super::entering::StepBehind;
 use super::io::{Action, Outcome, Output, Snapshot};
 use super::line::{self, Next};
 use super::timers::Timer;
 use super::{Campaign, Candidacy, Purpose, Stage};
-use crate::campaign::{Event, Reason, Term, WinDelay};
+use crate::campaign::{Event, Reason, Term};
 use crate::candidacy::{Step, Tried};
 use crate::time::Instant;
 
@@ -80,12 +79,7 @@ impl Campaign {
     /// noticed, so what is owed to it counts from here on.
     fn owe(&mut self) {
         let longest = self.store.longest();
-        let delay = match self.rules.win_delay {
-            WinDelay::Fixed(wait) => wait,
-            WinDelay::Cautious => longest,
-            WinDelay::Automatic => Duration::ZERO,
-        };
-        self.owed = self.owed.max(self.now + delay);
+        self.owed = self.owed.max(self.now + self.rules.win_delay.least(longest));
         let owes = core::mem::take(&mut self.owes_a_lease);
         if owes || self.may_revoke_live_leases() {
             self.owed = self.owed.max(self.now + longest);

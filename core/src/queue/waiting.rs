@@ -5,7 +5,6 @@ use core::time::Duration;
 use super::settings::EXPIRED;
 use super::timers::Timer;
 use super::{Campaign, Placed, Stage};
-use crate::campaign::WinDelay;
 use crate::candidacy::{Obstacle, Waiting};
 use crate::time::Instant;
 
@@ -44,10 +43,8 @@ impl Waiting for Campaign {
     }
 
     fn worst_fail_over(&self, _: Instant) -> Duration {
-        let delay = match self.rules.win_delay {
-            WinDelay::Automatic | WinDelay::Cautious => Duration::ZERO,
-            WinDelay::Fixed(delay) => delay,
-        };
+        // A lease is waited for in any case.
+        let delay = self.rules.win_delay.least(Duration::ZERO);
         // Where a disappearance may have come too early, the next leader waits for a lease after it.
         let longest = self.store.longest();
         longest + EXPIRED + self.attempt_limit() + longest + delay

@@ -122,6 +122,18 @@ impl Bench {
         self
     }
 
+    /// A member whose claim another's of this incarnation preceded, between its send and its append. Its commit states the
+    /// smaller one.
+    pub fn claimed_above(incarnation: u64) -> Self {
+        let mut bench = Self::member();
+        bench.assigned();
+        let theirs = TermInfo { token: token(incarnation, 10), led_for: None };
+        bench.give(Shown::Record(Record { term_info: Some(theirs), ..record(10, 1, released(9)) }));
+        bench.next = 11;
+        bench.claimed(1);
+        bench
+    }
+
     /// Is assigned the partition, and proves its claim; returns the first output of the proof.
     pub fn lead_at(&mut self, attempt: u64) -> String {
         self.assigned();

@@ -292,12 +292,7 @@ fn a_member_that_gives_its_partition_up_with_an_open_commit_goes_on_with_another
 #[test]
 fn no_term_begins_while_a_commit_with_a_smaller_token_is_open() {
     let open = || {
-        let mut bench = Bench::member();
-        bench.assigned();
-        let theirs = TermInfo { token: token(DAY + 7, 10), led_for: None };
-        bench.give(Shown::Record(Record { term_info: Some(theirs), ..record(10, 1, released(9)) }));
-        bench.next = 11;
-        bench.claimed(1);
+        let mut bench = Bench::claimed_above(DAY + 7);
         // Its commit, which states the smaller one, is not answered, and repeated with the larger.
         bench.until(Timer::Answer);
         assert_eq!(bench.until(Timer::Renew), ["commit 1 12"]);

@@ -284,13 +284,7 @@ fn a_restarted_candidate_waits_for_the_records_of_its_former_self() {
 
 #[test]
 fn the_incarnation_is_the_largest_at_the_claim_or_below() {
-    let mut bench = Bench::member();
-    bench.assigned();
-    // Appended between the send of our claim and its append.
-    let theirs = TermInfo { token: token(DAY + 7, 10), led_for: None };
-    bench.give(Shown::Record(Record { term_info: Some(theirs), ..record(10, 1, released(9)) }));
-    bench.next = 11;
-    bench.claimed(1);
+    let mut bench = Bench::claimed_above(DAY + 7);
     // Its commit stated the smaller one: the win waits for the next.
     assert_eq!(bench.committed(1), ["heartbeat 2", "state HOLDING"]);
     bench.renewed(2);

@@ -152,6 +152,10 @@ mod tests {
         now: Instant,
     }
 
+    fn view<'a>(plan: &'a Plan, promises: &'a Promises, now: Instant) -> View<'a> {
+        View { now, plan, promises, incarnation: INCARNATION, made: START, never_used: false }
+    }
+
     impl World {
         fn new() -> Self {
             let plan = Plan::new(&Choice::of_seed(5));
@@ -165,9 +169,7 @@ mod tests {
         }
 
         fn observe(&mut self, observation: &Observation<'_>) {
-            let Self { plan, promises, now, .. } = self;
-            let (now, incarnation, made, never_used) = (*now, INCARNATION, START, false);
-            let view = View { now, plan, promises, incarnation, made, never_used };
+            let view = view(&self.plan, &self.promises, self.now);
             Oracle::<Campaign>::observe(&mut self.oracle, &view, observation).unwrap();
         }
 
@@ -178,9 +180,7 @@ mod tests {
         }
 
         fn reports(&mut self, node: usize, sequence: u64) -> Result<(), String> {
-            let Self { plan, promises, now, .. } = self;
-            let (now, incarnation, made, never_used) = (*now, INCARNATION, START, false);
-            let view = View { now, plan, promises, incarnation, made, never_used };
+            let view = view(&self.plan, &self.promises, self.now);
             self.oracle.won(&view, node, token(sequence))
         }
 
