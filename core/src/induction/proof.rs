@@ -30,6 +30,10 @@ pub(super) struct Proof {
     asked_at: Instant,
     /// The newest record that a commit proved.
     proven: Option<Sent>,
+    /// The last record that was handed over and appended, renewal or not, and its offset.
+    appended: Option<(Attempt, Revision)>,
+    /// The last record of the ownership before.
+    former: Attempt,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,6 +71,15 @@ impl Proof {
 
     pub(super) fn has_sent(&self, attempt: Attempt) -> bool {
         self.sent.iter().any(|sent| sent.attempt == attempt)
+    }
+
+    /// Whether a record lies below one that was handed over before it. In one log it never does.
+    fn is_in_another_log(&mut self, attempt: Attempt, offset: Revision) -> bool {
+        if attempt <= self.former || self.appended.is_some_and(|(before, _)| attempt < before) {
+            return false;
+        }
+        let before = self.appended.replace((attempt, offset));
+        before.is_some_and(|(_, before)| offset <= before)
     }
 }
 
@@ -171,19 +184,17 @@ impl Campaign {
             return;
         }
         let awaited = self.proof.awaited == Some(Awaited::Append(attempt));
-        let Some(place) = self.proof.sent.iter().position(|sent| sent.attempt == attempt) else { return };
         let offset = match result {
             Ok(offset) => offset,
             Err(failure) if awaited => return self.failed(&failure),
             Err(_) => return,
         };
-        let before = self.proof.sent.iter().take(place).rev().find_map(|sent| sent.offset);
-        let before = before.or(self.proof.proven_offset());
-        if before.is_some_and(|before| offset <= before) {
+        if self.proof.is_in_another_log(attempt, offset) {
             return self.is_another_log();
         }
+        let Some(sent) = self.proof.sent.iter_mut().find(|sent| sent.attempt == attempt) else { return };
+        sent.offset = Some(offset);
         self.giving_way.succeeded(Step::Append, self.now);
-        self.proof.sent[place].offset = Some(offset);
         self.claim_appended(attempt, offset);
         if self.proof.has_sent(attempt) && !matches!(self.proof.awaited, Some(Awaited::Commit(_))) {
             self.commit(attempt, offset);
@@ -266,7 +277,7 @@ impl Campaign {
     pub(super) fn forget_proof(&mut self) {
         self.stop_waiting();
         self.timers.stop(Timer::Heartbeat);
-        self.proof = Proof::default();
+        self.proof = Proof { former: self.last_attempt, ..Proof::default() };
     }
 
     pub(super) fn answer_timed_out(&mut self) {

@@ -8,6 +8,8 @@
 //!    the revocation they may have been created again.
 //! 4. Where that is refused too, the companion alone is deleted: that needs no permission on the place, which is gone with its
 //!    lease. One that cannot be deleted is left to run out with its own lease, as `moving` says.
+//! 5. Where that was refused and then was not, the permission has come back: both keys are deleted once more. A place that
+//!    another party wrote is not gone with the lease, and would keep every candidate waiting.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -126,11 +128,16 @@ impl Removal {
 
     /// The first leftover is through with its step.
     fn advance(&mut self) {
-        (self.awaited, self.failures) = (None, 0);
+        self.awaited = None;
+        let failures = core::mem::take(&mut self.failures);
         let Some(first) = self.left.front_mut() else { return };
         first.step = match first.step {
             Step::Delete => Step::Revoke,
             Step::Revoke if first.doubtful => Step::DeleteAgain,
+            Step::DeleteCompanion if failures > 0 => {
+                self.stranded = None;
+                Step::DeleteAgain
+            }
             Step::Revoke | Step::DeleteAgain | Step::DeleteCompanion => {
                 return self.drop_first();
             }
@@ -309,7 +316,10 @@ impl Campaign {
         match (first.step, failure.fault(), first.companion) {
             (Step::Delete, Some(_), _) => first.begin_with_the_lease(),
             (Step::Delete, None, _) if for_a_lease => first.begin_with_the_lease(),
-            (Step::DeleteAgain, Some(_), _) => first.step = Step::DeleteCompanion,
+            (Step::DeleteAgain, Some(_), _) => {
+                first.step = Step::DeleteCompanion;
+                self.removal.failures = 0;
+            }
             (Step::DeleteCompanion, Some(fault), Some(on)) => {
                 if !self.is_stranded(on, asked, fault) {
                     return false;
@@ -343,7 +353,12 @@ impl Campaign {
     /// That read was answered.
     pub(super) fn checked(&mut self, result: Result<Box<Snapshot>, Failure>) {
         match result {
-            Ok(snapshot) if snapshot.companion.is_none() => self.step_removed(),
+            Ok(snapshot) if snapshot.companion.is_none() => {
+                self.removal.awaited = None;
+                self.removal.drop_first();
+                self.timers.stop(Timer::Remove);
+                self.remove();
+            }
             Ok(_) if self.has_run_out() => {
                 self.runs_out_soon();
                 self.removal.awaited = None;

@@ -1,6 +1,7 @@
 //! The topic: another one, one that lost its end, one without an id.
 
-use incumbent_core::induction::{Answer, Failure, Input, Kind, Record, Shown, Timer, Topic, TopicId};
+use incumbent_core::campaign::Settings;
+use incumbent_core::induction::{Answer, Failure, Group, Input, Kind, Record, Shown, Timer, Topic, TopicId};
 use incumbent_core::record::TermInfo;
 use incumbent_core::store::FaultKind;
 
@@ -127,6 +128,21 @@ fn an_append_below_our_last_one_ends_the_term() {
     let outputs = bench.appended_at(3, 11);
     assert_eq!(outputs[..2], ["warning STORE_RESET", "lost 10 STORE_RESET"]);
     assert!(outputs.contains(&"claim 4".into()), "{outputs:?}");
+}
+
+#[test]
+fn a_renewal_below_a_heartbeat_for_gonelis_members_ends_the_term() {
+    let group = Group { goneli: true, ..Group::default() };
+    let mut bench = Bench::with(Settings::new("me"), group);
+    bench.give(Input::Campaign);
+    let mut bench = bench.lead();
+    for attempt in [3, 4] {
+        assert_eq!(bench.until(Timer::Heartbeat), [format!("heartbeat {attempt}")]);
+    }
+    bench.appended_at(3, 20);
+    // Made again without an id: its first offsets are above those of the last renewal, and below those of the heartbeats.
+    let outputs = bench.appended_at(4, 15);
+    assert_eq!(outputs[..2], ["warning STORE_RESET", "lost 10 STORE_RESET"]);
 }
 
 #[test]

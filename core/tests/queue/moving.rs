@@ -111,7 +111,9 @@ fn where_no_other_candidate_is_on_its_lease_a_companion_runs_out_at_once() {
 fn a_companion_that_can_be_deleted_after_all_needs_no_other_lease() {
     let mut bench = stranded();
     assert_eq!(bench.next(), ["leave 4 A1 companion"]);
-    assert_eq!(bench.removed(4), ["warning GAVE_WAY", "state WAITING"]);
+    // Another party may have written the place, which is then not gone with its lease.
+    assert_eq!(bench.removed(4), ["leave 5 A1"]);
+    assert_eq!(bench.removed(5), ["warning GAVE_WAY", "state WAITING"]);
 }
 
 #[test]

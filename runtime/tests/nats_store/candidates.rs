@@ -69,7 +69,9 @@ async fn only_connections_with_candidates_receive_calls_and_only_while_they_have
     let mut observer = aside.observe("jobs").await.unwrap();
     assert_eq!(within(observer.next()).await.unwrap().leader, None);
     until_told(&aside, &[]).await;
-    wait::until("calls to be received by no connection", TIME_LIMIT, || call_subscriptions(&bench.server).is_empty());
+    wait::until("calls to be received by no connection", TIME_LIMIT, || {
+        call_subscriptions(&bench.server).is_empty()
+    });
     let ada = register(&store, "jobs", "ada").await;
     until_told(&aside, &["jobs ada"]).await;
     wait::until("calls to be received once", TIME_LIMIT, || call_subscriptions(&bench.server) == [CALLS]);

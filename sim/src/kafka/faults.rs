@@ -169,6 +169,10 @@ impl World {
             hit.push(other);
         }
         let replies = self.store.group.replace(of, by);
+        if !replies.is_empty() {
+            // It has joined under that id, and waits for the answer.
+            self.nodes[other].client.joining = true;
+        }
         self.reply_all(replies);
     }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use incumbent_core::campaign::{Event, State};
-use incumbent_core::queue::{self, Action, LeaseId, Output, Request};
+use incumbent_core::queue::{self, Action, Answer, Input, LeaseId, Outcome, Output, Request};
+use incumbent_core::record::Attempt;
 
 use super::Oracle;
 use crate::etcd::Content;
@@ -13,12 +14,16 @@ pub(super) struct NothingLeft {
     nodes: Vec<Node>,
     /// The leases of candidacies that were given up, with nothing left of them.
     over: BTreeSet<LeaseId>,
+    /// Those whose last deletion was denied: a place that another party wrote is there still.
+    denied: BTreeSet<LeaseId>,
 }
 
 #[derive(Clone, Default)]
 struct Node {
     /// The leases after which the keys of its candidacies are named.
     leases: BTreeSet<LeaseId>,
+    /// Its last deletion of both keys.
+    deletion: Option<(Attempt, LeaseId)>,
     /// That of the newest one, and of the one that leads.
     newest: Option<LeaseId>,
     leads: Option<LeaseId>,
@@ -27,14 +32,17 @@ struct Node {
 
 impl NothingLeft {
     pub(super) fn new(count: usize) -> Self {
-        Self { nodes: vec![Node::default(); count], over: BTreeSet::new() }
+        Self { nodes: vec![Node::default(); count], over: BTreeSet::new(), denied: BTreeSet::new() }
     }
 
     fn check(&self, content: &Content) -> Result<(), String> {
         let left = self.over.iter().find(|lease| {
             let key = lease.to_string();
             content.leases.contains_key(lease)
-                || content.places.contains_key(&key)
+                || content
+                    .places
+                    .get(&key)
+                    .is_some_and(|place| place.lease.is_some() || !self.denied.contains(lease))
                 || content.companions.contains_key(&key)
         });
         match left {
@@ -65,11 +73,22 @@ impl Oracle<queue::Campaign> for NothingLeft {
             // What a backup brings back is none of theirs.
             Observation::WentBack | Observation::Remade { .. } => {
                 self.over.clear();
+                self.denied.clear();
                 for node in &mut self.nodes {
                     node.leases.clear();
                 }
             }
             Observation::Stored { content } => return self.check(content),
+            Observation::Input {
+                node, input: Input::Answered(Answer::Wrote { attempt, outcome }), ..
+            } => {
+                if let Some((_, lease)) = self.nodes[*node].deletion.filter(|(asked, _)| asked == attempt) {
+                    match outcome {
+                        Outcome::Failed(_) => self.denied.insert(lease),
+                        Outcome::Applied { .. } | Outcome::Refused { .. } => self.denied.remove(&lease),
+                    };
+                }
+            }
             Observation::Output { node: place, output, campaign } => {
                 let node = &mut self.nodes[*place];
                 match output {
@@ -82,6 +101,7 @@ impl Oracle<queue::Campaign> for NothingLeft {
                         Action::Leave { lease, .. } if node.leads == Some(*lease) => {
                             return Err(format!("c{place} deletes its keys, and has not reported its loss"));
                         }
+                        Action::Leave { lease, .. } => node.deletion = Some((write.attempt, *lease)),
                         _ => {}
                     },
                     Output::WakeAt(_) if node.leaving && campaign.is_settled() => {

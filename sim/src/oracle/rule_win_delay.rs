@@ -149,6 +149,21 @@ impl WinDelay {
         }
     }
 
+    /// In a store that went back, a revision may be of another entry than before.
+    fn is_numbered_again(&mut self, entry: &Entry) {
+        let author = entry.live().and_then(|record| record.write_id);
+        for node in &mut self.nodes {
+            let nonce = node.nonce;
+            let is_its_own =
+                |sent: &Sent| author.is_some_and(|it| Some(it.nonce) == nonce && it.attempt == sent.attempt);
+            for sent in &mut node.sent {
+                if sent.revision.is_some() && sent.revision == entry.revision() && !is_its_own(sent) {
+                    sent.revision = None;
+                }
+            }
+        }
+    }
+
     fn won(&self, view: &View<'_>, place: usize, term: &Term) -> Result<(), String> {
         let taken = self.nodes[place].taken;
         let Some(taken) = taken.filter(|taken| taken.sent.revision == Some(term.token.sequence)) else {
@@ -220,6 +235,7 @@ impl Oracle for WinDelay {
             // A term here may have a longer lease from now on.
             Observation::Fault { kind: Kind::RaiseAge, begins: true, .. } => self.longest = Duration::MAX,
             Observation::Key { entry } => {
+                self.is_numbered_again(entry);
                 let by_another = match entry {
                     Entry::Deleted { .. } => true,
                     Entry::Released(release) => release.incarnation != view.incarnation,
@@ -291,8 +307,12 @@ impl Oracle for WinDelay {
             Observation::Output { node: place, output, .. } => {
                 if let Output::Write(write) = output {
                     let node = &mut self.nodes[*place];
-                    if node.sent.len() == REMEMBERED {
-                        node.sent.pop_front();
+                    if node.sent.len() == REMEMBERED
+                        && let Some(oldest) = node.sent.pop_front()
+                        && oldest.revision.is_some_and(|it| write.expect == Expect::Revision(it))
+                    {
+                        // The record that it retakes, however many attempts were unanswered since.
+                        node.sent.push_back(oldest);
                     }
                     let shown = node.shown_at(write.expect);
                     node.sent.push_back(Sent {
