@@ -24,8 +24,8 @@ pub(super) struct Log {
     newest: Option<Newest>,
     /// The offset of the newest record that neither this campaign nor the author of `newest` wrote.
     third: Option<Revision>,
-    /// The offset of the newest claim that this campaign did not write.
-    claim: Option<Revision>,
+    /// The author and the offset of the newest claim that this campaign did not write.
+    claim: Option<(Option<Nonce>, Revision)>,
     /// The longest lease that the records of other campaigns name, and the campaign's own.
     longest: Duration,
     /// The largest incarnation in this log, and the largest of the logs before it.
@@ -125,7 +125,7 @@ impl Log {
                 self.third = Some(before.offset);
             }
             if record.kind == Kind::Claim {
-                self.claim = Some(offset);
+                self.claim = Some((author, offset));
             }
             self.newest = Some(Newest { offset, author, first_sight: now, released });
             self.longest = self.longest.max(lease_of(record));
@@ -140,8 +140,10 @@ impl Log {
             newest.released.is_some_and(|(term, proven)| {
                 let read = self.whole_from.is_some_and(|from| from.0 <= proven.0.saturating_add(1));
                 // A later term of its author's has a claim above what this one proved. Producers can be replaced, so that a
-                // release lands above it.
-                let is_newest = self.claim.is_none_or(|claim| claim <= proven && claim == term.sequence);
+                // release lands above it. Another's claim at or below that is of a former owner, who claims again.
+                let is_newest = self.claim.is_none_or(|(author, claim)| {
+                    claim <= proven && (claim == term.sequence || author != newest.author)
+                });
                 read && is_newest && self.third.is_none_or(|third| third <= proven)
             })
         });
@@ -323,6 +325,13 @@ mod tests {
         let mut log = log(&[(1, Kind::Claim), (1, Kind::Heartbeat), (1, Kind::Claim), (1, Kind::Heartbeat)]);
         log.read(&of_term(10, record(14, 1, release(11))), false, TOPIC, at(9));
         assert!(!log.below(None).released, "the claim at 12 may be of a live term");
+    }
+
+    #[test]
+    fn a_release_over_a_late_claim_of_a_former_owner_is_clean_once_its_leader_proved_more() {
+        let mut log = log(&[(1, Kind::Claim), (2, Kind::Claim), (1, Kind::Heartbeat)]);
+        log.read(&of_term(10, record(13, 1, release(12))), false, TOPIC, at(9));
+        assert!(log.below(None).released);
     }
 
     #[test]
