@@ -79,6 +79,8 @@ pub(crate) struct Promises {
     regression: Option<Regression>,
     /// The highest sequence of tokens that were undone, where only tokens tell.
     undone: Option<u64>,
+    /// The highest that ever was.
+    undone_at_most: u64,
     /// Before this, tokens are in order as long as all candidates remember: the store went back.
     tokens_fragile: Instant,
     /// Before this, tokens are in order only among the terms that were acquired since the store last went back.
@@ -123,6 +125,7 @@ impl Promises {
             fragile: Instant::ZERO,
             regression: None,
             undone: None,
+            undone_at_most: 0,
             tokens_fragile: Instant::ZERO,
             tokens_waived: Instant::ZERO,
             histories: 0,
@@ -195,6 +198,11 @@ impl Promises {
     /// Whether tokens must be in order, also after those that the store undid.
     pub(crate) fn tokens(&self, now: Instant) -> bool {
         now >= self.tokens_waived
+    }
+
+    /// Whether a token of this sequence may have been given in a history that was undone.
+    pub(crate) fn is_of_two_histories(&self, sequence: u64) -> bool {
+        sequence <= self.undone_at_most
     }
 
     /// The number of times that the store began another history, in which it may give tokens again.
@@ -311,6 +319,7 @@ impl Promises {
     pub(crate) fn undid_tokens(&mut self, highest: u64) {
         let before = self.undone.unwrap_or_default();
         self.undone = Some(highest.max(before));
+        self.undone_at_most = self.undone_at_most.max(highest);
         self.tokens_waived = Instant::NEVER;
         self.histories += 1;
     }

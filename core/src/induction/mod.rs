@@ -117,6 +117,8 @@ pub struct Campaign {
     log: Log,
     /// The newest inspection of the topic.
     topic: Topic,
+    /// It is not inspected before.
+    inspects_from: Option<Instant>,
 
     // What is under way.
     proof: Proof,
@@ -201,6 +203,7 @@ impl Campaign {
             splayed: false,
             log: Log::new(rules.lease, now),
             topic,
+            inspects_from: None,
             proof: Proof::default(),
             last_attempt: Attempt(0),
             open_commits: OpenCommits::default(),
@@ -504,6 +507,7 @@ impl Campaign {
             splayed,
             log,
             topic,
+            inspects_from,
             proof,
             last_attempt,
             open_commits,
@@ -519,7 +523,7 @@ impl Campaign {
             reported: _,
             outputs: _,
         } = self;
-        (stage, intent, splayed, log, topic, proof, last_attempt, open_commits).hash(hasher);
+        (stage, intent, splayed, log, topic, inspects_from, proof, last_attempt, open_commits).hash(hasher);
         (last_question, failures, left).hash(hasher);
         (rest_until, deaths, giving_way, probe, handler_failures, timers).hash(hasher);
     }

@@ -14,6 +14,9 @@ use core::time::Duration;
 /// The interval at which an owner reads the topic's id: a classic member does not learn that its topic was made again
 /// (measured).
 const INSPECT_EVERY: Duration = Duration::from_secs(1);
+/// The time after a change of the topic's id in which it is not read again but once. Brokers that disagree about it would
+/// otherwise have it read, and the partition claimed, as fast as they answer.
+const DISAGREEING: Duration = Duration::from_millis(100);
 /// The limit of faults that are reported before the next proof: their texts may differ without end.
 const MAX_FAULTS: usize = 8;
 
@@ -72,6 +75,9 @@ impl Campaign {
     // ---- the topic ----
 
     pub(super) fn inspect(&mut self) {
+        if let Some(at) = self.inspects_from.filter(|at| self.now < *at) {
+            return self.timers.set(Timer::Inspect, at);
+        }
         self.ask(Request::Inspect);
         if self.owner().is_some() {
             self.timers.set(Timer::Inspect, self.now + INSPECT_EVERY);
@@ -98,7 +104,10 @@ impl Campaign {
         let known = self.topic.id;
         self.topic = Topic { id: topic.id.or(known), ..topic };
         match (known, topic.id) {
-            (Some(known), Some(id)) if id != known => self.is_another_log(),
+            (Some(known), Some(id)) if id != known => {
+                self.is_another_log();
+                self.inspects_from = Some(self.now + DISAGREEING);
+            }
             (Some(_), Some(_)) => self.confirm_claim(topic.asked_at, true),
             // What was read before may be of another topic.
             (None, Some(_)) => self.begin_reading(),

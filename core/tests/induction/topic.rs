@@ -37,6 +37,20 @@ fn another_id_ends_the_term_and_a_claim_in_the_new_topic_follows() {
 }
 
 #[test]
+fn where_brokers_disagree_about_the_topic_it_is_asked_for_twice_in_a_tenth_of_a_second_at_most() {
+    let mut bench = Bench::leader();
+    bench.until(Timer::Inspect);
+    assert!(bench.inspected_as(REMADE).contains(&"inspect".to_owned()));
+    bench.sleep(ms(3));
+    let former = bench.inspected_as(Some(TOPIC));
+    assert!(!former.contains(&"inspect".to_owned()), "{former:?}");
+    assert_eq!(bench.give(Shown::Gap), NOTHING);
+    let begun = bench.now;
+    assert_eq!(bench.until(Timer::Inspect), ["inspect"]);
+    assert_eq!(bench.now.since(begun), ms(100));
+}
+
+#[test]
 fn the_token_in_the_new_topic_is_larger_though_its_offsets_begin_again() {
     let mut bench = Bench::leader();
     let before = bench.token();

@@ -37,23 +37,15 @@ async fn a_topic_that_is_made_again_on_a_broker_that_was_restarted_has_a_leader_
             broker.stop();
             broker.restart();
         });
-        let until_gone = async || candidates.iter().all(|candidate| !candidate.is_leader());
-        until("the first term is over", until_gone).await;
-        let second = term(&candidates).await;
-        assert!(second > first, "{second} after {first}");
+        // The first term may be over, and the second won, while this test is not looking.
+        let second = term_above(&candidates, first).await;
         block_in_place(|| {
             broker.admin().delete_topic(&topic);
             thread::sleep(Duration::from_millis(200));
             broker.admin().create_topic(&topic, "1", &[]);
         });
         let made = Instant::now();
-        until("a term in the new topic", async || {
-            candidates
-                .iter()
-                .filter_map(Candidate::term)
-                .any(|term| term.is_current() && term.token() > second)
-        })
-        .await;
+        term_above(&candidates, second).await;
         println!("{version}: a leader {:?} after the topic was made again", made.elapsed());
         // An observer's reader had the former topic too.
         until("an observer sees the leader", async || other.leader(&jobs).await.unwrap().is_some()).await;
@@ -68,6 +60,18 @@ async fn term(candidates: &[Candidate; 2]) -> Token {
         term = next_term(ben) => term,
     };
     term.token()
+}
+
+/// Waits for a term whose token is larger.
+async fn term_above(candidates: &[Candidate; 2], before: Token) -> Token {
+    let mut found = None;
+    until(&format!("a term with a token above {before}"), async || {
+        let terms = candidates.iter().filter_map(Candidate::term).filter(|term| term.is_current());
+        found = terms.map(|term| term.token()).find(|token| *token > before);
+        found.is_some()
+    })
+    .await;
+    found.expect("it was waited for")
 }
 
 /// What `incumbent status` asks of the election.

@@ -19,6 +19,9 @@ use crate::observation::Observation;
 /// The longest time for which a member without a leader holds a keep-alive back (measured: 7 s).
 const HELD: Duration = Duration::from_secs(7);
 
+/// The time within which the client's pings tell that a connection is gone.
+const PINGED: Duration = Duration::from_secs(9);
+
 impl World {
     // ---- the network ----
 
@@ -53,8 +56,10 @@ impl World {
             let reached =
                 self.nodes[node].alive && self.store.cluster.is_up(member) && self.nodes[node].cut_in == 0;
             if !reached {
-                // A connection that is cut loses its stream.
+                // A connection that is cut loses its stream, and its client learns that by a ping.
                 self.nodes[node].watch.on = None;
+                let (process, number) = (self.nodes[node].process, self.nodes[node].watch.number);
+                self.deliver_at(self.now + PINGED, node, process, Incoming::WatchEnded { number });
                 continue;
             }
             if self.is_on(Kind::SilentWatch) && self.nodes[node].dice.percent(50) {

@@ -251,10 +251,7 @@ impl World {
             },
             true => {
                 let mut id = self.plan.group.has_ids.then_some(self.store.log.topic);
-                // One that was told the former id is told the present one next: brokers that disagree for good would have
-                // their clients make readers without end.
-                let knows = self.nodes[node].reader.named == id;
-                if self.is_on(Kind::StaleTopic) && knows && self.nodes[node].dice.percent(30) {
+                if self.is_on(Kind::StaleTopic) && self.nodes[node].dice.percent(30) {
                     id = id.map(|id| TopicId(id.0.max(2) - 1));
                 }
                 (self.latency(node), Ok(Topic { asked_at, id, time_of_day }))

@@ -137,10 +137,17 @@ pub(crate) fn worst_fail_over(plan: &Plan, happened: &Happened) -> Duration {
     plan.group.change() + plan.lease + plan.lease / 3 + unread
 }
 
+/// `group.consumer.session.timeout.ms` by default: a candidate cannot know the brokers', and counts with this.
+const BROKERS_SESSION: Duration = Duration::from_secs(45);
+
 /// The time without members after which a candidate that rests joins again.
 pub(crate) fn unclaimed(plan: &Plan) -> Duration {
+    let session = match plan.group.assigning {
+        Assigning::Consumer => BROKERS_SESSION,
+        Assigning::Eager | Assigning::Cooperative => plan.group.session,
+    };
     let polls = plan.settings.iter().map(|settings| client::longest_poll(plan, settings.drain)).max();
-    plan.group.session + polls.unwrap_or_default() + plan.lease * 2
+    session + polls.unwrap_or_default() + plan.lease * 2
 }
 
 impl Store for Kafka {

@@ -7,6 +7,7 @@ use incumbent_core::{Revision, Token};
 
 use super::Oracle;
 use super::known::ReportedTerm;
+use crate::kind::Store;
 use crate::observation::{Observation, Observed, View};
 
 /// Where the store began another history of tokens, as a restored backup does, and not every candidate knows the tokens of the one
@@ -55,7 +56,10 @@ impl TokensGrow {
             return Ok(());
         }
         let is_here = self.written.contains(&(self.nonces[node].0, token.sequence));
-        let before = match (view.promises.tokens(view.now), is_here) {
+        // In an etcd the token is that of the place, which waits in the queue for as long as others lead.
+        let is_waived = !view.promises.tokens(view.now)
+            || view.plan.choice.store == Store::Etcd && view.promises.is_of_two_histories(token.sequence.0);
+        let before = match (!is_waived, is_here) {
             (true, _) => self.largest,
             (false, true) => self.largest_here,
             (false, false) => None,

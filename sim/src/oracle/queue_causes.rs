@@ -56,6 +56,8 @@ impl Candidacy {
         self.rewritten |= place.is_some_and(|place| place.modified != self.created.0)
             || beside.is_some_and(|beside| beside.created != self.created.0);
         self.lease_gone |= self.leases.iter().any(|lease| !content.leases.contains_key(lease));
+        // Its companion may have moved to another lease, which a store that went back does not have.
+        self.leases[1] = beside.and_then(|beside| beside.lease).unwrap_or(self.leases[1]);
     }
 }
 
