@@ -66,7 +66,17 @@ impl ACandidateLeads {
         // A record written before a server's clock was set back expires that much later.
         let lives = happened.longest_age() + CLOCK_STEP;
         let stepped = if happened.lately(Kind::ClockStep, now, lives) { CLOCK_STEP } else { Duration::ZERO };
-        plan.forecast(happened) * 101 / 100 + plan.delay() + plan.backoff() + COMING + late + slow + stepped
+        // Other software reports its win when its first update is due.
+        let has_peers = plan.choice.store == Store::Nats && plan.choice.peers > 0;
+        let foreign = if has_peers { plan.max_age * 3 / 4 + COMING } else { Duration::ZERO };
+        plan.forecast(happened) * 101 / 100
+            + plan.delay()
+            + plan.backoff()
+            + COMING
+            + late
+            + slow
+            + stepped
+            + foreign
     }
 
     /// The bound at most.
