@@ -109,6 +109,12 @@ fn companions_that_move_to_another_lease_make_no_second_leader() {
 }
 
 #[test]
+fn a_candidate_that_can_read_nothing_gives_way_within_three_leases_and_makes_no_second_leader() {
+    holds("queue denied");
+    holds("queue denied late");
+}
+
+#[test]
 fn a_third_candidate_makes_no_second_leader() {
     holds("queue third");
 }

@@ -46,6 +46,8 @@ pub(crate) enum Action {
     Drained(usize),
     /// Another companion of the connection cannot be deleted: its companions move to another lease.
     Move(usize),
+    /// From now on, the reads of a candidate are denied.
+    Deny(usize),
 }
 
 /// Lists the actions that may come next.
@@ -98,6 +100,9 @@ pub(crate) fn enabled(state: &State, actions: &mut Vec<Action>) {
         }
         if left.moves > 0 && leads && !node.paused {
             actions.push(Action::Move(candidate));
+        }
+        if left.deny > 0 && node.denied.is_none() {
+            actions.push(Action::Deny(candidate));
         }
         if left.hand_over > 0 && leads && !node.paused && candidate + 1 < state.nodes.len() {
             actions.push(Action::HandOver(candidate));

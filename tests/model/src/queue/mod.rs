@@ -23,7 +23,7 @@ use state::State;
 use step::step;
 
 /// The properties, by their names.
-const PROPERTIES: [&str; 4] = ["I1", "I4", "I5", "contract"];
+const PROPERTIES: [&str; 5] = ["I1", "I4", "I5", "I17", "contract"];
 
 /// The findings in a world.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ impl Model for Small {
                 })),*]
             };
         }
-        judged!["I1", "I4", "I5", "contract"]
+        judged!["I1", "I4", "I5", "I17", "contract"]
     }
 }
 

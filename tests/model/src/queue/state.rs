@@ -44,6 +44,8 @@ pub(crate) struct Node {
     pub(crate) campaign: Option<Campaign>,
     pub(crate) wakes: Option<Tick>,
     pub(crate) paused: bool,
+    /// When its reads began to be denied.
+    pub(crate) denied: Option<Tick>,
     /// The rate of its clock, in thousandths of the store's.
     pub(crate) rate: u32,
     /// Requests in the order in which they were sent.
@@ -112,6 +114,7 @@ impl State {
                 campaign: None,
                 wakes: None,
                 paused: false,
+                denied: None,
                 rate: *rate,
                 requests: VecDeque::new(),
                 inbox: VecDeque::new(),
@@ -156,7 +159,7 @@ impl State {
                 Some(campaign) => campaign.fingerprint(&mut hasher),
                 None => hasher.write_u8(0),
             }
-            (node.wakes, node.paused, node.shared, node.shares, node.term).hash(&mut hasher);
+            (node.wakes, node.paused, node.denied, node.shared, node.shares, node.term).hash(&mut hasher);
             if !node.requests.is_empty() || !node.inbox.is_empty() {
                 format!("{:?}{:?}", node.requests, node.inbox).hash(&mut hasher);
             }

@@ -3,12 +3,16 @@
 use std::collections::VecDeque;
 
 use incumbent_core::campaign::{Event, State as Stand};
-use incumbent_core::queue::{Answer, Change, Input, LeaseId, Output, Request as Wanted, Snapshot, Write};
+use incumbent_core::store::{Fault, FaultKind};
+use incumbent_core::queue::{Answer, Change, Failure, Input, LeaseId, Output, Request as Wanted, Snapshot, Write};
 
 use super::action::{Action, enabled};
-use super::state::{Request, State, name};
+use super::state::{LEASE, Node, Request, State, Tick, name};
 use super::store::{RAFT_TERM, Store};
 use super::world::{Budget, Part, QueueWorld};
+
+/// The time after which another candidate leads where one can prove nothing.
+const GIVES_WAY: Tick = 3 * LEASE;
 
 /// The state in which a world begins: the first candidate leads, the second waits behind it, or has just entered
 /// and is stopped.
@@ -68,7 +72,7 @@ struct Step<'a> {
 
 impl Step<'_> {
     fn spend(&mut self, action: Action) {
-        let Budget { lose, late, stale, pause, delete, revoke, early, resign, crash, hand_over, moves } =
+        let Budget { lose, late, stale, pause, delete, revoke, early, resign, crash, hand_over, moves, deny } =
             &mut self.state.left;
         let spent = match action {
             Action::Lose(_) | Action::LoseAnswer(_) => lose,
@@ -82,6 +86,7 @@ impl Step<'_> {
             Action::Resign(_) => resign,
             Action::HandOver(_) => hand_over,
             Action::Move(_) => moves,
+            Action::Deny(_) => deny,
             _ => return,
         };
         *spent = spent.saturating_sub(1);
@@ -149,6 +154,7 @@ impl Step<'_> {
                 self.hand(candidate, Input::HandOver(successor));
             }
             Action::Drained(candidate) => self.hand(candidate, Input::Drained),
+            Action::Deny(candidate) => self.state.nodes[candidate].denied = Some(self.state.now),
             Action::Move(candidate) => {
                 if let Some(from) = self.state.nodes[candidate].shared {
                     let to = self.share(candidate);
@@ -172,6 +178,11 @@ impl Step<'_> {
             Request::KeepAlive(lease, sent_at) => {
                 let result = Ok(self.state.store.keep_alive(lease, now));
                 (Answer::KeptAlive { lease, sent_at, result }, Change::default())
+            }
+            Request::Read(read, _, sent_at) if self.state.nodes[candidate].denied.is_some() => {
+                let fault = Fault { kind: FaultKind::Denied, detail: "permission denied".into() };
+                let result = Err(Failure::Fault(fault));
+                (Answer::Read { read, sent_at, result }, Change::default())
             }
             Request::Read(read, own, sent_at) => {
                 let snapshot = self.read(candidate, own);
@@ -349,6 +360,12 @@ impl Step<'_> {
         let leaders = self.state.leaders();
         if leaders.len() > 1 && self.state.broken.is_none() {
             self.state.broken = Some(("I1", String::from("a and b lead at once")));
+        }
+        let denied = |node: &Node| node.denied.is_some_and(|since| self.state.now > since + GIVES_WAY);
+        let is_due = self.world.gives_way && self.state.nodes.iter().any(denied);
+        if is_due && leaders.is_empty() && self.state.broken.is_none() {
+            let says = "a candidate that can prove nothing kept the others from leading";
+            self.state.broken = Some(("I17", String::from(says)));
         }
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Budget {
     pub(crate) hand_over: u8,
     /// Connections that leave the lease of their companions for another.
     pub(crate) moves: u8,
+    /// Candidates whose reads are denied for good.
+    pub(crate) deny: u8,
 }
 
 /// A part of the rule, taken away by showing the candidates something else than what is there.
@@ -58,6 +60,8 @@ pub struct QueueWorld {
     pub(crate) newcomer: bool,
     pub(crate) margin: Duration,
     pub(crate) watch: bool,
+    /// Whether nothing but a denial keeps the candidates from leading.
+    pub(crate) gives_way: bool,
     pub(crate) server: Server,
     pub(crate) without: Option<Part>,
 }
@@ -121,6 +125,7 @@ pub fn queue_worlds() -> Vec<QueueWorld> {
         newcomer: false,
         margin: Duration::ZERO,
         watch: true,
+        gives_way: false,
         server: KEEPS,
         without: None,
     };
@@ -226,6 +231,21 @@ pub fn queue_worlds() -> Vec<QueueWorld> {
             "the companions of a connection move twice, and a put of one is applied late",
             4,
             Budget { moves: 2, late: 1, ..none },
+        ),
+        QueueWorld {
+            gives_way: true,
+            ..world(
+                "queue denied",
+                "the reads of a candidate are denied for good, a request or an answer is lost, and another leads within three leases",
+                12,
+                Budget { deny: 1, lose: 1, ..none },
+            )
+        },
+        world(
+            "queue denied late",
+            "the reads of a candidate are denied for good, a transaction is applied late, and an operator deletes a place",
+            6,
+            Budget { deny: 1, late: 1, delete: 1, ..none },
         ),
         QueueWorld {
             rates: THREE,
