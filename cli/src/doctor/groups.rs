@@ -21,20 +21,18 @@ pub(super) async fn examine(
     args: &StoreArgs,
     settings: KafkaSettings,
 ) -> Result<Report, Failure> {
-    let surveyed = survey(&settings, None).await?;
+    let surveyed = survey(&settings).await?;
     let mut report = Report::new(name);
     describe(&mut report, &surveyed, &settings);
     report.judge_this_machine();
     judge_brokers(&mut report, &surveyed, &settings);
     let store = args.open(Store::builder(), StoreSettings::Kafka(Box::new(settings.clone()))).await?;
-    let (elections, listed) = (Elections::of(&store).await?, store.list().await?);
+    let elections = Elections::of(&store).await?;
     store.close().await?;
     report.has(elections);
-    for election in listed {
-        if let Some(topic) = survey(&settings, Some(&election.election)).await?.topic {
-            say_topic(&mut report, &topic);
-            judge_topic(&mut report, &topic, &surveyed);
-        }
+    for topic in &surveyed.topics {
+        say_topic(&mut report, topic);
+        judge_topic(&mut report, topic, &surveyed);
     }
     Ok(report)
 }

@@ -1,15 +1,16 @@
 //! An operator's acts on the elections of a cluster: creating a leader topic, looking at what decides whether elections are
 //! safe, and the permissions of a candidate.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use incumbent_core::Revision;
 use incumbent_core::store::{Fault, FaultKind};
-use rdkafka::admin::{AdminClient, AdminOptions, ConfigResource, ResourceSpecifier};
+use rdkafka::admin::{AdminClient, AdminOptions, ConfigResource, OwnedResourceSpecifier, ResourceSpecifier};
 use rdkafka::client::DefaultClientContext;
 
-use super::cluster::{self, Cluster};
+use super::cluster::{self, Cluster, TopicDescription};
 use super::settings::KafkaSettings;
 use crate::clock::Clock;
 use crate::store::StoreAdmin;
@@ -57,8 +58,8 @@ pub struct Survey {
     pub consumer_session: Option<Duration>,
     /// The topic of the commits.
     pub offsets: Option<TopicState>,
-    /// The leader topic; `None` where it does not exist.
-    pub topic: Option<TopicState>,
+    /// The leader topics of all elections, by name.
+    pub topics: Vec<TopicState>,
     /// Why a part of this is not known.
     pub unknown: Option<String>,
 }
@@ -84,87 +85,109 @@ pub struct TopicState {
     pub unclean: Option<bool>,
 }
 
-/// Looks at a cluster, and at the leader topic of an election where one is named.
+/// Looks at a cluster, and at the leader topics of its elections.
 ///
 /// # Errors
 /// Every error of reaching the cluster.
-pub async fn survey(settings: &KafkaSettings, election: Option<&str>) -> Result<Survey> {
+pub async fn survey(settings: &KafkaSettings) -> Result<Survey> {
     let cluster = open(settings).await?;
     let metadata = cluster.ask(|cluster| cluster.metadata(None)).await.map_err(error)?;
     let admin: std::result::Result<AdminClient<DefaultClientContext>, _> = settings.producer().create();
     let admin = admin.map_err(|error| Error::new(ErrorKind::InvalidSetting, error.to_string()))?;
     let mut unknown = None;
-    let broker = configs(&admin, ResourceSpecifier::Broker(metadata.broker), &mut unknown).await;
+    let broker = configs(&admin, &[ResourceSpecifier::Broker(metadata.broker)], &mut unknown).await.pop();
     let get = |name: &str| broker.as_ref().and_then(|broker| value(broker, name));
     let millis = |name: &str| get(name)?.parse().ok().map(Duration::from_millis);
     let protocols = get("group.coordinator.rebalance.protocols").unwrap_or_default();
-    let mut survey = Survey {
+    let offsets = topics(&cluster, &admin, vec!["__consumer_offsets".into()], &mut unknown).await.pop();
+    let mut leaders: Vec<_> =
+        metadata.topics.into_iter().filter(|topic| settings.election_of(topic).is_some()).collect();
+    leaders.sort();
+    Ok(Survey {
         brokers: metadata.brokers,
         version: get("inter.broker.protocol.version"),
         protocols: protocols.split(',').filter(|one| !one.is_empty()).map(str::to_owned).collect(),
         session_bounds: millis("group.min.session.timeout.ms").zip(millis("group.max.session.timeout.ms")),
         consumer_session: millis("group.consumer.session.timeout.ms"),
-        offsets: None,
-        topic: None,
-        unknown: None,
-    };
-    survey.offsets = topic(&cluster, &admin, "__consumer_offsets", &mut unknown).await;
-    if let Some(election) = election {
-        survey.topic = topic(&cluster, &admin, &settings.topic_of(election), &mut unknown).await;
-    }
-    survey.unknown = unknown;
-    Ok(survey)
-}
-
-async fn topic(
-    cluster: &std::sync::Arc<Cluster>,
-    admin: &AdminClient<DefaultClientContext>,
-    name: &str,
-    unknown: &mut Option<String>,
-) -> Option<TopicState> {
-    let asked = name.to_owned();
-    let described = match cluster.ask(move |cluster| cluster.describe_topic(&asked)).await {
-        Ok(described) => described,
-        Err(fault) => {
-            if !cluster::is_missing(&fault) {
-                unknown.get_or_insert(fault.detail);
-            }
-            return None;
-        }
-    };
-    let settings = configs(admin, ResourceSpecifier::Topic(name), unknown).await;
-    let get = |name: &str| settings.as_ref().and_then(|settings| value(settings, name));
-    let time = |name: &str| get(name).and_then(|text| text.parse().ok()).map(Duration::from_millis);
-    Some(TopicState {
-        name: name.to_owned(),
-        partitions: described.partitions,
-        replicas: described.replicas,
-        min_in_sync: get("min.insync.replicas").and_then(|text| text.parse().ok()),
-        cleanup: get("cleanup.policy"),
-        retention: time("retention.ms"),
-        segment: time("segment.ms"),
-        unclean: get("unclean.leader.election.enable").and_then(|text| text.parse().ok()),
+        offsets,
+        topics: topics(&cluster, &admin, leaders, &mut unknown).await,
+        unknown,
     })
 }
 
-async fn configs(
+/// The state of those topics that exist.
+async fn topics(
+    cluster: &Arc<Cluster>,
     admin: &AdminClient<DefaultClientContext>,
-    of: ResourceSpecifier<'_>,
+    names: Vec<String>,
     unknown: &mut Option<String>,
-) -> Option<ConfigResource> {
-    let options = AdminOptions::new().request_timeout(Some(cluster::LIMIT));
-    match admin.describe_configs([&of], &options).await.map(|mut answers| answers.pop()) {
-        Ok(Some(Ok(resource))) => Some(resource),
-        Ok(Some(Err(code))) => {
-            unknown.get_or_insert(format!("{code}; allow DescribeConfigs on it"));
-            None
+) -> Vec<TopicState> {
+    let describe = |cluster: &Cluster, name: String| {
+        let described = cluster.describe_topic(&name);
+        (name, described)
+    };
+    let asked = cluster
+        .ask(move |cluster| Ok(names.into_iter().map(|name| describe(cluster, name)).collect::<Vec<_>>()));
+    let asked = match asked.await {
+        Ok(asked) => asked,
+        Err(fault) => {
+            unknown.get_or_insert(fault.detail);
+            return Vec::new();
         }
-        Ok(None) => None,
-        Err(error) => {
-            unknown.get_or_insert(error.to_string());
-            None
+    };
+    let mut described = Vec::new();
+    for (name, topic) in asked {
+        match topic {
+            Ok(topic) => described.push((name, topic)),
+            Err(fault) if cluster::is_missing(&fault) => {}
+            Err(fault) => drop(unknown.get_or_insert(fault.detail)),
         }
     }
+    let of: Vec<_> = described.iter().map(|(name, _)| ResourceSpecifier::Topic(name)).collect();
+    let settings = configs(admin, &of, unknown).await;
+    let state = |(name, described): (String, TopicDescription)| {
+        let of_it =
+            |resource: &&ConfigResource| resource.specifier == OwnedResourceSpecifier::Topic(name.clone());
+        let settings = settings.iter().find(of_it);
+        let get = |name: &str| settings.and_then(|settings| value(settings, name));
+        let time = |name: &str| get(name).and_then(|text| text.parse().ok()).map(Duration::from_millis);
+        TopicState {
+            partitions: described.partitions,
+            replicas: described.replicas,
+            min_in_sync: get("min.insync.replicas").and_then(|text| text.parse().ok()),
+            cleanup: get("cleanup.policy"),
+            retention: time("retention.ms"),
+            segment: time("segment.ms"),
+            unclean: get("unclean.leader.election.enable").and_then(|text| text.parse().ok()),
+            name,
+        }
+    };
+    described.into_iter().map(state).collect()
+}
+
+/// The settings of a broker, or of topics, as far as this user may see them.
+async fn configs(
+    admin: &AdminClient<DefaultClientContext>,
+    of: &[ResourceSpecifier<'_>],
+    unknown: &mut Option<String>,
+) -> Vec<ConfigResource> {
+    if of.is_empty() {
+        return Vec::new();
+    }
+    let options = AdminOptions::new().request_timeout(Some(cluster::LIMIT));
+    let mut found = Vec::new();
+    match admin.describe_configs(of, &options).await {
+        Ok(answers) => {
+            for answer in answers {
+                match answer {
+                    Ok(resource) => found.push(resource),
+                    Err(code) => drop(unknown.get_or_insert(format!("{code}; allow DescribeConfigs on it"))),
+                }
+            }
+        }
+        Err(error) => drop(unknown.get_or_insert(error.to_string())),
+    }
+    found
 }
 
 fn value(resource: &ConfigResource, name: &str) -> Option<String> {
@@ -207,7 +230,7 @@ pub fn permissions(settings: &KafkaSettings, election: &str, candidate: bool) ->
     })
 }
 
-async fn open(settings: &KafkaSettings) -> Result<std::sync::Arc<Cluster>> {
+async fn open(settings: &KafkaSettings) -> Result<Arc<Cluster>> {
     Cluster::open(&settings.clone().fail_fast(true), &Clock::system()).await
 }
 
