@@ -49,6 +49,8 @@ pub(crate) enum Action {
     HandOver(usize),
     Close(usize),
     Recreate,
+    /// From now on, the inspections of a candidate are denied.
+    Deny(usize),
 }
 
 /// An answer that does not report the outcome of a write, and the outcome.
@@ -173,6 +175,9 @@ fn faults(state: &State, actions: &mut Vec<Action>) {
         }
         if left.close > 0 && !node.closing {
             actions.push(Action::Close(place));
+        }
+        if left.deny > 0 {
+            actions.push(Action::Deny(place));
         }
     }
     if left.delete > 0 {

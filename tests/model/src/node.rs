@@ -26,6 +26,8 @@ pub(crate) struct Node {
     pub(crate) wakes: Tick,
     /// It is stopped, until then at the latest.
     pub(crate) paused: Option<Tick>,
+    /// Its inspections are denied.
+    pub(crate) denied: bool,
     /// The events that its watch has still to deliver.
     pub(crate) watched: VecDeque<Snapshot>,
     /// Its watch is silent, until then at the latest.
@@ -70,6 +72,7 @@ impl Node {
             process: 0,
             wakes: Tick::MAX,
             paused: None,
+            denied: false,
             watched: VecDeque::new(),
             stalled: None,
             watches: Incarnation::default(),
@@ -163,7 +166,7 @@ impl Node {
             self.closing,
         )
             .hash(&mut hasher);
-        (self.term, self.known, self.proven).hash(&mut hasher);
+        (self.term, self.known, self.proven, self.denied).hash(&mut hasher);
         (self.own, self.acquires, self.acknowledged).hash(&mut hasher);
         self.digest = std::hash::Hasher::finish(&hasher);
     }

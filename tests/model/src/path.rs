@@ -100,6 +100,7 @@ fn describe(state: &State, action: Action) -> String {
         Action::HandOver(place) => format!("{} is asked to HAND OVER", who(place)),
         Action::Close(place) => format!("{} is CLOSED", who(place)),
         Action::Recreate => "THE STORE IS MADE AGAIN".into(),
+        Action::Deny(place) => format!("{}'s INSPECTIONS ARE DENIED from now on", who(place)),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{Event, Input, Output, State as CampaignState};
 use incumbent_core::record::Entry;
-use incumbent_core::store::{Action as Put, Outcome, StoreInfo, Write};
+use incumbent_core::store::{Action as Put, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Instant, Revision};
 
 use crate::action::{Action, Unresolved};
@@ -108,6 +108,7 @@ impl Step<'_> {
             Action::HandOver(_) => &mut left.hand_over,
             Action::Close(_) => &mut left.close,
             Action::Recreate => &mut left.recreate,
+            Action::Deny(_) => &mut left.deny,
             _ => &mut 0,
         };
         *spent = spent.saturating_sub(1);
@@ -158,6 +159,12 @@ impl Step<'_> {
                 self.handle(place, Input::Close);
             }
             Action::Recreate => self.state.store.recreate(now),
+            // With a new connection: what it knew of the store was true of the one before.
+            Action::Deny(place) => {
+                self.node(place).denied = true;
+                let since = self.clock(place);
+                self.handle(place, Input::Watching { since });
+            }
             _ => {}
         }
     }
@@ -476,6 +483,10 @@ impl Step<'_> {
                     };
                     self.state.net.retain(|message| !stale(message));
                     self.state.send(Message::new(place, process, Body::Inspect(now)));
+                }
+                Output::Inspect { .. } if self.state.nodes[place].denied => {
+                    let fault = Fault { kind: FaultKind::Denied, detail: "permission denied".into() };
+                    inputs.push_back(Input::Inspected(Err(fault)));
                 }
                 Output::Inspect { .. } => inputs.push_back(Input::Inspected(Ok(self.store_info(now)))),
                 Output::Reconnect => {

@@ -119,6 +119,8 @@ pub(crate) struct Budget {
     pub(crate) close: u8,
     /// The store is deleted and made again, numbered so that the next record has the last one's revision.
     pub(crate) recreate: u8,
+    /// From some time on, the inspections of a candidate are denied.
+    pub(crate) deny: u8,
 }
 
 impl Budget {
@@ -139,6 +141,7 @@ impl Budget {
         hand_over: 0,
         close: 0,
         recreate: 0,
+        deny: 0,
     };
 
     /// Whether any fault is left that no message causes.
@@ -153,12 +156,13 @@ impl Budget {
             self.hand_over,
             self.close,
             self.recreate,
+            self.deny,
         ]
         .iter()
         .any(|left| *left > 0)
     }
 
-    fn named(&self) -> [(u8, &'static str); 15] {
+    fn named(&self) -> [(u8, &'static str); 16] {
         [
             (self.lose, "lost"),
             (self.hold, "late"),
@@ -175,6 +179,7 @@ impl Budget {
             (self.hand_over, "handed over"),
             (self.close, "closed"),
             (self.recreate, "recreated"),
+            (self.deny, "denied"),
         ]
     }
 }

@@ -128,6 +128,14 @@ pub fn worlds() -> Vec<World> {
             ..PLAIN
         },
         World {
+            name: "denied",
+            about: "a candidate connects again and its inspections are denied for good, and messages are lost: it gives way",
+            watch: Watch::Loose,
+            fail_over: 3 * LEASE,
+            budget: Budget { deny: 1, lose: 2, ..NONE },
+            ..PLAIN
+        },
+        World {
             name: "crash",
             about: "candidates crash, with requests under way, and come again",
             horizon: 26,

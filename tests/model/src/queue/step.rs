@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 
 use incumbent_core::campaign::{Event, State as Stand};
+use incumbent_core::queue::{
+    Answer, Change, Failure, Input, LeaseId, Output, Request as Wanted, Snapshot, Write,
+};
 use incumbent_core::store::{Fault, FaultKind};
-use incumbent_core::queue::{Answer, Change, Failure, Input, LeaseId, Output, Request as Wanted, Snapshot, Write};
 
 use super::action::{Action, enabled};
 use super::state::{LEASE, Node, Request, State, Tick, name};
