@@ -30,8 +30,6 @@ mod many;
 mod observation;
 mod oracle;
 mod plan;
-#[cfg(test)]
-mod process_record;
 mod promise;
 mod queue;
 mod recording;
