@@ -2,28 +2,20 @@
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::{Path, PathBuf};
 
+use crate::archive;
 use crate::choices::Choices;
 
-/// The inputs committed for a target, by file name.
+/// The inputs committed for a target, by name.
 ///
 /// # Panics
 /// Where there are none.
 pub fn of(target: &str) -> Vec<(String, Vec<u8>)> {
-    let folder = folder().join(target);
-    let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let mut inputs: Vec<_> = files
-        .map(|file| file.expect("a file's name"))
-        .map(|file| (file.file_name().to_string_lossy().into_owned(), fs::read(file.path()).expect("a file")))
-        .collect();
-    inputs.sort();
-    assert!(!inputs.is_empty(), "{} is empty", folder.display());
+    let all = archive::read().unwrap_or_else(|error| panic!("tests/fuzz/corpus.txt: {error}"));
+    let of_target = |(name, _): &(String, _)| name.split('/').next() == Some(target);
+    let inputs: Vec<_> = all.into_iter().filter(of_target).collect();
+    assert!(!inputs.is_empty(), "tests/fuzz/corpus.txt has no input for {target}");
     inputs
-}
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus")
 }
 
 /// Gives a target every input of its corpus, and then as many mutations of them as given: the same ones every
@@ -38,7 +30,7 @@ pub fn explore(target: &str, run: fn(&[u8]), mutations: u64) {
     }
     let inputs = of(target);
     for (name, input) in &inputs {
-        attempt(&format!("tests/fuzz/corpus/{target}/{name}"), input, run);
+        attempt(&format!("{name} of tests/fuzz/corpus.txt"), input, run);
     }
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let mutations = number("FUZZ_MUTATIONS").unwrap_or(mutations);

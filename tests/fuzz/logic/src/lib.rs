@@ -12,6 +12,7 @@
 
 #![allow(clippy::panic, clippy::expect_used, reason = "a target panics where something is wrong")]
 
+pub mod archive;
 pub mod campaign;
 pub mod choices;
 pub mod corpus;

@@ -32,9 +32,9 @@ fn the_corpora_stay_small() {
     let sizes = ["campaign", "urls", "selectors", "contexts", "records"]
         .map(|target| corpus::of(target).iter().map(|(_, input)| input.len()).collect::<Vec<_>>())
         .concat();
-    let (files, bytes) = (sizes.len(), sizes.iter().sum::<usize>());
+    let (inputs, bytes) = (sizes.len(), sizes.iter().sum::<usize>());
     assert!(
-        files <= 300 && bytes <= 300_000,
-        "{files} files, {bytes} bytes; `cargo fuzz cmin` makes them fewer"
+        inputs <= 300 && bytes <= 300_000,
+        "{inputs} inputs, {bytes} bytes; `cargo fuzz cmin` makes them fewer"
     );
 }
