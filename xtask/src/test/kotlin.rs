@@ -8,7 +8,8 @@ use anyhow::{Context, Result};
 use incumbent_testkit::kafka::Kafka;
 use incumbent_testkit::tools::{KafkaVersion, NATS_SERVER, NatsVersion, nats_server};
 
-use super::python::{BROKER, Case, Python, STORES, cases, stores};
+use super::junit::{Case, cases};
+use super::python::{BROKER, Python, STORES, stores};
 use super::schedule::Lane::{Compute, Wait};
 use super::schedule::Step;
 use super::tally::{Report, Tally};
@@ -38,7 +39,7 @@ pub(super) fn steps<'a>(python: Option<&'a Python>, with_node: bool, with_swift:
         Ok(())
     };
     vec![
-        Step::new(Part::Kotlin, JAR, Compute, build).building().after(PROGRAMS),
+        Step::new(Part::Kotlin, JAR, Compute, build).after(PROGRAMS),
         Step::new(Part::Kotlin, "JUnit", Wait, run)
             .after(JAR)
             .after(WHEEL)

@@ -6,6 +6,7 @@ mod component;
 mod go;
 mod hunt;
 mod instructions;
+mod junit;
 mod kotlin;
 mod lint;
 mod model;
@@ -279,7 +280,7 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
     let with_python =
         has(Part::Python) || ((has(Part::Node) || has(Part::Component)) && !without(Without::Python));
     let with_node = has(Part::Node) || (has(Part::Component) && !without(Without::Node));
-    // A build that several parts use is counted for the first of them.
+    // A build that several parts use fails the first of them.
     let first = |users: &[Part]| users.iter().copied().find(|part| has(*part)).unwrap_or(Part::Component);
     let of_python = first(&[Part::Python, Part::Node, Part::Component]);
     let of_node = first(&[Part::Node, Part::Component]);
@@ -295,29 +296,28 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
         steps.push(Step::new(Part::Interop, "go test", Wait, go::run));
     }
     if let Some(first) = rust.first() {
-        let step = Step::new(first, TESTS, Compute, |_| rust.build());
-        steps.push(if rust.is_one_part() { step.building() } else { step.shared() });
+        steps.push(Step::new(first, TESTS, Compute, |_| rust.build()));
     }
     if has(Part::Component) {
         let build = |report: &mut Report| {
             package::components(Some(&shell::built("incumbent-componentise")))?;
             component::weigh(report)
         };
-        steps.push(Step::new(Part::Component, COMPONENTS, Compute, build).building().after(TESTS));
+        steps.push(Step::new(Part::Component, COMPONENTS, Compute, build).after(TESTS));
     }
     if has(Part::Python) || has(Part::Node) || has(Part::Kotlin) || has(Part::Swift) {
         // The command line, and the harness of the conformance scenarios, for the tests of other languages.
         let mut programs = vec!["incumbent", "incumbent-harness"];
         programs.extend((has(Part::Kotlin) || has(Part::Swift)).then_some(BINDGEN));
         let build = move |_: &mut Report| nextest::programs(&programs);
-        steps.push(Step::new(of_programs, PROGRAMS, Compute, build).building().after(TESTS));
+        steps.push(Step::new(of_programs, PROGRAMS, Compute, build).after(TESTS));
     }
     if with_python {
-        steps.push(Step::new(of_python, WHEEL, Compute, |_| python.build()).building().after(PROGRAMS));
+        steps.push(Step::new(of_python, WHEEL, Compute, |_| python.build()).after(PROGRAMS));
     }
     if let Some(first) = rust.first() {
         let run = |report: &mut Report| rust.run(report);
-        steps.push(Step::new(first, NEXTEST, Wait, run).shared().after(TESTS).after(COMPONENTS));
+        steps.push(Step::new(first, NEXTEST, Wait, run).after(TESTS).after(COMPONENTS));
     }
     if with_node {
         let build = move |_: &mut Report| {
@@ -328,7 +328,7 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
                 &["build:addon", "build:js"]
             })
         };
-        steps.push(Step::new(of_node, ADDON, Compute, build).building().after(PROGRAMS));
+        steps.push(Step::new(of_node, ADDON, Compute, build).after(PROGRAMS));
     }
     if has(Part::Python) {
         steps.extend(python.steps());
@@ -384,7 +384,7 @@ fn plan(args: &Args, parts: &[Part], perform: impl FnOnce(Vec<Step<'_>>)) {
         steps.push(Step::new(first, "doc tests", Compute, run).after(TESTS));
     }
     if has(Part::Sim) {
-        steps.push(Step::new(Part::Sim, HUNT, Compute, hunt::build).building().after(TESTS));
+        steps.push(Step::new(Part::Sim, HUNT, Compute, hunt::build).after(TESTS));
         steps.push(Step::new(Part::Sim, "hunt", Spare, hunt::run).after(HUNT));
         steps.push(compute(Part::Sim, "sim in a release build", cargo_test::release));
     }

@@ -6,7 +6,6 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use incumbent_testkit::kafka::Kafka;
@@ -14,8 +13,8 @@ use incumbent_testkit::kafka::shared::SHARED;
 use incumbent_testkit::tools::{KafkaVersion, WITHOUT_GO};
 use serde::Deserialize;
 
-use super::tally::{Report, Tally, failure};
-use super::times::Phase;
+use super::junit::{Case, cases};
+use super::tally::{Report, Tally};
 use super::{COMPONENT, Part};
 use crate::shell;
 use crate::tools::NEXTEST;
@@ -91,10 +90,6 @@ impl Tests {
     /// The first part that has Rust tests.
     pub(super) fn first(&self) -> Option<Part> {
         self.parts.first().copied()
-    }
-
-    pub(super) fn is_one_part(&self) -> bool {
-        self.parts.len() == 1
     }
 
     /// Builds the tests, and the programs that they run.
@@ -255,48 +250,18 @@ fn names(parts: &[Part]) -> String {
     parts.iter().map(|part| part.name()).collect::<Vec<_>>().join(", ")
 }
 
-/// Counts the tests in a JUnit file; each test binary is one suite in it.
+/// Counts the tests in nextest's JUnit file.
 fn count(junit: &str, report: &mut Report) -> Result<Tally> {
-    let document = roxmltree::Document::parse(junit).context("nextest wrote a JUnit file that is not XML")?;
-    let begin = document.root_element().attribute("timestamp").and_then(time_of_day);
     let mut total = Tally::default();
-    for suite in document.descendants().filter(|node| node.has_tag_name("testsuite")) {
-        let id = suite.attribute("name").unwrap_or_default();
-        for case in suite.children().filter(|node| node.has_tag_name("testcase")) {
-            let test = case.attribute("name").unwrap_or_default();
-            let part = Part::of_test(id, test)
-                .with_context(|| format!("the test binary {id} belongs to no part"))?;
-            let failure = failure(case);
-            total += Tally::one(failure.is_none());
-            let name = format!("{id} {test}");
-            let took = case.attribute("time").and_then(seconds);
-            report.test(part, &name, failure.as_deref(), took);
-            let at = case.attribute("timestamp").and_then(time_of_day);
-            if let (Some(begin), Some(at), Some(took)) = (begin, at, took) {
-                // A run may go on past midnight.
-                let from = (at + DAY).saturating_sub(begin);
-                let from = if from >= DAY { from - DAY } else { from };
-                report.times.span(part, Phase::Run, from, from + took);
-            }
-        }
+    for Case { name, failure, took } in cases(junit)? {
+        // The class is the test binary.
+        let (id, test) = name.split_once(' ').unwrap_or((&name, ""));
+        let part =
+            Part::of_test(id, test).with_context(|| format!("the test binary {id} belongs to no part"))?;
+        total += Tally::one(failure.is_none());
+        report.test(part, &name, failure.as_deref(), Some(took));
     }
     Ok(total)
-}
-
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// The time of day in `2026-01-02T03:04:05.678+00:00`; all of a file are in one time zone.
-fn time_of_day(timestamp: &str) -> Option<Duration> {
-    let (_, time) = timestamp.split_once('T')?;
-    let time = time.split(['+', '-', 'Z']).next()?;
-    let mut fields = time.split(':');
-    let mut field = || fields.next();
-    let (hours, minutes): (u64, u64) = (field()?.parse().ok()?, field()?.parse().ok()?);
-    Some(seconds(field()?)? + Duration::from_secs((hours * 60 + minutes) * 60))
-}
-
-fn seconds(text: &str) -> Option<Duration> {
-    Duration::try_from_secs_f64(text.parse().ok()?).ok()
 }
 
 #[cfg(test)]
@@ -365,36 +330,21 @@ mod tests {
     }
 
     #[test]
-    fn failures_and_errors_count_as_failed() {
+    fn failures_and_errors_count_as_failed_for_the_part_of_their_test() {
         let junit = r#"<testsuites name="nextest-run" tests="3" failures="1" errors="1">
             <testsuite name="incumbent-core" tests="2" failures="1">
-                <testcase name="a"/><testcase name="b"><failure message="no"/></testcase>
+                <testcase classname="incumbent-core" name="a"/>
+                <testcase classname="incumbent-core" name="b"><failure message="no"/></testcase>
             </testsuite>
             <testsuite name="incumbent::nats_store" tests="1" errors="1">
-                <testcase name="c"><error type="timeout"/></testcase>
+                <testcase classname="incumbent::nats_store" name="c"><error type="timeout"/></testcase>
             </testsuite>
         </testsuites>"#;
         let mut report = Report::new(&[]);
         assert_eq!(count(junit, &mut report).unwrap(), Tally { passed: 1, failed: 2 });
-    }
-
-    #[test]
-    fn the_time_of_day_is_read_from_a_timestamp() {
-        assert_eq!(time_of_day("2026-11-22T04:09:02.500+00:00"), Some(Duration::from_millis(14_942_500)));
-        assert_eq!(time_of_day("yesterday"), None);
-    }
-
-    #[test]
-    fn the_time_of_a_part_is_that_of_its_tests_also_past_midnight() {
-        let junit = r#"<testsuites name="nextest-run" timestamp="2026-11-22T23:59:59.000+00:00">
-            <testsuite name="incumbent-core">
-                <testcase name="a" timestamp="2026-11-22T23:59:59.500+00:00" time="1.000"/>
-                <testcase name="b" timestamp="2026-11-23T00:00:00.000+00:00" time="2.000"/>
-            </testsuite>
-        </testsuites>"#;
-        let mut report = Report::new(&[]);
-        count(junit, &mut report).unwrap();
-        let table = report.times.table([Part::Core].into_iter());
-        assert!(table.contains("core            -       2       -\n"), "{table}");
+        assert_eq!(
+            [Part::Core, Part::Nats, Part::Runtime].map(|part| report.is_well(part)),
+            [false, false, true]
+        );
     }
 }

@@ -10,7 +10,8 @@ use anyhow::{Context, Result};
 use incumbent_testkit::kafka::Kafka;
 use incumbent_testkit::tools::{KafkaVersion, NATS_SERVER, NatsVersion, nats_server};
 
-use super::python::{BROKER, Case, Python, STORES, cases, stores};
+use super::junit::{Case, cases};
+use super::python::{BROKER, Python, STORES, stores};
 use super::schedule::Lane::Wait;
 use super::schedule::{Step, Work};
 use super::tally::{Report, Tally};

@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context, Result};
 
 use super::Part;
-use super::python::{Case, cases};
+use super::junit::{Case, cases};
 use super::tally::{Report, Tally};
 use crate::playground;
 use crate::shell::{self, say};

@@ -4,15 +4,15 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use incumbent_testkit::kafka::Kafka;
 use incumbent_testkit::tools::{EtcdVersion, KafkaVersion, NATS_SERVER, NatsVersion, etcd, nats_server};
 
+use super::junit::{Case, cases};
 use super::schedule::Lane::{Compute, Wait};
 use super::schedule::{Step, Work};
-use super::tally::{Report, Tally, failure};
+use super::tally::{Report, Tally};
 use super::{PROGRAMS, Part, WHEEL};
 use crate::python::{self, Interpreter, Profile};
 use crate::shell;
@@ -241,54 +241,4 @@ fn count(pytest: &mut std::process::Command, name: &str, file: &str, report: &mu
         report.check(Part::Python, &format!("{name}: pytest failed, no test did"), false);
     }
     Ok(())
-}
-
-/// A test in a JUnit file.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Case {
-    pub(super) name: String,
-    /// The message, where it failed.
-    pub(super) failure: Option<String>,
-    pub(super) took: Duration,
-}
-
-/// The tests of a JUnit file that ran; skipped ones did not run.
-pub(super) fn cases(junit: &str) -> Result<Vec<Case>> {
-    let document = roxmltree::Document::parse(junit).context("pytest wrote a JUnit file that is not XML")?;
-    let cases = document.descendants().filter(|node| node.has_tag_name("testcase"));
-    let ran = cases.filter(|case| !case.children().any(|node| node.has_tag_name("skipped")));
-    let outcome = |case: roxmltree::Node<'_, '_>| {
-        let name = |attribute| case.attribute(attribute).unwrap_or_default();
-        let took = Duration::try_from_secs_f64(name("time").parse().unwrap_or(0.0)).unwrap_or_default();
-        Case { name: format!("{} {}", name("classname"), name("name")), failure: failure(case), took }
-    };
-    Ok(ran.map(outcome).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_skipped_did_not_run_and_errors_count_as_failed() {
-        let junit = r#"<testsuites><testsuite name="pytest" tests="4">
-            <testcase classname="tests.a" name="one" time="1.500"/>
-            <testcase classname="tests.a" name="two"><failure message="no"/></testcase>
-            <testcase classname="tests.b" name="three"><error message="no">
-                never
-            </error></testcase>
-            <testcase classname="tests.b" name="four"><skipped message="not here"/></testcase>
-        </testsuite></testsuites>"#;
-        let cases = cases(junit).unwrap();
-        let expected = [
-            ("tests.a one", None, 1500),
-            ("tests.a two", Some("no"), 0),
-            ("tests.b three", Some("never"), 0),
-        ];
-        let expected = expected.map(|(name, failure, took)| {
-            let took = Duration::from_millis(took);
-            Case { name: name.to_owned(), failure: failure.map(str::to_owned), took }
-        });
-        assert_eq!(cases, expected);
-    }
 }

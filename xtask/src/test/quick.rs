@@ -74,8 +74,7 @@ fn steps<'env>() -> Vec<Step<'env>> {
             command.arg("run").args(nextest::PROFILE).args(["--no-tests", "fail"]).args(selection());
             command.arg("--filterset").arg(format!("({CHOSEN}) - ({})", nextest::elsewhere()));
             nextest::perform(&mut command, Part::Core, report)
-        })
-        .shared(),
+        }),
         Step::new(Part::Lint, "clippy", Compute, |report| {
             let mut command = shell::cargo();
             // One small test, so that cargo chooses the same features as for tests, and the full lint's builds serve.

@@ -15,7 +15,6 @@ use anyhow::Result;
 
 use super::Part;
 use super::tally::Report;
-use super::times::Phase;
 use crate::shell;
 
 /// The interval at which a run lists the steps that it waits for.
@@ -46,8 +45,6 @@ pub(super) struct Step<'env> {
     name: String,
     part: Part,
     lane: Lane,
-    /// The phase that its time counts as; none where it serves several parts.
-    phase: Option<Phase>,
     needs: Vec<String>,
     work: Work<'env>,
 }
@@ -61,23 +58,13 @@ impl<'env> Step<'env> {
         work: impl FnOnce(&mut Report) -> Result<()> + Send + 'env,
     ) -> Self {
         let (name, work) = (name.into(), Box::new(work));
-        Self { name, part, lane, phase: Some(Phase::Run), needs: Vec::new(), work }
+        Self { name, part, lane, needs: Vec::new(), work }
     }
 
     /// Waits for the step of that name, where there is one; does not run where that step failed.
     pub(super) fn after(mut self, name: impl Into<String>) -> Self {
         self.needs.push(name.into());
         self
-    }
-
-    /// Counts its time as that of a build.
-    pub(super) fn building(self) -> Self {
-        Self { phase: Some(Phase::Build), ..self }
-    }
-
-    /// Counts its time for no part: it serves several, or its tests are timed one by one.
-    pub(super) fn shared(self) -> Self {
-        Self { phase: None, ..self }
     }
 }
 
@@ -128,19 +115,20 @@ pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
                 let (sender, printer) = (sender.clone(), Arc::clone(&printer));
                 scope.spawn(move || {
                     let name = step.name.clone();
-                    let from = begin.elapsed();
+                    let from = Instant::now();
                     let outcome = perform(step, &printer);
                     // The loop runs until all steps have ended.
-                    let _ = sender.send((name, from, outcome));
+                    let _ = sender.send((name, from.elapsed(), outcome));
                 });
             }
             if running.is_empty() {
                 break;
             }
             match ends.recv_timeout(NOTICE) {
-                Ok((name, from, (result, well, cpu))) => {
-                    printer.end(&name, begin.elapsed().saturating_sub(from), cpu);
-                    report.merge(result, from);
+                Ok((name, took, (result, well, cpu))) => {
+                    printer.end(&name, took, cpu);
+                    report.times.step(&name, took, cpu);
+                    report.merge(result);
                     running.remove(&name);
                     ended.insert(name, well);
                 }
@@ -158,13 +146,12 @@ pub(super) fn run(steps: Vec<Step<'_>>, waiting: usize, report: &mut Report) {
 /// Runs one step on its own thread. Returns its report, whether steps that need it may run, and the processor time of the
 /// programs that it ran.
 fn perform(step: Step<'_>, printer: &Arc<Printer>) -> (Report, bool, Duration) {
-    let Step { name, part, lane, phase, work, .. } = step;
+    let Step { name, part, lane, work, .. } = step;
     match lane {
         Lane::Compute => yield_to_others(NICE),
         Lane::Spare => yield_to_others(NICEST),
         Lane::Wait => {}
     }
-    let begin = Instant::now();
     let mut report = Report::new(&[]);
     let sink = {
         let (printer, name) = (Arc::clone(printer), name.clone());
@@ -184,14 +171,7 @@ fn perform(step: Step<'_>, printer: &Arc<Printer>) -> (Report, bool, Duration) {
             false
         }
     };
-    let cpu = shell::cpu_time();
-    if let Some(phase) = phase {
-        report.times.span(part, phase, Duration::ZERO, begin.elapsed());
-        report.times.cpu(part, cpu);
-    } else {
-        report.times.shared(&name, begin.elapsed(), cpu);
-    }
-    (report, well, cpu)
+    (report, well, shell::cpu_time())
 }
 
 /// Lowers the priority of this thread, and of the programs that it starts.

@@ -35,9 +35,9 @@ pub(super) fn steps<'a>() -> Vec<Step<'a>> {
     let build = |_: &mut Report| swift::build_tests(Tests::Plain);
     let build_sanitized = |_: &mut Report| swift::build_tests(Tests::Sanitized);
     vec![
-        Step::new(Part::Swift, PACKAGE, Compute, build).building().after(PROGRAMS),
+        Step::new(Part::Swift, PACKAGE, Compute, build).after(PROGRAMS),
         Step::new(Part::Swift, "Swift Testing", Wait, run).after(PACKAGE),
-        Step::new(Part::Swift, SANITIZER, Compute, build_sanitized).building().after(PACKAGE),
+        Step::new(Part::Swift, SANITIZER, Compute, build_sanitized).after(PACKAGE),
         Step::new(Part::Swift, "Swift Testing with the thread sanitizer", Wait, sanitized).after(SANITIZER),
         Step::new(Part::Swift, "the Swift documentation", Compute, |_| swift::document()).after(PACKAGE),
     ]

@@ -43,18 +43,6 @@ fn summary(message: &str) -> String {
     }
 }
 
-/// The message of a failed test in a JUnit file; none where it passed.
-pub(super) fn failure(case: roxmltree::Node<'_, '_>) -> Option<String> {
-    let node = case.children().find(|node| node.has_tag_name("failure") || node.has_tag_name("error"))?;
-    let text = node.text().map(str::trim).filter(|text| !text.is_empty());
-    let printed = || {
-        let output = case.children().find(|node| node.has_tag_name("system-out"))?.text()?;
-        // A test without Rust's own harness has its message below its name.
-        output.split_once(" ----\n").map(|(_, message)| message)
-    };
-    Some(text.or_else(|| node.attribute("message")).or_else(printed).unwrap_or("no message").to_owned())
-}
-
 /// The tallies of a run, one a part.
 #[derive(Debug)]
 pub(crate) struct Report {
@@ -109,12 +97,12 @@ impl Report {
         }
     }
 
-    /// Adds the report of a step that began at `offset`.
-    pub(crate) fn merge(&mut self, step: Self, offset: Duration) {
+    /// Adds the report of a step.
+    pub(crate) fn merge(&mut self, step: Self) {
         step.parts.into_iter().for_each(|(part, tally)| self.add(part, tally));
         self.failures.extend(step.failures);
         self.notes.extend(step.notes);
-        self.times.merge(step.times, offset);
+        self.times.merge(step.times);
     }
 
     /// Prints the times and the result, last of all `N passed, N failed`. Returns whether all passed.
@@ -132,7 +120,7 @@ impl Report {
             self.check(part, "no test ran", false);
         }
         shell::progress(format!("where the time went: {:.0} s in all", took.as_secs_f64()));
-        print!("{}", self.times.table(self.parts.keys().copied()));
+        print!("{}", self.times.table());
         let mut total = Tally::default();
         shell::progress("result");
         for (part, tally) in &self.parts {
@@ -169,14 +157,6 @@ mod tests {
         report.test(Part::Core, "c", Some(&"é".repeat(600)), None);
         assert_eq!(report.failures[0], "core: a: panicked at b.rs:1: left");
         assert_eq!(report.failures[1], format!("core: c: {} …", "é".repeat(500)));
-    }
-
-    #[test]
-    fn a_failure_without_a_text_has_what_its_test_printed_below_its_name() {
-        let case = "<testcase><failure/><system-out>running 1 test\n\n---- etcd::a ----\na failed at step 7\n</system-out>\
-            </testcase>";
-        let document = roxmltree::Document::parse(case).unwrap();
-        assert_eq!(failure(document.root_element()).as_deref(), Some("a failed at step 7\n"));
     }
 
     #[test]
