@@ -16,11 +16,12 @@
 //!
 //! Give [`handle`](campaign::Campaign::handle) each input with its time, then carry out what
 //! [`poll`](campaign::Campaign::poll) returns until it is [`WakeAt`](campaign::Output::WakeAt),
-//! which means: nothing more until an input, or that instant.
+//! which means: nothing more until an input, or that instant. What a campaign of any of the three rules wants of its store
+//! is an `Output::Ask(Request)`, and comes back as an `Input::Answered(Answer)`, whenever that is.
 //!
 //! ```
 //! use core::time::Duration;
-//! use incumbent_core::campaign::{Campaign, Event, Input, Output, Settings};
+//! use incumbent_core::campaign::{Answer, Campaign, Event, Input, Output, Request, Settings};
 //! use incumbent_core::record::{Entry, Nonce};
 //! use incumbent_core::store::{Capabilities, StoreInfo, Outcome};
 //! use incumbent_core::{Incarnation, Instant, Revision};
@@ -51,19 +52,19 @@
 //!
 //! // It reads the key: there is no holder.
 //! campaign.handle(now, Input::Campaign)?;
-//! let Output::Read(read) = campaign.poll() else { panic!() };
-//! campaign.handle(now, Input::Read { read, result: Ok(Entry::Vacant) })?;
+//! let Output::Ask(Request::Read(read)) = campaign.poll() else { panic!() };
+//! campaign.handle(now, Input::Answered(Answer::Read { read, result: Ok(Entry::Vacant) }))?;
 //!
 //! // So it tries to acquire, and the store applies the write.
 //! let write = loop {
 //!     match campaign.poll() {
-//!         Output::Write(write) => break write,
+//!         Output::Ask(Request::Write(write)) => break write,
 //!         Output::WakeAt(_) => panic!(),
 //!         _ => {}
 //!     }
 //! };
 //! let outcome = Outcome::Applied { revision: Revision(1), incarnation: Some(Incarnation(7)) };
-//! campaign.handle(now, Input::Wrote { attempt: write.attempt, outcome })?;
+//! campaign.handle(now, Input::Answered(Answer::Wrote { attempt: write.attempt, outcome }))?;
 //!
 //! // It leads, until its deadline or until it renews.
 //! assert!(campaign.is_leader(now));

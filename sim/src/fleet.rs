@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use incumbent_core::campaign::Event as Reported;
+use incumbent_core::campaign::{self, Event as Reported};
 use incumbent_core::record::{Entry, Kind, Nonce, WriteId};
-use incumbent_core::session::{CampaignId, Enter, Input, Output, Scope, Session, StoreRequest};
+use incumbent_core::session::{CampaignId, Enter, Input, Output, Scope, Session};
 use incumbent_core::store::{Capabilities, Outcome, StoreInfo, Write};
 use incumbent_core::{Instant, Revision};
 
@@ -122,7 +122,7 @@ enum Event {
 }
 
 enum Request {
-    Ask(StoreRequest),
+    Ask(campaign::Request),
     Inspect { number: u64, asked_at: Instant },
     Watch { number: u64 },
 }
@@ -335,8 +335,8 @@ impl World {
         self.demand.busiest = self.demand.busiest.max(self.span.1);
         let election = self.processes[process].election;
         match request {
-            Request::Ask(StoreRequest::Write(write)) => self.write(process, &write),
-            Request::Ask(StoreRequest::Read(read)) => {
+            Request::Ask(campaign::Request::Write(write)) => self.write(process, &write),
+            Request::Ask(campaign::Request::Read(read)) => {
                 self.demand.reads += 1;
                 let entry = self.elections[election].bucket.entry();
                 self.deliver(process, Input::read(CANDIDATE, read, Ok(entry)));

@@ -33,20 +33,8 @@ pub enum Input {
     /// An operator accepts that tokens may start again after a reset of the store. It changes nothing for a campaign whose
     /// next token would be above every token observed, so a request may reach every candidate of an election.
     Accept,
-    /// A write was answered. The answer counts whenever it comes.
-    Wrote {
-        /// The write's number.
-        attempt: Attempt,
-        /// Its outcome.
-        outcome: Outcome,
-    },
-    /// A read was answered.
-    Read {
-        /// The read's number.
-        read: ReadId,
-        /// The entry of the key.
-        result: Result<Entry, Fault>,
-    },
+    /// The store answered a request. The answer counts whenever it comes.
+    Answered(Answer),
     /// The store was inspected.
     Inspected(Result<StoreInfo, Fault>),
     /// The watch delivered a change of the key, or the entry that it began with.
@@ -71,10 +59,8 @@ pub struct ReadId(pub u64);
 /// The operations that a campaign asks for, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Send this write, and answer with [`Input::Wrote`].
-    Write(Write),
-    /// Read the key from the store's leader, and answer with [`Input::Read`].
-    Read(ReadId),
+    /// Ask the store, and answer with [`Input::Answered`].
+    Ask(Request),
     /// Inspect the store, and answer with [`Input::Inspected`].
     Inspect {
         /// An answer asked for at this instant or later will do.
@@ -87,6 +73,40 @@ pub enum Output {
     Event(Event),
     /// Nothing more until an input, or until this wake-up.
     WakeAt(Option<Wake>),
+}
+
+/// What a campaign wants of the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Send this write, and answer with [`Answer::Wrote`].
+    Write(Write),
+    /// Read the key from the store's leader, and answer with [`Answer::Read`].
+    Read(ReadId),
+}
+
+/// The answer to a [`Request`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A write was answered.
+    Wrote {
+        /// The write's number.
+        attempt: Attempt,
+        /// Its outcome.
+        outcome: Outcome,
+    },
+    /// A read was answered.
+    Read {
+        /// The read's number.
+        read: ReadId,
+        /// The entry of the key.
+        result: Result<Entry, Fault>,
+    },
+}
+
+impl From<Answer> for Input {
+    fn from(answer: Answer) -> Self {
+        Self::Answered(answer)
+    }
 }
 
 /// The caller broke the contract. The campaign's state is unchanged.

@@ -78,7 +78,7 @@ pub use backoff::Backoff;
 pub use draw::{Identity, draw};
 pub use event::{Event, Leader, Lease, Reason, State, Term, Warning};
 pub use forecast::Forecast;
-pub use io::{Input, Misuse, Output, ReadId};
+pub use io::{Answer, Input, Misuse, Output, ReadId, Request};
 pub use settings::{InvalidSettings, Preset, Settings, WinDelay, check_name, default_margin};
 pub(crate) use settings::{Margin, check_candidate, check_margin, refuse, refuse_bucket_settings};
 pub use sights::EarlySights;
@@ -199,10 +199,10 @@ impl Campaign {
     /// have, changes nothing and is returned.
     pub fn handle(&mut self, now: Instant, input: Input) -> Result<(), Misuse> {
         match &input {
-            Input::Wrote { attempt, .. } if !self.attempts.was_sent(*attempt) => {
+            Input::Answered(Answer::Wrote { attempt, .. }) if !self.attempts.was_sent(*attempt) => {
                 return Err(Misuse::UnknownAttempt(*attempt));
             }
-            Input::Read { read, .. } if !self.key.was_asked(*read) => {
+            Input::Answered(Answer::Read { read, .. }) if !self.key.was_asked(*read) => {
                 return Err(Misuse::UnknownRead(*read));
             }
             Input::HandOver(successor) if check_name(successor).is_err() => {
@@ -321,8 +321,8 @@ impl Campaign {
             Input::Drained => self.drained(),
             Input::HandlerFailed => self.handler_failed(),
             Input::Accept => self.accept(),
-            Input::Wrote { attempt, outcome } => self.wrote(attempt, outcome),
-            Input::Read { read, result } => self.read_answered(read, result),
+            Input::Answered(Answer::Wrote { attempt, outcome }) => self.wrote(attempt, outcome),
+            Input::Answered(Answer::Read { read, result }) => self.read_answered(read, result),
             Input::Inspected(result) => self.inspected(result),
             Input::Watched(entry) => self.watched(entry),
             Input::Watching { since } => self.watch_began(since),

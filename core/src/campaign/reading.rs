@@ -2,7 +2,7 @@
 
 use super::attempts::{Purpose, Sent};
 use super::event::Reason;
-use super::io::{Output, ReadId};
+use super::io::{Output, ReadId, Request};
 use super::key::Wait;
 use super::releasing::Releasing;
 use super::settings::{LONGEST_LEASE, LONGEST_SHARED};
@@ -22,7 +22,7 @@ impl Campaign {
         };
         self.timers.stop(Timer::Retry);
         self.timers.set(Timer::Read, self.now + pace::attempt_limit(self.lease));
-        self.outputs.push_back(Output::Read(read));
+        self.outputs.push_back(Output::Ask(Request::Read(read)));
     }
 
     pub(super) fn read_timed_out(&mut self) {

@@ -11,12 +11,12 @@ use super::timers::Wake;
 use super::watch::Scope;
 use crate::campaign::{self, Event, InvalidSettings, Lease, ReadId, Settings};
 use crate::record::{Attempt, Entry, Nonce};
-use crate::store::{Fault, Outcome, StoreInfo, Write};
+use crate::store::{Fault, Outcome, StoreInfo};
 use crate::token::{Incarnation, Revision, Token};
 
 /// An event outside of the session.
 #[derive(Clone, Debug)]
-pub enum Input<A = StoreAnswer, S = Entry> {
+pub enum Input<A = campaign::Answer, S = Entry> {
     /// Time has passed.
     Tick,
     /// A new campaign enters.
@@ -100,12 +100,12 @@ pub enum Input<A = StoreAnswer, S = Entry> {
 impl Input {
     /// The answer to a write.
     pub fn wrote(id: CampaignId, attempt: Attempt, outcome: Outcome) -> Self {
-        Self::Answered { id, answer: StoreAnswer::Wrote { attempt, outcome } }
+        Self::Answered { id, answer: campaign::Answer::Wrote { attempt, outcome } }
     }
 
     /// The answer to a read.
     pub fn read(id: CampaignId, read: ReadId, result: Result<Entry, Fault>) -> Self {
-        Self::Answered { id, answer: StoreAnswer::Read { read, result } }
+        Self::Answered { id, answer: campaign::Answer::Read { read, result } }
     }
 }
 
@@ -167,7 +167,7 @@ pub enum Request {
 
 /// An output of a session; they are carried out in order.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Output<R = StoreRequest, T = campaign::Timer> {
+pub enum Output<R = campaign::Request, T = campaign::Timer> {
     /// The campaign has begun, or waits for a store that does not answer yet: its caller goes on.
     Entered(CampaignId),
     /// The campaign is refused and forgotten.
@@ -251,32 +251,4 @@ pub enum Refusal {
     Settings(InvalidSettings),
     /// The store cannot be used.
     Store(Fault),
-}
-
-/// What a lease campaign wants of the store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StoreRequest {
-    /// Send this write.
-    Write(Write),
-    /// Read the campaign's key.
-    Read(ReadId),
-}
-
-/// The answer to a [`StoreRequest`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StoreAnswer {
-    /// A write was answered.
-    Wrote {
-        /// The write's number.
-        attempt: Attempt,
-        /// Its outcome.
-        outcome: Outcome,
-    },
-    /// A read was answered.
-    Read {
-        /// The read's number.
-        read: ReadId,
-        /// The entry of the key.
-        result: Result<Entry, Fault>,
-    },
 }

@@ -48,7 +48,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-pub use io::{Command, Enter, Input, Output, Refusal, Request, StoreAnswer, StoreRequest};
+pub use io::{Command, Enter, Input, Output, Refusal, Request};
 pub use rule::{Common, Early, Rule, Sorted};
 pub use timers::{Timer, Wake};
 pub use watch::Scope;

@@ -4,7 +4,7 @@ use alloc::string::String;
 use core::fmt::Debug;
 use core::time::Duration;
 
-use super::io::{Command, StoreAnswer, StoreRequest};
+use super::io::Command;
 use crate::campaign::{self, Campaign, EarlySights, Event, InvalidSettings, Lease, Misuse, Settings, State};
 use crate::candidacy::Waiting;
 use crate::induction;
@@ -280,8 +280,8 @@ impl Rule for Campaign {
     type Timer = campaign::Timer;
     type Input = campaign::Input;
     type Output = campaign::Output;
-    type Request = StoreRequest;
-    type Answer = StoreAnswer;
+    type Request = campaign::Request;
+    type Answer = campaign::Answer;
     type Shown = Entry;
     type Early = EarlySights;
 
@@ -324,19 +324,18 @@ impl Rule for Campaign {
             campaign::Output::Event(event) => Sorted::Event(event),
             campaign::Output::Inspect { since } => Sorted::Inspect { since },
             campaign::Output::Reconnect => Sorted::Reconnect,
-            campaign::Output::Write(write) => Sorted::Request(StoreRequest::Write(write)),
-            campaign::Output::Read(read) => Sorted::Request(StoreRequest::Read(read)),
+            campaign::Output::Ask(request) => Sorted::Request(request),
         }
     }
 
     /// The answer to a write can matter for its lease.
-    fn limit(&self, request: &StoreRequest, before: Duration) -> Duration {
+    fn limit(&self, request: &campaign::Request, before: Duration) -> Duration {
         match request {
-            StoreRequest::Write(write) => match &write.action {
+            campaign::Request::Write(write) => match &write.action {
                 Action::Acquire(put) | Action::Renew(put) => put.lease,
                 Action::Release { .. } => before,
             },
-            StoreRequest::Read(_) => before,
+            campaign::Request::Read(_) => before,
         }
     }
 
@@ -348,15 +347,6 @@ impl Rule for Campaign {
 from_common!(
     campaign::Input, since => Self::Watching { since }, Common::Move { .. } | Common::Left(_) => Self::Tick
 );
-
-impl From<StoreAnswer> for campaign::Input {
-    fn from(answer: StoreAnswer) -> Self {
-        match answer {
-            StoreAnswer::Wrote { attempt, outcome } => Self::Wrote { attempt, outcome },
-            StoreAnswer::Read { read, result } => Self::Read { read, result },
-        }
-    }
-}
 
 impl From<Entry> for campaign::Input {
     fn from(entry: Entry) -> Self {

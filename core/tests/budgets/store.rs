@@ -4,9 +4,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use incumbent_core::campaign::{Event, Settings};
+use incumbent_core::campaign::{self, Event, Settings};
 use incumbent_core::record::{Entry, Kind, Nonce};
-use incumbent_core::session::{CampaignId, Command, Enter, Input, Output, Session, StoreRequest, Wake};
+use incumbent_core::session::{CampaignId, Command, Enter, Input, Output, Session, Wake};
 use incumbent_core::store::{Action, Capabilities, Expect, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
@@ -158,11 +158,11 @@ impl Bench {
 
     fn carry_out(&mut self, output: Output) {
         let input = match output {
-            Output::Ask { id, request: StoreRequest::Read(read), .. } => {
+            Output::Ask { id, request: campaign::Request::Read(read), .. } => {
                 let entry = self.entries.get(&self.elections[&id]).cloned().unwrap_or(Entry::Vacant);
                 Input::read(id, read, Ok(entry))
             }
-            Output::Ask { id, request: StoreRequest::Write(write), .. } => {
+            Output::Ask { id, request: campaign::Request::Write(write), .. } => {
                 let attempt = write.attempt;
                 let outcome = self.write(&self.elections[&id].clone(), write);
                 Input::wrote(id, attempt, outcome)

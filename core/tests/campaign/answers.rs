@@ -1,6 +1,6 @@
 //! Answers to writes: the meaning of each outcome for a candidate and for a leader.
 
-use incumbent_core::campaign::{Input, Timer};
+use incumbent_core::campaign::{Answer, Input, Output, ReadId, Request, Settings, Timer};
 use incumbent_core::record::{Attempt, Entry};
 use incumbent_core::store::{Action, Expect, FaultKind, Outcome, Put, Write};
 use incumbent_core::{Incarnation, Revision};
@@ -20,12 +20,10 @@ fn an_acquire_over_an_absent_key_is_won_once_the_store_is_known_to_be_the_same()
 
 #[test]
 fn an_acquire_says_who_writes_and_for_how_long() {
-    let mut bench = Bench::with(
-        incumbent_core::campaign::Settings { metadata: vec![("Host".into(), "db-1".into())], ..settings() },
-        bucket(),
-    );
+    let mut bench =
+        Bench::with(Settings { metadata: vec![("Host".into(), "db-1".into())], ..settings() }, bucket());
     bench.give(Input::Campaign);
-    let read = Input::Read { read: incumbent_core::campaign::ReadId(1), result: Ok(Entry::Vacant) };
+    let read = Input::Answered(Answer::Read { read: ReadId(1), result: Ok(Entry::Vacant) });
     let expected = Write {
         attempt: Attempt(1),
         expect: Expect::Absent,
@@ -40,7 +38,7 @@ fn an_acquire_says_who_writes_and_for_how_long() {
             lease: T,
         }),
     };
-    assert_eq!(bench.give_in_full(read)[0], incumbent_core::campaign::Output::Write(expected));
+    assert_eq!(bench.give_in_full(read)[0], Output::Ask(Request::Write(expected)));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Tokens only grow, also in a store that lost acknowledged writes: a candidate uses up a few missing numbers, and
 //! stays out where many are missing.
 
-use incumbent_core::campaign::{Event, Input, Output, State, Warning};
+use incumbent_core::campaign::{Answer, Event, Input, Output, State, Warning};
 use incumbent_core::record::{Entry, Record, TermInfo};
 use incumbent_core::{Instant, Revision, Token};
 use std::time::Duration;
@@ -141,7 +141,7 @@ fn warning(sequence: u64, next: u64) -> Warning {
     bench.watched(Entry::Vacant);
     let outcome = acknowledged(next, None);
     let attempt = incumbent_core::record::Attempt(1);
-    let outputs = bench.give_in_full(Input::Wrote { attempt, outcome });
+    let outputs = bench.give_in_full(Input::Answered(Answer::Wrote { attempt, outcome }));
     let warning = outputs.into_iter().find_map(|output| match output {
         Output::Event(Event::Warning(warning)) => Some(warning),
         _ => None,

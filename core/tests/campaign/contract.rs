@@ -1,6 +1,6 @@
 //! The contract of `handle` and `poll`.
 
-use incumbent_core::campaign::{Campaign, Input, Misuse, Output, ReadId, State, Timer};
+use incumbent_core::campaign::{Answer, Campaign, Input, Misuse, Output, ReadId, State, Timer};
 use incumbent_core::record::{Attempt, Entry};
 use incumbent_core::store::Outcome;
 
@@ -23,7 +23,7 @@ fn an_answer_to_a_write_that_was_never_asked_for_is_an_error_and_changes_nothing
     let mut bench = Bench::candidate(Entry::Vacant);
     let wake = bench.campaign.poll();
     for attempt in [0, 2, u64::MAX].map(Attempt) {
-        let input = Input::Wrote { attempt, outcome: acknowledged(10, None) };
+        let input = Input::Answered(Answer::Wrote { attempt, outcome: acknowledged(10, None) });
         let error = bench.campaign.handle(bench.now + secs(5), input).expect_err("misuse");
         assert_eq!(error, Misuse::UnknownAttempt(attempt));
         assert!(error.to_string().contains(&attempt.0.to_string()), "{error}");
@@ -38,7 +38,7 @@ fn an_answer_to_a_read_that_was_never_asked_for_is_an_error_and_changes_nothing(
     bench.give(Input::Campaign);
     let wake = bench.campaign.poll();
     for read in [0, 2, u64::MAX].map(ReadId) {
-        let input = Input::Read { read, result: Ok(Entry::Vacant) };
+        let input = Input::Answered(Answer::Read { read, result: Ok(Entry::Vacant) });
         let error = bench.campaign.handle(bench.now + secs(5), input).expect_err("misuse");
         assert_eq!(error, Misuse::UnknownRead(read));
         assert_eq!(bench.campaign.poll(), wake);
@@ -127,10 +127,16 @@ fn the_states_are_reported_as_they_are() {
     let mut bench = Bench::new();
     for (input, state) in [
         (Input::Campaign, State::Waiting),
-        (Input::Read { read: ReadId(1), result: Ok(deleted(5)) }, State::Acquiring),
-        (Input::Wrote { attempt: Attempt(1), outcome: acknowledged(10, None) }, State::Holding),
+        (Input::Answered(Answer::Read { read: ReadId(1), result: Ok(deleted(5)) }), State::Acquiring),
+        (
+            Input::Answered(Answer::Wrote { attempt: Attempt(1), outcome: acknowledged(10, None) }),
+            State::Holding,
+        ),
         (Input::Resign, State::Releasing),
-        (Input::Wrote { attempt: Attempt(2), outcome: acknowledged(11, None) }, State::Waiting),
+        (
+            Input::Answered(Answer::Wrote { attempt: Attempt(2), outcome: acknowledged(11, None) }),
+            State::Waiting,
+        ),
         (Input::Close, State::Closed),
     ] {
         let outputs = bench.give(input);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent_core::campaign::{Input, Output};
+use incumbent_core::campaign::{Answer, Input, Output, Request};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, FaultKind, Outcome};
 use incumbent_core::{Instant, Revision};
@@ -49,20 +49,20 @@ impl Store {
                 let answer = if self.inspects { Ok(store_info(bench.now)) } else { denied };
                 self.up.then_some(Input::Inspected(answer))
             }
-            Output::Read(read) => {
+            Output::Ask(Request::Read(read)) => {
                 if self.entry.live().is_some_and(|record| record.candidate != "me") {
                     self.others_write();
                 }
-                self.up.then(|| Input::Read { read: *read, result: Ok(self.entry.clone()) })
+                self.up.then(|| Input::Answered(Answer::Read { read: *read, result: Ok(self.entry.clone()) }))
             }
-            Output::Write(write) if self.up => {
+            Output::Ask(Request::Write(write)) if self.up => {
                 self.revision += 1;
                 let outcome = Outcome::Applied { revision: Revision(self.revision), incarnation: None };
                 self.entry = match in_short(output).starts_with("release") {
                     false => mine(self.revision, write.attempt.0),
                     true => released(self.revision, Duration::ZERO),
                 };
-                Some(Input::Wrote { attempt: write.attempt, outcome })
+                Some(Input::Answered(Answer::Wrote { attempt: write.attempt, outcome }))
             }
             Output::Reconnect if self.up => Some(Input::Reconnected),
             _ => None,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent_core::campaign::{
-    Campaign, Event, Input, InvalidSettings, Output, ReadId, Settings, State, Timer, Warning,
+    Answer, Campaign, Event, Input, InvalidSettings, Output, ReadId, Request, Settings, State, Timer, Warning,
 };
 use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, WriteId};
 use incumbent_core::store::{Action, Capabilities, Expect, Fault, FaultKind, Outcome, StoreInfo, Write};
@@ -242,7 +242,7 @@ impl Bench {
     }
 
     pub fn wrote(&mut self, attempt: u64, outcome: Outcome) -> Vec<String> {
-        self.give(Input::Wrote { attempt: Attempt(attempt), outcome })
+        self.give(Input::Answered(Answer::Wrote { attempt: Attempt(attempt), outcome }))
     }
 
     pub fn applied(&mut self, attempt: u64, revision: u64) -> Vec<String> {
@@ -254,7 +254,7 @@ impl Bench {
     }
 
     pub fn read(&mut self, read: u64, entry: Entry) -> Vec<String> {
-        self.give(Input::Read { read: ReadId(read), result: Ok(entry) })
+        self.give(Input::Answered(Answer::Read { read: ReadId(read), result: Ok(entry) }))
     }
 
     pub fn watched(&mut self, entry: Entry) -> Vec<String> {
@@ -373,8 +373,8 @@ pub fn expired(revision: u64) -> Entry {
 /// An output in a few words, with the parts that matter.
 pub fn in_short(output: &Output) -> String {
     match output {
-        Output::Write(write) => write_in_short(write),
-        Output::Read(read) => format!("read {}", read.0),
+        Output::Ask(Request::Write(write)) => write_in_short(write),
+        Output::Ask(Request::Read(read)) => format!("read {}", read.0),
         Output::Inspect { .. } => "inspect".into(),
         Output::Reconnect => "reconnect".into(),
         Output::WakeAt(_) => "wake".into(),

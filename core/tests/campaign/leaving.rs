@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use incumbent_core::campaign::{Backoff, Event, Input, Output, ReadId, Reason, Settings, Timer};
+use incumbent_core::campaign::{
+    Answer, Backoff, Event, Input, Output, ReadId, Reason, Request, Settings, Timer,
+};
 use incumbent_core::record::{Attempt, Entry};
 use incumbent_core::store::{Action, Expect, FaultKind, Outcome, Write};
 use incumbent_core::{Incarnation, Revision};
@@ -39,7 +41,7 @@ fn a_release_is_a_compare_and_delete_of_our_own_revision_and_says_what_it_owes()
             ],
         },
     };
-    assert_eq!(outputs[1], Output::Write(expected));
+    assert_eq!(outputs[1], Output::Ask(Request::Write(expected)));
 }
 
 #[test]
@@ -473,7 +475,10 @@ fn a_failed_read_does_not_cut_the_wait_after_a_handlers_failure_short() {
     assert_eq!(bench.refused(2, 11), ["read 2"]);
     assert_eq!(bench.watched(deleted(13)), ["leader vacant", "state WAITING"]);
     let fault = fault(FaultKind::Unreachable);
-    assert_eq!(bench.give(Input::Read { read: ReadId(2), result: Err(fault) }), ["warning Unreachable"]);
+    assert_eq!(
+        bench.give(Input::Answered(Answer::Read { read: ReadId(2), result: Err(fault) })),
+        ["warning Unreachable"]
+    );
     assert_eq!(bench.wake(), Some((Timer::Acquire, secs(30))));
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use incumbent_core::Incarnation;
-use incumbent_core::campaign::{Input, Output};
+use incumbent_core::campaign::{Input, Output, Request};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Action, Capabilities, StoreInfo, Write};
 
@@ -40,8 +40,8 @@ fn an_incarnation_of_the_store_is_trusted_after_the_longest_lease_there_may_be()
 
 /// The lease in the headers of an acquire or a renewal, in milliseconds.
 fn said(output: &Output) -> Option<&str> {
-    let (Output::Write(Write { action: Action::Acquire(put), .. })
-    | Output::Write(Write { action: Action::Renew(put), .. })) = output
+    let (Output::Ask(Request::Write(Write { action: Action::Acquire(put), .. }))
+    | Output::Ask(Request::Write(Write { action: Action::Renew(put), .. }))) = output
     else {
         return None;
     };
@@ -116,7 +116,9 @@ fn where_records_have_no_maximum_age_a_tombstone_states_how_long_a_leader_never_
 /// The lifetime of a write's record in the store.
 fn lives(output: &Output) -> Option<Duration> {
     match output {
-        Output::Write(Write { action: Action::Acquire(put) | Action::Renew(put), .. }) => Some(put.lease),
+        Output::Ask(Request::Write(Write { action: Action::Acquire(put) | Action::Renew(put), .. })) => {
+            Some(put.lease)
+        }
         _ => None,
     }
 }

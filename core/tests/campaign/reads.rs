@@ -1,13 +1,16 @@
 //! Answers to reads, and when the key is read.
 
-use incumbent_core::campaign::{Input, ReadId, Timer};
+use incumbent_core::campaign::{Answer, Input, ReadId, Timer};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{FaultKind, Outcome};
 
 use crate::harness::*;
 
 fn read_failed(bench: &mut Bench, read: u64) -> Vec<String> {
-    bench.give(Input::Read { read: ReadId(read), result: Err(fault(FaultKind::Unreachable)) })
+    bench.give(Input::Answered(Answer::Read {
+        read: ReadId(read),
+        result: Err(fault(FaultKind::Unreachable)),
+    }))
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Answers older than the candidate's knowledge, and a store that really went back.
 
 use incumbent_core::Revision;
-use incumbent_core::campaign::{Input, ReadId, Timer};
+use incumbent_core::campaign::{Answer, Input, ReadId, Timer};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{FaultKind, Outcome, StoreInfo};
 
@@ -18,11 +18,12 @@ fn all_stale(bench: &mut Bench, span: std::time::Duration, stale: &Entry) -> Vec
             let words: Vec<&str> = output.split(' ').collect();
             let number = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(0);
             match words[0] {
-                "read" => answers.push(Input::Read { read: ReadId(number), result: Ok(stale.clone()) }),
-                "renew" | "acquire" | "release" => answers.push(Input::Wrote {
+                "read" => answers
+                    .push(Input::Answered(Answer::Read { read: ReadId(number), result: Ok(stale.clone()) })),
+                "renew" | "acquire" | "release" => answers.push(Input::Answered(Answer::Wrote {
                     attempt: incumbent_core::record::Attempt(number),
                     outcome: Outcome::Refused { current: stale.revision().unwrap_or_default() },
-                }),
+                })),
                 "reconnect" => answers.push(Input::Reconnected),
                 "inspect" => answers.push(Input::Inspected(Ok(store_info(bench.now)))),
                 _ => said.push(output),

@@ -1,6 +1,6 @@
 //! The statements of a holder's records about its term, for observers.
 
-use incumbent_core::campaign::{Input, Output, ReadId};
+use incumbent_core::campaign::{Answer, Input, Output, ReadId, Request};
 use incumbent_core::record::{Entry, Headers, Kind, TermInfo};
 use incumbent_core::store::{Action, Write};
 use incumbent_core::{Revision, Token};
@@ -11,7 +11,9 @@ use crate::harness::*;
 /// The headers of the record that an input makes it write.
 fn written(bench: &mut Bench, input: Input) -> Headers {
     let record = |output: Output| match output {
-        Output::Write(Write { action: Action::Acquire(put) | Action::Renew(put), .. }) => Some(put.headers),
+        Output::Ask(Request::Write(Write { action: Action::Acquire(put) | Action::Renew(put), .. })) => {
+            Some(put.headers)
+        }
         _ => None,
     };
     bench.give_in_full(input).into_iter().find_map(record).expect("a record")
@@ -31,7 +33,7 @@ fn token(sequence: u64) -> Token {
 fn the_record_of_the_acquire_has_the_token_of_its_own_revision() {
     let mut bench = Bench::new();
     bench.give(Input::Campaign);
-    let read = Input::Read { read: ReadId(1), result: Ok(Entry::Vacant) };
+    let read = Input::Answered(Answer::Read { read: ReadId(1), result: Ok(Entry::Vacant) });
     let headers = written(&mut bench, read);
     assert_eq!(term_info(10, &headers), Some(TermInfo { token: token(10), led_for: None }));
 }
@@ -75,7 +77,7 @@ fn no_record_is_longer_than_the_one_it_replaces() {
         |headers: &Headers| headers.iter().map(|(name, text)| name.len() + text.len()).sum::<usize>();
     let mut bench = Bench::new();
     bench.give(Input::Campaign);
-    let read = Input::Read { read: ReadId(1), result: Ok(Entry::Vacant) };
+    let read = Input::Answered(Answer::Read { read: ReadId(1), result: Ok(Entry::Vacant) });
     let acquired = length(&written(&mut bench, read));
     bench.applied(1, 10);
     bench.inspected();

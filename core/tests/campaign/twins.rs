@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use incumbent_core::campaign::{Campaign, Event, Input, Output, Settings};
+use incumbent_core::campaign::{Answer, Campaign, Event, Input, Output, Request, Settings};
 use incumbent_core::record::{Entry, Kind, Nonce, Record};
 use incumbent_core::store::{Action, Expect, Outcome, Write};
 use incumbent_core::{Instant, Revision};
@@ -135,16 +135,22 @@ impl Pair {
             loop {
                 match self.campaigns[place].poll() {
                     Output::WakeAt(_) => break,
-                    Output::Write(write) => {
+                    Output::Ask(Request::Write(write)) => {
                         let outcome = self.put(&write);
                         let applied = matches!(outcome, Outcome::Applied { .. });
-                        inputs.push_back((place, Input::Wrote { attempt: write.attempt, outcome }));
+                        inputs.push_back((
+                            place,
+                            Input::Answered(Answer::Wrote { attempt: write.attempt, outcome }),
+                        ));
                         if applied {
                             inputs.extend((0..2).map(|place| (place, Input::Watched(self.key.clone()))));
                         }
                     }
-                    Output::Read(read) => {
-                        inputs.push_back((place, Input::Read { read, result: Ok(self.key.clone()) }));
+                    Output::Ask(Request::Read(read)) => {
+                        inputs.push_back((
+                            place,
+                            Input::Answered(Answer::Read { read, result: Ok(self.key.clone()) }),
+                        ));
                     }
                     Output::Inspect { .. } => {
                         inputs.push_back((place, Input::Inspected(Ok(store_info(self.now)))));

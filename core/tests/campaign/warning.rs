@@ -1,6 +1,6 @@
 //! Warnings: reported once when they begin.
 
-use incumbent_core::campaign::{Event, Input, Output, Preset, Settings, Timer, Warning};
+use incumbent_core::campaign::{Answer, Event, Input, Output, Preset, ReadId, Settings, Timer, Warning};
 use incumbent_core::candidacy::{Step, Steps};
 use incumbent_core::record::{Entry, Kind, Nonce, Record, WriteId};
 use incumbent_core::store::{Capabilities, FaultKind, Outcome, StoreInfo};
@@ -56,7 +56,7 @@ fn a_record_that_the_store_does_not_remove_is_reported_once() {
         }
     }
     let unchanged = bench.now.since(seen);
-    let answer = Input::Read { read: incumbent_core::campaign::ReadId(read), result: Ok(theirs(10)) };
+    let answer = Input::Answered(Answer::Read { read: ReadId(read), result: Ok(theirs(10)) });
     assert_eq!(
         warnings(bench.give_in_full(answer)),
         [Warning::NotExpiring { revision: Revision(10), unchanged }]

@@ -1,6 +1,6 @@
 //! The win delay: the time for which the win of a new holder is not reported.
 
-use incumbent_core::campaign::{Backoff, Input, Output, ReadId, Settings, Timer, WinDelay};
+use incumbent_core::campaign::{Answer, Backoff, Input, Output, ReadId, Request, Settings, Timer, WinDelay};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Action, Capabilities, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
@@ -370,7 +370,7 @@ fn no_win_is_reported_whose_lease_would_be_over_already() {
 /// The lifetime of the record that is written after this observation: it equals its holder's wait.
 fn lives_over(bench: &mut Bench, input: Input) -> Option<Duration> {
     bench.give_in_full(input).iter().find_map(|output| match output {
-        Output::Write(Write { action: Action::Acquire(put), .. }) => Some(put.lease),
+        Output::Ask(Request::Write(Write { action: Action::Acquire(put), .. })) => Some(put.lease),
         _ => None,
     })
 }
@@ -383,7 +383,7 @@ fn a_record_is_kept_for_the_delay_of_the_settings() {
     let settings = Settings { win_delay: WinDelay::Fixed(delay), ..settings() };
     let mut bench = Bench::with_info(settings, store, ageless).expect("settings that fit");
     bench.give(Input::Campaign);
-    let read = Input::Read { read: ReadId(1), result: Ok(Entry::Vacant) };
+    let read = Input::Answered(Answer::Read { read: ReadId(1), result: Ok(Entry::Vacant) });
     assert_eq!(lives_over(&mut bench, read), Some(delay));
 }
 
@@ -393,7 +393,7 @@ fn a_wait_that_no_lease_can_have_counts_as_the_stores_maximum_age() {
     for absurd in [released(5, endless), Entry::Deleted { revision: Revision(5), lease: Some(endless) }] {
         let mut bench = Bench::new();
         bench.give(Input::Campaign);
-        let read = Input::Read { read: ReadId(1), result: Ok(absurd) };
+        let read = Input::Answered(Answer::Read { read: ReadId(1), result: Ok(absurd) });
         assert_eq!(lives_over(&mut bench, read), Some(T));
     }
     let mut bench = Bench::candidate(with_lease(theirs(4), endless));

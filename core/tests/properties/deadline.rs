@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent_core::campaign::{Campaign, Input, Output};
+use incumbent_core::campaign::{Answer, Campaign, Input, Output, Request};
 use incumbent_core::record::{Attempt, Entry};
 use incumbent_core::store::Outcome;
 use incumbent_core::{Incarnation, Instant, Revision};
@@ -15,8 +15,10 @@ use crate::*;
 fn acquiring(parts: Parts, now: Instant) -> Option<Campaign> {
     let mut campaign = parts.campaign(now).ok().filter(|_| now < Instant::NEVER)?;
     campaign.handle(now, Input::Campaign).expect("no misuse");
-    let Output::Read(read) = campaign.poll() else { panic!("it looks first") };
-    campaign.handle(now, Input::Read { read, result: Ok(Entry::Vacant) }).expect("no misuse");
+    let Output::Ask(Request::Read(read)) = campaign.poll() else { panic!("it looks first") };
+    campaign
+        .handle(now, Input::Answered(Answer::Read { read, result: Ok(Entry::Vacant) }))
+        .expect("no misuse");
     drain(&mut campaign);
     Some(campaign)
 }
@@ -26,7 +28,7 @@ fn drain(campaign: &mut Campaign) -> Option<Attempt> {
     let mut newest = None;
     for _ in 0..100 {
         match campaign.poll() {
-            Output::Write(write) => newest = Some(write.attempt),
+            Output::Ask(Request::Write(write)) => newest = Some(write.attempt),
             Output::WakeAt(_) => return newest,
             _ => {}
         }
@@ -36,7 +38,9 @@ fn drain(campaign: &mut Campaign) -> Option<Attempt> {
 
 fn acknowledge(campaign: &mut Campaign, now: Instant, attempt: u64) {
     let outcome = Outcome::Applied { revision: Revision(attempt), incarnation: Some(Incarnation(1)) };
-    campaign.handle(now, Input::Wrote { attempt: Attempt(attempt), outcome }).expect("no misuse");
+    campaign
+        .handle(now, Input::Answered(Answer::Wrote { attempt: Attempt(attempt), outcome }))
+        .expect("no misuse");
 }
 
 /// The end of a lease sent at this time, in numbers that cannot overflow.

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{self, Event, Settings, Warning};
 use incumbent_core::record::{Attempt, Entry, Nonce, Record, WriteId};
-use incumbent_core::session::{
-    CampaignId, Command, Enter, Input, Output, Refusal, Session, StoreRequest, Timer, Wake,
-};
+use incumbent_core::session::{CampaignId, Command, Enter, Input, Output, Refusal, Session, Timer, Wake};
 use incumbent_core::store::{Action, Capabilities, Expect, Fault, FaultKind, Outcome, StoreInfo};
 use incumbent_core::{Incarnation, Instant, Revision};
 
@@ -192,7 +190,7 @@ fn brief(output: &Output) -> String {
         Output::Campaigning(id, true) => format!("{id} campaigns"),
         Output::Campaigning(id, false) => format!("{id} campaigns no longer"),
         Output::Closed(id) => format!("{id} closed"),
-        Output::Ask { id, request: StoreRequest::Write(write), limit } => {
+        Output::Ask { id, request: campaign::Request::Write(write), limit } => {
             let action = match &write.action {
                 Action::Acquire(_) => "acquire",
                 Action::Renew(_) => "renew",
@@ -204,7 +202,7 @@ fn brief(output: &Output) -> String {
             };
             format!("{id} {action} {} over {over} within {limit:?}", write.attempt.0)
         }
-        Output::Ask { id, request: StoreRequest::Read(read), limit } => {
+        Output::Ask { id, request: campaign::Request::Read(read), limit } => {
             format!("{id} read {} within {limit:?}", read.0)
         }
         Output::NotNext { id, .. } => format!("{id} keeps the leadership"),

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt, stream};
-use incumbent_core::campaign::Campaign;
+use incumbent_core::campaign::{Answer, Campaign, Request};
 use incumbent_core::record::Entry;
-use incumbent_core::session::{StoreAnswer, StoreRequest};
 use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo};
 
 use super::in_flight::{bounded, within};
@@ -63,17 +62,17 @@ impl Link for RecordLink {
         let answer = async move {
             let clock = writes.clock.clone();
             let answer = match request {
-                StoreRequest::Write(write) => {
+                Request::Write(write) => {
                     let sent = clock.now();
                     let outcome = within(clock, limit, adapter.write(&election, &write)).await;
                     // Without an answer within the limit, its outcome is unknown.
                     let outcome = outcome.unwrap_or(Outcome::Unknown);
                     writes.report(&election, sent, &write.action, &outcome);
-                    StoreAnswer::Wrote { attempt: write.attempt, outcome }
+                    Answer::Wrote { attempt: write.attempt, outcome }
                 }
-                StoreRequest::Read(read) => {
+                Request::Read(read) => {
                     let ask = async move { adapter.read(&election).await }.boxed();
-                    StoreAnswer::Read { read, result: bounded(clock, limit, "a read", ask).await }
+                    Answer::Read { read, result: bounded(clock, limit, "a read", ask).await }
                 }
             };
             vec![(id, answer)]

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use incumbent_core::campaign::{Input, Lease, Output};
+use incumbent_core::campaign::{Answer, Input, Lease, Output, Request};
 use incumbent_core::record::{Attempt, Nonce};
 use incumbent_core::store::{Outcome, StoreInfo};
 use incumbent_core::{Incarnation, Instant, Token};
@@ -88,7 +88,9 @@ impl Node {
         self.lapsed = lapsed.map(|lease| lease.token).or(self.lapsed);
         match input {
             Input::Inspected(Ok(info)) => self.inspect(info, configured),
-            Input::Wrote { attempt, outcome: Outcome::Applied { .. } } if lapsed.is_none() => {
+            Input::Answered(Answer::Wrote { attempt, outcome: Outcome::Applied { .. } })
+                if lapsed.is_none() =>
+            {
                 let term = self.stood.map(|lease| lease.token);
                 self.acknowledged =
                     self.find_remembered(*attempt).filter(|sent| term.is_some() && sent.term == term);
@@ -149,7 +151,7 @@ impl Oracle for DeadlineFromTheSend {
             Observation::Input { node, clock, input } => {
                 self.nodes[*node].observe_input(*clock, input, view.plan.settings[*node].lease);
             }
-            Observation::Output { node, output: Output::Write(write), .. } => {
+            Observation::Output { node, output: Output::Ask(Request::Write(write)), .. } => {
                 let node = &mut self.nodes[*node];
                 if node.sent.len() == 256 {
                     node.sent.pop_front();

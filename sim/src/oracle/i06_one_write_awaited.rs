@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Input, Output};
+use incumbent_core::campaign::{Answer, Input, Output, Request};
 use incumbent_core::record::Attempt;
 use incumbent_core::store::Action;
 
@@ -45,7 +45,7 @@ impl Oracle for OneAwaited {
                 let node = &mut self.nodes[*node];
                 node.latest = node.latest.max(*clock);
                 match input {
-                    Input::Wrote { attempt, .. }
+                    Input::Answered(Answer::Wrote { attempt, .. })
                         if node.awaited.is_some_and(|(awaited, _)| awaited == *attempt) =>
                     {
                         node.awaited = None
@@ -54,7 +54,9 @@ impl Oracle for OneAwaited {
                     _ => {}
                 }
             }
-            Observation::Output { node: place, campaign, output: Output::Write(write), .. } => {
+            Observation::Output {
+                node: place, campaign, output: Output::Ask(Request::Write(write)), ..
+            } => {
                 let node = &mut self.nodes[*place];
                 // A twelfth of the lease, within its bounds (DESIGN.md, Times).
                 let limit =

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use incumbent_core::Revision;
-use incumbent_core::campaign::Output;
+use incumbent_core::campaign::{Output, Request};
 use incumbent_core::record::Nonce;
 use incumbent_core::store::{Action, Expect};
 
@@ -34,7 +34,7 @@ impl Oracle for Compared {
                     own.insert(*revision);
                 }
             }
-            Observation::Output { node, output: Output::Write(write), .. } => {
+            Observation::Output { node, output: Output::Ask(Request::Write(write)), .. } => {
                 let Action::Release { .. } = write.action else { return Ok(()) };
                 let own = match write.expect {
                     Expect::Absent => false,

@@ -1,7 +1,7 @@
 //! I8.
 
 use incumbent_core::Token;
-use incumbent_core::campaign::Output;
+use incumbent_core::campaign::{Output, Request};
 use incumbent_core::store::Action;
 
 use super::Oracle;
@@ -40,7 +40,7 @@ impl Oracle for ReleasedIsOver {
                     Some(ReportedTerm::Lost(_)) => self.reported[*node] = false,
                     None => {}
                 }
-                if let Output::Write(write) = output
+                if let Output::Ask(Request::Write(write)) = output
                     && matches!(write.action, Action::Release { .. })
                 {
                     if let Some(lease) = campaign.lease() {

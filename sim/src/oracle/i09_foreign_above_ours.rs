@@ -1,6 +1,6 @@
 //! I9.
 
-use incumbent_core::campaign::{Event, Input, Output, Reason};
+use incumbent_core::campaign::{Answer, Event, Input, Output, Reason};
 use incumbent_core::record::{Entry, Nonce};
 use incumbent_core::store::Outcome;
 use incumbent_core::{Incarnation, Instant, Revision};
@@ -61,10 +61,10 @@ impl Node {
                 }
                 self.known = self.known.max(entry.revision().unwrap_or_default());
             }
-            Input::Read { result: Ok(entry), .. } => {
+            Input::Answered(Answer::Read { result: Ok(entry), .. }) => {
                 self.known = self.known.max(entry.revision().unwrap_or_default())
             }
-            Input::Wrote { outcome, .. } => match outcome {
+            Input::Answered(Answer::Wrote { outcome, .. }) => match outcome {
                 Outcome::Applied { revision, .. } => self.known = self.known.max(*revision),
                 Outcome::Refused { current } => self.known = self.known.max(*current),
                 Outcome::Busy | Outcome::NotSent | Outcome::Unknown => self.proves_nothing = true,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use incumbent_core::campaign::{Event, Input, Output, State, Warning};
+use incumbent_core::campaign::{Answer, Event, Input, Output, Request, State, Warning};
 use incumbent_core::record::{Attempt, Nonce};
 use incumbent_core::store::{Action, Outcome};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
@@ -58,7 +58,7 @@ impl Node {
                     self.shown = self.shown.max(revision);
                 }
             }
-            Input::Wrote { attempt, outcome: Outcome::Applied { revision, .. } } => {
+            Input::Answered(Answer::Wrote { attempt, outcome: Outcome::Applied { revision, .. } }) => {
                 // A write sent in another incarnation proves nothing about this one.
                 if self.first.is_some_and(|first| *attempt >= first) {
                     self.late = *revision < self.known;
@@ -139,7 +139,7 @@ impl Oracle for Acknowledged {
             }
             Observation::Output { node: place, output, .. } => {
                 let node = &mut self.nodes[*place];
-                if let Output::Write(write) = output {
+                if let Output::Ask(Request::Write(write)) = output {
                     node.first.get_or_insert(write.attempt);
                     if matches!(write.action, Action::Acquire(_)) {
                         keep(&mut node.acquires, write.attempt);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use incumbent_core::campaign::{Event, Input, Output, State, Warning};
+use incumbent_core::campaign::{Answer, Event, Input, Output, Request, State, Warning};
 use incumbent_core::record::Attempt;
 use incumbent_core::store::{Expect, Outcome};
 use incumbent_core::{Incarnation, Instant, Revision};
@@ -124,7 +124,10 @@ impl Oracle for AnotherIncarnation {
                     Input::Watched(entry) => {
                         node.known = node.known.max(entry.revision().unwrap_or_default());
                     }
-                    Input::Wrote { attempt, outcome: Outcome::Applied { revision, incarnation } } => {
+                    Input::Answered(Answer::Wrote {
+                        attempt,
+                        outcome: Outcome::Applied { revision, incarnation },
+                    }) => {
                         node.acknowledge(*attempt, *revision, *incarnation, view.plan.lease);
                     }
                     _ => {}
@@ -147,7 +150,7 @@ impl Oracle for AnotherIncarnation {
                 }
             }
             Observation::Output { node, campaign, output, .. } => {
-                if let Output::Write(write) = output {
+                if let Output::Ask(Request::Write(write)) = output {
                     let node = &mut self.nodes[*node];
                     node.wrote = node.latest;
                     if node.sent.len() == 64 {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Event, Input, Output, State};
+use incumbent_core::campaign::{Event, Input, Output, Request, State};
 use incumbent_core::store::Action;
 
 use super::Oracle;
@@ -107,7 +107,7 @@ impl Oracle for Leaving {
             Observation::Output { node, output: Output::Event(event), .. } => {
                 return self.nodes[*node].observe_event(event).map_err(|says| format!("c{node} {says}"));
             }
-            Observation::Output { node: place, campaign, output: Output::Write(write) } => {
+            Observation::Output { node: place, campaign, output: Output::Ask(Request::Write(write)) } => {
                 let node = &self.nodes[*place];
                 // After the end of the lease there is nothing left to wait for.
                 let lasts = node.latest < node.lost + campaign.lease_time();

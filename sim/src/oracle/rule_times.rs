@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Output, State};
+use incumbent_core::campaign::{Output, Request, State};
 
 use super::Oracle;
 use super::known::attempt_limit;
@@ -38,7 +38,11 @@ impl Oracle for Renewals {
         match observation {
             Observation::Begins { node, .. } => self.nodes[*node] = (Instant::ZERO, Instant::ZERO),
             Observation::Input { node, clock, .. } => self.nodes[*node].0 = self.nodes[*node].0.max(*clock),
-            Observation::Output { node, output: Output::Write(_) | Output::Read(_), .. } => {
+            Observation::Output {
+                node,
+                output: Output::Ask(Request::Write(_)) | Output::Ask(Request::Read(_)),
+                ..
+            } => {
                 self.nodes[*node].1 = self.nodes[*node].0;
             }
             Observation::Output { node, campaign, output: Output::WakeAt(wake) } => {
@@ -84,7 +88,11 @@ impl Oracle for Requests {
         match observation {
             Observation::Begins { node, .. } => self.nodes[*node] = (Instant::ZERO, VecDeque::new()),
             Observation::Input { node, clock, .. } => self.nodes[*node].0 = self.nodes[*node].0.max(*clock),
-            Observation::Output { node, output: Output::Write(_) | Output::Read(_), .. } => {
+            Observation::Output {
+                node,
+                output: Output::Ask(Request::Write(_)) | Output::Ask(Request::Read(_)),
+                ..
+            } => {
                 let (now, sent) = &mut self.nodes[*node];
                 sent.push_back(*now);
                 if sent.len() > MOST

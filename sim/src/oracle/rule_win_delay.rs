@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use incumbent_core::campaign::{Input, Output, Term, WinDelay as Setting};
+use incumbent_core::campaign::{Answer, Input, Output, Request, Term, WinDelay as Setting};
 use incumbent_core::record::{Attempt, Entry, Nonce};
 use incumbent_core::store::{Action, Expect, Outcome};
 use incumbent_core::{Incarnation, Instant, Revision};
@@ -278,34 +278,37 @@ impl Oracle for WinDelay {
                     node.saw_a_record = false;
                 }
                 if let Input::Watched(Entry::Live(record))
-                | Input::Read { result: Ok(Entry::Live(record)), .. } = input
+                | Input::Answered(Answer::Read { result: Ok(Entry::Live(record)), .. }) = input
                     && record.write_id.map(|write_id| write_id.nonce) != node.nonce
                 {
                     node.saw_a_record = true;
                     node.last_seen = Some(record.revision);
                 }
                 if let Input::Watched(Entry::Live(record))
-                | Input::Read { result: Ok(Entry::Live(record)), .. } = input
+                | Input::Answered(Answer::Read { result: Ok(Entry::Live(record)), .. }) = input
                     && let Some(own) = record.write_id.filter(|write_id| Some(write_id.nonce) == node.nonce)
                 {
                     node.is_shown(own.attempt);
                 }
                 if let Input::Watched(Entry::Deleted { .. } | Entry::Released(_))
-                | Input::Read { result: Ok(Entry::Deleted { .. } | Entry::Released(_)), .. } = input
+                | Input::Answered(Answer::Read {
+                    result: Ok(Entry::Deleted { .. } | Entry::Released(_)),
+                    ..
+                }) = input
                 {
                     node.last_seen = None;
                 }
-                if let Input::Wrote { attempt, outcome: Outcome::Applied { .. } } = input
+                if let Input::Answered(Answer::Wrote { attempt, outcome: Outcome::Applied { .. } }) = input
                     && let Some(taken) = node.taken.as_mut().filter(|taken| taken.sent.attempt == *attempt)
                 {
                     taken.acknowledged = taken.acknowledged.or(Some(node.latest));
                 }
-                if let Input::Wrote { attempt, outcome: Outcome::Applied { .. } } = input {
+                if let Input::Answered(Answer::Wrote { attempt, outcome: Outcome::Applied { .. } }) = input {
                     node.is_shown(*attempt);
                 }
             }
             Observation::Output { node: place, output, .. } => {
-                if let Output::Write(write) = output {
+                if let Output::Ask(Request::Write(write)) = output {
                     let node = &mut self.nodes[*place];
                     if node.sent.len() == REMEMBERED
                         && let Some(oldest) = node.sent.pop_front()

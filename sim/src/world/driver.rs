@@ -6,9 +6,7 @@ use std::time::Duration;
 use incumbent_core::Instant;
 use incumbent_core::campaign::{self, Campaign, Event as Reported, Reason, Warning};
 use incumbent_core::record::{Entry, Nonce};
-use incumbent_core::session::{
-    CampaignId, Command, Enter, Input, Observer, Output, Scope, Session, StoreAnswer, StoreRequest,
-};
+use incumbent_core::session::{CampaignId, Command, Enter, Input, Observer, Output, Scope, Session};
 use incumbent_core::store::{Fault, FaultKind, Outcome, StoreInfo};
 
 use super::node::{CANDIDATE, Incoming, Request, Watch};
@@ -135,7 +133,7 @@ impl World {
             }
             Incoming::Input(input) => {
                 if let Input::Answered {
-                    answer: StoreAnswer::Wrote { outcome: Outcome::Applied { revision, .. }, .. },
+                    answer: campaign::Answer::Wrote { outcome: Outcome::Applied { revision, .. }, .. },
                     ..
                 } = &input
                 {
@@ -243,8 +241,12 @@ impl World {
     fn carry_out_output(&mut self, node: usize, output: Output) {
         let process = self.nodes[node].process;
         match output {
-            Output::Ask { request: StoreRequest::Write(write), .. } => self.send(node, Request::Write(write)),
-            Output::Ask { request: StoreRequest::Read(read), .. } => self.send(node, Request::Read(read)),
+            Output::Ask { request: campaign::Request::Write(write), .. } => {
+                self.send(node, Request::Write(write))
+            }
+            Output::Ask { request: campaign::Request::Read(read), .. } => {
+                self.send(node, Request::Read(read))
+            }
             Output::Inspect { number, limit } => {
                 let asked_at = self.nodes[node].clock.at(self.now);
                 self.send(node, Request::Inspect { number, asked_at });

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use incumbent_core::campaign::{Event, Input, Output};
+use incumbent_core::campaign::{Answer, Event, Input, Output, Request};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Action as Put, Expect, Outcome, Write};
 use stateright::Path;
@@ -148,7 +148,7 @@ fn there(entry: &Entry) -> String {
 pub(crate) fn received(input: &Input) -> String {
     match input {
         Input::Tick => "wakes".into(),
-        Input::Wrote { attempt, outcome } => match outcome {
+        Input::Answered(Answer::Wrote { attempt, outcome }) => match outcome {
             Outcome::Applied { revision, .. } => {
                 format!("receives that #{} is applied at {}", attempt.0, revision.0)
             }
@@ -157,7 +157,9 @@ pub(crate) fn received(input: &Input) -> String {
             }
             other => format!("receives {other:?} for #{}", attempt.0),
         },
-        Input::Read { read, result: Ok(entry) } => format!("reads ({}) {}", read.0, there(entry)),
+        Input::Answered(Answer::Read { read, result: Ok(entry) }) => {
+            format!("reads ({}) {}", read.0, there(entry))
+        }
         Input::Watched(entry) => format!("receives {}", there(entry)),
         Input::Inspected(Ok(info)) => format!("is shown incarnation {}", info.incarnation.0),
         Input::Watching { .. } => "begins a watch".into(),
@@ -175,8 +177,8 @@ pub(crate) fn received(input: &Input) -> String {
 pub(crate) fn emitted(world: &World, place: usize, output: &Output) -> String {
     let who = name(place);
     match output {
-        Output::Write(write) => format!("{who} sends {}", written(write)),
-        Output::Read(read) => format!("{who} asks what is there ({})", read.0),
+        Output::Ask(Request::Write(write)) => format!("{who} sends {}", written(write)),
+        Output::Ask(Request::Read(read)) => format!("{who} asks what is there ({})", read.0),
         Output::Reconnect => format!("{who} connects again"),
         Output::Event(Event::Won(term)) => {
             format!("{who} reports WON {}-{}", term.token.incarnation.0, term.token.sequence.0)

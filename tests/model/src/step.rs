@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent_core::campaign::{Event, Input, Output, State as CampaignState};
+use incumbent_core::campaign::{Answer, Event, Input, Output, Request, State as CampaignState};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Action as Put, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Instant, Revision};
@@ -235,8 +235,10 @@ impl Step<'_> {
             Fate::Arrives if node.is_paused() => None,
             Fate::Arrives => {
                 let input = match body {
-                    Body::Wrote(attempt, outcome) => Input::Wrote { attempt, outcome },
-                    Body::Found(read, seen) => Input::Read { read, result: Ok((*seen.entry).clone()) },
+                    Body::Wrote(attempt, outcome) => Input::Answered(Answer::Wrote { attempt, outcome }),
+                    Body::Found(read, seen) => {
+                        Input::Answered(Answer::Read { read, result: Ok((*seen.entry).clone()) })
+                    }
                     Body::Inspected(info) => Input::Inspected(Ok(info)),
                     Body::Write(..) | Body::Read(_) | Body::Inspect(_) => return,
                 };
@@ -427,15 +429,15 @@ impl Step<'_> {
                     self.begin_watch(place, inputs);
                 }
             }
-            Input::Watched(entry) | Input::Read { result: Ok(entry), .. } => {
+            Input::Watched(entry) | Input::Answered(Answer::Read { result: Ok(entry), .. }) => {
                 let node = self.node(place);
                 node.known = node.known.max(entry.revision().unwrap_or_default());
             }
-            Input::Wrote { outcome: Outcome::Refused { current }, .. } => {
+            Input::Answered(Answer::Wrote { outcome: Outcome::Refused { current }, .. }) => {
                 let node = self.node(place);
                 node.known = node.known.max(*current);
             }
-            Input::Wrote { attempt, outcome: Outcome::Applied { revision, .. } } => {
+            Input::Answered(Answer::Wrote { attempt, outcome: Outcome::Applied { revision, .. } }) => {
                 let node = self.node(place);
                 node.known = node.known.max(*revision);
                 if node.acquires & bit(attempt.0) != 0 {
@@ -461,7 +463,7 @@ impl Step<'_> {
                     self.node(place).wakes = wake.map_or(crate::clock::Tick::MAX, |wake| clock.when(wake.at));
                     return;
                 }
-                Output::Write(write) => {
+                Output::Ask(Request::Write(write)) => {
                     self.state.check_write(place, &write);
                     let node = self.node(place);
                     node.asked = now;
@@ -470,7 +472,7 @@ impl Step<'_> {
                     }
                     self.state.send(Message::new(place, process, Body::Write(Arc::new(write), now)));
                 }
-                Output::Read(read) => {
+                Output::Ask(Request::Read(read)) => {
                     self.node(place).reading = Some((read, now));
                     self.state.send(Message::new(place, process, Body::Read(read)));
                 }

@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use incumbent_core::campaign::{Campaign, EarlySights, Event, Input, Output, ReadId, Settings, Warning};
+use incumbent_core::campaign::{
+    Answer, Campaign, EarlySights, Event, Input, Output, ReadId, Request, Settings, Warning,
+};
 use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, TermInfo, WriteId};
 use incumbent_core::store::{Action, Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
@@ -103,7 +105,7 @@ impl Bench {
         campaign.recall(&sights, &info);
         let mut bench = Self { campaign, now };
         bench.handle(Input::Campaign);
-        let outputs = bench.handle(Input::Read { read: ReadId(1), result: Ok(entry) });
+        let outputs = bench.handle(Input::Answered(Answer::Read { read: ReadId(1), result: Ok(entry) }));
         (bench, outputs)
     }
 
@@ -126,7 +128,7 @@ impl Bench {
 
     fn applied(&mut self, attempt: u64, revision: u64) -> Vec<Output> {
         let outcome = Outcome::Applied { revision: Revision(revision), incarnation: Some(INCARNATION) };
-        self.handle(Input::Wrote { attempt: Attempt(attempt), outcome })
+        self.handle(Input::Answered(Answer::Wrote { attempt: Attempt(attempt), outcome }))
     }
 
     /// Lets time pass, with a call every ten milliseconds.
@@ -184,16 +186,16 @@ impl Denied {
                 Output::Inspect { .. } => {
                     Input::Inspected(Err(Fault { kind: FaultKind::Denied, detail: "denied".into() }))
                 }
-                Output::Read(read) => {
+                Output::Ask(Request::Read(read)) => {
                     self.revision += 1;
                     let free = released(self.revision, Duration::ZERO, None);
                     let entry = if self.free { free } else { live(self.revision, 1) };
-                    Input::Read { read, result: Ok(entry) }
+                    Input::Answered(Answer::Read { read, result: Ok(entry) })
                 }
-                Output::Write(write) => {
+                Output::Ask(Request::Write(write)) => {
                     self.revision += 1;
                     let outcome = Outcome::Applied { revision: Revision(self.revision), incarnation: None };
-                    Input::Wrote { attempt: write.attempt, outcome }
+                    Input::Answered(Answer::Wrote { attempt: write.attempt, outcome })
                 }
                 Output::Event(Event::Warning(Warning::GaveWay { rest, .. })) => {
                     self.rests.push(rest.as_secs());
@@ -229,7 +231,9 @@ fn released(revision: u64, owed: Duration, write_id: Option<WriteId>) -> Entry {
 /// The lifetime of the first record that is written.
 fn stated_lease(outputs: &[Output]) -> Option<Duration> {
     outputs.iter().find_map(|output| match output {
-        Output::Write(Write { action: Action::Acquire(put) | Action::Renew(put), .. }) => Some(put.lease),
+        Output::Ask(Request::Write(Write { action: Action::Acquire(put) | Action::Renew(put), .. })) => {
+            Some(put.lease)
+        }
         _ => None,
     })
 }
@@ -243,8 +247,9 @@ fn barred(outputs: &[Output]) -> Option<bool> {
 }
 
 fn acquires(outputs: &[Output]) -> usize {
-    let acquire =
-        |output: &&Output| matches!(output, Output::Write(Write { action: Action::Acquire(_), .. }));
+    let acquire = |output: &&Output| {
+        matches!(output, Output::Ask(Request::Write(Write { action: Action::Acquire(_), .. })))
+    };
     outputs.iter().filter(acquire).count()
 }
 
@@ -255,7 +260,7 @@ fn a_tombstones_lease() -> bool {
     let mut attempt = 1;
     bench.applied(attempt, 6);
     while bench.now < end {
-        if bench.pass(LEASE / 3).iter().any(|output| matches!(output, Output::Write(_))) {
+        if bench.pass(LEASE / 3).iter().any(|output| matches!(output, Output::Ask(Request::Write(_)))) {
             attempt += 1;
             bench.applied(attempt, 5 + attempt);
         }
@@ -332,7 +337,7 @@ fn an_attempt_for_another_incarnation() -> bool {
         newest: None,
     })));
     let outcome = Outcome::Applied { revision: Revision(6), incarnation: Some(next) };
-    bench.handle(Input::Wrote { attempt: Attempt(1), outcome });
+    bench.handle(Input::Answered(Answer::Wrote { attempt: Attempt(1), outcome }));
     !bench.leads()
 }
 
@@ -350,7 +355,7 @@ fn a_raised_age() -> bool {
     })));
     let mut attempt = 1;
     while bench.now < end {
-        if bench.pass(LEASE / 3).iter().any(|output| matches!(output, Output::Write(_))) {
+        if bench.pass(LEASE / 3).iter().any(|output| matches!(output, Output::Ask(Request::Write(_)))) {
             attempt += 1;
             bench.applied(attempt, 5 + attempt);
         }
@@ -372,9 +377,9 @@ fn a_store_made_as_new() -> bool {
         max_age: Some(LEASE),
         newest: None,
     })));
-    bench.handle(Input::Read { read: ReadId(2), result: Ok(Entry::Vacant) });
+    bench.handle(Input::Answered(Answer::Read { read: ReadId(2), result: Ok(Entry::Vacant) }));
     let outcome = Outcome::Applied { revision: Revision(1), incarnation: Some(next) };
-    bench.handle(Input::Wrote { attempt: Attempt(1), outcome });
+    bench.handle(Input::Answered(Answer::Wrote { attempt: Attempt(1), outcome }));
     !bench.leads()
 }
 
@@ -389,7 +394,7 @@ fn late_refusals() -> bool {
     let led = bench.leads();
     for attempt in [1, 2] {
         let outcome = Outcome::Refused { current: Revision(0) };
-        bench.handle(Input::Wrote { attempt: Attempt(attempt), outcome });
+        bench.handle(Input::Answered(Answer::Wrote { attempt: Attempt(attempt), outcome }));
         bench.handle(Input::Reconnected);
     }
     !led || bench.leads()
@@ -404,7 +409,7 @@ fn an_older_record() -> bool {
 fn an_absence() -> bool {
     let mut bench = Bench::leading();
     bench.handle(Input::Watched(Entry::Vacant));
-    bench.handle(Input::Read { read: ReadId(2), result: Ok(Entry::Vacant) });
+    bench.handle(Input::Answered(Answer::Read { read: ReadId(2), result: Ok(Entry::Vacant) }));
     bench.leads()
 }
 
@@ -504,7 +509,7 @@ fn a_token_in_a_stale_record() -> bool {
     for _ in 0..1_000 {
         for output in bench.pass(LEASE / 100) {
             match output {
-                Output::Write(_) => {
+                Output::Ask(Request::Write(_)) => {
                     (attempt, revision) = (attempt + 1, revision + 1);
                     bench.applied(attempt, revision);
                 }
@@ -542,10 +547,11 @@ fn late_acknowledgements() -> bool {
     bench.handle(Input::Reconnected);
     let absent = |bench: &mut Bench, outputs: &[Output]| {
         let read = outputs.iter().rev().find_map(|output| match output {
-            Output::Read(read) => Some(*read),
+            Output::Ask(Request::Read(read)) => Some(*read),
             _ => None,
         });
-        read.map(|read| bench.handle(Input::Read { read, result: Ok(Entry::Vacant) })).unwrap_or_default()
+        read.map(|read| bench.handle(Input::Answered(Answer::Read { read, result: Ok(Entry::Vacant) })))
+            .unwrap_or_default()
     };
     let outputs = bench.handle(Input::Watched(Entry::Vacant));
     absent(&mut bench, &outputs);

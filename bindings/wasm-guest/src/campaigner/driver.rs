@@ -3,9 +3,9 @@
 use core::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Campaign, Event, Leader, Lease, Settings, State, Term};
+use incumbent_core::campaign::{self, Campaign, Event, Leader, Lease, Settings, State, Term};
 use incumbent_core::record::Nonce;
-use incumbent_core::session::{CampaignId, Command, Enter, Input, Output, Refusal, Session, StoreRequest};
+use incumbent_core::session::{CampaignId, Command, Enter, Input, Output, Refusal, Session};
 use incumbent_core::store::Outcome;
 
 use super::imports::{Clock, Key, Watch};
@@ -50,10 +50,10 @@ impl Request {
     /// failure is asked over the new connection.
     fn priority(&self) -> u8 {
         match self.output {
-            Output::Ask { request: StoreRequest::Write(_), .. } => 0,
+            Output::Ask { request: campaign::Request::Write(_), .. } => 0,
             Output::Reconnect { .. } => 1,
             Output::Inspect { .. } => 2,
-            Output::Ask { request: StoreRequest::Read(_), .. } => 3,
+            Output::Ask { request: campaign::Request::Read(_), .. } => 3,
             _ => 4,
         }
     }
@@ -152,8 +152,10 @@ impl Driver {
     /// Gives an input to the session, after the write that no step has sent in time.
     fn feed(&mut self, input: Input) {
         let now = self.clock.now();
-        if let Some(Request { output: Output::Ask { id, request: StoreRequest::Write(write), .. }, until }) =
-            self.requests.first()
+        if let Some(Request {
+            output: Output::Ask { id, request: campaign::Request::Write(write), .. },
+            until,
+        }) = self.requests.first()
             && *until <= now
         {
             let (id, attempt) = (*id, write.attempt);
@@ -231,7 +233,7 @@ impl Driver {
         let now = self.clock.now();
         let limit = self.limit(now, &output);
         let input = match output {
-            Output::Ask { id, request: StoreRequest::Write(write), .. } => {
+            Output::Ask { id, request: campaign::Request::Write(write), .. } => {
                 let attempt = write.attempt;
                 let outcome = self.key.write(write, limit.min(until.since(now)));
                 // At its limit, the campaign's own timer reports the missing answer and also requests a new connection.
@@ -247,7 +249,7 @@ impl Driver {
             Output::Inspect { number, .. } => {
                 Input::Inspected { number, result: self.key.inspect(now, limit) }
             }
-            Output::Ask { id, request: StoreRequest::Read(read), .. } => {
+            Output::Ask { id, request: campaign::Request::Read(read), .. } => {
                 Input::read(id, read, self.key.read(limit))
             }
             Output::Watch { number, .. } => match self.key.watch(limit) {

@@ -2,7 +2,7 @@
 //! it needs beside it, it is compiled here and in the tests of the host.
 
 use super::convert::{entry, message, same_variants, store_info};
-use super::incumbent_core::campaign::{Input, Misuse, Output, ReadId, Timer, Wake};
+use super::incumbent_core::campaign::{Answer, Input, Misuse, Output, ReadId, Request, Timer, Wake};
 use super::incumbent_core::record::Attempt;
 use super::incumbent_core::store::{Action, Expect, Write};
 use super::incumbent_core::{Instant, Revision};
@@ -24,11 +24,12 @@ impl From<candidates::Input> for Input {
             Wit::HandlerFailed => Self::HandlerFailed,
             Wit::Accept => Self::Accept,
             Wit::Wrote(candidates::Wrote { attempt, outcome }) => {
-                Self::Wrote { attempt: Attempt(attempt), outcome: outcome.into() }
+                Self::Answered(Answer::Wrote { attempt: Attempt(attempt), outcome: outcome.into() })
             }
-            Wit::Answered(candidates::Answered { read, answer }) => {
-                Self::Read { read: ReadId(read), result: answer.map(entry).map_err(Into::into) }
-            }
+            Wit::Answered(candidates::Answered { read, answer }) => Self::Answered(Answer::Read {
+                read: ReadId(read),
+                result: answer.map(entry).map_err(Into::into),
+            }),
             Wit::Inspected(candidates::Inspection { asked_at, answer }) => {
                 let info = |info| store_info(info, Instant::from_nanos(asked_at));
                 Self::Inspected(answer.map(info).map_err(Into::into))
@@ -52,10 +53,10 @@ impl From<Input> for candidates::Input {
             Input::Drained => Self::Drained,
             Input::HandlerFailed => Self::HandlerFailed,
             Input::Accept => Self::Accept,
-            Input::Wrote { attempt, outcome } => {
+            Input::Answered(Answer::Wrote { attempt, outcome }) => {
                 Self::Wrote(candidates::Wrote { attempt: attempt.0, outcome: outcome.into() })
             }
-            Input::Read { read, result } => {
+            Input::Answered(Answer::Read { read, result }) => {
                 let answer = result.map(|entry| message(&entry)).map_err(Into::into);
                 Self::Answered(candidates::Answered { read: read.0, answer })
             }
@@ -74,8 +75,8 @@ impl From<Input> for candidates::Input {
 impl From<Output> for candidates::Output {
     fn from(output: Output) -> Self {
         match output {
-            Output::Write(write) => Self::Write(write.into()),
-            Output::Read(read) => Self::Read(read.0),
+            Output::Ask(Request::Write(write)) => Self::Write(write.into()),
+            Output::Ask(Request::Read(read)) => Self::Read(read.0),
             Output::Inspect { since } => Self::Inspect(since.as_nanos()),
             Output::Reconnect => Self::Reconnect,
             Output::Event(event) => Self::Event(event.into()),
@@ -90,8 +91,8 @@ impl TryFrom<candidates::Output> for Output {
 
     fn try_from(output: candidates::Output) -> Result<Self, String> {
         Ok(match output {
-            candidates::Output::Write(write) => Self::Write(write.into()),
-            candidates::Output::Read(read) => Self::Read(ReadId(read)),
+            candidates::Output::Write(write) => Self::Ask(Request::Write(write.into())),
+            candidates::Output::Read(read) => Self::Ask(Request::Read(ReadId(read))),
             candidates::Output::Inspect(since) => Self::Inspect { since: Instant::from_nanos(since) },
             candidates::Output::Reconnect => Self::Reconnect,
             candidates::Output::Event(event) => Self::Event(event.try_into()?),

@@ -9,7 +9,7 @@ mod plan;
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Campaign, Event, Input, Output, State};
+use incumbent_core::campaign::{Campaign, Event, Input, Output, Request, State};
 use incumbent_core::store::Action;
 
 use crate::choices::Choices;
@@ -100,7 +100,7 @@ impl<'a> Run<'a> {
 
     /// The number of releases sent.
     pub fn releases(&self) -> usize {
-        let is_release = |output: &&Output| matches!(output, Output::Write(write) if matches!(write.action, Action::Release { .. }));
+        let is_release = |output: &&Output| matches!(output, Output::Ask(Request::Write(write)) if matches!(write.action, Action::Release { .. }));
         self.trace.iter().filter(is_release).count()
     }
 

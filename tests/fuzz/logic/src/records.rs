@@ -6,7 +6,7 @@ use std::time::Duration;
 use arbitrary::{Arbitrary, Unstructured};
 use async_nats::{HeaderMap, HeaderName, HeaderValue};
 use incumbent::{Clock, fuzzing};
-use incumbent_core::campaign::{Campaign, Input, Output, Settings};
+use incumbent_core::campaign::{Answer, Campaign, Input, Output, Request, Settings};
 use incumbent_core::record::{
     Attempt, Entry, LEASE, METADATA, NONCE, Nonce, RELEASE, Record, Release, SUCCESSOR, WriteId,
 };
@@ -118,15 +118,19 @@ fn written(bytes: &[u8]) {
 /// Lets it read a vacant key, and acquire it.
 fn acquire(campaign: &mut Campaign) -> Write {
     campaign.handle(Instant::ZERO, Input::Campaign).expect("no misuse");
-    let Output::Read(read) = campaign.poll() else { panic!("it looks first") };
-    campaign.handle(Instant::ZERO, Input::Read { read, result: Ok(Entry::Vacant) }).expect("no misuse");
+    let Output::Ask(Request::Read(read)) = campaign.poll() else { panic!("it looks first") };
+    campaign
+        .handle(Instant::ZERO, Input::Answered(Answer::Read { read, result: Ok(Entry::Vacant) }))
+        .expect("no misuse");
     write(campaign).expect("it acquires a vacant key")
 }
 
 /// Lets it win and leave; `None` where it cannot leave that way.
 fn release(campaign: &mut Campaign, leave: Input, incarnation: Incarnation) -> Option<Write> {
     let outcome = Outcome::Applied { revision: Revision(1), incarnation: Some(incarnation) };
-    campaign.handle(Instant::ZERO, Input::Wrote { attempt: Attempt(1), outcome }).expect("no misuse");
+    campaign
+        .handle(Instant::ZERO, Input::Answered(Answer::Wrote { attempt: Attempt(1), outcome }))
+        .expect("no misuse");
     assert!(campaign.is_leader(Instant::ZERO), "a store that was never used is won at once");
     campaign.handle(Instant::ZERO, leave).ok()?;
     campaign.handle(Instant::ZERO, Input::Drained).expect("no misuse");
@@ -136,7 +140,7 @@ fn release(campaign: &mut Campaign, leave: Input, incarnation: Incarnation) -> O
 fn write(campaign: &mut Campaign) -> Option<Write> {
     loop {
         match campaign.poll() {
-            Output::Write(write) => return Some(write),
+            Output::Ask(Request::Write(write)) => return Some(write),
             Output::WakeAt(_) => return None,
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent_core::campaign::{Campaign, Event, Input, Output};
+use incumbent_core::campaign::{Answer, Campaign, Event, Input, Output};
 use incumbent_core::record::Entry;
 use incumbent_core::store::Outcome;
 use incumbent_core::{Incarnation, Instant, Revision};
@@ -31,7 +31,7 @@ pub(super) fn proof_of(node: &Node, input: &Input, now: Instant) -> Proof {
     let seen = match input {
         Input::Watched(entry) => Some(entry),
         // Another answer replaces that to a read that was given up, or asked again.
-        Input::Read { read, result: Ok(entry) } => {
+        Input::Answered(Answer::Read { read, result: Ok(entry) }) => {
             let awaited = |(newest, asked)| newest == *read && now < asked + TIMEOUT;
             Some(entry).filter(|_| node.reading.is_some_and(awaited))
         }
@@ -43,14 +43,18 @@ pub(super) fn proof_of(node: &Node, input: &Input, now: Instant) -> Proof {
         !ours && record.revision > node.known && node.watches == node.knows
     });
     let stale = match input {
-        Input::Wrote { outcome: Outcome::Refused { current }, .. } => {
+        Input::Answered(Answer::Wrote { outcome: Outcome::Refused { current }, .. }) => {
             *current > Revision(0) && *current < node.known
         }
-        Input::Read { result: Ok(entry), .. } => entry.revision().is_some_and(|seen| seen < node.known),
+        Input::Answered(Answer::Read { result: Ok(entry), .. }) => {
+            entry.revision().is_some_and(|seen| seen < node.known)
+        }
         _ => false,
     };
-    let silent =
-        matches!(input, Input::Wrote { outcome: Outcome::Busy | Outcome::NotSent | Outcome::Unknown, .. });
+    let silent = matches!(
+        input,
+        Input::Answered(Answer::Wrote { outcome: Outcome::Busy | Outcome::NotSent | Outcome::Unknown, .. })
+    );
     let another = match input {
         // An inspection asked before something newer was known proves nothing.
         Input::Inspected(Ok(info)) if info.incarnation > node.knows && info.asked_at >= node.asked => {

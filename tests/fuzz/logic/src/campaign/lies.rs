@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use incumbent_core::campaign::{Campaign, Input, Output, ReadId};
+use incumbent_core::campaign::{Answer, Campaign, Input, Output, ReadId, Request};
 use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, WriteId};
 use incumbent_core::store::{Action, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
@@ -50,8 +50,8 @@ impl Lies {
     /// Remembers a request of the campaign.
     pub(super) fn asked(&mut self, output: &Output) {
         match output {
-            Output::Write(write) => self.writes.push(write.clone()),
-            Output::Read(read) => self.reads = read.0,
+            Output::Ask(Request::Write(write)) => self.writes.push(write.clone()),
+            Output::Ask(Request::Read(read)) => self.reads = read.0,
             _ => {}
         }
     }
@@ -62,8 +62,8 @@ impl Lies {
         let outcome = Outcome::Applied { revision: Revision(self.top() + 1), incarnation: None };
         let entry = Entry::Deleted { revision: Revision(1), lease: None };
         [
-            Input::Wrote { attempt, outcome },
-            Input::Read { read: ReadId(self.reads + 1), result: Ok(entry) },
+            Input::Answered(Answer::Wrote { attempt, outcome }),
+            Input::Answered(Answer::Read { read: ReadId(self.reads + 1), result: Ok(entry) }),
             Input::HandOver("a\r\nb".into()),
         ]
     }
@@ -85,7 +85,7 @@ impl Lies {
                 let back = if choices.one_in(3) { choices.up_to(last) } else { 0 };
                 let write = self.writes[(last - back) as usize].clone();
                 let outcome = self.outcome(choices, &write);
-                Input::Wrote { attempt: write.attempt, outcome }
+                Input::Answered(Answer::Wrote { attempt: write.attempt, outcome })
             }
             51..=65 if self.reads > 0 => {
                 let older = choices.one_in(5);
@@ -93,7 +93,7 @@ impl Lies {
                 let failed = choices.one_in(8);
                 let result =
                     if failed { Err(fault(FaultKind::Unreachable)) } else { Ok(self.entry(choices)) };
-                Input::Read { read, result }
+                Input::Answered(Answer::Read { read, result })
             }
             66..=80 => self.inspection(choices, plan, now),
             81..=91 => Input::Watched(self.entry(choices)),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent_core::campaign::{Campaign, Event, Input, Lease, Output};
+use incumbent_core::campaign::{Answer, Campaign, Event, Input, Lease, Output, Request};
 use incumbent_core::record::{Attempt, Entry};
 use incumbent_core::store::{Action, Expect, Outcome, Write};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
@@ -66,7 +66,7 @@ impl Oracle {
         match input {
             Input::Close => self.closing = true,
             Input::Accept => self.largest = None,
-            Input::Wrote { attempt, outcome } => {
+            Input::Answered(Answer::Wrote { attempt, outcome }) => {
                 if self.awaited.is_some_and(|(awaited, _)| awaited == *attempt) {
                     self.awaited = None;
                 }
@@ -74,7 +74,7 @@ impl Oracle {
                     self.applied(*attempt, *revision, *incarnation);
                 }
             }
-            Input::Read { result: Ok(entry), .. } => drop(self.saw(entry)),
+            Input::Answered(Answer::Read { result: Ok(entry), .. }) => drop(self.saw(entry)),
             Input::Watched(entry) => {
                 // A write meant for this incarnation, and seen by its watch, proves it.
                 let sent = self.saw(entry).filter(|(life, _)| *life == self.life.0);
@@ -125,8 +125,8 @@ impl Oracle {
     /// Judges an output of the campaign.
     pub(super) fn said(&mut self, output: &Output, campaign: &Campaign, now: Instant, lies: &Lies) {
         match output {
-            Output::Write(write) => self.wrote(write, campaign, now, lies),
-            Output::Read(read) => {
+            Output::Ask(Request::Write(write)) => self.wrote(write, campaign, now, lies),
+            Output::Ask(Request::Read(read)) => {
                 assert_eq!(read.0, self.reads + 1, "reads are numbered without a gap");
                 self.reads = read.0;
             }
