@@ -19,22 +19,36 @@ pub(crate) struct Failure {
     code: String,
     message: String,
     causes: Vec<String>,
+    /// The setting that the library refuses.
+    refused: Option<&'static str>,
 }
 
 impl Failure {
     /// The command line asks for something invalid.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, code: "USAGE".into(), message: message.into(), causes: Vec::new() }
+        Self {
+            exit: Exit::Usage,
+            code: "USAGE".into(),
+            message: message.into(),
+            causes: Vec::new(),
+            refused: None,
+        }
     }
 
     /// An expected end that is no error, with this exit code.
     pub(crate) fn ended(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, code: "ENDED".into(), message: message.into(), causes: Vec::new() }
+        Self { exit, code: "ENDED".into(), message: message.into(), causes: Vec::new(), refused: None }
     }
 
     /// A failure while the command ran.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Failure, code: "FAILED".into(), message: message.into(), causes: Vec::new() }
+        Self {
+            exit: Exit::Failure,
+            code: "FAILED".into(),
+            message: message.into(),
+            causes: Vec::new(),
+            refused: None,
+        }
     }
 
     /// A store on which an election would not be safe.
@@ -49,11 +63,11 @@ impl Failure {
 
     /// The long name of the option at fault, where the library names one.
     pub(crate) fn setting(&self) -> Option<&str> {
-        if self.is(ErrorKind::InvalidSetting) {
-            return self.message.split(" is ").next();
-        }
         if self.is(ErrorKind::InvalidUrl) {
             return Some("store");
+        }
+        if self.refused.is_some() {
+            return self.refused;
         }
         let named = |what: &str| self.message.contains(what);
         match self.is(ErrorKind::InvalidName) {
@@ -68,6 +82,11 @@ impl Failure {
         Self { message: format!("{place}: {}", self.message), ..self }
     }
 
+    /// The same failure, with another message.
+    pub(crate) fn reading(self, message: String) -> Self {
+        Self { message, ..self }
+    }
+
     /// The exit code of the process.
     pub(crate) fn exit(&self) -> Exit {
         self.exit
@@ -76,7 +95,7 @@ impl Failure {
     /// Writes it to the standard error, as a line of JSON where that is asked for.
     pub(crate) fn report(&self, as_json: bool) {
         if as_json {
-            let Self { exit, code, message, causes } = self;
+            let Self { exit, code, message, causes, .. } = self;
             let error = json!({ "code": code, "exit": *exit as u8, "message": message, "causes": causes });
             report(json!({ "error": error }));
         } else {
@@ -110,6 +129,7 @@ impl From<Error> for Failure {
             code: error.kind().code().into(),
             message: error.message().to_owned(),
             causes: chain.map(ToString::to_string).collect(),
+            refused: error.refusal().map(|refusal| refusal.setting),
         }
     }
 }
@@ -130,7 +150,9 @@ impl From<Failed> for Failure {
         let Failed { code, message, causes } = failed;
         let kind = ErrorKind::ALL.into_iter().find(|kind| code.as_deref() == Some(kind.code()));
         match kind {
-            Some(kind) => Self { exit: kind.into(), code: kind.code().into(), message, causes },
+            Some(kind) => {
+                Self { exit: kind.into(), code: kind.code().into(), message, causes, refused: None }
+            }
             None => Self { causes, ..Self::failed(message) },
         }
     }

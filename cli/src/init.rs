@@ -117,15 +117,14 @@ impl Args {
 /// The failure for an error, with the command line's own names for settings.
 fn in_options(error: Error) -> Failure {
     let is_setting = error.kind() == ErrorKind::InvalidSetting;
-    let failure = Failure::from(error);
-    if !is_setting {
-        return failure;
-    }
-    let settings = ["markers", "own_leases", "replicas", "new"];
-    let message = settings.iter().fold(failure.to_string(), |message, setting| {
-        message.replace(&format!("`{setting}`"), &format!("--{}", setting.replace('_', "-")))
-    });
-    Failure::usage(message)
+    let options = ["lease", "replicas", "markers", "own_leases", "new", "update", "election"];
+    let spell = |name: &'static str| match options.contains(&name) {
+        true => format!("--{}", name.replace('_', "-")),
+        false => name.to_owned(),
+    };
+    let message = error.text().spelled(spell);
+    let failure = Failure::from(error).reading(message);
+    if is_setting { Failure::usage(failure.to_string()) } else { failure }
 }
 
 /// The store, as JSON and as text show it.

@@ -19,7 +19,7 @@ pub fn check(setting: &'static str, text: &str) -> Result<(), InvalidSettings> {
         setting,
         value: format!("{text:?}"),
         limit: "free of control characters, and of white space at either end".into(),
-        remedy: remedy(unseen),
+        remedy: remedy(unseen).into(),
     })
 }
 

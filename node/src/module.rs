@@ -55,12 +55,6 @@ pub fn states() -> Vec<&'static str> {
     State::ALL.map(State::code).into()
 }
 
-/// The names of the settings of a candidate.
-#[napi]
-pub fn campaign_settings() -> Vec<&'static str> {
-    incumbent_ffi::settings::CAMPAIGN.into()
-}
-
 /// Releases every key that this process holds, within that many milliseconds, and stops all wake-ups.
 #[napi]
 pub fn shut_down(limit_ms: u32) {

@@ -80,18 +80,6 @@ pub fn init_store(url: String, settings: Object<'_>) -> Result<Outcome<Operation
     Ok(outcome(init.map(prepare)))
 }
 
-/// Returns the names of the settings of a preparation, besides those of the store.
-#[napi]
-pub fn init_settings() -> Vec<&'static str> {
-    settings::INIT.to_vec()
-}
-
-/// Returns the names of the settings for a store at `url`, besides those of every store.
-#[napi]
-pub fn store_settings(url: String) -> Vec<&'static str> {
-    settings::parameters(&url)
-}
-
 #[napi]
 impl Store {
     /// Campaigns in the election of that key, in the event loop of that probe. Checks the settings at once, as far as
@@ -104,7 +92,7 @@ impl Store {
         probe: &LoopProbe,
     ) -> Result<Outcome<Operation>> {
         let mut given = value::settings(settings)?;
-        let watched = given.iter().position(|(name, _)| name == "watch_loop");
+        let watched = given.iter().position(|(name, _)| name == "watchLoop");
         let watched = watched.map_or(Setting::Nothing, |place| given.remove(place).1);
         let watch = |campaign: settings::Campaign| {
             settings::loop_watch(watched, DIALECT).map(|watch| campaign.watch(&probe.probe, watch))

@@ -1,13 +1,13 @@
 //! Conversion of values from and to JavaScript. An error crosses as a plain object, because its class is defined in
 //! JavaScript.
 
-use incumbent_ffi::settings::{Dialect, Map, Unit, Value};
+use incumbent_ffi::settings::{Dialect, Map, Value};
 use incumbent_ffi::{CandidateInfo, ElectionInfo, Leader, Reason};
 use napi::bindgen_prelude::{Array, BigInt, Either, FromNapiValue, JsObjectValue, Object, Unknown};
 use napi::{Error, JsValue, Result, Status, ValueType};
 use napi_derive::napi;
 
-pub(crate) const DIALECT: Dialect = Dialect { unit: Unit::Milliseconds, lengths: "a number of milliseconds" };
+pub(crate) const DIALECT: Dialect = Dialect::NODE;
 
 /// The deepest nesting of a setting: no setting is deeper than a list in a map.
 const DEPTH: usize = 4;
@@ -126,7 +126,7 @@ impl From<incumbent_ffi::Error> for Failure {
     fn from(error: incumbent_ffi::Error) -> Self {
         Self {
             failed: error.code.text().into(),
-            message: error.message,
+            message: error.message(DIALECT),
             causes: error.causes,
             reason: error.reason.map(|reason| reason.code().into()),
         }

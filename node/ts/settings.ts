@@ -1,6 +1,6 @@
 /** Settings, under their JavaScript names. */
 
-import { InvalidSettingError, IncumbentError } from './errors.js';
+import { InvalidSettingError } from './errors.js';
 import type { WaitLimits } from './notifier.js';
 import type { Term } from './term.js';
 
@@ -182,7 +182,7 @@ export interface CampaignSettings extends WaitLimits {
   watchLoop?: Length | boolean | undefined;
 }
 
-/** Converts settings to the names of the compiled part. */
+/** Takes settings as they are given; the compiled part knows their names. */
 export function plain(settings: unknown, what: string): Record<string, unknown> {
   if (settings === undefined) {
     return {};
@@ -190,21 +190,18 @@ export function plain(settings: unknown, what: string): Record<string, unknown> 
   if (!isRecord(settings)) {
     throw invalid(`the settings of ${what} are ${shown(settings)}, and must be an object`);
   }
-  const given: Record<string, unknown> = {};
+  // Without a prototype, so that `__proto__` is a name like any other.
+  const given = Object.create(null) as Record<string, unknown>;
   // With what an object inherits, as defaults are passed on by a prototype.
   for (const name in settings) {
     const value = settings[name];
-    if (name.includes('_')) {
-      const meant = camel(name);
-      throw invalid(`${what} has no setting "${name}"${/^[a-z]+([A-Z][a-z]*)*$/.test(meant) ? `: did you mean ${meant}?` : ''}`);
-    }
     if (value === null) {
       throw invalid(`${name} is null: leave it out for its default`);
     }
     if (typeof value === 'string') {
       text(value, name);
     }
-    given[snake(name)] = value;
+    given[name] = value;
   }
   const { metadata } = given;
   if (metadata !== undefined && !isRecord(metadata)) {
@@ -299,7 +296,7 @@ export interface HandlerSettings {
 
 /** Takes the settings that stay in JavaScript out of a candidate's settings. */
 export function handlersOf(given: Record<string, unknown>): HandlerSettings {
-  const { drain, drain_time: drainTime, error_ends_term: errorEndsTerm } = given;
+  const { drain, drainTime, errorEndsTerm } = given;
   if (errorEndsTerm !== undefined && typeof errorEndsTerm !== 'boolean') {
     throw refused(errorEndsTerm, 'errorEndsTerm', 'true or false');
   }
@@ -307,55 +304,15 @@ export function handlersOf(given: Record<string, unknown>): HandlerSettings {
   if (!isHandled && drain !== undefined && drainTime !== undefined) {
     throw invalid('drain and drainTime both give a length of time: give one of them, or drain as a function');
   }
-  delete given['drain_time'];
-  delete given['error_ends_term'];
-  if (isHandled || drain === undefined) {
-    given['drain'] = drainTime;
+  delete given['errorEndsTerm'];
+  if (isHandled) {
+    delete given['drain'];
   }
   return { drain: isHandled ? (drain as DrainHandler) : undefined, errorEndsTerm: errorEndsTerm ?? false };
 }
 
-/** Adds the settings that stay in JavaScript to an error about a campaign's settings. */
-export function knowing(error: unknown, isDrainTime: boolean): unknown {
-  if (error instanceof IncumbentError && error.code === 'INVALID_SETTING') {
-    error.message = error.message.replace(/(: |\? )known are .*$/, '$&, drainTime, errorEndsTerm, watchLoop, signal, timeout');
-    if (isDrainTime) {
-      error.message = error.message.replaceAll(/\bdrain\b/g, 'drainTime');
-    }
-  }
-  return error;
-}
-
-/** Runs `act`, and converts the names of settings in its error to JavaScript's. */
-export function naming<T>(names: readonly string[], given: Record<string, unknown>, act: () => T): T {
-  try {
-    return act();
-  } catch (error) {
-    throw renamed(error, names, given);
-  }
-}
-
-/** Converts the names of settings in an error to JavaScript's; with a URL that is refused, of settings that are given. */
-export function renamed(error: unknown, names: readonly string[], given: Record<string, unknown>): unknown {
-  if (error instanceof IncumbentError && (error.code === 'INVALID_SETTING' || error.code === 'INVALID_URL')) {
-    const shown = [...(error.code === 'INVALID_SETTING' ? names : []), ...Object.keys(given)];
-    for (const name of shown.filter((one) => one.includes('_'))) {
-      error.message = error.message.replaceAll(new RegExp(`\\b${name}\\b`, 'g'), camel(name));
-    }
-  }
-  return error;
-}
-
 function invalid(message: string): InvalidSettingError {
   return new InvalidSettingError('INVALID_SETTING', message);
-}
-
-function snake(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
-
-function camel(name: string): string {
-  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 function shown(value: unknown): string {

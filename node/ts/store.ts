@@ -20,11 +20,8 @@ import type {
 import { warnByDefault } from './log.js';
 import {
   handlersOf,
-  knowing,
   limitsIn,
-  naming,
   plain,
-  renamed,
   text,
   type CampaignSettings,
   type InitSettings,
@@ -38,9 +35,6 @@ const LIMIT_MS = 3000;
 
 /** The stores that this build can open, each by the scheme of its URLs. Kafka is built in on request. */
 export const STORES: readonly string[] = Object.freeze(addon.stores());
-
-const CAMPAIGN_SETTINGS = addon.campaignSettings();
-const COMMON_SETTINGS = ['fail_fast', 'expected_lease'];
 
 /**
  * A store that is open for elections, made by {@link connect}. It has one connection and one watch for all its
@@ -71,14 +65,9 @@ export class Store implements AsyncDisposable {
     const key = text(election, 'election');
     const given = plain(settings, 'a campaign');
     const limits = limitsIn(given);
-    const isDrainTime = given['drain_time'] !== undefined;
     const handlers = handlersOf(given);
-    try {
-      const operation = answerOf<Operation>(this.#native.campaign(key, given, loopProbe()));
-      return Candidate.of(await answer<NativeCandidate>(operation, { what: 'the start of the campaign', ...limits }), true, handlers);
-    } catch (error) {
-      throw knowing(renamed(error, CAMPAIGN_SETTINGS, given), isDrainTime);
-    }
+    const operation = answerOf<Operation>(this.#native.campaign(key, given, loopProbe()));
+    return Candidate.of(await answer<NativeCandidate>(operation, { what: 'the start of the campaign', ...limits }), true, handlers);
   }
 
   /**
@@ -143,9 +132,9 @@ export class Store implements AsyncDisposable {
  * {@link PermissionDeniedError}, {@link BrokenError}, {@link StoreUnavailableError}, {@link TimedOutError}.
  */
 export async function connect(url: string, settings?: StoreSettings): Promise<Store> {
-  const { address, given, names, limits } = opening(url, settings);
+  const { address, given, limits } = opening(url, settings);
   warnByDefault();
-  const operation = naming(names, given, () => answerOf<Operation>(addon.openStore(address, given)));
+  const operation = answerOf<Operation>(addon.openStore(address, given));
   return Store.of(await answer<NativeStore>(operation, { what: 'opening the store', ...limits }));
 }
 
@@ -165,25 +154,20 @@ export async function init(url: string, settings?: InitSettings): Promise<InitRe
   const address = text(url, 'url');
   const given = plain(settings, 'the preparation of a store');
   const limits = limitsIn(given);
-  const names = [...addon.initSettings(), ...addon.storeSettings(address)];
-  try {
-    const operation = answerOf<Operation>(addon.initStore(address, given));
-    const row = await answer<InitRow>(operation, { what: 'preparing the store', ...limits });
-    return { ...row, leaseMs: row.leaseMs ?? null, topic: row.topic ?? null };
-  } catch (error) {
-    throw renamed(error, names, given);
-  }
+  const operation = answerOf<Operation>(addon.initStore(address, given));
+  const row = await answer<InitRow>(operation, { what: 'preparing the store', ...limits });
+  return { ...row, leaseMs: row.leaseMs ?? null, topic: row.topic ?? null };
 }
 
 /** Checks the settings of a store as far as JavaScript can. */
 export function opening(
   url: string,
   settings: StoreSettings | undefined,
-): { address: string; given: Record<string, unknown>; names: string[]; limits: WaitLimits } {
+): { address: string; given: Record<string, unknown>; limits: WaitLimits } {
   const address = text(url, 'url');
   const given = plain(settings, 'a store');
   const limits = limitsIn(given);
-  return { address, given, limits, names: [...addon.storeSettings(address), ...COMMON_SETTINGS] };
+  return { address, given, limits };
 }
 
 let isLeaving = false;

@@ -15,7 +15,7 @@ import type {
   Operation,
   Script,
 } from './native.js';
-import { callable, naming, number, options as optionsOf, refused, text, type StoreSettings } from './settings.js';
+import { callable, number, options as optionsOf, refused, text, type StoreSettings } from './settings.js';
 import { Store, opening } from './store.js';
 import type { Reason } from './types.js';
 
@@ -179,10 +179,8 @@ export async function faultyStore(
   options: StoreSettings & { clock?: ManualClock } = {},
 ): Promise<FaultyStore> {
   const { clock, ...settings } = options;
-  const { address, given, names, limits } = opening(url, settings);
-  const operation = naming(names, given, () =>
-    answerOf<Operation>(addon.openFaulty(address, given, ManualClock.nativeOf(clock))),
-  );
+  const { address, given, limits } = opening(url, settings);
+  const operation = answerOf<Operation>(addon.openFaulty(address, given, ManualClock.nativeOf(clock)));
   return FaultyStore.of(await answer<NativeFaulty>(operation, { what: 'opening the store', ...limits }));
 }
 

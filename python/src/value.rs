@@ -3,15 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use incumbent_ffi::settings::{Dialect, Map, Unit, Value};
+use incumbent_ffi::settings::{Dialect, Map, Value};
 use incumbent_ffi::{CandidateInfo, Error, ErrorKind, Leader, Reason};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyAny, PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { unit: Unit::Seconds, lengths: "a number of seconds or a timedelta" };
+pub(crate) const DIALECT: Dialect = Dialect::PYTHON;
 
 /// A value that is converted once the interpreter's lock is held.
 pub(crate) type Convert = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
@@ -102,7 +101,8 @@ pub(crate) fn raised(py: Python<'_>, error: Error) -> PyErr {
     let make = MAKE
         .get_or_try_init(py, || Ok::<_, PyErr>(py.import("incumbent.errors")?.getattr("_make")?.unbind()));
     let reason = error.reason.map(Reason::code);
-    let made = make.and_then(|make| make.call1(py, (error.code.text(), error.message, error.causes, reason)));
+    let made = make
+        .and_then(|make| make.call1(py, (error.code.text(), error.message(DIALECT), error.causes, reason)));
     match made {
         Ok(exception) => PyErr::from_value(exception.into_bound(py)),
         // An incomplete package: its own error is the more useful one.

@@ -111,6 +111,7 @@ def test_credentials_that_cannot_be_read_are_said_and_not_shown(tmp_path):
         ({"lease": [1]}, "lease is a list"),
         ({"name": 7}, "name is 7, and must be a text"),
         ({"preset": "slow"}, "standard"),
+        ({"drain_time": "later"}, 'drain_time is "later", and must be a number of seconds'),
         ({"metadata": {"a": 1}}, 'metadata\\["a"\\] is 1'),
         ({"backoff": object()}, "backoff is <object"),
     ],
@@ -121,7 +122,7 @@ async def test_a_setting_is_refused_with_what_is_accepted(store, settings, says)
 
 
 async def test_what_does_not_fit_together_is_refused_when_the_campaign_begins(store):
-    with pytest.raises(incumbent.InvalidSettingError, match="at least 5s"):
+    with pytest.raises(incumbent.InvalidSettingError, match=r"lease is 1 \(1s\), and must be at least 5s"):
         await store.campaign("jobs", lease=1)
     with pytest.raises(incumbent.InvalidNameError):
         await store.campaign("", name="a")

@@ -3,6 +3,10 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use incumbent_core::campaign::InvalidSettings;
+
+use crate::text::Text;
+
 /// The class of an error, which a program can act on. Each has a stable [code](Self::code).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
@@ -82,13 +86,32 @@ impl ErrorKind {
 pub struct Error {
     kind: ErrorKind,
     message: String,
+    named: Option<Box<Named>>,
     source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+/// What a message says of settings, with their names apart from the words.
+#[derive(Debug)]
+enum Named {
+    Refusal(InvalidSettings),
+    Text(Text),
 }
 
 impl Error {
     /// An error of `kind`; `message` gives the error and the remedy.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), source: None }
+        Self { kind, message: message.into(), named: None, source: None }
+    }
+
+    /// An error whose message names settings.
+    pub(crate) fn named(kind: ErrorKind, text: Text) -> Self {
+        Self { named: Some(Box::new(Named::Text(text.clone()))), ..Self::new(kind, text.to_string()) }
+    }
+
+    /// An error of `kind` about a setting that is refused.
+    pub(crate) fn refused(kind: ErrorKind, refusal: InvalidSettings) -> Self {
+        let message = refusal.to_string();
+        Self { named: Some(Box::new(Named::Refusal(refusal))), ..Self::new(kind, message) }
     }
 
     /// The same error, with what caused it.
@@ -106,6 +129,29 @@ impl Error {
     /// The description of the error and the remedy; without the source.
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// The message with the names of settings apart from the words, for a language that spells them in its own way.
+    pub fn text(&self) -> Text {
+        match self.named.as_deref() {
+            None => self.message.as_str().into(),
+            Some(Named::Refusal(refusal)) => Text::refusal(refusal, &refusal.value),
+            Some(Named::Text(text)) => text.clone(),
+        }
+    }
+
+    /// The setting that is refused, its value, the limit and the remedy, where the error is about one.
+    pub fn refusal(&self) -> Option<&InvalidSettings> {
+        match self.named.as_deref() {
+            Some(Named::Refusal(refusal)) => Some(refusal),
+            _ => None,
+        }
+    }
+}
+
+impl From<InvalidSettings> for Error {
+    fn from(refusal: InvalidSettings) -> Self {
+        Self::refused(ErrorKind::InvalidSetting, refusal)
     }
 }
 

@@ -63,6 +63,7 @@ pub mod store;
 mod term;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod text;
 
 pub use candidate::Candidate;
 pub use clock::Clock;

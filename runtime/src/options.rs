@@ -10,7 +10,6 @@ use incumbent_core::queue::Server;
 use incumbent_core::store::{Capabilities, StoreInfo};
 
 use crate::health::{HealthCheck, LoopProbe, LoopWatch};
-use crate::{Error, ErrorKind};
 
 /// The number of consecutive failures for which a custom back-off is evaluated in advance.
 const ASKED: u32 = 64;
@@ -207,8 +206,7 @@ impl CampaignOptions {
     /// # Errors
     /// `InvalidSetting` for settings that [`Store::campaign`](crate::Store::campaign) would refuse.
     pub fn forecast(&self, store: Capabilities, info: &StoreInfo) -> crate::Result<Forecast> {
-        Forecast::new(self.settings(), store, info)
-            .map_err(|refused| Error::new(ErrorKind::InvalidSetting, refused.to_string()))
+        Ok(Forecast::new(self.settings(), store, info)?)
     }
 
     /// The same on a store whose elections are queues, by what is known of its servers.
@@ -217,9 +215,7 @@ impl CampaignOptions {
     /// As [`forecast`](Self::forecast).
     #[cfg(feature = "etcd")]
     pub fn forecast_in_queue(&self, server: Server) -> crate::Result<Forecast> {
-        server
-            .forecast(self.settings())
-            .map_err(|refused| Error::new(ErrorKind::InvalidSetting, refused.to_string()))
+        Ok(server.forecast(self.settings())?)
     }
 
     pub(crate) fn settings(&self) -> Settings {

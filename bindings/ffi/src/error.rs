@@ -3,7 +3,10 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use incumbent::text::Text;
 use incumbent::{ErrorKind, Reason};
+
+use crate::settings::Dialect;
 
 /// The kind of an error, as a code that is the same in every language and never changes its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,8 +65,8 @@ impl PartialEq<ErrorKind> for Code {
 pub struct Error {
     /// The kind of the error.
     pub code: Code,
-    /// The fault and the remedy.
-    pub message: String,
+    /// The fault and the remedy, with the names of settings apart from the words.
+    pub text: Text,
     /// The causes, the nearest first.
     pub causes: Vec<String>,
     /// The reason of a term that ended, where that is the error.
@@ -75,8 +78,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// Creates an error without a cause.
-    pub fn new(code: impl Into<Code>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into(), causes: Vec::new(), reason: None }
+    pub fn new(code: impl Into<Code>, text: impl Into<Text>) -> Self {
+        Self { code: code.into(), text: text.into(), causes: Vec::new(), reason: None }
+    }
+
+    /// The fault and the remedy, as a language writes them.
+    pub fn message(&self, dialect: Dialect) -> String {
+        self.text.spelled(|name| dialect.spell(name))
     }
 
     /// Returns the error for a term that ended.
@@ -107,13 +115,13 @@ impl From<incumbent::Error> for Error {
             causes.push(cause.to_string());
             source = cause.source();
         }
-        Self { causes, ..Self::new(error.kind(), error.message()) }
+        Self { causes, ..Self::new(error.kind(), error.text()) }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        self.text.fmt(f)
     }
 }
 
@@ -153,7 +161,7 @@ mod tests {
     fn an_error_brings_its_causes_the_nearest_first() {
         let inner = incumbent::Error::new(ErrorKind::Broken, "disk").caused_by("sector 7");
         let error = Error::from(incumbent::Error::new(ErrorKind::StoreUnavailable, "store").caused_by(inner));
-        assert_eq!((error.code, error.message.as_str()), (ErrorKind::StoreUnavailable.into(), "store"));
+        assert_eq!((error.code, error.to_string().as_str()), (ErrorKind::StoreUnavailable.into(), "store"));
         assert_eq!(error.causes, ["disk", "sector 7"]);
     }
 }

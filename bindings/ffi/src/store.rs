@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent::store::{CandidateInfo, Difference, InitReport, StoreSettings};
+use incumbent::store::{CandidateInfo, Difference, InitReport};
 use incumbent::{ElectionInfo, ErrorKind, Leader, Observation};
 
 use crate::candidate::{asked, leaving};
@@ -22,12 +22,13 @@ impl Store {
     /// Opens a store with the settings from [`settings::opening`](crate::settings::opening).
     pub fn open(opening: Opening) -> Operation<Self> {
         Operation::start(async move {
-            let settings = opening.url.parse::<StoreSettings>()?;
+            let settings = opening.settings()?;
             let mut builder = incumbent::Store::builder().fail_fast(opening.fail_fast);
             if let Some(lease) = opening.expected_lease {
                 builder = builder.expected_lease(lease);
             }
-            Self::new(builder.open_settings(settings).await?)
+            let opened = builder.open_settings(settings).await;
+            Self::new(opened.map_err(|error| opening.given.shown_in(error))?)
         })
     }
 
@@ -39,7 +40,7 @@ impl Store {
 
     /// Campaigns in the election of that key, with the settings from [`settings::campaign`](crate::settings::campaign).
     pub fn campaign(&self, election: String, campaign: Campaign) -> Operation<Candidate> {
-        let Campaign { options, health_interval } = campaign;
+        let Campaign { options, health_interval, given } = campaign;
         self.ask(|store| async move {
             let (options, questions) = match health_interval {
                 Some(interval) => {
@@ -48,7 +49,8 @@ impl Store {
                 }
                 None => (options, None),
             };
-            Candidate::asked(store.campaign(&election, options).await?, questions)
+            let entered = store.campaign(&election, options).await;
+            Candidate::asked(entered.map_err(|error| given.shown_in(error))?, questions)
         })
     }
 
@@ -117,9 +119,10 @@ impl Store {
 /// [`settings::init`](crate::settings::init). A bucket that is not as asked for is an error.
 pub fn init(init: Init) -> Operation<InitReport> {
     Operation::start(async move {
-        let settings = init.store.url.parse::<StoreSettings>()?;
-        let report = on_own_thread(async move { settings.init(&init.options).await }).await?;
-        let report = report.map_err(|error| in_settings(error.into()))?;
+        let Init { store, options } = init;
+        let settings = store.settings()?;
+        let report = on_own_thread(async move { settings.init(&options).await }).await?;
+        let report = report.map_err(|error| store.given.shown_in(error))?;
         if report.is_ready() { Ok(report) } else { Err(differs(&report)) }
     })
 }
@@ -162,9 +165,4 @@ fn differs(report: &InitReport) -> Error {
     };
     let message = format!("the bucket is not as asked for: {}; {remedy}", differences.join("; "));
     Error::new(ErrorKind::UnsafeStore, message)
-}
-
-/// The same error, with the name that every language has for an option of the command line.
-fn in_settings(error: Error) -> Error {
-    Error { message: error.message.replace("leave --new out", "leave `new` out"), ..error }
 }

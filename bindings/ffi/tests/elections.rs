@@ -5,12 +5,12 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use incumbent_ffi::settings::{Dialect, Unit, Value, campaign, opening};
+use incumbent_ffi::settings::{Dialect, Value, campaign, opening};
 use incumbent_ffi::{
     Candidate, Error, ErrorKind, Event, Feed, Leave, NextItem, Operation, Reason, Store, Term,
 };
 
-const DIALECT: Dialect = Dialect { unit: Unit::Seconds, lengths: "a number of seconds" };
+const DIALECT: Dialect = Dialect::PYTHON;
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn answer<T: Send + 'static>(operation: &Operation<T>) -> Result<T, Error> {
@@ -160,5 +160,6 @@ fn what_is_refused_below_has_its_code() {
     let asked = store().campaign("jobs".into(), campaign(settings, DIALECT).unwrap());
     let error = answer(&asked).unwrap_err();
     assert_eq!(error.code, ErrorKind::InvalidSetting);
-    assert!(error.message.starts_with("lease is 10ms, and must be at least 5s"), "{}", error.message);
+    let message = error.message(DIALECT);
+    assert!(message.starts_with("lease is 0.01 (10ms), and must be at least 5s"), "{message}");
 }

@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
-use incumbent_ffi::settings::{Campaign, Dialect, Unit, Value, campaign, opening};
+use incumbent_ffi::settings::{Campaign, Dialect, Value, campaign, opening};
 use incumbent_ffi::{
     Candidate, ErrorKind, Event, Feed, Hold, Leave, Operation, Result, Store, Term, shut_down,
 };
 
-const DIALECT: Dialect = Dialect { unit: Unit::Seconds, lengths: "a number of seconds" };
+const DIALECT: Dialect = Dialect::PYTHON;
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn answer<T: Send + 'static>(operation: &Operation<T>) -> Result<T> {

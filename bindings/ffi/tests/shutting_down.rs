@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use incumbent_ffi::settings::{Dialect, Unit, Value, campaign, opening};
+use incumbent_ffi::settings::{Dialect, Value, campaign, opening};
 use incumbent_ffi::{Reason, Store, engine, shut_down};
 
 #[test]
@@ -13,7 +13,7 @@ fn a_process_that_ends_releases_its_keys_at_once_though_terms_are_held() {
     shut_down(Duration::from_secs(10));
     assert!(!engine::is_running(), "nothing was opened, so there was nothing to make");
 
-    let dialect = Dialect { unit: Unit::Seconds, lengths: "a number of seconds" };
+    let dialect = Dialect::PYTHON;
     let opened = Store::open(opening("memory:", Vec::new(), dialect).unwrap());
     assert!(opened.ready().wait(Some(Duration::from_secs(60))));
     let store = opened.take().unwrap().unwrap();

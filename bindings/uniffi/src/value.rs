@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use incumbent_ffi::settings::{Dialect, Map, Unit, Value};
+use incumbent_ffi::settings::{Dialect, Map, Value};
 use incumbent_ffi::{CandidateInfo, ElectionInfo, Event};
 
 use crate::term::Term;
 
-/// Times come as values with a unit, so no bare number is read.
-pub(crate) const DIALECT: Dialect = Dialect { unit: Unit::Seconds, lengths: "a length of time" };
+pub(crate) const DIALECT: Dialect = Dialect::KOTLIN_AND_SWIFT;
 
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, uniffi::Error)]
@@ -35,7 +34,7 @@ impl From<incumbent_ffi::Error> for Failure {
     fn from(error: incumbent_ffi::Error) -> Self {
         Self::Failed {
             code: error.code.text().to_owned(),
-            text: error.message,
+            text: error.message(DIALECT),
             causes: error.causes,
             reason: error.reason.map(Reason::from),
         }

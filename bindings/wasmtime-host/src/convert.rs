@@ -175,7 +175,9 @@ impl TryFrom<Settings> for settings::CampaignSettings {
 impl From<InvalidSettings> for types::Refusal {
     fn from(invalid: InvalidSettings) -> Self {
         let InvalidSettings { setting, value, limit, remedy } = invalid;
-        Self { setting: setting.into(), value, limit, remedy }
+        // The only name of two words in the core's refusals, as the interface spells it.
+        let spell = |name| if name == "drift_ppm" { "drift-ppm" } else { name };
+        Self { setting: setting.into(), value, limit: limit.spelled(spell), remedy: remedy.spelled(spell) }
     }
 }
 

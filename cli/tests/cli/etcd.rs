@@ -99,11 +99,11 @@ fn a_prefix_is_prepared_once() {
     let again = json(&again.stdout);
     assert_eq!((&again["created"], &again["never_used"]), (&json!(false), &json!(false)));
     assert_eq!(keys(&server), ["app/.incumbent"]);
-    refused(&["init", "--store", &store, "--new"], 4, &["not new", "leave --new out"]);
+    refused(&["init", "--store", &store, "--new"], 4, &["not new", "leave `--new` out"]);
     refused(
         &["init", "--store", &store, "--markers"],
         2,
-        &["--markers is for a bucket of NATS, and this is etcd"],
+        &["`--markers` is for a bucket of NATS, and this is etcd"],
     );
 }
 

@@ -73,6 +73,7 @@ fn absorb(state: u64, word: u64) -> u64 {
 mod tests {
     use super::*;
     use alloc::collections::BTreeSet;
+    use alloc::string::ToString;
 
     const DRAWN: [u64; 3] = [11, 22, 33];
 
@@ -88,7 +89,7 @@ mod tests {
         }
         let refused = draw([0; 3], me()).unwrap_err();
         assert!(refused.value.starts_with("0x0000000000000000, "), "{}", refused.value);
-        assert!(refused.remedy.contains("operating system"), "{}", refused.remedy);
+        assert!(refused.remedy.to_string().contains("operating system"), "{refused}");
     }
 
     #[test]

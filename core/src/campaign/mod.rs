@@ -48,6 +48,7 @@ mod attempts;
 pub(crate) mod backoff;
 mod barred;
 mod candidate;
+pub mod clause;
 mod draw;
 mod event;
 mod forecast;

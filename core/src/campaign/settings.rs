@@ -7,6 +7,7 @@ use core::fmt;
 use core::time::Duration;
 
 use super::backoff::{Backoff, FIRST, STRAY_PERCENT};
+use super::clause::{Clause, Part};
 use super::pace;
 use crate::store::{Capabilities, StoreInfo};
 use crate::time::rounded;
@@ -138,9 +139,9 @@ pub struct InvalidSettings {
     /// Its value.
     pub value: String,
     /// The allowed values.
-    pub limit: String,
+    pub limit: Clause,
     /// The remedy.
-    pub remedy: String,
+    pub remedy: Clause,
 }
 
 impl fmt::Display for InvalidSettings {
@@ -154,16 +155,11 @@ impl core::error::Error for InvalidSettings {}
 
 pub(crate) fn refuse<T>(
     setting: &'static str,
-    value: impl ToString,
-    limit: impl ToString,
-    remedy: impl ToString,
+    value: impl Into<String>,
+    limit: impl Into<Clause>,
+    remedy: impl Into<Clause>,
 ) -> Result<T, InvalidSettings> {
-    Err(InvalidSettings {
-        setting,
-        value: value.to_string(),
-        limit: limit.to_string(),
-        remedy: remedy.to_string(),
-    })
+    Err(InvalidSettings { setting, value: value.into(), limit: limit.into(), remedy: remedy.into() })
 }
 
 /// The longest metadata, keys and texts together, in bytes: it travels with every renewal.
@@ -294,7 +290,15 @@ pub(crate) fn check_margin(lease: Duration, margin: Margin) -> Result<(), Invali
             "lease",
             format!("{lease:?}"),
             limit,
-            "use a longer lease, or settings for skew, drift and slack that your clocks really keep",
+            Clause::Parts(&[
+                Part::Words("use a longer lease, or values of "),
+                Part::Setting("skew"),
+                Part::Words(", "),
+                Part::Setting("drift_ppm"),
+                Part::Words(" and "),
+                Part::Setting("slack"),
+                Part::Words(" that your clocks really keep"),
+            ]),
         );
     }
     let retry = FIRST * (100 + STRAY_PERCENT) / 100;

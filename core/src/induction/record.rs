@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_name_with_a_percent_sign_is_refused_and_sanitised() {
-        assert_eq!(check_member_name("50%").unwrap_err().limit, "free of '%'");
+        assert_eq!(check_member_name("50%").unwrap_err().limit.to_string(), "free of '%'");
         assert_eq!(check_member_name("").unwrap_err().setting, "name");
         assert_eq!(check_member_name(&sanitise("50%")), Ok(()));
         assert_eq!(sanitise("hôst 1:a_b.c-d%"), "h_st_1_a_b.c-d_");

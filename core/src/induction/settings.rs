@@ -156,6 +156,7 @@ fn client_settings(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     fn rules(change: impl FnOnce(&mut Settings, &mut Group)) -> Result<Rules, InvalidSettings> {
         let (mut settings, mut group) = (Settings::new("me"), Group::default());
@@ -198,13 +199,16 @@ mod tests {
         let client = rules(|_, group| group.protocol = Protocol::Consumer).unwrap().client;
         assert_eq!((client.session, client.heartbeat, client.assignors), (None, None, None));
         let set = |group: &mut Group| (group.protocol, group.session) = (Protocol::Consumer, Some(secs(15)));
-        assert_eq!(refused(|_, group| set(group)).limit, "left out with the consumer protocol");
+        assert_eq!(refused(|_, group| set(group)).limit.to_string(), "left out with the consumer protocol");
     }
 
     #[test]
     fn a_session_under_two_leases_is_refused() {
         let short = refused(|_, group| group.session = Some(Duration::from_millis(9_999)));
-        assert_eq!((short.setting, short.limit.as_str()), ("session", "at least 10s, twice the lease"));
+        assert_eq!(
+            (short.setting, short.limit.to_string().as_str()),
+            ("session", "at least 10s, twice the lease")
+        );
         assert!(rules(|_, group| group.session = Some(secs(10))).is_ok());
     }
 

@@ -1,7 +1,7 @@
 //! What a queue adds to a candidate's settings, and refuses of them.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -191,7 +191,7 @@ pub fn check_priority(priority: Option<i64>) -> Result<(), InvalidSettings> {
         None => Ok(()),
         Some(priority) => {
             let remedy = "the store's order is that of arrival; `hand-over` moves the leadership to a chosen candidate";
-            refuse("priority", priority, "left out in this store", remedy)
+            refuse("priority", priority.to_string(), "left out in this store", remedy)
         }
     }
 }
@@ -205,7 +205,7 @@ mod tests {
 
     fn refused(settings: Settings) -> (&'static str, String) {
         let refused = Rules::new(settings, SERVER).unwrap_err();
-        (refused.setting, refused.limit)
+        (refused.setting, refused.limit.to_string())
     }
 
     fn with_lease(millis: u64) -> Settings {
@@ -227,7 +227,7 @@ mod tests {
         for millis in [3_000, 300_000] {
             let refused = Rules::new(with_lease(millis), server).unwrap_err();
             assert_eq!(refused.setting, "lease");
-            assert!(refused.limit.contains("not known yet"), "{}", refused.limit);
+            assert!(refused.limit.to_string().contains("not known yet"), "{refused}");
             assert_eq!(server.forecast(with_lease(millis)).unwrap_err().setting, "lease");
         }
         let (bounds, fault) = (server.lease_bounds(), server.not_known_yet().unwrap());
@@ -279,7 +279,7 @@ mod tests {
         assert!(check_priority(None).is_ok());
         let refused = check_priority(Some(3)).unwrap_err();
         assert_eq!((refused.setting, refused.value.as_str()), ("priority", "3"));
-        assert!(refused.remedy.contains("hand-over"));
+        assert!(refused.remedy.to_string().contains("hand-over"));
     }
 
     #[test]

@@ -100,7 +100,7 @@ proptest! {
             }
             Err(refused) => {
                 prop_assert_eq!(refused.setting, "lease");
-                prop_assert!(!refused.remedy.is_empty());
+                prop_assert!(!refused.remedy.to_string().is_empty());
             }
         }
     }

@@ -3,9 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-use incumbent_core::campaign::{
-    self, Event, Identity, InvalidSettings, Lease, Reason, State, Warning, check_name,
-};
+use incumbent_core::campaign::{self, Event, Identity, Lease, Reason, State, Warning, check_name};
 use incumbent_core::record::Nonce;
 use incumbent_core::session::{self, CampaignId, Refusal, Rule};
 use incumbent_core::store::FaultKind;
@@ -177,9 +175,8 @@ impl<L: Link> Driver<L> {
         let (command, leave) = match command {
             Command::Resign(leave) => (session::Command::Resign, Some(leave)),
             Command::HandOver(to, leave) => {
-                let rules = || {
-                    check_name(&to).map_err(|refused| Error::new(ErrorKind::InvalidName, refused.to_string()))
-                };
+                let rules =
+                    || check_name(&to).map_err(|refused| Error::refused(ErrorKind::InvalidName, refused));
                 if let Err(error) = self
                     .store
                     .link
@@ -316,7 +313,7 @@ impl<L: Link> Driver<L> {
         let reply = self.candidates.get_mut(&id).and_then(|entry| entry.reply.take());
         if let Some(reply) = reply {
             let _ = reply.send(Err(match refusal {
-                Refusal::Settings(invalid) => Error::new(ErrorKind::InvalidSetting, invalid.to_string()),
+                Refusal::Settings(invalid) => invalid.into(),
                 Refusal::Store(fault) => in_flight::error(fault),
             }));
         }
@@ -424,8 +421,7 @@ pub(super) fn draw(name: &str, key: &str, now: Instant) -> Result<(Nonce, u64)> 
     let today =
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |today| today.as_nanos() as u64);
     let process = [u64::from(std::process::id()), today];
-    let refused = |invalid: InvalidSettings| Error::new(ErrorKind::InvalidSetting, invalid.to_string());
-    campaign::draw(drawn, Identity { name, key, now, process: &process }).map_err(refused)
+    Ok(campaign::draw(drawn, Identity { name, key, now, process: &process })?)
 }
 
 /// Logs an event. Levels: error, a person must act; warn, a promise is at risk; info, a term begins or ends; debug, a

@@ -5,8 +5,9 @@ use std::time::Duration;
 use incumbent_core::Incarnation;
 
 use super::StoreSettings;
-#[cfg(any(feature = "etcd", feature = "nats", feature = "sqlite"))]
 use crate::Clock;
+#[cfg(any(feature = "etcd", feature = "nats", feature = "sqlite"))]
+use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
 
 /// The lease of a new bucket, where none is asked for.
@@ -87,16 +88,17 @@ impl InitOptions {
             ("replicas", self.replicas.is_some()),
         ];
         if let Some((setting, _)) = of_buckets.iter().find(|(_, is_given)| *is_given) {
-            return Err(invalid(format!(
-                "`{setting}` is for a bucket of NATS, and this is {this}: leave it out"
-            )));
+            let quoted = Text::from("`").and(Text::setting(setting)).and("`");
+            let is_for = " is for a bucket of NATS, and this is {}: leave it out";
+            return Err(invalid(quoted.and(Text::fill(is_for, &[&this]))));
         }
         match self.lease {
             None => Ok(()),
-            Some(_) => Err(invalid(format!(
-                "`lease` is for a bucket of NATS, and this is {this}, where each candidate has its own: give it to \
-                 the campaign"
-            ))),
+            Some(_) => {
+                let template = "`{lease}` is for a bucket of NATS, and this is {}, where each candidate has its own: \
+                                give it to the campaign";
+                Err(invalid(Text::fill(template, &[&this])))
+            }
         }
     }
 }
@@ -277,7 +279,8 @@ async fn topic(settings: &super::KafkaSettings, options: &InitOptions) -> Result
 
     options.only_of_buckets("Kafka")?;
     if options.never_used {
-        return Err(invalid("`new` is for a store with an age, and a topic of Kafka has none; leave it out"));
+        let template = "`{new}` is for a store with an age, and a topic of Kafka has none; leave it out";
+        return Err(invalid(Text::fill(template, &[])));
     }
     let Some(election) = &options.election else {
         return Err(invalid("each election of Kafka has a topic of its own; give the election's key"));
@@ -286,6 +289,6 @@ async fn topic(settings: &super::KafkaSettings, options: &InitOptions) -> Result
     Ok(InitReport { created, topic: Some(topic), ..InitReport::default() })
 }
 
-fn invalid(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::InvalidSetting, message)
+fn invalid(message: impl Into<Text>) -> Error {
+    Error::named(ErrorKind::InvalidSetting, message.into())
 }

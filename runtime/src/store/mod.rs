@@ -19,6 +19,8 @@ pub mod nats;
 mod query;
 #[cfg(feature = "etcd")]
 pub(crate) mod queue_adapter;
+#[cfg(any(feature = "etcd", feature = "kafka", feature = "nats"))]
+mod refusals;
 pub(crate) mod registry;
 pub(crate) mod request;
 mod selectors;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 
+use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
 
 /// The parameters of a URL. Each is [taken](Query::take) by name, and that also makes the name known;
@@ -46,7 +47,9 @@ impl Query {
     pub(crate) fn text(&mut self, name: &'static str) -> Result<Option<String>> {
         match self.take(name) {
             Some(value) if value.is_empty() => {
-                Err(invalid(format!("{name} is empty in the {}: URL; leave it out", self.scheme)))
+                let is_empty =
+                    Text::setting(name).and(" is empty in the ").and(self.scheme).and(": URL; leave it out");
+                Err(Error::named(ErrorKind::InvalidUrl, is_empty))
             }
             value => Ok(value),
         }
@@ -57,7 +60,7 @@ impl Query {
         match value.as_str() {
             "true" => Ok(Some(true)),
             "false" => Ok(Some(false)),
-            _ => Err(invalid(format!("{name}={value} in the {}: URL: write true or false", self.scheme))),
+            _ => Err(self.unreadable(name, &value, ": write true or false")),
         }
     }
 
@@ -66,11 +69,13 @@ impl Query {
         let Some(value) = self.take(name) else { return Ok(None) };
         match duration(&value) {
             Some(duration) => Ok(Some(duration)),
-            None => Err(invalid(format!(
-                "{name}={value} in the {}: URL is no duration; write it like 10ms, 2s or 1m",
-                self.scheme
-            ))),
+            None => Err(self.unreadable(name, &value, " is no duration; write it like 10ms, 2s or 1m")),
         }
+    }
+
+    fn unreadable(&self, name: &'static str, value: &str, remedy: &str) -> Error {
+        let given = Text::setting(name).and("=").and(value).and(" in the ").and(self.scheme);
+        Error::named(ErrorKind::InvalidUrl, given.and(": URL").and(remedy))
     }
 
     pub(crate) fn finish(self) -> Result<()> {

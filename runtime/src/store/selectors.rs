@@ -15,7 +15,7 @@ pub(crate) type Selector<'a> = (&'static str, Cow<'a, str>);
 /// Refuses a text that looks like another: with a control character, or with white space at either end.
 pub(crate) fn check<'a>(kind: ErrorKind, texts: impl IntoIterator<Item = Selector<'a>>) -> Result<()> {
     texts.into_iter().try_for_each(|(setting, text)| {
-        selector::check(setting, &text).map_err(|refused| Error::new(kind, refused.to_string()))
+        selector::check(setting, &text).map_err(|refused| Error::refused(kind, refused))
     })
 }
 

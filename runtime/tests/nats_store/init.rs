@@ -102,7 +102,7 @@ async fn a_bucket_that_holds_or_held_a_message_is_not_called_new() {
         assert_eq!(
             error.message(),
             format!(
-                "the NATS bucket \"elections\" has been written to {sequence} times, so it is not new; leave --new out"
+                "the NATS bucket \"elections\" has been written to {sequence} times, so it is not new; leave `new` out"
             )
         );
     }

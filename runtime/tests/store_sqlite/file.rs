@@ -373,7 +373,7 @@ mod init {
         acquired(&store, "jobs", "a", LEASE).await;
         let error = Sqlite::init(&SqliteSettings::new(&path), &clock(), true).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnsafeStore, "{error}");
-        assert!(error.message().contains("leave --new out"), "{error}");
+        assert!(error.message().contains("leave `new` out"), "{error}");
         assert!(!store.inspect().await.unwrap().never_used);
     }
 }

@@ -271,7 +271,7 @@ fn names(schema: &Schema) -> Vec<String> {
     };
     let mut lines = list("CAMPAIGN", true, "a candidate", &schema.candidate);
     lines.extend(list("COMMON", false, "every store", &schema.store));
-    lines.extend(list("INIT", true, "a preparation, besides those of the store", &schema.init));
+    lines.extend(list("INIT", false, "a preparation, besides those of the store", &schema.init));
     for store in Store::ALL {
         let settings: Vec<_> =
             schema.parameter.iter().filter(|setting| setting.stores.contains(&store)).collect();

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use incumbent::text::Text;
 use incumbent::{CampaignOptions, LoopProbe, Preset, WinDelay};
 
+use super::dialect::DRAIN_TIME;
 use super::fields::{Fields, refuse};
 use super::names::CAMPAIGN;
-use super::{Dialect, Map, Value};
+use super::{Dialect, Given, Map, Value};
 use crate::Result;
 
 /// The settings of a candidate, parsed.
@@ -14,6 +16,7 @@ use crate::Result;
 pub struct Campaign {
     pub(crate) options: CampaignOptions,
     pub(crate) health_interval: Option<Duration>,
+    pub(crate) given: Given,
 }
 
 impl Campaign {
@@ -25,10 +28,14 @@ impl Campaign {
     pub fn ask_health(mut self, interval: Value, dialect: Dialect) -> Result<Self> {
         const NAME: &str = "health_interval";
         let mut fields =
-            Fields::new("a campaign", &[NAME], vec![(NAME.to_owned(), interval.clone())], dialect)?;
+            Fields::new("a campaign", &[NAME], vec![(dialect.key(NAME).into(), interval.clone())], dialect)?;
         self.health_interval = fields.length(NAME)?;
         if self.health_interval.is_none_or(|interval| interval.is_zero()) {
-            return refuse(NAME, &interval, &format!("longer than nothing: {}", fields.lengths()));
+            return refuse(
+                Text::setting(NAME),
+                &interval,
+                &format!("longer than nothing: {}", fields.lengths()),
+            );
         }
         Ok(self)
     }
@@ -69,7 +76,11 @@ pub fn loop_watch(value: Value, dialect: Dialect) -> Result<LoopWatch> {
     let fields = Fields::new("a campaign", &[NAME], Vec::new(), dialect)?;
     let refused = |value| {
         let lengths = fields.lengths();
-        refuse(NAME, value, &format!("true for the lease, false for off, or at least 100 ms: {lengths}"))
+        refuse(
+            Text::setting(NAME),
+            value,
+            &format!("true for the lease, false for off, or at least 100 ms: {lengths}"),
+        )
     };
     match value {
         Value::Nothing | Value::Flag(true) => Ok(LoopWatch::Lease),
@@ -81,12 +92,15 @@ pub fn loop_watch(value: Value, dialect: Dialect) -> Result<LoopWatch> {
     }
 }
 
-/// Reads the settings of a candidate. The names in `metadata` are the caller's own.
+/// Reads the settings of a candidate. The names in `metadata` are the caller's own. Of the settings that only this language
+/// has, `drain_time` may be among them.
 ///
 /// # Errors
 /// `InvalidSetting`, with the field and the accepted values.
 pub fn campaign(map: Map, dialect: Dialect) -> Result<Campaign> {
-    let mut fields = Fields::new("a campaign", &CAMPAIGN, map, dialect)?;
+    let known: Vec<&str> = CAMPAIGN.iter().chain(dialect.own).copied().collect();
+    let mut fields = Fields::new("a campaign", &known, map, dialect)?;
+    let given = fields.given();
     let mut options = CampaignOptions::new();
     if let Some(name) = fields.text("name")? {
         options = options.name(name);
@@ -112,8 +126,10 @@ pub fn campaign(map: Map, dialect: Dialect) -> Result<Campaign> {
     if let Some(splay) = fields.length("splay")? {
         options = options.splay(splay);
     }
-    if let Some(drain) = fields.length("drain")? {
-        options = options.drain(drain);
+    for name in ["drain", DRAIN_TIME] {
+        if let Some(drain) = fields.length(name)? {
+            options = options.drain(drain);
+        }
     }
     if let Some(interval) = fields.length("interval")? {
         options = options.interval(interval);
@@ -124,7 +140,7 @@ pub fn campaign(map: Map, dialect: Dialect) -> Result<Campaign> {
     if let Some(value) = fields.value("metadata") {
         options = metadata(options, &value)?;
     }
-    Ok(Campaign { options, health_interval: None })
+    Ok(Campaign { options, health_interval: None, given })
 }
 
 fn preset(value: &Value) -> Result<Preset> {
@@ -135,7 +151,7 @@ fn preset(value: &Value) -> Result<Preset> {
         "go_compatible" => Preset::GoCompatible,
         // Leases of milliseconds, for tests; not offered in messages.
         "test" => Preset::Test,
-        _ => return refuse("preset", value, "\"standard\", \"fast\" or \"go_compatible\""),
+        _ => return refuse(Text::setting("preset"), value, "\"standard\", \"fast\" or \"go_compatible\""),
     })
 }
 
@@ -147,7 +163,7 @@ fn win_delay(fields: &Fields, value: &Value) -> Result<WinDelay> {
             Ok(fixed) => Ok(WinDelay::Fixed(fixed)),
             Err(_) => {
                 let accepted = format!("\"automatic\", \"cautious\", or {}", fields.lengths());
-                refuse("win_delay", fixed, &accepted)
+                refuse(Text::setting("win_delay"), fixed, &accepted)
             }
         },
     }
@@ -161,7 +177,11 @@ fn backoff(fields: &Fields, options: CampaignOptions, value: &Value) -> Result<C
     let read = |value| fields.as_length("backoff", value);
     let waits = values.iter().map(read).collect::<Result<Vec<_>>>()?;
     let Some(&last) = waits.last() else {
-        return refuse("backoff", &Value::Other("an empty list".into()), "a list of one wait or more");
+        return refuse(
+            Text::setting("backoff"),
+            &Value::Other("an empty list".into()),
+            "a list of one wait or more",
+        );
     };
     Ok(options.backoff(|failures| {
         let place = usize::try_from(failures).unwrap_or(usize::MAX).saturating_sub(1);
@@ -170,10 +190,10 @@ fn backoff(fields: &Fields, options: CampaignOptions, value: &Value) -> Result<C
 }
 
 fn metadata(mut options: CampaignOptions, value: &Value) -> Result<CampaignOptions> {
-    let Value::Map(map) = value else { return refuse("metadata", value, "a map of texts") };
+    let Value::Map(map) = value else { return refuse(Text::setting("metadata"), value, "a map of texts") };
     for (key, value) in map {
         let Value::Text(text) = value else {
-            return refuse(&format!("metadata[{key:?}]"), value, "a text");
+            return refuse(Text::setting("metadata").and(format!("[{key:?}]")), value, "a text");
         };
         options = options.metadata(key, text);
     }

@@ -3,65 +3,74 @@
 use std::time::Duration;
 
 use incumbent::ErrorKind;
+use incumbent::text::Text;
 
-use super::{Dialect, Map, Unit, Value};
+use super::{Dialect, Given, Map, Unit, Value};
 use crate::{Error, Result};
 
 /// A map that is being read; each field is taken by name.
 pub(super) struct Fields {
-    map: Map,
+    map: Vec<(&'static str, Value)>,
     dialect: Dialect,
 }
 
 impl Fields {
     /// Begins to read `map`; its names must be among `known`. `what` describes the settings in messages.
-    pub(super) fn new(what: &str, known: &[&str], map: Map, dialect: Dialect) -> Result<Self> {
-        for (place, (name, _)) in map.iter().enumerate() {
-            if !known.contains(&name.as_str()) {
-                return Err(unknown(what, known, name));
+    pub(super) fn new(what: &str, known: &[&'static str], map: Map, dialect: Dialect) -> Result<Self> {
+        let mut fields: Vec<(&'static str, Value)> = Vec::with_capacity(map.len());
+        for (given, value) in map {
+            let Some(&name) = known.iter().find(|name| dialect.key(name) == given) else {
+                return Err(unknown(what, known, &given, dialect));
+            };
+            if fields.iter().any(|(other, _)| *other == name) {
+                return Err(invalid(Text::setting(name).and(" is given twice; give it once")));
             }
-            if map[..place].iter().any(|(other, _)| other == name) {
-                return Err(invalid(format!("{name} is given twice; give it once")));
-            }
+            fields.push((name, value));
         }
-        Ok(Self { map, dialect })
+        Ok(Self { map: fields, dialect })
+    }
+
+    /// What the caller gave, for errors; before it is read.
+    pub(super) fn given(&self) -> Given {
+        let values = self.map.iter().filter(|(_, value)| matches!(value, Value::Text(_) | Value::Number(_)));
+        Given { values: values.cloned().collect(), in_url: Vec::new() }
     }
 
     /// Takes a field; `None` where it is missing or nothing.
-    pub(super) fn value(&mut self, name: &str) -> Option<Value> {
-        let place = self.map.iter().position(|(other, _)| other == name)?;
+    pub(super) fn value(&mut self, name: &'static str) -> Option<Value> {
+        let place = self.map.iter().position(|(other, _)| *other == name)?;
         Some(self.map.swap_remove(place).1).filter(|value| *value != Value::Nothing)
     }
 
-    pub(super) fn text(&mut self, name: &str) -> Result<Option<String>> {
+    pub(super) fn text(&mut self, name: &'static str) -> Result<Option<String>> {
         match self.value(name) {
             None => Ok(None),
             Some(Value::Text(text)) => Ok(Some(text)),
-            Some(other) => refuse(name, &other, "a text"),
+            Some(other) => refuse(Text::setting(name), &other, "a text"),
         }
     }
 
-    pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>> {
+    pub(super) fn flag(&mut self, name: &'static str) -> Result<Option<bool>> {
         match self.value(name) {
             None => Ok(None),
             Some(Value::Flag(flag)) => Ok(Some(flag)),
-            Some(other) => refuse(name, &other, "true or false"),
+            Some(other) => refuse(Text::setting(name), &other, "true or false"),
         }
     }
 
-    pub(super) fn length(&mut self, name: &str) -> Result<Option<Duration>> {
+    pub(super) fn length(&mut self, name: &'static str) -> Result<Option<Duration>> {
         self.value(name).map(|value| self.as_length(name, &value)).transpose()
     }
 
     /// Converts a value to a length of time.
-    pub(super) fn as_length(&self, name: &str, value: &Value) -> Result<Duration> {
+    pub(super) fn as_length(&self, name: &'static str, value: &Value) -> Result<Duration> {
         let length = match value {
             Value::Time(time) => Some(*time),
             Value::Number(number) => seconds(*number, self.dialect.unit),
             Value::Text(text) => incumbent::store::duration(text),
             _ => None,
         };
-        length.map_or_else(|| refuse(name, value, &self.lengths()), Ok)
+        length.map_or_else(|| refuse(Text::setting(name), value, &self.lengths()), Ok)
     }
 
     /// Describes the accepted lengths of time, for messages.
@@ -70,7 +79,7 @@ impl Fields {
     }
 
     /// Takes a whole number from 0 to `u32::MAX`.
-    pub(super) fn whole(&mut self, name: &str) -> Result<Option<u32>> {
+    pub(super) fn whole(&mut self, name: &'static str) -> Result<Option<u32>> {
         let Some(value) = self.value(name) else { return Ok(None) };
         if let Value::Number(number) = value {
             // An f64 holds every u32 exactly, so a conversion that changes the number was out of range.
@@ -79,7 +88,7 @@ impl Fields {
                 return Ok(Some(whole));
             }
         }
-        refuse(name, &value, "a whole number, not negative")
+        refuse(Text::setting(name), &value, "a whole number, not negative")
     }
 }
 
@@ -92,29 +101,34 @@ fn seconds(number: f64, unit: Unit) -> Option<Duration> {
 }
 
 /// Returns the error for a value that a field does not accept.
-pub(super) fn refuse<T>(name: &str, value: &Value, accepted: &str) -> Result<T> {
-    Err(invalid(format!("{name} is {}, and must be {accepted}", shown(value))))
+pub(super) fn refuse<T>(name: impl Into<Text>, value: &Value, accepted: &str) -> Result<T> {
+    Err(invalid(name.into().and(" is ").and(shown(value)).and(", and must be ").and(accepted)))
 }
 
-fn unknown(what: &str, known: &[&str], name: &str) -> Error {
-    let nearest = known.iter().map(|one| (strsim::damerau_levenshtein(one, name), *one)).min();
-    let meant = match nearest {
-        Some((distance, one)) if distance <= name.chars().count().max(3) / 3 => {
-            format!("did you mean {one}? ")
-        }
-        _ => String::new(),
-    };
-    invalid(format!("{what} has no setting {name:?}: {meant}known are {}", known.join(", ")))
+fn unknown(what: &str, known: &[&'static str], given: &str, dialect: Dialect) -> Error {
+    let nearest =
+        known.iter().map(|&one| (strsim::damerau_levenshtein(&dialect.spell(one), given), one)).min();
+    let mut text = Text::from(format!("{what} has no setting {given:?}: "));
+    if let Some((distance, one)) = nearest
+        && distance <= given.chars().count().max(3) / 3
+    {
+        text = text.and("did you mean ").and(Text::setting(one)).and("? ");
+    }
+    text = text.and("known are ");
+    for (place, &one) in known.iter().enumerate() {
+        text = text.and(if place == 0 { "" } else { ", " }).and(Text::setting(one));
+    }
+    invalid(text)
 }
 
-fn invalid(message: String) -> Error {
-    Error::new(ErrorKind::InvalidSetting, message)
+fn invalid(text: Text) -> Error {
+    Error::new(ErrorKind::InvalidSetting, text)
 }
 
 /// The most characters of a value that a message repeats.
 const LONGEST: usize = 100;
 
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::Nothing => "nothing".into(),
         Value::Flag(flag) => flag.to_string(),

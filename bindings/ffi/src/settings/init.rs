@@ -15,7 +15,7 @@ pub struct Init {
     pub(crate) options: InitOptions,
 }
 
-/// Reads the settings for preparing the store at `url`: those in [`INIT`], and everything that the URL could hold as a
+/// Reads the settings for preparing the store at `url`: those of every preparation, and everything that the URL could hold as a
 /// parameter.
 ///
 /// # Errors
@@ -23,8 +23,9 @@ pub struct Init {
 pub fn init(url: &str, map: Map, dialect: Dialect) -> Result<Init> {
     let (what, kinds) = of_scheme(url);
     let parameters = kinds.iter().map(|(name, _)| *name).filter(|name| !INIT.contains(name));
-    let known: Vec<&str> = INIT.into_iter().chain(parameters).collect();
+    let known: Vec<&'static str> = INIT.into_iter().chain(parameters).collect();
     let mut fields = Fields::new(&format!("the preparation of {what}"), &known, map, dialect)?;
+    let given = fields.given().with_url(url, kinds);
     let mut options = InitOptions::new()
         .markers(fields.flag("markers")?.unwrap_or(false))
         .own_leases(fields.flag("own_leases")?.unwrap_or(false))
@@ -39,7 +40,7 @@ pub fn init(url: &str, map: Map, dialect: Dialect) -> Result<Init> {
     if let Some(election) = fields.text("election")? {
         options = options.election(election);
     }
-    let mut store = Opening { url: url.to_owned(), fail_fast: true, expected_lease: None };
+    let mut store = Opening { url: url.to_owned(), fail_fast: true, expected_lease: None, given };
     store.add_parameters(&mut fields, kinds)?;
     Ok(Init { store, options })
 }

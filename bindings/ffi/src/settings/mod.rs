@@ -5,7 +5,9 @@
 //! values fit together and fit the store, for all languages.
 
 mod campaign;
+mod dialect;
 mod fields;
+mod given;
 mod init;
 mod names;
 mod store;
@@ -13,9 +15,11 @@ mod store;
 use std::time::Duration;
 
 pub use campaign::{Campaign, LoopWatch, campaign, loop_watch};
+pub use dialect::{Dialect, Names, Unit};
+pub(crate) use given::Given;
 pub use init::{Init, init};
-pub use names::{CAMPAIGN, INIT};
-pub use store::{Opening, opening, parameters};
+pub use names::CAMPAIGN;
+pub use store::{Opening, opening};
 
 /// A value as a language passes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,21 +44,3 @@ pub enum Value {
 
 /// Named values, in the caller's order.
 pub type Map = Vec<(String, Value)>;
-
-/// The way in which a language writes lengths of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dialect {
-    /// The unit of a bare number.
-    pub unit: Unit,
-    /// The accepted lengths of time, for messages: `a number of seconds or a timedelta`.
-    pub lengths: &'static str,
-}
-
-/// The unit of a bare number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Seconds.
-    Seconds,
-    /// Milliseconds.
-    Milliseconds,
-}

@@ -8,6 +8,11 @@ pub(super) enum Kind {
     Length,
 }
 
+/// Whether a setting is a parameter of a URL.
+pub(super) fn is_parameter(name: &str) -> bool {
+    [&MEMORY[..], &SQLITE, &NATS, &ETCD, &KAFKA].iter().any(|kinds| kinds.iter().any(|(one, _)| *one == name))
+}
+
 // generated: settings
 /// The names of the settings of a candidate.
 #[rustfmt::skip]
@@ -33,7 +38,7 @@ pub(super) const COMMON: [&str; 2] = [
 ];
 /// The names of the settings of a preparation, besides those of the store.
 #[rustfmt::skip]
-pub const INIT: [&str; 7] = [
+pub(super) const INIT: [&str; 7] = [
     "lease",
     "replicas",
     "markers",

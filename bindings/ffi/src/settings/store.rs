@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use incumbent::store::StoreSettings;
+use incumbent::text::Text;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::fields::{Fields, refuse};
 use super::names::{COMMON, ETCD, KAFKA, Kind, MEMORY, NATS, SQLITE};
-use super::{Dialect, Map, Value};
+use super::{Dialect, Given, Map, Value};
 use crate::Result;
 
 /// The settings of a store, parsed.
@@ -16,6 +17,7 @@ pub struct Opening {
     pub(crate) url: String,
     pub(crate) fail_fast: bool,
     pub(crate) expected_lease: Option<Duration>,
+    pub(crate) given: Given,
 }
 
 pub(super) fn of_scheme(url: &str) -> (&'static str, &'static [(&'static str, Kind)]) {
@@ -30,11 +32,6 @@ pub(super) fn of_scheme(url: &str) -> (&'static str, &'static [(&'static str, Ki
     }
 }
 
-/// Returns the names of the settings for a store at `url`, besides those of every store.
-pub fn parameters(url: &str) -> Vec<&'static str> {
-    of_scheme(url).1.iter().map(|(name, _)| *name).collect()
-}
-
 /// Reads the settings for opening the store at `url`: `fail_fast`, `expected_lease`, and everything that the URL could
 /// hold as a parameter.
 ///
@@ -42,23 +39,25 @@ pub fn parameters(url: &str) -> Vec<&'static str> {
 /// `InvalidSetting`, with the field and the accepted values.
 pub fn opening(url: &str, map: Map, dialect: Dialect) -> Result<Opening> {
     let (what, kinds) = of_scheme(url);
-    let known: Vec<&str> = kinds.iter().map(|(name, _)| *name).chain(COMMON).collect();
+    let known: Vec<&'static str> = kinds.iter().map(|(name, _)| *name).chain(COMMON).collect();
     let mut fields = Fields::new(what, &known, map, dialect)?;
+    let given = fields.given().with_url(url, kinds);
     let mut opening = Opening {
         url: url.to_owned(),
         fail_fast: fields.flag("fail_fast")?.unwrap_or(false),
         expected_lease: fields.length("expected_lease")?,
+        given,
     };
     opening.add_parameters(&mut fields, kinds)?;
     Ok(opening)
 }
 
 /// Formats a length as a URL writes it.
-fn millis(name: &str, length: Duration) -> Result<String> {
+fn millis(name: &'static str, length: Duration) -> Result<String> {
     if length.subsec_nanos().is_multiple_of(1_000_000) {
         return Ok(format!("{}ms", length.as_millis()));
     }
-    refuse(name, &Value::Time(length), "a whole number of milliseconds")
+    refuse(Text::setting(name), &Value::Time(length), "a whole number of milliseconds")
 }
 
 impl Opening {
@@ -67,8 +66,12 @@ impl Opening {
     /// # Errors
     /// `InvalidUrl`, `InvalidName`, `Authentication`, `Unsupported`.
     pub fn check(&self) -> Result<()> {
-        self.url.parse::<StoreSettings>()?;
-        Ok(())
+        self.settings().map(drop)
+    }
+
+    /// The settings that the URL gives, with the parameters that were given apart from it.
+    pub(crate) fn settings(&self) -> Result<StoreSettings> {
+        self.url.parse().map_err(|error| self.given.shown_in(error))
     }
 
     /// Takes the parameters of the URL from `fields`.

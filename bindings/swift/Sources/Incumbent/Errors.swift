@@ -130,13 +130,13 @@ extension IncumbentError: LocalizedError, CustomStringConvertible {
 }
 
 extension IncumbentError {
-    /// Translates a failure of the compiled part, with the names of settings as this library has them.
+    /// Translates a failure of the compiled part.
     init(code: String, message: String, causes: [String], reason: Reason?) {
         let details = Details(message: message, causes: causes)
         // No code without a case: the compiler refuses an incomplete `switch`.
         switch ErrorCode(rawValue: code) ?? .internal {
         case .invalidURL: self = .invalidURL(details)
-        case .invalidSetting: self = .invalidSetting(Details(message: renamed(message), causes: causes))
+        case .invalidSetting: self = .invalidSetting(details)
         case .invalidName: self = .invalidName(details)
         case .authentication: self = .authentication(details)
         case .storeUnavailable: self = .storeUnavailable(details)

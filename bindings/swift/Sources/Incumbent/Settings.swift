@@ -232,12 +232,3 @@ extension Duration {
         return Double(seconds) + Double(attoseconds) * 1e-18 + (self == .zero ? 0 : 0.5e-9)
     }
 }
-
-/// Returns the text with the names of settings as this library has them.
-func renamed(_ text: String) -> String {
-    let names = [
-        "fail_fast": "failFast", "expected_lease": "expectedLease", "own_leases": "ownLeases", "drift_ppm": "driftPpm",
-        "win_delay": "winDelay", "watch_loop": "watchLimit", "health_interval": "healthInterval",
-    ]
-    return names.reduce(text) { text, name in text.replacingOccurrences(of: name.key, with: name.value) }
-}

@@ -66,6 +66,8 @@ struct StoreTests {
             #expect(drift?.message.contains("driftPpm is -1") == true, "\(drift?.message ?? "")")
             let watch = await failure { try await store.campaign("jobs", .init(watchLimit: .milliseconds(1))) }
             #expect(watch?.message.contains("watchLimit") == true, "\(watch?.message ?? "")")
+            let key = await failure { try await store.campaign("jobs", .init(metadata: ["drift_ppm": "x"])) }
+            #expect(key?.message.contains("metadata key is \"drift_ppm\", and") == true, "\(key?.message ?? "")")
             let lease = await failure { try await store.campaign("jobs", .init(lease: .seconds(-1))) }
             #expect(lease?.message.contains("lease is -1") == true, "\(lease?.message ?? "")")
         }

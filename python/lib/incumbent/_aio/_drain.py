@@ -19,14 +19,14 @@ DrainHandler = Callable[[Term, float], Awaitable[object]]
 for ``asyncio.timeout_at``."""
 
 
-def handler_of(drain: Any, drain_time: Any) -> tuple[Any, Any]:
-    """Returns the handler and the time limit of a drain."""
+def handler_of(drain: Any, drain_time: Any) -> tuple[Any, dict[str, object]]:
+    """Returns the handler of a drain, and its time limit under the name that it was given by."""
     if callable(drain):
-        return drain, drain_time
+        return drain, {"drain_time": drain_time}
     if drain is not None and drain_time is not None:
         message = "drain and drain_time both give a length of time; give one of them"
         raise TypeError(message)
-    return None, drain_time if drain is None else drain
+    return None, {"drain": drain, "drain_time": drain_time}
 
 
 def start(candidate: _incumbent.Candidate, handler: DrainHandler, *, ends_term: bool) -> None:

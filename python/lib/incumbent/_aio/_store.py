@@ -123,8 +123,8 @@ class Store:
         :class:`BrokenError`, :class:`ClosedError`, :class:`ForkedError`, and with ``fail_fast``
         :class:`StoreUnavailableError`.
         """
-        handler, length = _drain.handler_of(drain, drain_time)
-        given: dict[str, object] = {**settings, "drain": length}
+        handler, times = _drain.handler_of(drain, drain_time)
+        given: dict[str, object] = {**settings, **times}
         interval = interval_of(health, health_interval)
         # Checked here, so that the traceback shows the call with the wrong setting.
         _incumbent.check_campaign(given, interval, watch_loop)

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use incumbent_core::campaign::InvalidSettings;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use super::keys::Keys;
@@ -11,7 +12,9 @@ use super::wire::connection::Connection;
 use crate::store::authority::{Authority, Form};
 use crate::store::credentials::{Secret, check_certificates, check_private_key, unusable};
 use crate::store::query::{Query, decode};
+use crate::store::refusals::{unfit, zero};
 use crate::store::selectors::{self, Selector, named};
+use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
 
 /// The time limit for connecting to a member, with TLS; 2 s, as for NATS.
@@ -114,8 +117,8 @@ impl EtcdSettings {
         settings = match (query.text("tls_cert")?, query.text("tls_key")?) {
             (Some(certificate), Some(key)) => settings.tls_client_certificate(certificate, key),
             (None, None) => settings,
-            (Some(_), None) => return Err(invalid("tls_cert needs tls_key, the file of its key")),
-            (None, Some(_)) => return Err(invalid("tls_key needs tls_cert, the file of its certificate")),
+            (Some(_), None) => return Err(unfit("{tls_cert} needs {tls_key}, the file of its key")),
+            (None, Some(_)) => return Err(unfit("{tls_key} needs {tls_cert}, the file of its certificate")),
         };
         if let Some(timeout) = query.duration("connect_timeout")? {
             settings = settings.connect_timeout(timeout);
@@ -125,7 +128,9 @@ impl EtcdSettings {
         }
         query.finish()?;
         if scheme == "etcd" && settings.tls {
-            return Err(invalid("tls_ca, tls_cert and tls_key need TLS; write etcds:// instead of etcd://"));
+            return Err(unfit(
+                "{tls_ca}, {tls_cert} and {tls_key} need TLS; write etcds:// instead of etcd://",
+            ));
         }
         selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
         Ok(settings)
@@ -238,18 +243,15 @@ impl EtcdSettings {
     /// Checks the settings and files before a connection is tried.
     pub(super) fn check(&self) -> Result<()> {
         if self.keys().is_of_another() {
-            let message = format!(
-                "`prefix` is {:?}; it must have no part \".incumbent\", where incumbent keeps keys of its own: choose \
-                 another",
-                self.prefix
-            );
-            return Err(Error::new(ErrorKind::InvalidSetting, message));
+            return Err(Error::from(InvalidSettings {
+                setting: "prefix",
+                value: format!("{:?}", self.prefix),
+                limit: "free of the part \".incumbent\"".into(),
+                remedy: "incumbent keeps keys of its own there; choose another".into(),
+            }));
         }
         if self.connect_timeout.is_zero() {
-            return Err(Error::new(
-                ErrorKind::InvalidSetting,
-                "`connect_timeout` is 0 s; it must be longer than that, for instance 2s",
-            ));
+            return Err(zero("connect_timeout"));
         }
         selectors::check(ErrorKind::InvalidSetting, self.selectors())?;
         if let Some(ca) = &self.ca {
@@ -283,9 +285,9 @@ impl EtcdSettings {
             tls = tls.identity(Identity::from_pem(certificate, read(key, "tls_key", "private key")?));
         }
         endpoint.tls_config(tls).map_err(|error| {
-            let message = "TLS cannot be set up: the files of tls_ca, tls_cert and tls_key do not fit each other, or \
-                           the system trusts no certificate; give tls_ca";
-            Error::new(ErrorKind::Authentication, message).caused_by(error)
+            let template = "TLS cannot be set up: the files of {tls_ca}, {tls_cert} and {tls_key} do not fit each \
+                            other, or the system trusts no certificate; give {tls_ca}";
+            Error::named(ErrorKind::Authentication, Text::fill(template, &[])).caused_by(error)
         })
     }
 }

@@ -12,7 +12,9 @@ use self::clients::{FORBIDDEN, OWN};
 use crate::store::authority::{Authority, Form};
 use crate::store::credentials::Secret;
 use crate::store::query::{Query, decode};
+use crate::store::refusals::unfit;
 use crate::store::selectors::{self, Selector, named};
+use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
 
 /// The form of a URL, as errors show it.
@@ -116,7 +118,7 @@ impl KafkaSettings {
             None => {}
             Some("classic") => settings = settings.protocol(Protocol::Classic),
             Some("consumer") => settings = settings.protocol(Protocol::Consumer),
-            Some(_) => return Err(invalid("protocol in the kafka: URL: write classic or consumer")),
+            Some(_) => return Err(unfit("{protocol} in the kafka: URL: write classic or consumer")),
         }
         if let Some(id) = query.text("instance_id")? {
             settings = settings.instance_id(id);
@@ -230,7 +232,8 @@ impl KafkaSettings {
                 self.property("sasl.mechanism", mechanism)
             }
             _ => Err(refused(
-                "`sasl` is none of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER; choose one",
+                "`{sasl}` is none of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER; choose one",
+                &[],
             )),
         }
     }
@@ -243,7 +246,10 @@ impl KafkaSettings {
         // Both are names of the same setting.
         let name = if name == "sasl.mechanisms" { "sasl.mechanism" } else { name };
         if let Some((name, why)) = FORBIDDEN.iter().chain(&OWN).find(|(forbidden, _)| *forbidden == name) {
-            return Err(refused(&format!("cannot override the property {name:?}: {why}; leave it out")));
+            return Err(refused(
+                "cannot override the property {}: {}; leave it out",
+                &[&format!("{name:?}"), why],
+            ));
         }
         self.properties.insert(name.to_owned(), value.to_owned());
         Ok(self)
@@ -320,7 +326,7 @@ impl KafkaSettings {
     }
 
     pub(crate) fn check_name(name: &str) -> Result<()> {
-        check_member_name(name).map_err(|refused| Error::new(ErrorKind::InvalidName, refused.to_string()))
+        check_member_name(name).map_err(|refused| Error::refused(ErrorKind::InvalidName, refused))
     }
 
     /// Checks the settings before a connection is tried.
@@ -329,11 +335,9 @@ impl KafkaSettings {
         let topic = self.topic_of("a");
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if topic.len() > LONGEST || !topic.chars().all(plain) {
-            let text = format!(
-                "the prefix or `topic` makes a topic {topic:?}; topics have a-z, A-Z, 0-9, '.', '_' and '-', \
-                 249 characters at most: change them"
-            );
-            return Err(refused(&text));
+            let template = "the prefix or `{topic}` makes a topic {}; topics have a-z, A-Z, 0-9, '.', '_' and '-', 249 \
+                            characters at most: change them";
+            return Err(refused(template, &[&format!("{topic:?}")]));
         }
         if self.properties.get("sasl.mechanism").is_some_and(|mechanism| mechanism != "OAUTHBEARER")
             && self.user.is_none()
@@ -341,10 +345,11 @@ impl KafkaSettings {
         {
             return Err(refused(
                 "the SASL mechanism needs a user; give user:password@ before the first host",
+                &[],
             ));
         }
         if self.instance_id.as_ref().is_some_and(|id| id.trim().is_empty()) {
-            return Err(refused("`instance_id` is empty; leave it out, or give each process its own"));
+            return Err(refused("`{instance_id}` is empty; leave it out, or give each process its own", &[]));
         }
         // Names and values are checked by the client itself.
         self.base("incumbent").create_native_config().map(drop).map_err(|error| {
@@ -375,8 +380,8 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidUrl, message)
 }
 
-fn refused(message: &str) -> Error {
-    Error::new(ErrorKind::InvalidSetting, message)
+fn refused(template: &'static str, values: &[&dyn ToString]) -> Error {
+    Error::named(ErrorKind::InvalidSetting, Text::fill(template, values))
 }
 
 #[cfg(test)]

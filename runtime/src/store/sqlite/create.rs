@@ -141,5 +141,5 @@ fn unusable(path: &Path, error: &io::Error) -> Cause {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => ErrorKind::PermissionDenied,
         _ => ErrorKind::Broken,
     };
-    Cause::Refused(kind, format!("{} cannot be used: {error}", path.display()))
+    Cause::Refused(kind, format!("{} cannot be used: {error}", path.display()).into())
 }

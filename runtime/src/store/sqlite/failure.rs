@@ -6,6 +6,7 @@ use std::sync::Arc;
 use incumbent_core::store::{Fault, FaultKind, Outcome};
 use rusqlite::{ErrorCode, ffi};
 
+use crate::text::Text;
 use crate::{Error, ErrorKind};
 
 /// The cause of a failure, with the path of the file.
@@ -23,7 +24,7 @@ pub(super) enum Cause {
     /// Other processes keep the folder locked while they create or use the file.
     FolderLocked(String),
     /// The file must not be used, or cannot be created.
-    Refused(ErrorKind, String),
+    Refused(ErrorKind, Text),
     /// The file was deleted or replaced during the work, or a new incarnation of it has begun.
     Replaced,
     /// The content is older than before, or was written for another file: a backup was copied into the file.
@@ -111,7 +112,8 @@ impl Failure {
     fn detail(&self) -> String {
         let path = self.path.display();
         match &self.cause {
-            Cause::FolderLocked(detail) | Cause::Refused(_, detail) => format!("{path}: {detail}"),
+            Cause::FolderLocked(detail) => format!("{path}: {detail}"),
+            Cause::Refused(_, detail) => format!("{path}: {detail}"),
             Cause::Closed => format!("{path}: this connection is closed"),
             Cause::Lost => format!("{path}: the connection's thread is gone; open the store again"),
             Cause::Replaced | Cause::WentBack => {
@@ -140,10 +142,13 @@ impl From<Failure> for Fault {
 
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
-        let error = Self::new(failure.kind(), failure.detail());
+        let (kind, detail) = (failure.kind(), failure.detail());
         match failure.cause {
-            Cause::Sql(cause) => error.caused_by(cause),
-            _ => error,
+            Cause::Sql(cause) => Self::new(kind, detail).caused_by(cause),
+            Cause::Refused(_, text) => {
+                Self::named(kind, Text::from(format!("{}: ", failure.path.display())).and(text))
+            }
+            _ => Self::new(kind, detail),
         }
     }
 }

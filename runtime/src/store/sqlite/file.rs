@@ -87,7 +87,7 @@ impl Database {
                 Err(cause) if cause.is_busy() && Instant::now() < deadline => {}
                 Err(Cause::Replaced) => {
                     let detail = "the file does not exist, or is empty; `incumbent init` makes it".to_owned();
-                    return Err(Cause::Refused(ErrorKind::NotFound, detail));
+                    return Err(Cause::Refused(ErrorKind::NotFound, detail.into()));
                 }
                 result => return result,
             }
@@ -183,7 +183,7 @@ fn connect(
     let mut sql = Connection::open_with_flags(path, flags)?;
     if sql.is_readonly(rusqlite::MAIN_DB)? {
         let detail = "the file can only be read; check its permissions".to_owned();
-        return Err(Cause::Refused(ErrorKind::PermissionDenied, detail));
+        return Err(Cause::Refused(ErrorKind::PermissionDenied, detail.into()));
     }
     let waits_for_locks = Arc::clone(waits_for_locks);
     sql.busy_handler(Some(move |tries| {
@@ -222,13 +222,13 @@ fn recognise(sql: &mut Connection) -> Result<(), Cause> {
     let pragma = |sql: &Connection, name| sql.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     if pragma(sql, "application_id")? != APPLICATION {
         let detail = "it is the database of another program; name another file".to_owned();
-        return Err(Cause::Refused(ErrorKind::UnsafeStore, detail));
+        return Err(Cause::Refused(ErrorKind::UnsafeStore, detail.into()));
     }
     let version = pragma(sql, "user_version")?;
     if !(1..=VERSION).contains(&version) {
         return Err(Cause::Refused(
             ErrorKind::Unsupported,
-            format!("its layout is {version}, and this version knows {VERSION}; use a newer version"),
+            format!("its layout is {version}, and this version knows {VERSION}; use a newer version").into(),
         ));
     }
     let mode: String = sql.pragma_query_value(None, "journal_mode", |row| row.get(0))?;

@@ -43,7 +43,7 @@ pub(super) fn check(folder: &Path, fuse: bool) -> Result<(), Cause> {
                 .to_owned()
         }
     };
-    Err(Cause::Refused(ErrorKind::UnsafeStore, detail))
+    Err(Cause::Refused(ErrorKind::UnsafeStore, detail.into()))
 }
 
 /// The kind where the system did not say it. A folder that is not there, or may not be entered, is reported when the file

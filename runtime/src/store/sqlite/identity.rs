@@ -105,7 +105,7 @@ impl FileState {
             }
             .to_owned()
         };
-        Err(Cause::Refused(ErrorKind::UnsafeStore, detail))
+        Err(Cause::Refused(ErrorKind::UnsafeStore, detail.into()))
     }
 }
 

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use incumbent_core::campaign::InvalidSettings;
+
 use crate::store::selectors::{self, Selector, named};
 use crate::{Error, ErrorKind, Result};
 
@@ -61,8 +63,12 @@ impl SqliteSettings {
     pub(super) fn resolved(&self) -> Result<Self> {
         let (shortest, longest) = (Duration::from_millis(1), Duration::from_secs(1));
         if let Some(poll) = self.poll.filter(|poll| !(shortest..=longest).contains(poll)) {
-            let message = format!("poll is {poll:?}; set it between {shortest:?} and {longest:?}");
-            return Err(Error::new(ErrorKind::InvalidSetting, message));
+            return Err(Error::from(InvalidSettings {
+                setting: "poll",
+                value: format!("{poll:?}"),
+                limit: format!("between {shortest:?} and {longest:?}").into(),
+                remedy: "each poll reads the file; a tenth of the lease is often enough".into(),
+            }));
         }
         selectors::check(ErrorKind::InvalidSetting, self.selectors())?;
         Ok(Self { path: absolute(&self.path)?, ..self.clone() })

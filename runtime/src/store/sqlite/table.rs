@@ -15,6 +15,7 @@ use super::identity::{FileState, Identity, LATE, wall};
 use crate::ErrorKind;
 use crate::store::local::{FOREIGN_LEASE, Message, next_incarnation, pairs, remember_incarnation};
 use crate::store::{EntryInfo, WatchEvent};
+use crate::text::Text;
 
 /// One row for the store, and one for each key. Instants and spans are nanoseconds, instants on the clock of the recorded
 /// boot.
@@ -276,8 +277,8 @@ impl Database {
         let writing = Writing::begin(self)?;
         if writing.head.newest > Revision(0) {
             let count = writing.head.newest.0;
-            let detail = format!("it has been written to {count} times, so it is not new; leave --new out");
-            return Err(Cause::Refused(ErrorKind::UnsafeStore, detail));
+            let template = "it has been written to {} times, so it is not new; leave `{new}` out";
+            return Err(Cause::Refused(ErrorKind::UnsafeStore, Text::fill(template, &[&count])));
         }
         writing.transaction.execute("UPDATE store SET never_used = 1", [])?;
         Ok(writing.commit()?)
@@ -455,7 +456,7 @@ impl<'a> Writing<'a> {
         let lease = message.lease.or(before.map(|before| before.lease)).unwrap_or(FOREIGN_LEASE);
         let kind = if message.kind == Kind::Live { LIVE } else { TOMBSTONE };
         let headers = serde_json::to_string(message.headers)
-            .map_err(|error| Cause::Refused(ErrorKind::InvalidSetting, error.to_string()))?;
+            .map_err(|error| Cause::Refused(ErrorKind::InvalidSetting, error.to_string().into()))?;
         let nanos = u64::try_from(lease.as_nanos()).unwrap_or(u64::MAX);
         self.transaction.prepare_cached("UPDATE store SET newest = ?1")?.execute([signed(revision.0)])?;
         self.transaction

@@ -57,7 +57,8 @@ impl<'a> Run<'a> {
         let campaign = match plan.campaign() {
             Ok(campaign) => campaign,
             Err(refused) => {
-                let parts = [refused.setting, &refused.value, &refused.limit, &refused.remedy];
+                let (limit, remedy) = (refused.limit.to_string(), refused.remedy.to_string());
+                let parts = [refused.setting, &refused.value, &limit, &remedy];
                 assert!(parts.iter().all(|part| !part.is_empty()), "{refused:?}");
                 return None;
             }

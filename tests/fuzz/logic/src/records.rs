@@ -257,7 +257,7 @@ fn of_an_inspection(bytes: &[u8]) {
     assert!(store.shortest <= store.longest, "{store:?}");
     assert!(info.max_age.is_none_or(|age| !age.is_zero()), "{info:?}");
     if let Err(refused) = Campaign::new(Settings::new("a"), store, &info, Nonce(1), 1, Instant::ZERO) {
-        assert!(!refused.remedy.is_empty(), "{refused:?}");
+        assert!(!refused.remedy.to_string().is_empty(), "{refused:?}");
     }
 }
 

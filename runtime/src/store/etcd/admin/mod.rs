@@ -23,6 +23,7 @@ use super::wire::messages::{
 };
 use crate::store::local::next_incarnation;
 use crate::store::{StoreAdmin, request};
+use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
 
 /// The time limit of an operator's act: a cluster that has just elected a leader loses requests.
@@ -66,8 +67,8 @@ async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: b
     let (keys, prefix) = (settings.keys(), &settings.prefix);
     let failed = |status: Status| error_of(connection.member(), settings, &status);
     let used = |what: String| {
-        let message = format!("{what}, so the prefix {prefix:?} of etcd is not new; leave --new out");
-        Err(Error::new(ErrorKind::UnsafeStore, message))
+        let template = "{}, so the prefix {} of etcd is not new; leave `{new}` out";
+        Err(Error::named(ErrorKind::UnsafeStore, Text::fill(template, &[&what, &format!("{prefix:?}")])))
     };
     if never_used {
         // Without a prefix, keys that are not ours may be those of any software.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use incumbent_core::campaign::InvalidSettings;
 use serde_json::{Map, Value, json};
 
 use super::difference::{Wanted, wanted};
@@ -13,6 +14,7 @@ use crate::store::nats::config::settings::NatsSettings;
 use crate::store::nats::connection::Connection;
 use crate::store::nats::wire::api::{Api, Bucket, CONSUMERS_LIMITED, Failure, STREAM_NOT_FOUND};
 use crate::store::nats::wire::stream::{LEVEL_2_11, LEVEL_2_12, NEVER_USED, StreamInfo};
+use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
 
 /// The stream's name is taken: another client created the bucket at the same moment.
@@ -82,15 +84,21 @@ impl InitOptions {
     }
 
     pub(in crate::store) fn check(&self) -> Result<()> {
-        let refused = |message: String| Err(Error::new(ErrorKind::InvalidSetting, message));
         if self.lease < Duration::from_millis(100) {
-            return refused(format!("`lease` is {:?}; NATS keeps records for 100 ms or more", self.lease));
+            return Err(Error::from(InvalidSettings {
+                setting: "lease",
+                value: format!("{:?}", self.lease),
+                limit: "at least 100ms".into(),
+                remedy: "NATS keeps records for as long or longer".into(),
+            }));
         }
         if !matches!(self.replicas, 1 | 3 | 5) {
-            return refused(format!(
-                "`replicas` is {}; use 1, 3 or 5: a cluster then survives the loss of none, one or two",
-                self.replicas
-            ));
+            return Err(Error::from(InvalidSettings {
+                setting: "replicas",
+                value: self.replicas.to_string(),
+                limit: "1, 3 or 5".into(),
+                remedy: "a cluster then survives the loss of none, one or two".into(),
+            }));
         }
         Ok(())
     }
@@ -183,13 +191,9 @@ async fn run(api: &Api, options: &InitOptions, creating: &mut bool) -> Result<In
     let info = read(&existing)?;
     let count = info.state.last_seq;
     if options.never_used && count > 0 {
-        return Err(Error::new(
-            ErrorKind::UnsafeStore,
-            format!(
-                "the NATS bucket {:?} has been written to {count} times, so it is not new; leave --new out",
-                api.bucket.name
-            ),
-        ));
+        let template = "the NATS bucket {} has been written to {} times, so it is not new; leave `{new}` out";
+        let text = Text::fill(template, &[&format!("{:?}", api.bucket.name), &count]);
+        return Err(Error::named(ErrorKind::UnsafeStore, text));
     }
     let wanted = wanted(&api.bucket, options, &info);
     let differences: Vec<_> = wanted.iter().map(|wanted| wanted.difference.clone()).collect();
@@ -214,20 +218,17 @@ async fn run(api: &Api, options: &InitOptions, creating: &mut bool) -> Result<In
 fn check_level(options: &InitOptions, level: Option<u32>) -> Result<()> {
     // Unknown without permission to ask; the resulting settings are checked afterwards.
     let Some(level) = level else { return Ok(()) };
-    let refused = |what: &str, version: &str| {
-        Err(Error::new(
-            ErrorKind::Unsupported,
-            format!("{what} need nats-server {version} or newer: upgrade"),
-        ))
+    let refused = |template, version: &str| {
+        Err(Error::named(ErrorKind::Unsupported, Text::fill(template, &[&version])))
     };
     if options.markers && level < LEVEL_2_11 {
-        return refused("`markers`", "2.11");
+        return refused("`{markers}` need nats-server {} or newer: upgrade", "2.11");
     }
     if options.own_leases && level < LEVEL_2_11 {
-        return refused("`own_leases`", "2.11");
+        return refused("`{own_leases}` need nats-server {} or newer: upgrade", "2.11");
     }
     if options.replicas > 1 && level < LEVEL_2_12 {
-        return refused("replicas", "2.12");
+        return refused("{replicas} need nats-server {} or newer: upgrade", "2.12");
     }
     Ok(())
 }
@@ -327,9 +328,9 @@ mod tests {
     #[test]
     fn options_that_cannot_be_are_refused_by_name() {
         for (options, setting) in [
-            (InitOptions::new(Duration::from_millis(99)), "`lease`"),
-            (InitOptions::new(Duration::from_secs(1)).replicas(2), "`replicas`"),
-            (InitOptions::new(Duration::from_secs(1)).replicas(0), "`replicas`"),
+            (InitOptions::new(Duration::from_millis(99)), "lease is 99ms, and must be at least 100ms"),
+            (InitOptions::new(Duration::from_secs(1)).replicas(2), "replicas is 2, and must be 1, 3 or 5"),
+            (InitOptions::new(Duration::from_secs(1)).replicas(0), "replicas is 0, and must be 1, 3 or 5"),
         ] {
             let error = options.check().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidSetting);

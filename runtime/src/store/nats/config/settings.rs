@@ -12,6 +12,7 @@ use super::url::{self, Authority};
 use crate::notifier::Notifier;
 use crate::store::credentials::{Secret, check_certificates, check_private_key};
 use crate::store::nats::connection::event::{ConnectionEvent, Listener};
+use crate::store::refusals::zero;
 use crate::store::selectors::{self, Selector, named};
 use crate::{Error, ErrorKind, Result};
 
@@ -368,13 +369,6 @@ pub(in crate::store::nats) fn shown(server: &ServerAddr) -> String {
 fn without_dot(mut prefix: String) -> String {
     prefix.truncate(prefix.trim_end_matches('.').len());
     prefix
-}
-
-fn zero(setting: &str) -> Error {
-    Error::new(
-        ErrorKind::InvalidSetting,
-        format!("`{setting}` is 0 s; it must be longer than that, for instance 2s"),
-    )
 }
 
 #[cfg(test)]

@@ -10,7 +10,9 @@ use super::credentials::Credentials;
 use super::settings::NatsSettings;
 use crate::store::credentials::Secret;
 use crate::store::query::{Query, decode, is_word};
+use crate::store::refusals::unfit;
 use crate::store::selectors;
+use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
 
 const SCHEMES: [&str; 4] = ["nats", "tls", "ws", "wss"];
@@ -55,8 +57,8 @@ pub(in crate::store::nats) fn read(text: &str, environment: &Environment) -> Res
     settings = match (query.text("tls_cert")?, query.text("tls_key")?) {
         (Some(certificate), Some(key)) => settings.tls_client_certificate(certificate, key),
         (None, None) => settings,
-        (Some(_), None) => return Err(invalid("tls_cert needs tls_key, the file of its key")),
-        (None, Some(_)) => return Err(invalid("tls_key needs tls_cert, the file of its certificate")),
+        (Some(_), None) => return Err(unfit("{tls_cert} needs {tls_key}, the file of its key")),
+        (None, Some(_)) => return Err(unfit("{tls_key} needs {tls_cert}, the file of its certificate")),
     };
     if let Some(first) = query.flag("tls_first")? {
         settings = settings.tls_first(first);
@@ -65,7 +67,7 @@ pub(in crate::store::nats) fn read(text: &str, environment: &Environment) -> Res
         settings = settings.inbox_prefix(prefix);
     }
     settings = match (subject(&mut query, "domain")?, subject(&mut query, "api_prefix")?) {
-        (Some(_), Some(_)) => return Err(invalid("domain and api_prefix exclude each other")),
+        (Some(_), Some(_)) => return Err(unfit("{domain} and {api_prefix} exclude each other")),
         (Some(domain), None) => settings.domain(&domain),
         (None, Some(prefix)) => settings.api_prefix(prefix),
         (None, None) => settings,
@@ -89,7 +91,8 @@ fn subject(query: &mut Query, name: &'static str) -> Result<Option<String>> {
     let text = query.text(name)?;
     match &text {
         Some(text) if text.is_empty() || text.contains(|c: char| c.is_whitespace() || "*>".contains(c)) => {
-            Err(invalid(format!("{name} is {text:?}, and is a part of subjects: no spaces, no * and no >")))
+            let is = format!(" is {text:?}, and is a part of subjects: no spaces, no * and no >");
+            Err(Error::named(ErrorKind::InvalidUrl, Text::setting(name).and(is)))
         }
         _ => Ok(text),
     }

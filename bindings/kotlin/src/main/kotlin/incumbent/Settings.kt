@@ -354,20 +354,3 @@ internal fun positive(name: String, length: Duration): JavaDuration {
     }
     return length.toJavaDuration()
 }
-
-/** Runs `act`, and converts the names of settings in its error to those of this library. */
-internal inline fun <T> naming(act: () -> T): T =
-    try {
-        translating(act)
-    } catch (refused: InvalidSettingException) {
-        throw InvalidSettingException(renamed(refused.message.orEmpty()), refused.cause)
-    }
-
-private val RENAMED = Regex("\\b(fail_fast|expected_lease|own_leases|drift_ppm|win_delay|watch_loop|health_interval)\\b")
-
-internal fun renamed(text: String): String = RENAMED.replace(text) { found ->
-    when (val name = found.value) {
-        "watch_loop" -> "watchLimit"
-        else -> name.split('_').let { (first, second) -> first + second.replaceFirstChar(Char::uppercase) }
-    }
-}

@@ -54,7 +54,7 @@ public class Store internal constructor(internal val raw: RawStore) {
         val interval = health?.let { positive("healthInterval", settings.healthInterval) }
         val probe = dispatcher?.takeIf { settings.watch }?.let { ExecutorProbe() }
         try {
-            val raw = naming { raw.campaign(election, settings.plain(), interval, probe).await() }
+            val raw = translating { raw.campaign(election, settings.plain(), interval, probe).await() }
             return Candidate.campaigning(raw, probe, health, dispatcher ?: Dispatchers.Default)
         } catch (error: Throwable) {
             probe?.destroy()
@@ -135,7 +135,7 @@ public suspend fun connect(url: String, settings: StoreSettings = StoreSettings(
     Wakes.prepare()
     Exit.watch()
     logWarnings()
-    return Store(naming { openStore(url, settings.plain()).await() })
+    return Store(translating { openStore(url, settings.plain()).await() })
 }
 
 /** Opens the store at `url`, with settings that are written in place. */
@@ -161,7 +161,7 @@ public suspend inline fun connect(url: String, settings: StoreSettings.() -> Uni
 public suspend fun init(url: String, settings: InitSettings = InitSettings()): InitReport {
     Wakes.prepare()
     logWarnings()
-    return naming { initStore(url, settings.plain()).await() }.toReport()
+    return translating { initStore(url, settings.plain()).await() }.toReport()
 }
 
 /** Prepares the store at `url`, with settings that are written in place. */

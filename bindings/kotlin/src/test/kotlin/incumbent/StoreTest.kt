@@ -69,6 +69,8 @@ class StoreTest {
             assertTrue("driftPpm is -1" in drift.message!!, drift.message)
             val watch = assertThrows<InvalidSettingException> { store.campaign("jobs") { watchLimit = 1.milliseconds } }
             assertTrue("watchLimit" in watch.message!!, watch.message)
+            val key = assertThrows<InvalidSettingException> { store.campaign("jobs") { metadata = mapOf("drift_ppm" to "x") } }
+            assertTrue("metadata key is \"drift_ppm\", and" in key.message!!, key.message)
             val lease = assertThrows<InvalidSettingException> { store.campaign("jobs") { lease = (-1).seconds } }
             assertTrue("lease is -1s" in lease.message!!, lease.message)
         }

@@ -11,7 +11,6 @@ import incumbent.Token
 import incumbent.Wakes
 import incumbent.await
 import incumbent.logWarnings
-import incumbent.naming
 import incumbent.positive
 import incumbent.raw.Script
 import incumbent.raw.WriteFault
@@ -172,7 +171,7 @@ public suspend fun faultyStore(
 ): FaultyStore {
     Wakes.prepare()
     logWarnings()
-    return FaultyStore(naming { openFaulty(url, settings.plain(), clock?.raw).await() })
+    return FaultyStore(translating { openFaulty(url, settings.plain(), clock?.raw).await() })
 }
 
 /** Opens a store with fault injection, for Java. */

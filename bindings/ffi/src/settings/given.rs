@@ -1,0 +1,68 @@
+//! What a caller gave, so that an error can show it as it was written.
+
+use std::fmt;
+
+use incumbent::text::{Part, Text};
+
+use super::Value;
+use super::fields::shown;
+use super::names::Kind;
+use crate::Error;
+
+/// The settings that a caller gave.
+#[derive(Clone, Default)]
+pub(crate) struct Given {
+    pub(super) values: Vec<(&'static str, Value)>,
+    /// The parameters that the URL holds, under the names that they have there.
+    pub(super) in_url: Vec<&'static str>,
+}
+
+impl Given {
+    /// The same, with the names of the parameters that `url` holds.
+    pub(super) fn with_url(self, url: &str, kinds: &[(&'static str, Kind)]) -> Self {
+        let query = url.split_once('?').map_or("", |(_, query)| query);
+        let held = |name: &str| query.split('&').any(|pair| pair.split('=').next() == Some(name));
+        let in_url = kinds.iter().map(|(name, _)| *name).filter(|name| held(name)).collect();
+        Self { in_url, ..self }
+    }
+
+    /// The error as its caller should read it: with the value of a setting that is refused as it was given, and with
+    /// the names that the URL holds as they are there.
+    pub(crate) fn shown_in(&self, error: incumbent::Error) -> Error {
+        let as_given = error.refusal().and_then(|refusal| {
+            let (_, value) = self.values.iter().find(|(name, _)| *name == refusal.setting)?;
+            Some(Text::refusal(refusal, &as_given(value, &refusal.value)?))
+        });
+        let error = Error::from(error);
+        let text = as_given.unwrap_or(error.text);
+        Error { text: self.with_names_of_the_url(text), ..error }
+    }
+
+    fn with_names_of_the_url(&self, text: Text) -> Text {
+        if self.in_url.is_empty() {
+            return text;
+        }
+        text.parts().fold(Text::default(), |text, part| match part {
+            Part::Setting(name) if !self.in_url.contains(&name) => text.and(Text::setting(name)),
+            Part::Setting(words) | Part::Words(words) => text.and(words),
+        })
+    }
+}
+
+/// A value as the caller gave it, where that says more than what was read of it. A bare number has no unit.
+fn as_given(value: &Value, read: &str) -> Option<String> {
+    match value {
+        Value::Text(_) => Some(shown(value)),
+        Value::Number(_) => {
+            Some(shown(value)).filter(|given| given != read).map(|given| format!("{given} ({read})"))
+        }
+        _ => None,
+    }
+}
+
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A value may be a secret.
+        f.debug_list().entries(self.values.iter().map(|(name, _)| name)).finish()
+    }
+}
