@@ -366,7 +366,7 @@ impl Step<'_> {
         let denied = |node: &Node| node.denied.is_some_and(|since| self.state.now > since + GIVES_WAY);
         let is_due = self.world.gives_way && self.state.nodes.iter().any(denied);
         if is_due && leaders.is_empty() && self.state.broken.is_none() {
-            let says = "a candidate that can prove nothing kept the others from leading";
+            let says = "a candidate that can prove nothing keeps every other from leading";
             self.state.broken = Some(("I17", String::from(says)));
         }
     }
