@@ -32,7 +32,8 @@ fn a_few_candidates_write_at_first_and_then_only_the_leader() {
             writers.len() > 100
                 && writers
                     .iter()
-                    .all(|line| line.contains(" > Ask(Write(") && line.split_whitespace().nth(1) == Some(leader))
+                    .all(|line| line.contains(" > Ask(Write(")
+                        && line.split_whitespace().nth(1) == Some(leader))
         );
     }
 }

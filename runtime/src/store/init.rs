@@ -5,8 +5,8 @@ use std::time::Duration;
 use incumbent_core::Incarnation;
 
 use super::StoreSettings;
-use crate::Clock;
 #[cfg(any(feature = "etcd", feature = "nats", feature = "sqlite"))]
+use crate::Clock;
 use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
 
