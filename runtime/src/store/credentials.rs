@@ -1,13 +1,11 @@
 //! Secrets, and the files that TLS needs.
 
 use std::fmt;
-use std::path::Path;
 
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
-
-use crate::text::Text;
-use crate::{Error, ErrorKind, Result};
+#[cfg(feature = "etcd")]
+pub(in crate::store) use pem::unusable;
+#[cfg(any(feature = "etcd", feature = "nats"))]
+pub(in crate::store) use pem::{check_certificates, check_private_key};
 
 /// A password or token. `Debug` hides it, and there is no `Display`.
 #[derive(Clone, PartialEq, Eq)]
@@ -30,24 +28,37 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Checks that a file holds certificates; the error names the setting.
-pub(in crate::store) fn check_certificates(path: &Path, setting: &'static str) -> Result<()> {
-    let unusable = || unusable(path, setting, "certificate");
-    let certificates = CertificateDer::pem_file_iter(path).map_err(|_| unusable())?;
-    let certificates = certificates.collect::<std::result::Result<Vec<_>, _>>().map_err(|_| unusable())?;
-    if certificates.is_empty() { Err(unusable()) } else { Ok(()) }
-}
+/// The files, where no other library reads them.
+#[cfg(any(feature = "etcd", feature = "nats"))]
+mod pem {
+    use std::path::Path;
 
-/// Checks that a file holds a private key; the error names the setting.
-pub(in crate::store) fn check_private_key(path: &Path, setting: &'static str) -> Result<()> {
-    // The library's error is left out: it may quote from the key.
-    PrivateKeyDer::from_pem_file(path).map(drop).map_err(|_| unusable(path, setting, "private key"))
-}
+    use rustls_pki_types::pem::PemObject;
+    use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-/// The error for a file that cannot be read, or holds something else.
-pub(in crate::store) fn unusable(path: &Path, setting: &'static str, what: &str) -> Error {
-    let file = format!("the file {} that `", path.display());
-    let unreadable =
-        Text::from(file).and(Text::setting(setting)).and("` names cannot be read as a PEM ").and(what);
-    Error::named(ErrorKind::Authentication, unreadable)
+    use crate::text::Text;
+    use crate::{Error, ErrorKind, Result};
+
+    /// Checks that a file holds certificates; the error names the setting.
+    pub(in crate::store) fn check_certificates(path: &Path, setting: &'static str) -> Result<()> {
+        let unusable = || unusable(path, setting, "certificate");
+        let certificates = CertificateDer::pem_file_iter(path).map_err(|_| unusable())?;
+        let certificates =
+            certificates.collect::<std::result::Result<Vec<_>, _>>().map_err(|_| unusable())?;
+        if certificates.is_empty() { Err(unusable()) } else { Ok(()) }
+    }
+
+    /// Checks that a file holds a private key; the error names the setting.
+    pub(in crate::store) fn check_private_key(path: &Path, setting: &'static str) -> Result<()> {
+        // The library's error is left out: it may quote from the key.
+        PrivateKeyDer::from_pem_file(path).map(drop).map_err(|_| unusable(path, setting, "private key"))
+    }
+
+    /// The error for a file that cannot be read, or holds something else.
+    pub(in crate::store) fn unusable(path: &Path, setting: &'static str, what: &str) -> Error {
+        let file = format!("the file {} that `", path.display());
+        let unreadable =
+            Text::from(file).and(Text::setting(setting)).and("` names cannot be read as a PEM ").and(what);
+        Error::named(ErrorKind::Authentication, unreadable)
+    }
 }

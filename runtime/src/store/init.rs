@@ -5,7 +5,7 @@ use std::time::Duration;
 use incumbent_core::Incarnation;
 
 use super::StoreSettings;
-#[cfg(any(feature = "etcd", feature = "nats", feature = "sqlite"))]
+#[cfg(any(feature = "nats", feature = "sqlite"))]
 use crate::Clock;
 use crate::text::Text;
 use crate::{Error, ErrorKind, Result};

@@ -1,11 +1,13 @@
 //! The refusals that several stores have in common.
 
+#[cfg(any(feature = "etcd", feature = "nats"))]
 use incumbent_core::campaign::InvalidSettings;
 
 use crate::text::Text;
 use crate::{Error, ErrorKind};
 
 /// A time limit that is zero.
+#[cfg(any(feature = "etcd", feature = "nats"))]
 pub(in crate::store) fn zero(setting: &'static str) -> Error {
     Error::from(InvalidSettings {
         setting,
