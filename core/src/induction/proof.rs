@@ -75,11 +75,14 @@ impl Proof {
 
     /// Whether a record lies below one that was handed over before it. In one log it never does.
     fn is_in_another_log(&mut self, attempt: Attempt, offset: Revision) -> bool {
-        if attempt <= self.former || self.appended.is_some_and(|(before, _)| attempt < before) {
+        if attempt <= self.former {
             return false;
         }
-        let before = self.appended.replace((attempt, offset));
-        before.is_some_and(|(_, before)| offset <= before)
+        let kept = self.sent.iter().chain(&self.proven).filter_map(|sent| Some((sent.attempt, sent.offset?)));
+        let before = kept.chain(self.appended).filter(|(other, _)| *other < attempt);
+        let is_below = before.map(|(_, offset)| offset).max().is_some_and(|before| offset <= before);
+        self.appended = self.appended.max(Some((attempt, offset)));
+        is_below
     }
 }
 

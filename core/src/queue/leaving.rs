@@ -120,6 +120,11 @@ impl Removal {
         self.left.front().is_some_and(|first| first.companion == Some(companion))
     }
 
+    /// Whether the present step deletes both keys once more.
+    fn deletes_both(&self) -> bool {
+        self.left.front().is_some_and(|first| first.step == Step::DeleteAgain)
+    }
+
     /// Nothing of the first leftover is left.
     fn drop_first(&mut self) {
         self.left.pop_front();
@@ -303,6 +308,12 @@ impl Campaign {
             self.timers.stop(Timer::Remove);
             return self.remove();
         }
+        self.removal_waits();
+    }
+
+    /// The next step is tried after a while.
+    fn removal_waits(&mut self) {
+        self.removal.awaited = None;
         let wait = backoff::standard(self.removal.failures, &mut self.rng);
         self.timers.set(Timer::Remove, self.now + wait);
     }
@@ -353,7 +364,11 @@ impl Campaign {
     /// That read was answered.
     pub(super) fn checked(&mut self, result: Result<Box<Snapshot>, Failure>) {
         match result {
+            // A place without its companion was written by another party; it is deleted until that is answered.
             Ok(snapshot) if snapshot.companion.is_none() => {
+                if snapshot.place.is_some() && self.removal.deletes_both() {
+                    return self.removal_waits();
+                }
                 self.removal.awaited = None;
                 self.removal.drop_first();
                 self.timers.stop(Timer::Remove);
@@ -361,9 +376,7 @@ impl Campaign {
             }
             Ok(_) if self.has_run_out() => {
                 self.runs_out_soon();
-                self.removal.awaited = None;
-                let wait = backoff::standard(self.removal.failures, &mut self.rng);
-                self.timers.set(Timer::Remove, self.now + wait);
+                self.removal_waits();
             }
             Ok(_) => {
                 let detail =

@@ -160,6 +160,18 @@ fn a_renewal_below_a_heartbeat_for_gonelis_members_ends_the_term() {
 }
 
 #[test]
+fn a_renewal_whose_append_is_reported_late_is_compared_with_those_before_it() {
+    let mut bench = Bench::leader();
+    bench.until(Timer::Renew);
+    bench.until(Timer::Answer);
+    bench.until(Timer::Renew);
+    // Both were kept until the topic had been made again, and the later one happens to lie above what is proved.
+    bench.appended_at(4, 12);
+    let outputs = bench.appended_at(3, 11);
+    assert_eq!(outputs[..2], ["warning STORE_RESET", "lost 10 STORE_RESET"]);
+}
+
+#[test]
 fn a_record_below_the_readers_position_is_a_gap_and_the_topic_is_inspected() {
     let mut bench = Bench::member_after(&[(1, Kind::Heartbeat), (1, released(10))]);
     bench.next = 10;

@@ -129,6 +129,7 @@ fn without_an_answer_to_its_deletion_a_companion_is_read_after_a_lease() {
         assert_eq!(bench.failed(3, Failure::Unknown), ["read A1"]);
         let mut snapshot = bench.snapshot();
         if !shown {
+            snapshot.place = None;
             snapshot.companion = None;
         }
         let outputs = bench.read(snapshot);
@@ -137,6 +138,25 @@ fn without_an_answer_to_its_deletion_a_companion_is_read_after_a_lease() {
             false => assert!(outputs.is_empty() && bench.campaign.is_settled(), "{outputs:?}"),
         }
     }
+}
+
+#[test]
+fn a_place_that_another_party_wrote_is_deleted_until_that_is_answered() {
+    let mut bench = Bench::entering();
+    bench.failed(1, Failure::Unknown);
+    bench.give(Input::Close);
+    bench.revoked(1);
+    bench.failed(2, Failure::Unknown);
+    bench.sleep(T);
+    bench.tick();
+    bench.failed(3, Failure::Unknown);
+    let mut snapshot = bench.snapshot();
+    snapshot.companion = None;
+    assert!(snapshot.place.is_some(), "it is not gone with its lease");
+    assert_eq!(bench.read(snapshot), NOTHING);
+    assert_eq!(bench.next(), ["leave 4 A1"]);
+    bench.removed(4);
+    assert!(bench.campaign.is_settled());
 }
 
 #[test]

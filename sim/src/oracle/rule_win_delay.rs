@@ -17,8 +17,9 @@ use crate::plan::Plan;
 /// The largest age of a stale clock reading, which makes first observations too early.
 const SLACK: Duration = Duration::from_millis(260);
 
-/// The writes of a candidate that are remembered: more than it may have under way.
-const REMEMBERED: usize = 256;
+/// The writes of a candidate that are remembered, of those that may be applied: where its requests are kept, it has thousands
+/// under way.
+const REMEMBERED: usize = 16_384;
 
 /// A deletion by another party: its time, and the time for which the deleted holder may count on its lease.
 #[derive(Clone, Copy)]
@@ -303,8 +304,14 @@ impl Oracle for WinDelay {
                 {
                     taken.acknowledged = taken.acknowledged.or(Some(node.latest));
                 }
-                if let Input::Answered(Answer::Wrote { attempt, outcome: Outcome::Applied { .. } }) = input {
-                    node.is_shown(*attempt);
+                match input {
+                    Input::Answered(Answer::Wrote { attempt, outcome: Outcome::Applied { .. } }) => {
+                        node.is_shown(*attempt);
+                    }
+                    Input::Answered(Answer::Wrote { attempt, outcome: Outcome::Refused { .. } | Outcome::NotSent }) => {
+                        node.sent.retain(|sent| sent.attempt != *attempt || sent.revision.is_some());
+                    }
+                    _ => {}
                 }
             }
             Observation::Output { node: place, output, .. } => {
