@@ -258,6 +258,11 @@ impl Campaign {
         self.rules.win_delay.least(self.lease)
     }
 
+    /// The wait from the first observation of a record of ours of which nothing is known.
+    pub(super) fn unknown_wait(&self) -> Duration {
+        self.longest_lease().max(self.least_delay())
+    }
+
     /// The wait of a retake of our own live record outside a term, and the time before which it may be sent; `None` where
     /// the store's marker may be on its way, because that time is over or not known.
     fn retake(&self) -> Option<(Wait, Instant)> {
@@ -273,13 +278,13 @@ impl Campaign {
         (self.now < before).then_some((wait, before))
     }
 
-    /// The wait that goes with a record of ours; a whole lease from its first observation where nothing is known of the
-    /// attempt that wrote it.
+    /// The wait that goes with a record of ours; a whole lease from its first observation, or the settings' longer delay,
+    /// where nothing is known of the attempt that wrote it.
     ///
     /// An attempt that was under way for long may have found the key free after another candidate held it meanwhile
     /// and vanished: what was observed since the attempt was sent counts too.
     pub(super) fn wait_of(&self, sent: Option<Sent>, first_observed: Instant) -> Wait {
-        sent.map_or(Wait::new(first_observed + self.longest_lease(), true), |sent| {
+        sent.map_or(Wait::new(first_observed + self.unknown_wait(), true), |sent| {
             sent.wait.and(self.key.wait())
         })
     }

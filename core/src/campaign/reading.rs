@@ -172,7 +172,7 @@ impl Campaign {
         self.key.observe_own(record, self.now);
         let owed = match sent {
             // Nothing is known of such a write, not even the record that it replaced.
-            None => self.longest_lease(),
+            None => self.unknown_wait(),
             Some(sent) if sent.wait.delayed => self.least_delay(),
             Some(_) => return,
         };

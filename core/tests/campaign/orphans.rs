@@ -1,6 +1,6 @@
 //! Records of our own outside a term: retaken or removed, so that they never delay other candidates for long.
 
-use incumbent_core::campaign::{Input, Timer};
+use incumbent_core::campaign::{Input, Settings, Timer, WinDelay};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Outcome, StoreInfo};
 use incumbent_core::{Incarnation, Instant};
@@ -124,6 +124,18 @@ fn an_orphan_whose_attempt_is_forgotten_waits_a_whole_lease_and_for_a_renewal() 
     bench.sleep(ms(1));
     bench.inspected();
     assert_eq!(won_at(&mut bench, first_seen + T, awaited + 2, 12), "won 11");
+}
+
+#[test]
+fn an_orphan_whose_attempt_is_forgotten_waits_the_delay_of_the_settings_where_that_is_longer_than_a_lease() {
+    let win_delay = WinDelay::Fixed(T * 3 / 2);
+    let mut bench = Bench::with(Settings { win_delay, ..settings() }, bucket());
+    bench.begin(Entry::Vacant);
+    let awaited = bench.forget_the_first_attempt();
+    let first_seen = bench.retake_a_forgotten_record(mine(10, 1), awaited);
+    bench.sleep(ms(1));
+    bench.inspected();
+    assert_eq!(won_at(&mut bench, first_seen + T * 3 / 2, awaited + 2, 12), "won 11");
 }
 
 #[test]

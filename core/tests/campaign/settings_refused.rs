@@ -149,7 +149,7 @@ fn a_margin_above_a_fifth_of_the_lease_is_refused() {
     assert_eq!(
         said(skewed(ms(6001)), bucket_of(Some(T))),
         "lease is 30s, and must be at least 30.1s, five times the margin (skew + 2 drift + slack = 6.001s): \
-         use a longer lease, or settings for skew, drift and slack that your clocks really keep"
+         use a longer lease, or values of skew, drift_ppm and slack that your clocks really keep"
     );
     for settings in [
         Settings { drift_ppm: 1_000_000, ..settings() },
