@@ -156,7 +156,12 @@ impl World {
         else {
             return;
         };
-        if other == node {
+        let place = &self.nodes[other];
+        // It comes to the group now: it owns nothing yet, and reaches the coordinator.
+        let comes = !place.client.owns
+            && !place.client.revoking
+            && place.cut_out + place.cut_in + place.cut_group == 0;
+        if other == node || !comes {
             return;
         }
         if self.plan.group.assigning == Assigning::Consumer {

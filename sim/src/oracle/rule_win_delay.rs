@@ -308,7 +308,10 @@ impl Oracle for WinDelay {
                     Input::Answered(Answer::Wrote { attempt, outcome: Outcome::Applied { .. } }) => {
                         node.is_shown(*attempt);
                     }
-                    Input::Answered(Answer::Wrote { attempt, outcome: Outcome::Refused { .. } | Outcome::NotSent }) => {
+                    Input::Answered(Answer::Wrote {
+                        attempt,
+                        outcome: Outcome::Refused { .. } | Outcome::NotSent,
+                    }) => {
                         node.sent.retain(|sent| sent.attempt != *attempt || sent.revision.is_some());
                     }
                     _ => {}
