@@ -258,7 +258,7 @@ impl Campaign {
         self.rules.win_delay.least(self.lease)
     }
 
-    /// The wait from the first observation of a record of ours of which nothing is known.
+    /// The wait from the first observation of a record of ours whose attempt is forgotten.
     pub(super) fn unknown_wait(&self) -> Duration {
         self.longest_lease().max(self.least_delay())
     }
