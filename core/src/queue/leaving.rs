@@ -128,7 +128,7 @@ impl Removal {
     /// Nothing of the first leftover is left.
     fn drop_first(&mut self) {
         self.left.pop_front();
-        (self.failures, self.stranded) = (0, None);
+        (self.awaited, self.failures, self.stranded) = (None, 0, None);
     }
 
     /// The first leftover is through with its step.
@@ -369,7 +369,6 @@ impl Campaign {
                 if snapshot.place.is_some() && self.removal.deletes_both() {
                     return self.removal_waits();
                 }
-                self.removal.awaited = None;
                 self.removal.drop_first();
                 self.timers.stop(Timer::Remove);
                 self.remove();

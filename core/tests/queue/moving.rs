@@ -116,17 +116,23 @@ fn a_companion_that_can_be_deleted_after_all_needs_no_other_lease() {
     assert_eq!(bench.removed(5), ["warning GAVE_WAY", "state WAITING"]);
 }
 
+/// A closed candidate whose deletions were not answered for a lease: it reads what is left.
+fn unanswered() -> Bench {
+    let mut bench = Bench::entering();
+    bench.failed(1, Failure::Unknown);
+    bench.give(Input::Close);
+    bench.revoked(1);
+    bench.failed(2, Failure::Unknown);
+    bench.sleep(T);
+    assert_eq!(bench.tick(), ["leave 3 A1", "state CLOSED"]);
+    assert_eq!(bench.failed(3, Failure::Unknown), ["read A1"]);
+    bench
+}
+
 #[test]
 fn without_an_answer_to_its_deletion_a_companion_is_read_after_a_lease() {
     for shown in [true, false] {
-        let mut bench = Bench::entering();
-        bench.failed(1, Failure::Unknown);
-        bench.give(Input::Close);
-        bench.revoked(1);
-        bench.failed(2, Failure::Unknown);
-        bench.sleep(T);
-        assert_eq!(bench.tick(), ["leave 3 A1", "state CLOSED"]);
-        assert_eq!(bench.failed(3, Failure::Unknown), ["read A1"]);
+        let mut bench = unanswered();
         let mut snapshot = bench.snapshot();
         if !shown {
             snapshot.place = None;
@@ -142,14 +148,7 @@ fn without_an_answer_to_its_deletion_a_companion_is_read_after_a_lease() {
 
 #[test]
 fn a_place_that_another_party_wrote_is_deleted_until_that_is_answered() {
-    let mut bench = Bench::entering();
-    bench.failed(1, Failure::Unknown);
-    bench.give(Input::Close);
-    bench.revoked(1);
-    bench.failed(2, Failure::Unknown);
-    bench.sleep(T);
-    bench.tick();
-    bench.failed(3, Failure::Unknown);
+    let mut bench = unanswered();
     let mut snapshot = bench.snapshot();
     snapshot.companion = None;
     assert!(snapshot.place.is_some(), "it is not gone with its lease");

@@ -299,13 +299,13 @@ impl Oracle for WinDelay {
                 {
                     node.last_seen = None;
                 }
-                if let Input::Answered(Answer::Wrote { attempt, outcome: Outcome::Applied { .. } }) = input
-                    && let Some(taken) = node.taken.as_mut().filter(|taken| taken.sent.attempt == *attempt)
-                {
-                    taken.acknowledged = taken.acknowledged.or(Some(node.latest));
-                }
                 match input {
                     Input::Answered(Answer::Wrote { attempt, outcome: Outcome::Applied { .. } }) => {
+                        if let Some(taken) =
+                            node.taken.as_mut().filter(|taken| taken.sent.attempt == *attempt)
+                        {
+                            taken.acknowledged = taken.acknowledged.or(Some(node.latest));
+                        }
                         node.is_shown(*attempt);
                     }
                     Input::Answered(Answer::Wrote {
