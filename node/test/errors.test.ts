@@ -23,7 +23,7 @@ test.each(codes.filter(({ code }) => code !== 'TERM_ENDED'))('$code has a class 
 
 test('the codes and the reasons are those of the documentation', () => {
   const page = readFileSync(join(__dirname, '../../docs/reference/errors.md'), 'utf8');
-  const [listed, reasons] = page.split('## Why a term ends').map((part) => {
+  const [, listed, reasons] = page.split(/^## /m).map((part) => {
     return [...part.matchAll(/^\| `([A-Z_]+)`/gm)].map(([, code]) => code);
   });
   expect(codes.map(({ code }) => code)).toEqual(listed);

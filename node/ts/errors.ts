@@ -3,24 +3,44 @@
 import type { Failure } from './native.js';
 import type { Reason } from './types.js';
 
+// generated: codes
 /** A stable name of a kind of error, the same in every language. */
 export type Code =
+  /** A store's URL cannot be read, or names a parameter that does not exist. */
   | 'INVALID_URL'
+  /** A setting is refused; the message names it, its value, what is accepted and the remedy. */
   | 'INVALID_SETTING'
+  /** The store cannot hold this key or candidate name. */
   | 'INVALID_NAME'
+  /** Credentials cannot be read, or are malformed. */
   | 'AUTHENTICATION'
+  /** The store does not answer. */
   | 'STORE_UNAVAILABLE'
+  /** The store refuses the credentials, or they lack a permission. */
   | 'PERMISSION_DENIED'
+  /** The bucket, file or topic does not exist; `incumbent init` creates it. */
   | 'NOT_FOUND'
+  /** An election on a store with these settings would be unsafe. */
   | 'UNSAFE_STORE'
+  /** This build, store or server version cannot do what is asked. */
   | 'UNSUPPORTED'
+  /** The candidate or the store is closed. */
   | 'CLOSED'
+  /** The handle was made, or the file opened, before the process forked; the child is never the leader. */
   | 'FORKED'
+  /** Only the leader may do this. */
   | 'NOT_LEADER'
+  /** The store answers and cannot serve: it is full, locked or damaged. */
   | 'BROKEN'
+  /** The term ended before the work that ran in it. */
   | 'TERM_ENDED'
+  /** The wait ended at its time limit. */
   | 'TIMED_OUT'
+  /** A bug in incumbent; please report it. */
   | 'INTERNAL';
+
+const TEMPORARY: ReadonlySet<Code> = new Set(['STORE_UNAVAILABLE', 'BROKEN', 'TIMED_OUT']);
+// end of codes
 
 /**
  * The base of every error of this package. Programs act on the class or on `code`; the message is for people, and
@@ -32,7 +52,7 @@ export class IncumbentError extends Error {
 
   /** Whether the same call can succeed later without a change by the caller or an operator. */
   get isTemporary(): boolean {
-    return this.code === 'STORE_UNAVAILABLE' || this.code === 'BROKEN' || this.code === 'TIMED_OUT';
+    return TEMPORARY.has(this.code);
   }
 
   constructor(code: Code, message: string, options?: ErrorOptions) {
@@ -42,6 +62,7 @@ export class IncumbentError extends Error {
   }
 }
 
+// generated: errors
 /** A store's URL cannot be read, or names a parameter that does not exist. */
 export class InvalidUrlError extends IncumbentError {
   declare readonly code: 'INVALID_URL';
@@ -72,12 +93,12 @@ export class PermissionDeniedError extends IncumbentError {
   declare readonly code: 'PERMISSION_DENIED';
 }
 
-/** The bucket, file or topic does not exist; `incumbent init` makes it. */
+/** The bucket, file or topic does not exist; `incumbent init` creates it. */
 export class NotFoundError extends IncumbentError {
   declare readonly code: 'NOT_FOUND';
 }
 
-/** The store is set up so that an election on it would be unsafe. */
+/** An election on a store with these settings would be unsafe. */
 export class UnsafeStoreError extends IncumbentError {
   declare readonly code: 'UNSAFE_STORE';
 }
@@ -92,7 +113,7 @@ export class ClosedError extends IncumbentError {
   declare readonly code: 'CLOSED';
 }
 
-/** The handle was made before the process forked; the child is never the leader. */
+/** The handle was made, or the file opened, before the process forked; the child is never the leader. */
 export class ForkedError extends IncumbentError {
   declare readonly code: 'FORKED';
 }
@@ -102,10 +123,22 @@ export class NotLeaderError extends IncumbentError {
   declare readonly code: 'NOT_LEADER';
 }
 
-/** The store answers but cannot serve: it is full, locked or damaged. */
+/** The store answers and cannot serve: it is full, locked or damaged. */
 export class BrokenError extends IncumbentError {
   declare readonly code: 'BROKEN';
 }
+
+/** The wait ended at its time limit. */
+export class TimedOutError extends IncumbentError {
+  declare readonly code: 'TIMED_OUT';
+}
+
+/** A bug in incumbent; please report it. */
+export class InternalError extends IncumbentError {
+  declare readonly code: 'INTERNAL';
+}
+
+// end of errors
 
 /** The term ended before the work that ran in it; also the reason of an aborted signal of a term. */
 export class TermEndedError extends IncumbentError {
@@ -120,20 +153,11 @@ export class TermEndedError extends IncumbentError {
   }
 }
 
-/** The wait ended at its time limit. */
-export class TimedOutError extends IncumbentError {
-  declare readonly code: 'TIMED_OUT';
-}
-
-/** A bug in incumbent; please report it. */
-export class InternalError extends IncumbentError {
-  declare readonly code: 'INTERNAL';
-}
-
 type Kind = new (code: Code, message: string, options?: ErrorOptions) => IncumbentError;
 
 // No code without a class: TypeScript refuses an incomplete table.
 const CLASSES: Record<Exclude<Code, 'TERM_ENDED'>, Kind> = {
+  // generated: classes
   INVALID_URL: InvalidUrlError,
   INVALID_SETTING: InvalidSettingError,
   INVALID_NAME: InvalidNameError,
@@ -149,6 +173,7 @@ const CLASSES: Record<Exclude<Code, 'TERM_ENDED'>, Kind> = {
   BROKEN: BrokenError,
   TIMED_OUT: TimedOutError,
   INTERNAL: InternalError,
+  // end of classes
 };
 
 /** Makes the error of a code. */

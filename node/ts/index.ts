@@ -8,23 +8,25 @@
 
 export { Candidate, Terms, type CandidateStatus, type TermsOptions } from './candidate.js';
 export {
-  BrokenError,
-  ClosedError,
-  AuthenticationError,
-  PermissionDeniedError,
-  ForkedError,
   IncumbentError,
-  InternalError,
-  InvalidNameError,
-  InvalidSettingError,
+  // generated: errors
   InvalidUrlError,
-  NotFoundError,
-  NotLeaderError,
-  TermEndedError,
-  TimedOutError,
+  InvalidSettingError,
+  InvalidNameError,
+  AuthenticationError,
   StoreUnavailableError,
+  PermissionDeniedError,
+  NotFoundError,
   UnsafeStoreError,
   UnsupportedError,
+  ClosedError,
+  ForkedError,
+  NotLeaderError,
+  BrokenError,
+  TermEndedError,
+  TimedOutError,
+  InternalError,
+  // end of errors
   type Code,
 } from './errors.js';
 export type { CandidateEmitter, CandidateEvents } from './emitter.js';

@@ -3,30 +3,53 @@
 import type { LeaderRow } from './native.js';
 import type { Term } from './term.js';
 
+// generated: reasons
 /** The reason for which a term ended. */
 export type Reason =
+  /** The leader resigned. */
   | 'RESIGNED'
+  /** The leader handed over to a named successor. */
   | 'HANDED_OVER'
+  /** Another candidate, or other software, wrote the key. */
   | 'USURPED'
+  /** An operator deleted the key. */
   | 'DELETED'
+  /** The deadline passed without a proven renewal, or the store reported that the lease expired. */
   | 'EXPIRED'
+  /** A consumer group took the leadership away. */
   | 'REVOKED'
+  /** The candidate's health check failed, or its event loop or executor hung. */
   | 'UNHEALTHY'
+  /** The work of the term failed. */
   | 'HANDLER_FAILED'
+  /** The store was replaced or restored, or lost acknowledged writes. */
   | 'STORE_RESET'
+  /** The campaign was closed. */
   | 'CLOSED';
+// end of reasons
 
+// generated: states
 /** The state of a campaign. */
 export type State =
+  /** Not in the race: not yet asked to campaign, or unhealthy. */
   | 'IDLE'
+  /** Waiting for a random time before its first campaign. */
   | 'SPLAYING'
+  /** In the race; another candidate holds the lease, or the key was not read yet. */
   | 'WAITING'
+  /** An acquire was sent, and not answered yet. */
   | 'ACQUIRING'
+  /** Holds the lease and does not lead yet, because a previous leader might still believe that it leads. */
   | 'HOLDING'
+  /** Leads. */
   | 'LEADING'
+  /** Leads, and is finishing its work. */
   | 'DRAINING'
+  /** Leads no more, and releases the lease, or waits for the end of the term's work before it does. */
   | 'RELEASING'
+  /** Over. */
   | 'CLOSED';
+// end of states
 
 /** The leader of an election. */
 export interface Leader {

@@ -7,12 +7,13 @@ use incumbent_core::campaign::InvalidSettings;
 
 use crate::text::Text;
 
+// generated: kinds
 /// The class of an error, which a program can act on. Each has a stable [code](Self::code).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// A store's URL cannot be read, or names a parameter that does not exist.
     InvalidUrl,
-    /// A setting is refused; the message names it, its value, the limit and the remedy.
+    /// A setting is refused; the message names it, its value, what is accepted and the remedy.
     InvalidSetting,
     /// The store cannot hold this key or candidate name.
     InvalidName,
@@ -20,21 +21,21 @@ pub enum ErrorKind {
     Authentication,
     /// The store does not answer.
     StoreUnavailable,
-    /// The store refuses the credentials, or a permission is missing.
+    /// The store refuses the credentials, or they lack a permission.
     PermissionDenied,
     /// The bucket, file or topic does not exist; `incumbent init` creates it.
     NotFound,
-    /// The store's configuration makes an election on it unsafe.
+    /// An election on a store with these settings would be unsafe.
     UnsafeStore,
     /// This build, store or server version cannot do what is asked.
     Unsupported,
     /// The candidate or the store is closed.
     Closed,
-    /// The handle was made in another process, before a fork; this process is not the leader.
+    /// The handle was made, or the file opened, before the process forked; the child is never the leader.
     Forked,
     /// Only the leader may do this.
     NotLeader,
-    /// The store is reachable but cannot serve: it is full, locked or damaged.
+    /// The store answers and cannot serve: it is full, locked or damaged.
     Broken,
 }
 
@@ -75,11 +76,26 @@ impl ErrorKind {
         }
     }
 
-    /// Returns true if the same call can succeed later without any change by an operator.
+    /// Returns true if the same call can succeed later without a change by the caller or an operator.
     pub const fn is_temporary(self) -> bool {
-        matches!(self, Self::StoreUnavailable | Self::Broken)
+        match self {
+            Self::InvalidUrl => false,
+            Self::InvalidSetting => false,
+            Self::InvalidName => false,
+            Self::Authentication => false,
+            Self::StoreUnavailable => true,
+            Self::PermissionDenied => false,
+            Self::NotFound => false,
+            Self::UnsafeStore => false,
+            Self::Unsupported => false,
+            Self::Closed => false,
+            Self::Forked => false,
+            Self::NotLeader => false,
+            Self::Broken => true,
+        }
     }
 }
+// end of kinds
 
 /// The error of every fallible call of this crate.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use incumbent::{ErrorKind, Reason};
 
 use crate::settings::Dialect;
 
+// generated: codes
 /// The kind of an error, as a code that is the same in every language and never changes its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
@@ -42,11 +43,13 @@ impl Code {
     pub const fn is_temporary(self) -> bool {
         match self {
             Self::Kind(kind) => kind.is_temporary(),
+            Self::TermEnded => false,
             Self::TimedOut => true,
-            Self::TermEnded | Self::Internal => false,
+            Self::Internal => false,
         }
     }
 }
+// end of codes
 
 impl From<ErrorKind> for Code {
     fn from(kind: ErrorKind) -> Self {
@@ -130,32 +133,6 @@ impl StdError for Error {}
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_codes_are_those_that_the_documentation_lists() {
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/errors.md");
-        let page = std::fs::read_to_string(page).unwrap();
-        let listed: Vec<&str> = page
-            .lines()
-            .skip_while(|line| *line != "## Codes")
-            .take_while(|line| *line != "## Why a term ends")
-            .filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(code, _)| code))
-            .collect();
-        assert_eq!(listed, Code::all().map(Code::text).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn the_reasons_are_those_that_the_documentation_lists() {
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/errors.md");
-        let page = std::fs::read_to_string(page).unwrap();
-        let listed: Vec<(&str, bool)> = page
-            .lines()
-            .skip_while(|line| *line != "## Why a term ends")
-            .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
-            .map(|(code, rest)| (code, rest.ends_with("| may drain |")))
-            .collect();
-        assert_eq!(listed, Reason::ALL.map(|reason| (reason.code(), reason.may_drain())));
-    }
 
     #[test]
     fn an_error_brings_its_causes_the_nearest_first() {

@@ -67,8 +67,9 @@ macro_rules! same_names {
     };
 }
 
+// generated: reasons
 same_names! {
-    /// The reason for the end of a term.
+    /// The reason for which a term ended.
     Reason:
     /// The leader resigned.
     Resigned,
@@ -78,32 +79,34 @@ same_names! {
     Usurped,
     /// An operator deleted the key.
     Deleted,
-    /// The lease could not be proven to go on: the deadline passed, or the store says that it expired.
+    /// The deadline passed without a proven renewal, or the store reported that the lease expired.
     Expired,
     /// A consumer group took the leadership away.
     Revoked,
-    /// The candidate's own health check failed.
+    /// The candidate's health check failed, or its event loop or executor hung.
     Unhealthy,
-    /// The user's handler failed.
+    /// The work of the term failed.
     HandlerFailed,
-    /// The store was replaced, restored, or lost what it had acknowledged.
+    /// The store was replaced or restored, or lost acknowledged writes.
     StoreReset,
     /// The campaign was closed.
     Closed,
 }
+// end of reasons
 
+// generated: states
 same_names! {
     /// The state of a campaign.
     State:
-    /// Not in the race: unhealthy, or not yet asked to campaign.
+    /// Not in the race: not yet asked to campaign, or unhealthy.
     Idle,
-    /// Waiting a random while before its first campaign.
+    /// Waiting for a random time before its first campaign.
     Splaying,
     /// In the race; another candidate holds the lease, or the key was not read yet.
     Waiting,
-    /// An acquire is on its way.
+    /// An acquire was sent, and not answered yet.
     Acquiring,
-    /// Holds the lease; a previous leader might still believe that it leads.
+    /// Holds the lease and does not lead yet, because a previous leader might still believe that it leads.
     Holding,
     /// Leads.
     Leading,
@@ -114,6 +117,7 @@ same_names! {
     /// Over.
     Closed,
 }
+// end of states
 
 /// Whether the work of a term that ends for this reason may be finished while the lease is still held.
 #[uniffi::export]

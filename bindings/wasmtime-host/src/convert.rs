@@ -43,8 +43,13 @@ macro_rules! same_variants {
 #[allow(unused_imports, reason = "only world `engine` has more such pairs")]
 pub(crate) use same_variants;
 
-same_variants!(events::State, State: Idle Splaying Waiting Acquiring Holding Leading Draining Releasing Closed);
+// generated: reasons
 same_variants!(events::Reason, Reason: Resigned HandedOver Usurped Deleted Expired Revoked Unhealthy HandlerFailed StoreReset Closed);
+// end of reasons
+// generated: states
+same_variants!(events::State, State: Idle Splaying Waiting Acquiring Holding Leading Draining Releasing Closed);
+// end of states
+
 same_variants!(records::Kind, Kind: Live Tombstone Expired);
 
 // ---- time, tokens, faults ----

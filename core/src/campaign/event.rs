@@ -87,7 +87,8 @@ pub struct Lease {
     pub deadline: Instant,
 }
 
-/// The reason for the end of a term.
+// generated: reasons
+/// The reason for which a term ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// The leader resigned.
@@ -98,15 +99,15 @@ pub enum Reason {
     Usurped,
     /// An operator deleted the key.
     Deleted,
-    /// The lease could not be proven to go on: the deadline passed, or the store says it expired.
+    /// The deadline passed without a proven renewal, or the store reported that the lease expired.
     Expired,
     /// A consumer group took the leadership away.
     Revoked,
-    /// The candidate's own health check failed.
+    /// The candidate's health check failed, or its event loop or executor hung.
     Unhealthy,
-    /// The user's handler failed.
+    /// The work of the term failed.
     HandlerFailed,
-    /// The store was replaced, restored, or lost what it had acknowledged.
+    /// The store was replaced or restored, or lost acknowledged writes.
     StoreReset,
     /// The campaign was closed.
     Closed,
@@ -127,12 +128,20 @@ impl Reason {
         Self::Closed,
     ];
 
-    /// Whether the work may be brought to an end while the lease is still held; otherwise it
-    /// must stop at once, because another candidate may lead any moment.
+    /// Returns true if the work may be brought to an end while the lease is still held; otherwise it must stop at once,
+    /// because another candidate may lead any moment.
     pub const fn may_drain(self) -> bool {
         match self {
-            Self::Resigned | Self::HandedOver | Self::Revoked | Self::Unhealthy | Self::Closed => true,
-            Self::Usurped | Self::Deleted | Self::Expired | Self::HandlerFailed | Self::StoreReset => false,
+            Self::Resigned => true,
+            Self::HandedOver => true,
+            Self::Usurped => false,
+            Self::Deleted => false,
+            Self::Expired => false,
+            Self::Revoked => true,
+            Self::Unhealthy => true,
+            Self::HandlerFailed => false,
+            Self::StoreReset => false,
+            Self::Closed => true,
         }
     }
 
@@ -169,19 +178,21 @@ impl fmt::Display for Reason {
         })
     }
 }
+// end of reasons
 
+// generated: states
 /// The state of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// Not in the race: not yet asked to campaign, or unhealthy.
     Idle,
-    /// Waiting a random while before its first campaign.
+    /// Waiting for a random time before its first campaign.
     Splaying,
     /// In the race; another candidate holds the lease, or the key was not read yet.
     Waiting,
-    /// An acquire is on its way.
+    /// An acquire was sent, and not answered yet.
     Acquiring,
-    /// Holds the lease; the win is not reported yet, because a previous leader might still believe it leads.
+    /// Holds the lease and does not lead yet, because a previous leader might still believe that it leads.
     Holding,
     /// Leads.
     Leading,
@@ -222,6 +233,7 @@ impl State {
         }
     }
 }
+// end of states
 
 /// The holder of a record, as far as a candidate has observed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -276,8 +288,8 @@ pub enum Warning {
         /// For how long it has not changed.
         unchanged: Duration,
     },
-    /// The election's key holds an entry that is longer than a candidate's record. Candidates wait for it as for any foreign
-    /// record.
+    /// The election's key holds an entry that is longer than a candidate's record; candidates wait for it as for any
+    /// foreign record.
     NotARecord {
         /// Its revision.
         revision: Revision,
@@ -310,8 +322,8 @@ pub enum Warning {
     },
     /// Software that takes expiry markers for live records shares an election in a store that writes them.
     MarkersMislead,
-    /// This candidate held its claim for a lease and could not prove it. It left the election to others, and rests: it makes
-    /// no claim meanwhile.
+    /// This candidate held its claim for a lease and could not prove it. It left the election to others, and rests: it
+    /// makes no claim meanwhile.
     GaveWay {
         /// The steps of the proof that failed.
         failing: Steps,
@@ -320,23 +332,26 @@ pub enum Warning {
         /// How long it rests, unless these steps succeed before, or no one else claims the election.
         rest: Duration,
     },
-    /// A text that selects the election is in quotes, which belong to it: without them it selects another election. A
-    /// session reports it, once for each campaign.
+    /// A text that selects the election is in quotes, which belong to it: without them it selects another election.
+    ///
+    /// A session reports it, once for each campaign.
     Quoted {
         /// The setting that holds the text.
         setting: String,
         /// The text, with its quotes.
         text: String,
     },
-    /// This candidate holds the election, and does not lead yet: nothing is known of the leader before, who may still lead.
-    /// The store is new, or replaces another.
+    /// This candidate holds the election and does not lead yet: the store is new, or replaces another, and nothing is
+    /// known of a leader before, who may still lead.
     YoungStore {
         /// The time for which this candidate does not lead.
         left: Duration,
         /// `init --new` can state that no election was ever held there, and so spare the wait.
         can_be_stated: bool,
     },
-    /// No candidate has been seen to lead for longer than the worst fail-over. Reported once, until a leader is seen.
+    /// No candidate has been seen to lead for longer than the worst fail-over.
+    ///
+    /// Reported once, until a leader is seen.
     NoLeader {
         /// Since when this candidate is in the race and has seen no leader.
         lasted: Duration,
@@ -350,10 +365,13 @@ impl Warning {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Store(fault) => match fault.kind {
+                // generated: faults
                 FaultKind::Unreachable => "STORE_UNAVAILABLE",
                 FaultKind::Denied => "PERMISSION_DENIED",
                 FaultKind::Broken => "BROKEN",
+                // end of faults
             },
+            // generated: warnings
             Self::StoreReset { .. } => "STORE_RESET",
             Self::NotExpiring { .. } => "NOT_EXPIRING",
             Self::NotARecord { .. } => "NOT_A_RECORD",
@@ -366,6 +384,7 @@ impl Warning {
             Self::Quoted { .. } => "QUOTED",
             Self::YoungStore { .. } => "YOUNG_STORE",
             Self::NoLeader { .. } => "NO_LEADER",
+            // end of warnings
         }
     }
 }

@@ -42,26 +42,28 @@ class Token(NamedTuple):
 class Reason(str, Enum):
     """The reason for which a term ended."""
 
+    # generated: reasons
     RESIGNED = "RESIGNED"
     """The leader resigned."""
     HANDED_OVER = "HANDED_OVER"
     """The leader handed over to a named successor."""
     USURPED = "USURPED"
-    """Another candidate holds the key."""
+    """Another candidate, or other software, wrote the key."""
     DELETED = "DELETED"
-    """The key was deleted."""
+    """An operator deleted the key."""
     EXPIRED = "EXPIRED"
-    """The lease could not be proven to last."""
+    """The deadline passed without a proven renewal, or the store reported that the lease expired."""
     REVOKED = "REVOKED"
-    """A consumer group revoked the leadership."""
+    """A consumer group took the leadership away."""
     UNHEALTHY = "UNHEALTHY"
-    """The candidate was reported unhealthy."""
+    """The candidate's health check failed, or its event loop or executor hung."""
     HANDLER_FAILED = "HANDLER_FAILED"
     """The work of the term failed."""
     STORE_RESET = "STORE_RESET"
-    """The store was replaced, restored, or lost what it had acknowledged."""
+    """The store was replaced or restored, or lost acknowledged writes."""
     CLOSED = "CLOSED"
     """The campaign was closed."""
+    # end of reasons
 
     def __str__(self) -> str:
         return self.value
@@ -80,24 +82,26 @@ class Reason(str, Enum):
 class State(str, Enum):
     """The state of a campaign."""
 
+    # generated: states
     IDLE = "IDLE"
-    """Not campaigning: not yet asked to, or unhealthy."""
+    """Not in the race: not yet asked to campaign, or unhealthy."""
     SPLAYING = "SPLAYING"
     """Waiting for a random time before its first campaign."""
     WAITING = "WAITING"
-    """Campaigning; another candidate holds the key, or the key is not read yet."""
+    """In the race; another candidate holds the lease, or the key was not read yet."""
     ACQUIRING = "ACQUIRING"
-    """An acquire is in flight."""
+    """An acquire was sent, and not answered yet."""
     HOLDING = "HOLDING"
-    """Holds the key and does not lead yet, because a previous leader might still believe that it leads."""
+    """Holds the lease and does not lead yet, because a previous leader might still believe that it leads."""
     LEADING = "LEADING"
     """Leads."""
     DRAINING = "DRAINING"
     """Leads, and is finishing its work."""
     RELEASING = "RELEASING"
-    """Leads no more, and is releasing the key."""
+    """Leads no more, and releases the lease, or waits for the end of the term's work before it does."""
     CLOSED = "CLOSED"
     """Over."""
+    # end of states
 
     def __str__(self) -> str:
         return self.value

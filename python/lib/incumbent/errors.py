@@ -11,24 +11,26 @@ from typing import ClassVar
 from incumbent._types import Reason
 
 __all__ = [
-    "BrokenError",
     "Cause",
-    "ClosedError",
-    "AuthenticationError",
-    "PermissionDeniedError",
-    "ForkedError",
     "IncumbentError",
-    "InternalError",
-    "InvalidNameError",
-    "InvalidSettingError",
+    # generated: names
     "InvalidUrlError",
-    "NotFoundError",
-    "NotLeaderError",
-    "TermEnded",
-    "TimedOutError",
+    "InvalidSettingError",
+    "InvalidNameError",
+    "AuthenticationError",
     "StoreUnavailableError",
+    "PermissionDeniedError",
+    "NotFoundError",
     "UnsafeStoreError",
     "UnsupportedError",
+    "ClosedError",
+    "ForkedError",
+    "NotLeaderError",
+    "BrokenError",
+    "TermEnded",
+    "TimedOutError",
+    "InternalError",
+    # end of names
 ]
 
 
@@ -42,6 +44,7 @@ class IncumbentError(Exception):
     """Whether the same call can succeed later without a change by the caller or an operator."""
 
 
+# generated: errors
 class InvalidUrlError(IncumbentError, ValueError):
     """A store's URL cannot be read, or names a parameter that does not exist."""
 
@@ -80,13 +83,13 @@ class PermissionDeniedError(IncumbentError, PermissionError):
 
 
 class NotFoundError(IncumbentError, LookupError):
-    """The bucket, file or topic does not exist; ``incumbent init`` makes it."""
+    """The bucket, file or topic does not exist; ``incumbent init`` creates it."""
 
     code = "NOT_FOUND"
 
 
 class UnsafeStoreError(IncumbentError):
-    """The store is set up so that an election on it would be unsafe."""
+    """An election on a store with these settings would be unsafe."""
 
     code = "UNSAFE_STORE"
 
@@ -104,7 +107,7 @@ class ClosedError(IncumbentError):
 
 
 class ForkedError(IncumbentError):
-    """The handle was made before the process forked; the child is never the leader."""
+    """The handle was made, or the file opened, before the process forked; the child is never the leader."""
 
     code = "FORKED"
 
@@ -116,10 +119,26 @@ class NotLeaderError(IncumbentError):
 
 
 class BrokenError(IncumbentError):
-    """The store answers but cannot serve: it is full, locked or damaged."""
+    """The store answers and cannot serve: it is full, locked or damaged."""
 
     code = "BROKEN"
     is_temporary = True
+
+
+class TimedOutError(IncumbentError, TimeoutError):
+    """The wait ended at its time limit."""
+
+    code = "TIMED_OUT"
+    is_temporary = True
+
+
+class InternalError(IncumbentError):
+    """A bug in incumbent; please report it."""
+
+    code = "INTERNAL"
+
+
+# end of errors
 
 
 class TermEnded(IncumbentError):  # noqa: N818, it is news rather than an error
@@ -138,19 +157,6 @@ class TermEnded(IncumbentError):  # noqa: N818, it is news rather than an error
         return type(self), (self.reason, str(self))
 
 
-class TimedOutError(IncumbentError, TimeoutError):
-    """The wait ended at its time limit."""
-
-    code = "TIMED_OUT"
-    is_temporary = True
-
-
-class InternalError(IncumbentError):
-    """A bug in incumbent; please report it."""
-
-    code = "INTERNAL"
-
-
 class Cause(Exception):  # noqa: N818, it is only ever the cause of one
     """The cause of an error that was no Python exception: the ``__cause__`` of a raised error."""
 
@@ -158,6 +164,7 @@ class Cause(Exception):  # noqa: N818, it is only ever the cause of one
 _CLASSES: dict[str, type[IncumbentError]] = {
     kind.code: kind
     for kind in (
+        # generated: classes
         InvalidUrlError,
         InvalidSettingError,
         InvalidNameError,
@@ -174,6 +181,7 @@ _CLASSES: dict[str, type[IncumbentError]] = {
         TermEnded,
         TimedOutError,
         InternalError,
+        # end of classes
     )
 }
 

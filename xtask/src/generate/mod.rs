@@ -1,17 +1,20 @@
-//! What is written once in `bindings/schema` and stands in many files: each language's settings and the tables of the
-//! reference. The output is committed; a test fails where a file differs from what the schema gives.
+//! What is written once in `bindings/schema` and stands in many files: each language's settings, errors, reasons, states
+//! and warnings, and the tables of the reference. The output is committed; a test fails where a file differs from what the schema gives.
 //!
 //! A file has parts that are written by hand, and generated ones: between a line with `generated: PART` and one with
 //! `end of PART`, or the first paragraph of the documentation of a function or field.
 
+mod codes;
 mod schema;
 mod settings;
+mod templates;
 
 use std::fs;
 
 use anyhow::{Context, Result};
 
 use crate::shell::{root, say};
+use codes::Codes;
 use schema::Schema;
 
 #[derive(Debug, clap::Args)]
@@ -37,9 +40,11 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
 
 /// The files that differ from what the schema gives, with the text that they should have.
 fn stale() -> Result<Vec<(String, String)>> {
-    let schema = Schema::read(&root().join("bindings/schema/settings.toml"))?;
+    let schema = root().join("bindings/schema");
+    let settings = settings::files(&Schema::read(&schema.join("settings.toml"))?);
+    let codes = codes::files(&Codes::read(&schema.join("codes.toml"))?);
     let mut stale = Vec::new();
-    for (file, parts) in settings::files(&schema) {
+    for (file, parts) in settings.into_iter().chain(codes) {
         let path = root().join(file);
         let before = fs::read_to_string(&path).with_context(|| format!("cannot read {file}"))?;
         let mut text = before.clone();

@@ -4,7 +4,7 @@ use super::Part;
 use super::schema::{Kind, Language, Schema, Setting, Store, wrapped};
 
 /// The width of a line of documentation, its indentation included.
-const WIDTH: usize = 120;
+pub(super) const WIDTH: usize = 120;
 
 /// Every file with generated parts.
 pub(super) fn files(schema: &Schema) -> Vec<(&'static str, Vec<Part>)> {
@@ -86,7 +86,7 @@ pub(super) fn files(schema: &Schema) -> Vec<(&'static str, Vec<Part>)> {
 const TIMING: [&str; 6] = ["win_delay", "backoff", "interval", "skew", "drift_ppm", "slack"];
 
 /// Documentation: the first line begins with `open`, every line with `each`, and the last ends with `close`.
-fn doc(text: &str, [open, each, close]: [&str; 3], width: usize) -> Vec<String> {
+pub(super) fn doc(text: &str, [open, each, close]: [&str; 3], width: usize) -> Vec<String> {
     let one = format!("{open}{text}{close}");
     if one.chars().count() <= width {
         return vec![one];
@@ -101,8 +101,8 @@ fn doc(text: &str, [open, each, close]: [&str; 3], width: usize) -> Vec<String> 
     doc
 }
 
-const JAVADOC: [&str; 3] = ["/** ", " * ", " */"];
-const SLASHES: [&str; 3] = ["/// ", "/// ", ""];
+pub(super) const JAVADOC: [&str; 3] = ["/** ", " * ", " */"];
+pub(super) const SLASHES: [&str; 3] = ["/// ", "/// ", ""];
 
 fn node(settings: &[&Setting]) -> Vec<String> {
     let mut lines = Vec::new();

@@ -3,38 +3,40 @@ internal import IncumbentRaw
 
 /// A stable name of a kind of error, the same in every language.
 public enum ErrorCode: String, CaseIterable, Hashable, Sendable {
-    /// The code of ``IncumbentError/invalidURL(_:)``.
+    // generated: codes
+    /// A store's URL cannot be read, or names a parameter that does not exist.
     case invalidURL = "INVALID_URL"
-    /// The code of ``IncumbentError/invalidSetting(_:)``.
+    /// A setting is refused; the message names it, its value, what is accepted and the remedy.
     case invalidSetting = "INVALID_SETTING"
-    /// The code of ``IncumbentError/invalidName(_:)``.
+    /// The store cannot hold this key or candidate name.
     case invalidName = "INVALID_NAME"
-    /// The code of ``IncumbentError/authentication(_:)``.
+    /// Credentials cannot be read, or are malformed.
     case authentication = "AUTHENTICATION"
-    /// The code of ``IncumbentError/storeUnavailable(_:)``.
+    /// The store does not answer.
     case storeUnavailable = "STORE_UNAVAILABLE"
-    /// The code of ``IncumbentError/permissionDenied(_:)``.
+    /// The store refuses the credentials, or they lack a permission.
     case permissionDenied = "PERMISSION_DENIED"
-    /// The code of ``IncumbentError/notFound(_:)``.
+    /// The bucket, file or topic does not exist; `incumbent init` creates it.
     case notFound = "NOT_FOUND"
-    /// The code of ``IncumbentError/unsafeStore(_:)``.
+    /// An election on a store with these settings would be unsafe.
     case unsafeStore = "UNSAFE_STORE"
-    /// The code of ``IncumbentError/unsupported(_:)``.
+    /// This build, store or server version cannot do what is asked.
     case unsupported = "UNSUPPORTED"
-    /// The code of ``IncumbentError/closed(_:)``.
+    /// The candidate or the store is closed.
     case closed = "CLOSED"
-    /// The code of ``IncumbentError/forked(_:)``.
+    /// The handle was made, or the file opened, before the process forked; the child is never the leader.
     case forked = "FORKED"
-    /// The code of ``IncumbentError/notLeader(_:)``.
+    /// Only the leader may do this.
     case notLeader = "NOT_LEADER"
-    /// The code of ``IncumbentError/broken(_:)``.
+    /// The store answers and cannot serve: it is full, locked or damaged.
     case broken = "BROKEN"
-    /// The code of ``IncumbentError/termEnded(_:_:)``.
+    /// The term ended before the work that ran in it.
     case termEnded = "TERM_ENDED"
-    /// The code of ``IncumbentError/timedOut(_:)``.
+    /// The wait ended at its time limit.
     case timedOut = "TIMED_OUT"
-    /// The code of ``IncumbentError/internal(_:)``.
+    /// A bug in incumbent; please report it.
     case `internal` = "INTERNAL"
+    // end of codes
 
     /// Whether the same call can succeed later without a change by the caller or an operator.
     public var isTemporary: Bool { Self.temporary[rawValue] ?? false }
@@ -46,7 +48,8 @@ public enum ErrorCode: String, CaseIterable, Hashable, Sendable {
 ///
 /// Programs act on the case or on ``code``; the message is for people, and contains the remedy.
 public enum IncumbentError: Error, Hashable, Sendable {
-    /// A store's URL cannot be parsed, or names a parameter that does not exist.
+    // generated: errors
+    /// A store's URL cannot be read, or names a parameter that does not exist.
     case invalidURL(Details)
     /// A setting is refused; the message names it, its value, what is accepted and the remedy.
     case invalidSetting(Details)
@@ -66,38 +69,18 @@ public enum IncumbentError: Error, Hashable, Sendable {
     case unsupported(Details)
     /// The candidate or the store is closed.
     case closed(Details)
-    /// The handle was created before the process forked; the child is never the leader.
+    /// The handle was made, or the file opened, before the process forked; the child is never the leader.
     case forked(Details)
     /// Only the leader may do this.
     case notLeader(Details)
     /// The store answers and cannot serve: it is full, locked or damaged.
     case broken(Details)
-    /// The term ended, for that reason, before the work that ran in it.
+    /// The term ended before the work that ran in it.
     case termEnded(Reason, Details)
     /// The wait ended at its time limit.
     case timedOut(Details)
     /// A bug in incumbent; please report it.
     case `internal`(Details)
-
-    /// The text of an error.
-    public struct Details: Hashable, Sendable {
-        /// The fault and the remedy.
-        public let message: String
-        /// The messages of the errors below, the nearest first.
-        public let causes: [String]
-    }
-
-    /// A stable name of the kind.
-    public var code: ErrorCode { parts.0 }
-
-    /// The fault and the remedy, for people.
-    public var message: String { parts.1.message }
-
-    /// The messages of the errors below, the nearest first.
-    public var causes: [String] { parts.1.causes }
-
-    /// Whether the same call can succeed later without a change by the caller or an operator.
-    public var isTemporary: Bool { code.isTemporary }
 
     private var parts: (ErrorCode, Details) {
         switch self {
@@ -119,6 +102,27 @@ public enum IncumbentError: Error, Hashable, Sendable {
         case .internal(let details): (.internal, details)
         }
     }
+    // end of errors
+
+    /// The text of an error.
+    public struct Details: Hashable, Sendable {
+        /// The fault and the remedy.
+        public let message: String
+        /// The messages of the errors below, the nearest first.
+        public let causes: [String]
+    }
+
+    /// A stable name of the kind.
+    public var code: ErrorCode { parts.0 }
+
+    /// The fault and the remedy, for people.
+    public var message: String { parts.1.message }
+
+    /// The messages of the errors below, the nearest first.
+    public var causes: [String] { parts.1.causes }
+
+    /// Whether the same call can succeed later without a change by the caller or an operator.
+    public var isTemporary: Bool { code.isTemporary }
 }
 
 extension IncumbentError: LocalizedError, CustomStringConvertible {
@@ -135,6 +139,8 @@ extension IncumbentError {
         let details = Details(message: message, causes: causes)
         // No code without a case: the compiler refuses an incomplete `switch`.
         switch ErrorCode(rawValue: code) ?? .internal {
+        case .termEnded: self = .termEnded(reason ?? .expired, details)
+        // generated: cases
         case .invalidURL: self = .invalidURL(details)
         case .invalidSetting: self = .invalidSetting(details)
         case .invalidName: self = .invalidName(details)
@@ -148,9 +154,9 @@ extension IncumbentError {
         case .forked: self = .forked(details)
         case .notLeader: self = .notLeader(details)
         case .broken: self = .broken(details)
-        case .termEnded: self = .termEnded(reason ?? .expired, details)
         case .timedOut: self = .timedOut(details)
         case .internal: self = .internal(details)
+        // end of cases
         }
     }
 }

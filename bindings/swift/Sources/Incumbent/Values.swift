@@ -2,6 +2,7 @@ package import IncumbentRaw
 
 /// The reason for which a term ended.
 public enum Reason: String, CaseIterable, Hashable, Sendable {
+    // generated: reasons
     /// The leader resigned.
     case resigned = "RESIGNED"
     /// The leader handed over to a named successor.
@@ -10,11 +11,11 @@ public enum Reason: String, CaseIterable, Hashable, Sendable {
     case usurped = "USURPED"
     /// An operator deleted the key.
     case deleted = "DELETED"
-    /// The deadline passed without a proven renewal.
+    /// The deadline passed without a proven renewal, or the store reported that the lease expired.
     case expired = "EXPIRED"
     /// A consumer group took the leadership away.
     case revoked = "REVOKED"
-    /// The candidate's health check failed, or its executor hung.
+    /// The candidate's health check failed, or its event loop or executor hung.
     case unhealthy = "UNHEALTHY"
     /// The work of the term failed.
     case handlerFailed = "HANDLER_FAILED"
@@ -22,12 +23,6 @@ public enum Reason: String, CaseIterable, Hashable, Sendable {
     case storeReset = "STORE_RESET"
     /// The campaign was closed.
     case closed = "CLOSED"
-
-    /// Whether the work of a term that ends for this reason may be finished while the lease is still held.
-    public var mayDrain: Bool { IncumbentRaw.mayDrain(reason: raw) }
-
-    /// The reason in words.
-    public var explanation: String { reasonDescription(reason: raw) }
 
     package var raw: IncumbentRaw.Reason {
         switch self {
@@ -58,19 +53,27 @@ public enum Reason: String, CaseIterable, Hashable, Sendable {
         case .closed: .closed
         }
     }
+    // end of reasons
+
+    /// Whether the work of a term that ends for this reason may be finished while the lease is still held.
+    public var mayDrain: Bool { IncumbentRaw.mayDrain(reason: raw) }
+
+    /// The reason in words.
+    public var explanation: String { reasonDescription(reason: raw) }
 }
 
 /// The state of a campaign.
 public enum State: String, CaseIterable, Hashable, Sendable {
-    /// Not in the race: unhealthy, or not yet asked to campaign.
+    // generated: states
+    /// Not in the race: not yet asked to campaign, or unhealthy.
     case idle = "IDLE"
-    /// Waiting a random while before its first campaign.
+    /// Waiting for a random time before its first campaign.
     case splaying = "SPLAYING"
     /// In the race; another candidate holds the lease, or the key was not read yet.
     case waiting = "WAITING"
-    /// An acquire is on its way.
+    /// An acquire was sent, and not answered yet.
     case acquiring = "ACQUIRING"
-    /// Holds the lease; a previous leader might still believe that it leads.
+    /// Holds the lease and does not lead yet, because a previous leader might still believe that it leads.
     case holding = "HOLDING"
     /// Leads.
     case leading = "LEADING"
@@ -94,6 +97,7 @@ public enum State: String, CaseIterable, Hashable, Sendable {
         case .closed: .closed
         }
     }
+    // end of states
 }
 
 /// The leader of an election.

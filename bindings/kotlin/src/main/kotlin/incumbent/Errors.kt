@@ -7,22 +7,56 @@ import kotlin.coroutines.cancellation.CancellationException
 
 /** A stable name of a kind of error, the same in every language. */
 public enum class Code {
+    // generated: codes
+    /** A store's URL cannot be read, or names a parameter that does not exist. */
     INVALID_URL,
+
+    /** A setting is refused; the message names it, its value, what is accepted and the remedy. */
     INVALID_SETTING,
+
+    /** The store cannot hold this key or candidate name. */
     INVALID_NAME,
+
+    /** Credentials cannot be read, or are malformed. */
     AUTHENTICATION,
+
+    /** The store does not answer. */
     STORE_UNAVAILABLE,
+
+    /** The store refuses the credentials, or they lack a permission. */
     PERMISSION_DENIED,
+
+    /** The bucket, file or topic does not exist; `incumbent init` creates it. */
     NOT_FOUND,
+
+    /** An election on a store with these settings would be unsafe. */
     UNSAFE_STORE,
+
+    /** This build, store or server version cannot do what is asked. */
     UNSUPPORTED,
+
+    /** The candidate or the store is closed. */
     CLOSED,
+
+    /** The handle was made, or the file opened, before the process forked; the child is never the leader. */
     FORKED,
+
+    /** Only the leader may do this. */
     NOT_LEADER,
+
+    /** The store answers and cannot serve: it is full, locked or damaged. */
     BROKEN,
+
+    /** The term ended before the work that ran in it. */
     TERM_ENDED,
+
+    /** The wait ended at its time limit. */
     TIMED_OUT,
+
+    /** A bug in incumbent; please report it. */
     INTERNAL;
+
+    // end of codes
 
     /** Whether the same call can succeed later without a change by the caller or an operator. */
     public val isTemporary: Boolean get() = TEMPORARY[name] ?: false
@@ -46,7 +80,8 @@ public sealed class IncumbentException(
     public val isTemporary: Boolean get() = code.isTemporary
 }
 
-/** A store's URL cannot be parsed, or names a parameter that does not exist. */
+// generated: errors
+/** A store's URL cannot be read, or names a parameter that does not exist. */
 public class InvalidUrlException internal constructor(message: String, cause: Throwable?) :
     IncumbentException(Code.INVALID_URL, message, cause)
 
@@ -86,7 +121,7 @@ public class UnsupportedException internal constructor(message: String, cause: T
 public class ClosedException internal constructor(message: String, cause: Throwable?) :
     IncumbentException(Code.CLOSED, message, cause)
 
-/** The handle was created before the process forked; the child is never the leader. */
+/** The handle was made, or the file opened, before the process forked; the child is never the leader. */
 public class ForkedException internal constructor(message: String, cause: Throwable?) :
     IncumbentException(Code.FORKED, message, cause)
 
@@ -98,14 +133,6 @@ public class NotLeaderException internal constructor(message: String, cause: Thr
 public class BrokenException internal constructor(message: String, cause: Throwable?) :
     IncumbentException(Code.BROKEN, message, cause)
 
-/** The term ended before the work that ran in it. */
-public class TermEndedException internal constructor(
-    /** The reason for which the term ended. */
-    public val reason: Reason,
-    message: String,
-    cause: Throwable? = null,
-) : IncumbentException(Code.TERM_ENDED, message, cause)
-
 /** The wait ended at its time limit. */
 public class TimedOutException internal constructor(message: String, cause: Throwable?) :
     IncumbentException(Code.TIMED_OUT, message, cause)
@@ -113,6 +140,16 @@ public class TimedOutException internal constructor(message: String, cause: Thro
 /** A bug in incumbent; please report it. */
 public class InternalException internal constructor(message: String, cause: Throwable?) :
     IncumbentException(Code.INTERNAL, message, cause)
+
+// end of errors
+
+/** The term ended before the work that ran in it. */
+public class TermEndedException internal constructor(
+    /** The reason for which the term ended. */
+    public val reason: Reason,
+    message: String,
+    cause: Throwable? = null,
+) : IncumbentException(Code.TERM_ENDED, message, cause)
 
 /** An error of the layers below, with nothing known but its text. */
 private class Cause(message: String, cause: Throwable?) : Exception(message, cause) {
@@ -133,6 +170,8 @@ internal fun Failure.toException(): Exception =
 // No code without a class: the compiler refuses an incomplete `when`.
 private fun exceptionOf(code: Code, text: String, cause: Throwable?, reason: Reason?): IncumbentException =
     when (code) {
+        Code.TERM_ENDED -> TermEndedException(reason ?: Reason.EXPIRED, text, cause)
+        // generated: classes
         Code.INVALID_URL -> InvalidUrlException(text, cause)
         Code.INVALID_SETTING -> InvalidSettingException(text, cause)
         Code.INVALID_NAME -> InvalidNameException(text, cause)
@@ -146,9 +185,9 @@ private fun exceptionOf(code: Code, text: String, cause: Throwable?, reason: Rea
         Code.FORKED -> ForkedException(text, cause)
         Code.NOT_LEADER -> NotLeaderException(text, cause)
         Code.BROKEN -> BrokenException(text, cause)
-        Code.TERM_ENDED -> TermEndedException(reason ?: Reason.EXPIRED, text, cause)
         Code.TIMED_OUT -> TimedOutException(text, cause)
         Code.INTERNAL -> InternalException(text, cause)
+        // end of classes
     }
 
 /** Calls the compiled part, and translates its failure. */

@@ -16,6 +16,7 @@ import incumbent.raw.State as RawState
 
 /** The reason for which a term ended. */
 public enum class Reason {
+    // generated: reasons
     /** The leader resigned. */
     RESIGNED,
 
@@ -28,13 +29,13 @@ public enum class Reason {
     /** An operator deleted the key. */
     DELETED,
 
-    /** The deadline passed without a proven renewal. */
+    /** The deadline passed without a proven renewal, or the store reported that the lease expired. */
     EXPIRED,
 
     /** A consumer group took the leadership away. */
     REVOKED,
 
-    /** The candidate's health check failed, or its executor hung. */
+    /** The candidate's health check failed, or its event loop or executor hung. */
     UNHEALTHY,
 
     /** The work of the term failed. */
@@ -45,6 +46,8 @@ public enum class Reason {
 
     /** The campaign was closed. */
     CLOSED;
+
+    // end of reasons
 
     /** Whether the work of a term that ends for this reason may be finished while the lease is still held. */
     public val mayDrain: Boolean get() = mayDrain(toRaw())
@@ -59,19 +62,20 @@ internal fun RawReason.toReason(): Reason = Reason.valueOf(name)
 
 /** The state of a campaign. */
 public enum class State {
-    /** Not in the race: unhealthy, or not yet asked to campaign. */
+    // generated: states
+    /** Not in the race: not yet asked to campaign, or unhealthy. */
     IDLE,
 
-    /** Waiting a random while before its first campaign. */
+    /** Waiting for a random time before its first campaign. */
     SPLAYING,
 
     /** In the race; another candidate holds the lease, or the key was not read yet. */
     WAITING,
 
-    /** An acquire is on its way. */
+    /** An acquire was sent, and not answered yet. */
     ACQUIRING,
 
-    /** Holds the lease; a previous leader might still believe that it leads. */
+    /** Holds the lease and does not lead yet, because a previous leader might still believe that it leads. */
     HOLDING,
 
     /** Leads. */
@@ -85,6 +89,8 @@ public enum class State {
 
     /** Over. */
     CLOSED,
+
+    // end of states
 }
 
 internal fun RawState.toState(): State = State.valueOf(name)
