@@ -141,7 +141,7 @@ kinds! {
     RecreateNew "recreate-new" Watching Nats "The bucket is deleted and made again, and its name is stated to be never used.",
     Revoke "revoke" Full Etcd "An operator revokes the lease that a place shows.",
     Unleased "unleased" Full Etcd "An operator puts a place that has no lease, and deletes it later.",
-    EarlyRevocation "early-revocation" Full Etcd "A server of a version that may do so revokes live leases.",
+    EarlyRevocation "early-revocation" Full Etcd "A server that led before revokes leases of an earlier raft term, live or not; half of the time it is stopped first, and another is elected.",
     PausedLeader "paused-leader" Full Etcd "The store's leader is stopped, and goes on when another was elected: it answers keep-alives that waited from what it knew.",
     Lag "lag" Full Etcd "A member lags: its answers have an older raft term, and its watches are late.",
     TokenExpiry "token-expiry" Full Etcd "The tokens of clients expire: requests are refused until they authenticate again.",
@@ -175,6 +175,22 @@ impl Kind {
     /// faults.
     pub const fn is_drawn_by_name_alone(self) -> bool {
         matches!(self, Self::NoProof)
+    }
+
+    /// Whether a lease of an etcd may be older than the raft term after it, or look so: the store elects a leader, another store
+    /// has the terms of its own, or a member's answers have an older one.
+    pub(crate) const fn ages_leases(self) -> bool {
+        matches!(
+            self,
+            Self::FailOver
+                | Self::Quorum
+                | Self::Isolate
+                | Self::PausedLeader
+                | Self::EarlyRevocation
+                | Self::Recreate
+                | Self::Restore
+                | Self::Lag
+        )
     }
 
     /// Whether it happens in this store.

@@ -135,8 +135,6 @@ pub(crate) struct Plan {
     pub(crate) script: Vec<Fault>,
     /// The length of the phase with faults.
     pub(crate) faulty: Duration,
-    /// The servers of an etcd never revoke a live lease.
-    pub(crate) keeps_leases: bool,
     /// The consumer group.
     pub(crate) group: GroupPlan,
 }
@@ -277,7 +275,6 @@ impl Plan {
         };
         // A stream of its own, so that what else a seed draws stays as it is.
         let shows_all = choice.store == Store::Nats && Dice::new(choice.seed, SHOWS_ALL).percent(50);
-        let keeps_leases = !kinds.contains(&Kind::EarlyRevocation);
         let mut faulty = lease * if long { 12 } else { 60 };
         let mut script = script(&mut dice, &kinds, lease, faulty, choice);
         if let Some(lasts) = choice.lasts {
@@ -324,7 +321,6 @@ impl Plan {
             kinds,
             script,
             faulty,
-            keeps_leases,
             group,
         }
     }
@@ -377,7 +373,6 @@ impl Plan {
             kinds,
             script: script.collect(),
             faulty: scenario.lasts,
-            keeps_leases: true,
             group,
         }
     }
@@ -445,14 +440,19 @@ impl Plan {
         self.settings.iter().map(|setting| setting.drain).max().unwrap_or_default()
     }
 
-    /// The time that a change of leaders takes beyond the rules: the wait that a candidate of an etcd owes where its server may
-    /// revoke live leases, the time that a group takes to assign the partition.
+    /// The time that a change of leaders takes beyond the rules: the wait that a candidate of an etcd owes where a lease may be
+    /// older than the raft term, the time that a group takes to assign the partition.
     pub(crate) fn owed(&self) -> Duration {
         match self.choice.store {
             Store::Kafka => self.group.change(),
-            _ if self.keeps_leases => Duration::ZERO,
-            _ => self.lease,
+            Store::Etcd if self.ages_leases() => self.lease,
+            Store::Etcd | Store::Nats => Duration::ZERO,
         }
+    }
+
+    /// Whether a lease may be older than the raft term of an etcd.
+    pub(crate) fn ages_leases(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.ages_leases())
     }
 
     /// Whether all candidates have the same lease time.

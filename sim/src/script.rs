@@ -65,7 +65,6 @@ fn world(plan: &Plan) -> String {
     let bucket = plan.choice.store == Store::Nats;
     let further = [
         (plan.own_lease, "own leases"),
-        (!plan.keeps_leases, "live leases may be revoked"),
         (plan.markers, "markers"),
         (bucket && plan.acked, "incarnations acknowledged"),
         (plan.shows_all, "watches that say when they have shown all"),

@@ -53,6 +53,25 @@ fn an_operator_that_deletes_revokes_and_overwrites_places_makes_no_second_leader
 #[test]
 fn a_store_that_revokes_live_leases_makes_no_second_leader() {
     all_hold(1_000..1_030, &[Kind::EarlyRevocation, Kind::CutReplies, Kind::Pause, Kind::Resign]);
+    all_hold(
+        1_030..1_060,
+        &[Kind::EarlyRevocation, Kind::Crash, Kind::Isolate, Kind::Lag, Kind::TokenExpiry],
+    );
+}
+
+#[test]
+fn no_lease_is_revoked_before_its_time_in_the_first_term_of_the_stores_leader() {
+    let mut revocations = 0;
+    for seed in 0..20 {
+        let trace =
+            run_traced(&Choice { faults: Some(vec![Kind::EarlyRevocation]), ..choice(seed) }, true, false)
+                .trace;
+        let early = trace.find("is revoked before its time");
+        let elected = trace.find("leads in term");
+        assert!(early.is_none_or(|early| elected.is_some_and(|elected| elected < early)), "seed {seed}");
+        revocations += u32::from(early.is_some());
+    }
+    assert!(revocations > 10, "{revocations} of 20 seeds have any");
 }
 
 #[test]

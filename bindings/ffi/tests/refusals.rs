@@ -397,7 +397,7 @@ fn on(change: fn(&mut Settings, &mut Capabilities, &mut StoreInfo)) -> InvalidSe
 }
 
 fn queue(change: fn(&mut Settings, &mut Server)) -> InvalidSettings {
-    let mut server = Server { version: Some((3, 7, 3)), asked: false, shortest: Some(secs(2)) };
+    let mut server = Server { shortest: Some(secs(2)) };
     let mut settings = Settings::new("a");
     change(&mut settings, &mut server);
     server.forecast(settings).unwrap_err()

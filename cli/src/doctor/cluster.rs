@@ -1,6 +1,5 @@
 //! An etcd cluster.
 
-use incumbent::incumbent_core::queue::Server;
 use incumbent::store::etcd::{Birth, Member, MemberState, Survey, survey};
 use incumbent::store::{EtcdSettings, StoreSettings};
 use incumbent::{CampaignOptions, Store};
@@ -34,7 +33,6 @@ pub(super) async fn examine(
         report.has(elections);
     }
     judge_members(&mut report, &survey);
-    judge_versions(&mut report, &survey);
     judge_access(&mut report, &survey);
     judge_keys(&mut report, &survey);
     Ok(report)
@@ -52,8 +50,6 @@ fn describe(report: &mut Report, survey: &Survey) {
         report.say("member", text);
     }
     report.value("members", survey.members.iter().map(member_json).collect::<Vec<_>>());
-    let version = survey.server.version.map(|(major, minor, patch)| format!("{major}.{minor}.{patch}"));
-    report.set("lowest_version", version.as_deref().unwrap_or("not known of every member"), json!(version));
     let shortest = survey.server.shortest;
     let shown = shortest.map_or_else(
         || "not known, as no lease was granted".to_owned(),
@@ -169,27 +165,6 @@ fn judge_members(report: &mut Report, survey: &Survey) {
             ),
         });
     }
-}
-
-fn judge_versions(report: &mut Report, survey: &Survey) {
-    let Server { version, .. } = survey.server;
-    if survey.server.keeps_leases() {
-        return;
-    }
-    let what = match version {
-        Some((major, minor, patch)) => format!("the lowest version is {major}.{minor}.{patch}"),
-        None => "the version of a member is not known".into(),
-    };
-    report.find(Finding::weak(
-        format!(
-            "{what}: before 3.4.31, 3.5.13 and 3.6, a leader of etcd whose disk hung revokes live leases when it recovers \
-             (etcd issue 15247), so each new leader waits for a lease after a crash or a deletion"
-        ),
-        match version {
-            Some(_) => "upgrade etcd; after a release no candidate waits",
-            None => "let the URL name every member, and see that each answers",
-        },
-    ));
 }
 
 fn judge_access(report: &mut Report, survey: &Survey) {

@@ -276,12 +276,12 @@ fn a_cluster_is_examined_for_people() {
 }
 
 #[test]
-fn a_cluster_is_examined_for_programs_and_an_old_server_costs_a_wait() {
+fn a_cluster_is_examined_for_programs() {
     let (_server, store) = server();
     let report = examined(&store, 0);
     let settings = &report["settings"];
     assert_eq!(
-        (&settings["lowest_version"], &settings["shortest_lease"]["ms"]),
+        (&settings["members"][0]["version"], &settings["shortest_lease"]["ms"]),
         (&json!("3.7.3"), &json!(2000.0))
     );
     assert_eq!(
@@ -294,16 +294,6 @@ fn a_cluster_is_examined_for_programs_and_an_old_server_costs_a_wait() {
         (&json!(400.0), &json!(0))
     );
     assert_eq!((found(&report, "broken").len(), found(&report, "weak").len()), (0, 0), "{report}");
-
-    if !EtcdVersion::tested().contains(&EtcdVersion::V3_4) {
-        return;
-    }
-    let old = EtcdServer::start(Options::new().version(EtcdVersion::V3_4));
-    let (_old, store) = prepared(old);
-    let later = examined(&store, 0);
-    assert!(found(&later, "weak")[0].starts_with("the lowest version is 3.4.23: before 3.4.31"), "{later}");
-    let after = |report: &Value| report["forecast"]["worst_after_a_crash_ms"].as_f64().unwrap();
-    assert_eq!(after(&later), after(&report) + 15_000.0);
 }
 
 #[test]
@@ -325,7 +315,7 @@ fn a_member_that_is_away_is_weak_and_a_proxy_is_broken() {
         weak[0].starts_with(&format!("the member at {} does not answer", cluster[away].address())),
         "{weak:?}"
     );
-    assert!(weak[1].starts_with("the version of a member is not known"), "{weak:?}");
+    assert_eq!(weak.len(), 1, "{weak:?}");
 
     let port = Port::free();
     let listen = format!("127.0.0.1:{}", port.number());

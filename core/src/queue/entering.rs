@@ -184,7 +184,9 @@ impl Campaign {
         let asked = self.answered(Awaited::Share);
         match result {
             Ok(lease) if self.gone != Some(lease) => {
-                self.shared = Some(lease);
+                // One that was asked for before may be answered later.
+                let newer = |shared: &LeaseId| shared.raft_term() > lease.raft_term();
+                self.shared = Some(self.shared.filter(newer).unwrap_or(lease));
                 self.plan();
             }
             Ok(_) if asked => self.entering_failed(&Failure::LeaseGone),

@@ -19,6 +19,28 @@ use crate::token::{Incarnation, Revision};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId(pub u64);
 
+impl LeaseId {
+    /// The bits of a number below those of the raft term. A number is a positive one of 63 bits.
+    const DRAWN_BITS: u32 = 31;
+
+    /// The number of a lease for companions: `raft_term`, above 31 bits of `drawn`. The term is one that an answer's header
+    /// showed before the lease was asked for, so no leader of an earlier term ever knew this lease.
+    ///
+    /// A term above 2³² − 1 is cut to that, and so equals no term that the store shows.
+    pub const fn of_companions(raft_term: u64, drawn: u64) -> Self {
+        let largest = u32::MAX as u64;
+        let term = if raft_term < largest { raft_term } else { largest };
+        let number = (term << Self::DRAWN_BITS) | (drawn & ((1 << Self::DRAWN_BITS) - 1));
+        // Zero asks the server to choose.
+        Self(if number == 0 { 1 } else { number })
+    }
+
+    /// The raft term in the number of a lease for companions. In that of any other lease it means nothing.
+    pub const fn raft_term(self) -> u64 {
+        self.0 >> Self::DRAWN_BITS
+    }
+}
+
 impl fmt::Display for LeaseId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:x}", self.0)
@@ -81,6 +103,14 @@ pub struct Snapshot {
     /// Among the places is a key that another prefix of the store keeps for its own elections: both prefixes and the
     /// remedy, in words.
     pub overlap: Option<String>,
+}
+
+impl Snapshot {
+    /// Whether the store may have had another leader than that of this read. Its log begins in raft term 1, which has no leader,
+    /// also after a restore (raft's `Bootstrap`, etcd's `snapshot restore`).
+    pub(super) fn may_have_a_former_leader(&self) -> bool {
+        self.raft_term > 2
+    }
 }
 
 /// A store's answer to a keep-alive.
@@ -297,9 +327,11 @@ pub enum Request {
         /// Its time to live.
         ttl: Duration,
     },
-    /// Answer with [`Answer::Shared`]: the connection's lease for companions, a new one where there is none yet.
+    /// Answer with [`Answer::Shared`]: the connection's lease for companions, a new one where there is none yet, with a
+    /// [number](LeaseId::of_companions) that says since which raft term it is.
     Share {
-        /// A lease that will not do: the store no longer knows it, or companions are to leave it.
+        /// A lease that will not do: the store no longer knows it, it is older than the raft term, or companions are to
+        /// leave it.
         gone: Option<LeaseId>,
         /// Its time to live.
         ttl: Duration,
@@ -379,5 +411,26 @@ pub enum Answer {
 impl From<Answer> for Input {
     fn from(answer: Answer) -> Self {
         Self::Answered(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_a_lease_for_companions_says_its_raft_term_and_is_a_positive_one_of_63_bits() {
+        for (raft_term, drawn) in [(2, 0), (7, 5), (7, u64::MAX), (u64::from(u32::MAX), u64::MAX)] {
+            let lease = LeaseId::of_companions(raft_term, drawn);
+            assert_eq!(lease.raft_term(), raft_term);
+            assert!(lease.0 > 0 && lease.0 <= u64::MAX >> 1, "{lease}");
+        }
+    }
+
+    #[test]
+    fn a_raft_term_that_has_no_place_in_the_number_is_not_the_stores() {
+        let term = 1 << 32;
+        assert!(LeaseId::of_companions(term, 9).raft_term() < term);
+        assert_ne!(LeaseId::of_companions(0, 0), LeaseId(0), "zero asks the server to choose");
     }
 }

@@ -11,9 +11,6 @@ use crate::campaign::{Event, Reason, Term};
 use crate::candidacy::{Step, Tried};
 use crate::time::Instant;
 
-/// While the members are asked for their versions, a round looks for the answer so often in an attempt's limit.
-const ASKED_PARTS: u32 = 4;
-
 /// A leader that names its successor, and goes on leading.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct HandOver {
@@ -63,7 +60,7 @@ impl Campaign {
         let is_first_sight = placed.line.observe(snapshot, whole, revision, now);
         placed.first = line::is_first(snapshot, revision);
         if is_first_sight {
-            self.owe();
+            self.owe(snapshot);
         }
         let Stage::Placed(placed) = &self.stage else { return };
         match (&placed.term, placed.first) {
@@ -77,11 +74,11 @@ impl Campaign {
 
     /// The whole queue was read for the first time since the candidacy entered. What disappeared before it was never
     /// noticed, so what is owed to it counts from here on.
-    fn owe(&mut self) {
+    fn owe(&mut self, snapshot: &Snapshot) {
         let longest = self.store.longest();
         self.owed = self.owed.max(self.now + self.rules.win_delay.least(longest));
         let owes = core::mem::take(&mut self.owes_a_lease);
-        if owes || self.may_revoke_live_leases() {
+        if owes || snapshot.may_have_a_former_leader() {
             self.owed = self.owed.max(self.now + longest);
         }
     }
@@ -94,16 +91,10 @@ impl Campaign {
             return;
         }
         let token = self.store.token(placed.candidacy.revision);
-        let mut until = self.store.trusted_at().max(self.owed);
-        if self.may_revoke_live_leases() {
-            until = until.max(placed.line.vanished_until(self.store.longest()).unwrap_or_default());
-        }
+        let vanished = placed.line.vanished_until(self.store.longest()).unwrap_or_default();
+        let until = self.store.trusted_at().max(self.owed).max(vanished);
         if until > self.now {
             return self.timers.set(Timer::Owed, until);
-        }
-        // Their answer says whether a wait is owed.
-        if self.rules.server.asked {
-            return self.timers.set(Timer::Owed, self.now + self.attempt_limit() / ASKED_PARTS);
         }
         if placed.deadline.is_none_or(|deadline| deadline <= self.now) {
             return;

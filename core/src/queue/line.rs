@@ -2,12 +2,25 @@
 //!
 //! Revisions only grow, so no key is ever created ahead of one that stands: after one reading of the whole queue, what is
 //! ahead can only become less.
+//!
+//! # A lease may be revoked before its time
+//!
+//! A member that led etcd, was stopped or whose disk hung, and continues after another was elected, finds expired what was
+//! kept alive without it. It may propose to revoke those leases before it learns of the other leader, which then does so
+//! (etcd issue 15247; measured on 3.7.3 as well, whose check asks only whether the member is alive). So a companion that
+//! disappeared without a release says nothing about its owner, who may count on the lease still: the next leader waits for a
+//! lease from then on.
+//!
+//! One thing excludes that. A member knows a lease only once it applied the grant, and gives up its leadership before it
+//! applies anything of a later raft term. So a former leader cannot revoke a lease that was granted in the present term, and
+//! where such a companion disappears its lease did run out. The [lease's number](LeaseId::of_companions) says since which
+//! term it is.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::io::{Change, Companion, Place, Snapshot};
+use super::io::{Change, Companion, LeaseId, Place, Snapshot};
 use crate::campaign::Leader;
 use crate::time::Instant;
 use crate::token::Revision;
@@ -21,8 +34,8 @@ pub(super) struct Line {
     known: bool,
     places: Vec<Ahead>,
     companions: Vec<Ahead>,
-    /// Companions that disappeared, when that was noticed, and no release of theirs was seen.
-    vanished: Vec<(String, Instant)>,
+    /// Companions that disappeared, and no release of theirs was seen.
+    vanished: Vec<Vanished>,
     /// The first companion, and the successor that it names.
     front: Option<(String, Option<String>)>,
 }
@@ -33,6 +46,22 @@ struct Ahead {
     created: Revision,
     /// The candidate's name, of a place.
     name: String,
+    /// The lease that the key was on when it was read last, of a companion.
+    lease: Option<LeaseId>,
+}
+
+#[derive(Clone, Debug, Hash)]
+struct Vanished {
+    key: String,
+    noticed: Instant,
+    /// The lease that it was on, as far as it was read.
+    lease: Option<LeaseId>,
+}
+
+impl Ahead {
+    fn vanished(self, noticed: Instant) -> Vanished {
+        Vanished { key: self.key, noticed, lease: self.lease }
+    }
 }
 
 impl Line {
@@ -62,9 +91,15 @@ impl Line {
             true => snapshot.companions.iter().all(|companion| companion.created != ahead.created),
             false => ahead.created < front,
         };
-        for ahead in self.companions.extract_if(.., |ahead| gone(ahead)) {
-            self.vanished.push((ahead.key, now));
+        self.vanished
+            .extend(self.companions.extract_if(.., |ahead| gone(ahead)).map(|ahead| ahead.vanished(now)));
+        for ahead in &mut self.companions {
+            let shown = snapshot.companions.iter().find(|companion| companion.created == ahead.created);
+            ahead.lease = shown.map_or(ahead.lease, |companion| companion.lease);
         }
+        // No leader before the one of this read knew its lease, so that ran out.
+        let ran_out = |lease: LeaseId| lease.raft_term() == snapshot.raft_term;
+        self.vanished.retain(|at| snapshot.may_have_a_former_leader() && !at.lease.is_some_and(ran_out));
         let is_first = whole && !self.observed;
         (self.observed, self.known) = (self.observed || whole, self.known || whole);
         if is_first {
@@ -72,11 +107,13 @@ impl Line {
                 key: place.key.clone(),
                 created: place.created,
                 name: place.name.clone(),
+                lease: None,
             };
             let companion = |companion: &Companion| Ahead {
                 key: companion.key.clone(),
                 created: companion.created,
                 name: String::new(),
+                lease: companion.lease,
             };
             self.places = snapshot.places.iter().filter(|at| before(at.created)).map(place).collect();
             self.companions =
@@ -98,13 +135,13 @@ impl Line {
         let release = release(change);
         let (ahead, vanished) = (self.ahead(), self.vanished.len());
         if let Some(released) = release {
-            self.vanished.retain(|(key, _)| key != released);
+            self.vanished.retain(|at| at.key != released);
         }
         let is_withdrawn = self.vanished.len() < vanished;
         self.places.retain(|ahead| !change.removed_places.contains(&ahead.key));
         for ahead in self.companions.extract_if(.., |ahead| change.removed_companions.contains(&ahead.key)) {
             if release != Some(ahead.key.as_str()) {
-                self.vanished.push((ahead.key, now));
+                self.vanished.push(ahead.vanished(now));
             }
         }
         self.known && (self.ahead() < ahead || is_withdrawn) && self.ahead() == 0
@@ -114,10 +151,9 @@ impl Line {
         self.places.len() + self.companions.len()
     }
 
-    /// When a leader that disappeared without a release may still have led at the latest, where its store revokes live
-    /// leases and none is longer than `lease`.
+    /// When a leader that disappeared without a release may lead at the latest, where no lease is longer than `lease`.
     pub(super) fn vanished_until(&self, lease: Duration) -> Option<Instant> {
-        self.vanished.iter().map(|(_, at)| *at + lease).max()
+        self.vanished.iter().map(|at| at.noticed + lease).max()
     }
 
     /// The leader that hands over and its successor, where that one is named.

@@ -133,8 +133,6 @@ pub struct Campaign {
     // What holds a win back.
     /// No win is reported before.
     owed: Instant,
-    /// Servers that keep their leases count as such from here on: older ones may have revoked live leases before.
-    keeps_leases_from: Instant,
     /// The next candidacy waits a lease before it wins: another deleted our companion.
     owes_a_lease: bool,
     /// A candidate whose handler failed does not enter before.
@@ -269,7 +267,6 @@ impl Campaign {
             removal: Removal::default(),
             last_attempt: Attempt(0),
             owed: Instant::ZERO,
-            keeps_leases_from: Instant::ZERO,
             owes_a_lease: false,
             rest_until: Instant::ZERO,
             handler_failures: 0,
@@ -318,25 +315,9 @@ impl Campaign {
         self.rules.server
     }
 
-    /// Takes in other servers than before: members were upgraded, replaced or started again with an older version.
-    ///
-    /// Servers of a lower version may have revoked live leases before they were noticed, and until they were replaced.
-    pub fn set_server(&mut self, now: Instant, server: Server) {
-        self.now = self.now.max(now);
-        let (kept, longest) = (self.rules.server.keeps_leases(), self.store.longest());
+    /// Takes in what is known of the servers by now.
+    pub fn set_server(&mut self, server: Server) {
         Arc::make_mut(&mut self.rules).server = server;
-        match (kept, server.keeps_leases()) {
-            (true, false) if self.placed().is_some_and(|placed| placed.term.is_none()) => {
-                self.owed = self.owed.max(self.now + longest);
-            }
-            (false, true) => self.keeps_leases_from = self.now + longest,
-            _ => {}
-        }
-    }
-
-    /// Whether a lease that its owner counts on may be gone.
-    fn may_revoke_live_leases(&self) -> bool {
-        !self.rules.server.keeps_leases() || self.now < self.keeps_leases_from
     }
 
     /// Returns what to do next. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
@@ -603,7 +584,6 @@ impl Campaign {
             removal,
             last_attempt,
             owed,
-            keeps_leases_from,
             owes_a_lease,
             rest_until,
             handler_failures,
@@ -615,17 +595,7 @@ impl Campaign {
             outputs: _,
         } = self;
         (stage, intent, splayed, store, unborn, reconnecting, failures, shared, gone, leaves).hash(hasher);
-        (
-            round,
-            awaited,
-            removal,
-            last_attempt,
-            owed,
-            owes_a_lease,
-            rest_until,
-            handler_failures,
-            keeps_leases_from,
-        )
+        (round, awaited, removal, last_attempt, owed, owes_a_lease, rest_until, handler_failures)
             .hash(hasher);
         (giving_way, probe, namesake, timers).hash(hasher);
     }

@@ -1,9 +1,15 @@
-//! The companions of a connection move to another lease, so that the one that they leave runs out.
+//! The companions of a connection move to another lease, for one of two reasons.
 //!
-//! All companions of a connection hang on one lease, which the rounds of all its candidates keep alive. A companion that its
-//! owner cannot delete would hold its election back for as long as another candidate of the process lives. So the connection
-//! gets another lease, and its other candidates move their companions there, each with a put that compares the revision that
-//! wrote the companion last: of two puts of one companion, a late one is refused.
+//! The lease is to run out: all companions of a connection hang on one lease, which the rounds of all its candidates keep alive.
+//! A companion that its owner cannot delete would hold its election back for as long as another candidate of the process
+//! lives. So the connection gets another lease, and its other candidates move their companions there at once.
+//!
+//! The lease is not of the raft term: where its owner crashes, the next leader [waits](super::line) for a lease more. So
+//! after each election of the store's own leader the connection gets a lease of the new term, and each candidate moves in its
+//! next rounds. Where it cannot, all that is lost is that time.
+//!
+//! A companion moves with a put that compares the revision that wrote it last: of two puts of one companion, a late one is
+//! refused.
 //!
 //! A move is proved like an entering. Until a read shows the companion on the lease that it moves to, it may be on either: each
 //! round keeps both alive, and the deadline counts only from a round that kept alive the very lease on which its read shows
@@ -118,6 +124,22 @@ impl Campaign {
         }
     }
 
+    /// A proof showed this raft term: where the companion's lease is of another, one of this term is asked for, at each proof
+    /// until it is there. After a restore the terms begin again, and a lease of the former store has one to come.
+    pub(super) fn renew_shared(&mut self, raft_term: u64) {
+        let Some(placed) = self.placed() else { return };
+        let (companion, moves) = (placed.candidacy.companion, placed.candidacy.moves.is_some());
+        let is_of_another = |lease: LeaseId| lease.raft_term() != raft_term;
+        if !moves
+            && is_of_another(companion)
+            && self.shared.is_none_or(is_of_another)
+            && self.leaves.is_none()
+        {
+            let gone = self.shared.take().or(Some(companion));
+            self.ask(Request::Share { gone, ttl: self.rules.lease });
+        }
+    }
+
     // ---- a companion that moves ----
 
     /// Before a round: where the connection has another lease, the companion is to move there once that is kept alive.
@@ -131,18 +153,26 @@ impl Campaign {
         }
     }
 
-    /// After a round that kept both leases alive: the companion has moved, or is put onto the other lease.
+    /// A round kept both leases alive, and its read shows where the companion is: it may have moved. What is written of it from
+    /// here on hangs on that lease.
+    pub(super) fn end_move(&mut self, snapshot: &Snapshot) {
+        let Stage::Placed(placed) = &mut self.stage else { return };
+        let candidacy = &mut placed.candidacy;
+        let shown = snapshot.companion.as_ref().and_then(|companion| companion.lease);
+        if let Some(moves) = candidacy.moves.take_if(|moves| shown == Some(moves.to)) {
+            candidacy.companion = moves.to;
+            self.reported.stays = false;
+        }
+    }
+
+    /// After such a round, where it has not moved: the companion is put onto the other lease.
     pub(super) fn advance_move(&mut self, snapshot: &Snapshot) {
         let Stage::Placed(placed) = &mut self.stage else { return };
         let candidacy = &mut placed.candidacy;
         let (Some(moves), Some(companion)) = (&mut candidacy.moves, &snapshot.companion) else { return };
-        let (to, modified) = (moves.to, companion.modified);
-        if companion.lease == Some(to) {
-            (candidacy.companion, candidacy.moves) = (to, None);
-            self.reported.stays = false;
-        } else if self.awaited.is_none() {
+        if self.awaited.is_none() {
             moves.sent = true;
-            let own = candidacy.own();
+            let (to, modified, own) = (moves.to, companion.modified, candidacy.own());
             self.write(Purpose::Move, Action::Move { own, modified, to });
         }
     }
@@ -163,11 +193,13 @@ impl Campaign {
             }
             // The next round puts it again.
             Outcome::Failed(failure) => {
-                if let Stage::Placed(placed) = &mut self.stage
-                    && let Some(moves) = &mut placed.candidacy.moves
-                {
-                    moves.doubtful |= failure.may_be_applied();
-                    moves.sent = moves.doubtful;
+                let Stage::Placed(placed) = &mut self.stage else { return };
+                let from = placed.candidacy.companion;
+                let Some(moves) = &mut placed.candidacy.moves else { return };
+                moves.doubtful |= failure.may_be_applied();
+                moves.sent = moves.doubtful;
+                if from.raft_term() < moves.to.raft_term() {
+                    return;
                 }
                 self.lease_stays(
                     failure,
@@ -176,6 +208,11 @@ impl Campaign {
                 );
             }
         }
+    }
+
+    /// Whether a put may have attached the companion to the lease that it moves to.
+    pub(super) fn may_have_moved(&self) -> bool {
+        self.placed().and_then(|placed| placed.candidacy.moves).is_some_and(|moves| moves.sent)
     }
 
     /// The lease to move to is gone. Returns whether the move is over: no put was sent that could be applied.

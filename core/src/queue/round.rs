@@ -147,6 +147,10 @@ impl Campaign {
                 true => keeping.moves_nowhere(),
                 false => keeping.not_kept(lease),
             },
+            // A read says where the companion is.
+            Ok(_) | Err(Failure::LeaseGone) if lease == leases.companion && self.may_have_moved() => {
+                keeping.not_kept(lease);
+            }
             // Losing needs no proof: no read is waited for.
             Ok(_) | Err(Failure::LeaseGone) => {
                 self.lease_is_gone(lease);
@@ -297,6 +301,7 @@ impl Campaign {
             self.owes_a_lease |= snapshot.companion.is_none();
             return self.lose(reason);
         }
+        self.end_move(snapshot);
         let shown = snapshot.companion.as_ref().and_then(|companion| companion.lease);
         // A companion that moves is on one of two leases: that one has to have been kept alive.
         let kept_alive = shown.and_then(|shown| kept.answer(shown));
@@ -313,6 +318,7 @@ impl Campaign {
         self.round.proven = Some(kept);
         self.proven((since + lease).before(self.rules.margin.of(lease)), tried, snapshot, whole);
         self.advance_move(snapshot);
+        self.renew_shared(snapshot.raft_term);
         if self.placed().is_none() {
             return;
         }

@@ -24,11 +24,6 @@ const SHORTEST_TIMES: u32 = 3;
 /// The servers of a store, as far as the rule depends on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Server {
-    /// The lowest version of any member; `None` where it is not known.
-    pub version: Option<(u32, u32, u32)>,
-    /// The members are asked for their versions again and have not all answered: `version` is that of before. No win is
-    /// reported meanwhile. The caller ends this within seconds, with the versions or with `None`.
-    pub asked: bool,
     /// The shortest lease that the server grants, from the answer to a grant of one second; `None` where no server has
     /// granted one yet. No campaign begins before it is known.
     pub shortest: Option<Duration>,
@@ -51,18 +46,6 @@ impl Server {
         let detail =
             "the store has not granted a lease yet, from which the shortest is known; it is asked again";
         self.shortest.is_none().then(|| Fault { kind: FaultKind::Unreachable, detail: detail.into() })
-    }
-
-    /// Whether a leader of the cluster never revokes a live lease before its time.
-    ///
-    /// Before 3.4.31, 3.5.13 and 3.6 a leader whose disk hung does so when it recovers (etcd issue 15247).
-    pub const fn keeps_leases(self) -> bool {
-        match self.version {
-            Some((3, 4, patch)) => patch >= 31,
-            Some((3, 5, patch)) => patch >= 13,
-            Some((major, minor, _)) => major > 3 || (major == 3 && minor >= 6),
-            None => false,
-        }
     }
 
     /// The numbers that `settings` give on these servers, by the rules that a campaign follows.
@@ -109,11 +92,10 @@ pub(super) struct Rules {
 
 impl Rules {
     /// The longest time without a leader after a crash or a deletion. A companion stands as long as its place, also after
-    /// the deletion of the place by an operator. Where a disappearance may have come too early, the next leader waits for a
-    /// lease after it.
+    /// the deletion of the place by an operator. Where the lease of the companion is older than the raft term, the next
+    /// leader waits for a lease after that.
     pub(super) fn worst_fail_over(&self) -> Duration {
-        let wait = if self.server.keeps_leases() { Duration::ZERO } else { self.lease };
-        self.lease + EXPIRED + pace::attempt_limit(self.lease) + wait
+        self.lease + EXPIRED + pace::attempt_limit(self.lease) + self.lease
     }
 
     pub(super) fn new(settings: Settings, server: Server) -> Result<Self, InvalidSettings> {
@@ -200,8 +182,7 @@ pub fn check_priority(priority: Option<i64>) -> Result<(), InvalidSettings> {
 mod tests {
     use super::*;
 
-    const SERVER: Server =
-        Server { version: Some((3, 7, 3)), asked: false, shortest: Some(Duration::from_secs(2)) };
+    const SERVER: Server = Server { shortest: Some(Duration::from_secs(2)) };
 
     fn refused(settings: Settings) -> (&'static str, String) {
         let refused = Rules::new(settings, SERVER).unwrap_err();
@@ -223,7 +204,7 @@ mod tests {
 
     #[test]
     fn no_lease_is_taken_while_the_shortest_is_not_known() {
-        let server = Server { shortest: None, ..SERVER };
+        let server = Server { shortest: None };
         for millis in [3_000, 300_000] {
             let refused = Rules::new(with_lease(millis), server).unwrap_err();
             assert_eq!(refused.setting, "lease");
@@ -247,8 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_forecast_has_no_skew_and_waits_a_lease_longer_on_servers_that_may_revoke_early() {
-        let forecast = |version| Server { version, ..SERVER }.forecast(with_lease(15_000)).unwrap();
+    fn the_forecast_has_no_skew_and_waits_a_lease_for_a_companion_that_may_have_been_revoked_early() {
         let millis = Duration::from_millis;
         let expected = Forecast {
             lease: millis(15_000),
@@ -257,11 +237,10 @@ mod tests {
             attempt: millis(1_250),
             survives: millis(15_000 - 400 - 5_000),
             store_fail_over: Duration::from_secs(2) * 4 / 3,
-            after_a_crash: millis(15_000 + 500 + 1_250),
-            after_a_deletion: millis(15_000 + 500 + 1_250),
+            after_a_crash: millis(15_000 + 15_000 + 500 + 1_250),
+            after_a_deletion: millis(15_000 + 15_000 + 500 + 1_250),
         };
-        assert_eq!(forecast(Some((3, 7, 3))), expected);
-        assert_eq!(forecast(Some((3, 4, 23))).after_a_crash, millis(15_000 + 15_000 + 500 + 1_250));
+        assert_eq!(SERVER.forecast(with_lease(15_000)).unwrap(), expected);
         assert_eq!(SERVER.forecast(with_lease(1_500)).unwrap_err().setting, "lease");
     }
 
@@ -280,15 +259,5 @@ mod tests {
         let refused = check_priority(Some(3)).unwrap_err();
         assert_eq!((refused.setting, refused.value.as_str()), ("priority", "3"));
         assert!(refused.remedy.to_string().contains("hand-over"));
-    }
-
-    #[test]
-    fn servers_since_the_fix_keep_their_leases_and_older_or_unknown_ones_may_not() {
-        let keeps = |version| Server { version, ..SERVER }.keeps_leases();
-        assert!(
-            [(3, 4, 31), (3, 5, 13), (3, 6, 0), (3, 7, 3), (4, 0, 0)].into_iter().all(|v| keeps(Some(v)))
-        );
-        assert!(![(3, 3, 99), (3, 4, 23), (3, 4, 30), (3, 5, 12)].into_iter().any(|v| keeps(Some(v))));
-        assert!(!keeps(None));
     }
 }

@@ -383,8 +383,8 @@ impl Rule for queue::Campaign {
         store.not_known_yet()
     }
 
-    fn set_store(&mut self, now: Instant, store: &queue::Server) {
-        self.set_server(now, *store);
+    fn set_store(&mut self, _: Instant, store: &queue::Server) {
+        self.set_server(*store);
     }
 
     fn sort(output: queue::Output) -> Sorted<Self> {

@@ -18,7 +18,7 @@ fn a_lease_of_its_own_and_the_connections_lead_to_one_transaction() {
 
 #[test]
 fn a_splay_comes_first() {
-    let mut bench = Bench::with(Settings { splay: Some(secs(1)), ..settings() }, SERVER);
+    let mut bench = Bench::with(Settings { splay: Some(secs(1)), ..settings() });
     assert_eq!(bench.give(Input::Campaign), ["state SPLAYING"]);
     assert_eq!(bench.next(), ["grant A1", "state ACQUIRING"]);
 }

@@ -18,12 +18,12 @@ pub const M: Duration = Duration::from_millis(550);
 pub const PAUSE: Duration = Duration::from_millis(10);
 pub const BIRTH: Incarnation = Incarnation(1_000);
 pub const ME: Nonce = Nonce(0xa);
-/// The lease of the connection's companions.
-pub const B: LeaseId = LeaseId(0xb);
-/// Another one, that the companions move to.
-pub const C: LeaseId = LeaseId(0xc);
-/// The raft term of the bench's store.
+/// The raft term of the bench's store: that of its first leader.
 pub const TERM: u64 = 2;
+/// The lease of the connection's companions.
+pub const B: LeaseId = LeaseId::of_companions(TERM, 0xb);
+/// Another one, that the companions move to.
+pub const C: LeaseId = LeaseId::of_companions(TERM, 0xc);
 /// The creation of the bench's first place.
 pub const R: u64 = 10;
 /// No outputs.
@@ -37,12 +37,7 @@ pub const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// A server that keeps its leases.
-pub const SERVER: Server =
-    Server { version: Some((3, 7, 3)), asked: false, shortest: Some(Duration::from_secs(2)) };
-/// A server that may revoke live leases.
-pub const OLD_SERVER: Server =
-    Server { version: Some((3, 4, 23)), asked: false, shortest: Some(Duration::from_secs(2)) };
+const SERVER: Server = Server { shortest: Some(Duration::from_secs(2)) };
 
 pub fn settings() -> Settings {
     Settings { splay: Some(Duration::ZERO), lease: Some(T), ..Settings::new("me") }
@@ -59,25 +54,23 @@ pub struct Bench {
     modified: u64,
     read: u64,
     revision: u64,
+    /// The raft term of the store's answers.
+    raft_term: u64,
     /// The texts of the warnings about the store.
     pub texts: Vec<String>,
 }
 
 impl Bench {
     pub fn new() -> Self {
-        Self::with(settings(), SERVER)
+        Self::with(settings())
     }
 
     /// A campaign on a store that has had its birth record for long, one hour after the clock's origin.
-    pub fn with(settings: Settings, server: Server) -> Self {
-        Self::with_info(settings, server, |info| info)
+    pub fn with(settings: Settings) -> Self {
+        Self::with_info(settings, |info| info)
     }
 
-    pub fn with_info(
-        settings: Settings,
-        server: Server,
-        change: impl FnOnce(StoreInfo) -> StoreInfo,
-    ) -> Self {
+    pub fn with_info(settings: Settings, change: impl FnOnce(StoreInfo) -> StoreInfo) -> Self {
         let now = Instant::ZERO + secs(3600);
         let info = change(StoreInfo {
             asked_at: now.before(secs(60)),
@@ -88,7 +81,7 @@ impl Bench {
             newest: None,
         });
         let campaign =
-            Campaign::new(settings, server, &info, ME, 7, now).expect("settings that fit the store");
+            Campaign::new(settings, SERVER, &info, ME, 7, now).expect("settings that fit the store");
         Self {
             campaign,
             now,
@@ -97,6 +90,7 @@ impl Bench {
             modified: R,
             read: 0,
             revision: 100,
+            raft_term: TERM,
             texts: Vec::new(),
         }
     }
@@ -118,8 +112,18 @@ impl Bench {
         Self::entering().place()
     }
 
-    pub fn placed_with(settings: Settings, server: Server) -> Self {
-        Self::with(settings, server).enter().place()
+    pub fn placed_with(settings: Settings) -> Self {
+        Self::with(settings).enter().place()
+    }
+
+    /// A candidate that has a place, in a store that elected another leader before it came: other candidates' leases are of the
+    /// raft term before that.
+    pub fn placed_in_a_later_term() -> Self {
+        let mut bench = Self { raft_term: TERM + 1, ..Self::new() };
+        bench.give(Input::Campaign);
+        bench.granted(1);
+        bench.shared(LeaseId::of_companions(TERM + 1, 0xb));
+        bench.place()
     }
 
     fn place(mut self) -> Self {
@@ -138,8 +142,8 @@ impl Bench {
         Self::placed().lead()
     }
 
-    pub fn leader_with(settings: Settings, server: Server) -> Self {
-        Self::placed_with(settings, server).lead()
+    pub fn leader_with(settings: Settings) -> Self {
+        Self::placed_with(settings).lead()
     }
 
     fn lead(mut self) -> Self {
@@ -260,7 +264,7 @@ impl Bench {
 
     /// Answers the keep-alives of both leases, sent now.
     pub fn kept(&mut self) -> Vec<String> {
-        self.kept_as(T, T, TERM)
+        self.kept_as(T, T, self.raft_term)
     }
 
     pub fn kept_as(&mut self, place: Duration, companion: Duration, raft_term: u64) -> Vec<String> {
@@ -294,7 +298,7 @@ impl Bench {
         };
         Snapshot {
             revision: Revision(self.revision),
-            raft_term: TERM,
+            raft_term: self.raft_term,
             birth: Some(BIRTH),
             place: Some(place.clone()),
             companion: Some(companion.clone()),
@@ -364,8 +368,9 @@ impl Bench {
     }
 
     fn name_of(&mut self, lease: LeaseId) -> String {
-        if lease.0 < 0x100 {
-            return format!("{lease}").to_uppercase();
+        // The numbers of the leases of places are drawn, so these look like leases of a term in the billions.
+        if lease.raft_term() < 100 {
+            return format!("{:X}", lease.0 & 0xff);
         }
         let number = self.leases.iter().position(|known| *known == lease).unwrap_or_else(|| {
             self.leases.push(lease);
@@ -423,9 +428,10 @@ impl Bench {
                     replaced.unwrap_or_default()
                 )
             }
-            Action::Name { own, modified, successor, .. } => {
+            Action::Name { own, modified, companion, successor } => {
                 let successor = successor.as_deref().unwrap_or("none");
-                format!("name {attempt} {}@{} {successor}", self.name_of(own.lease), modified.0)
+                let (own, companion) = (self.name_of(own.lease), self.name_of(*companion));
+                format!("name {attempt} {own}@{} {companion} {successor}", modified.0)
             }
             Action::Move { own, modified, to } => {
                 let (own, to) = (self.name_of(own.lease), self.name_of(*to));
@@ -442,9 +448,14 @@ impl Bench {
     }
 }
 
+/// The lease of the place of another candidate that came at `created`.
+fn place(created: u64) -> LeaseId {
+    LeaseId((1 << 62) + created)
+}
+
 /// The key of another candidate that came at `created`.
 pub fn key(created: u64) -> String {
-    format!("{:x}", 0xf000 + created)
+    format!("{:x}", place(created).0)
 }
 
 /// Other candidates in a snapshot.
@@ -469,7 +480,7 @@ impl Others for Snapshot {
             key: key(created),
             created: Revision(created),
             modified: Revision(created),
-            lease: Some(LeaseId(0xf000 + created)),
+            lease: Some(place(created)),
             name: name.into(),
         });
         self.places.sort_by_key(|place| place.created);
@@ -481,7 +492,7 @@ impl Others for Snapshot {
             key: key(created),
             created: Revision(created),
             modified: Revision(created),
-            lease: Some(LeaseId(0xee)),
+            lease: Some(LeaseId::of_companions(TERM, 0xee)),
             nonce: Some(Nonce(created.into())),
             lease_time: T,
             successor: None,

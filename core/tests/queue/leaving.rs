@@ -34,7 +34,7 @@ fn a_leader_that_resigns_drains_releases_and_enters_at_the_end() {
 
 #[test]
 fn a_leader_that_drains_keeps_its_lease() {
-    let mut bench = Bench::leader_with(Settings { drain: secs(60), ..settings() }, SERVER);
+    let mut bench = Bench::leader_with(Settings { drain: secs(60), ..settings() });
     bench.give(Input::Resign);
     assert_eq!(bench.next(), ["keep alive A1 B"]);
     bench.prove(|snapshot| snapshot);
@@ -61,7 +61,7 @@ fn work_that_never_ends_is_waited_for_a_lease() {
 #[test]
 fn a_handler_that_failed_ends_the_term_at_once_and_its_candidate_rests() {
     let backoff = Backoff::Fixed(secs(5));
-    let mut bench = Bench::leader_with(Settings { backoff, ..settings() }, SERVER);
+    let mut bench = Bench::leader_with(Settings { backoff, ..settings() });
     assert_eq!(bench.give(Input::HandlerFailed), ["lost 10 HANDLER_FAILED", "state RELEASING"]);
     bench.give(Input::Drained);
     bench.removed(2);

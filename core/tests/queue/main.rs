@@ -8,7 +8,9 @@
 //! | | `leaving::a_late_transaction_that_created_the_companion_again_is_deleted_once_more` |
 //! | 53 a partition | `losing::without_a_proof_the_term_ends_at_the_deadline` |
 //! | 100 a stale leader of the store answers keep-alives | `proof::a_read_of_another_raft_term_proves_nothing_and_the_round_is_repeated_at_once` |
-//! | 101 live leases are revoked early | `winning::where_a_server_may_revoke_live_leases_a_disappearance_that_is_no_release_is_waited_out` |
+//! | 101 live leases are revoked early | `winning::a_companion_whose_lease_is_older_than_the_raft_term_is_waited_out_where_it_was_not_released` |
+//! | | `winning::a_companion_that_is_missing_in_a_later_raft_term_is_waited_out_from_when_that_is_noticed` |
+//! | | `moving::a_companion_on_a_lease_that_is_older_than_the_raft_term_moves_to_one_of_that_term` |
 //! | 102 an operator deletes the place | `losing::a_place_that_is_deleted_ends_the_term_and_the_companion_goes_after_the_loss` |
 //! | 103 an operator revokes its lease | `losing::a_place_whose_lease_is_gone_ends_the_term_as_expired_and_no_read_is_waited_for` |
 //! | 104 an operator rewrites the place | `losing::a_place_rewritten_without_a_lease_ends_the_term_as_usurped_and_is_deleted` |
@@ -30,7 +32,7 @@
 //! | 152 another prefix lies inside the election's keys | `losing::keys_of_another_prefix_ahead_are_reported_in_the_stores_words_and_are_no_leader` |
 //! | 151 a companion that cannot be deleted | `moving::a_companion_that_cannot_be_deleted_is_left_to_run_out_and_its_candidate_rests` |
 //! | | `moving::a_companion_moves_once_both_leases_are_kept_alive_and_is_moved_once_a_read_shows_it` |
-//! | a first read a lease after entering | `winning::where_a_server_may_revoke_live_leases_a_lease_is_owed_from_the_first_read_of_the_queue` |
+//! | a first read a lease after entering | `winning::where_leases_may_be_older_than_the_raft_term_a_lease_is_owed_from_the_first_read_of_the_queue` |
 //! | a candidate that cannot read for good | `resting::a_place_that_cannot_be_read_for_a_lease_is_left_and_its_candidate_rests` |
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic; it says why")]

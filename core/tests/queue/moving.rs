@@ -1,4 +1,5 @@
-//! The companions of a connection move to another lease, where one on the former lease cannot be deleted.
+//! The companions of a connection move to another lease, where one on the former lease cannot be deleted, or the former lease
+//! is older than the raft term.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use incumbent_core::store::FaultKind;
 use crate::harness::*;
 
 /// A third lease of the connection.
-const D: LeaseId = LeaseId(0xd);
+const D: LeaseId = LeaseId::of_companions(TERM, 0xd);
 
 const DENIED: fn() -> Failure = || fault(FaultKind::Denied);
 
@@ -284,6 +285,25 @@ fn while_a_put_may_be_applied_nothing_is_proved_without_the_lease_that_it_names(
 }
 
 #[test]
+fn a_former_lease_that_is_gone_ends_no_term_where_the_companion_has_left_it() {
+    for (shown, leads) in [(Some(C), true), (None, false)] {
+        let mut bench = moving();
+        round(&mut bench);
+        bench.wrote(2, applied(120));
+        bench.sleep(secs(1));
+        bench.kept_alive(bench.lease(1), T, TERM);
+        assert_eq!(bench.kept_alive(B, Duration::ZERO, TERM), NOTHING, "it may be on the other");
+        assert_eq!(bench.kept_alive(C, T, TERM), ["read A1"]);
+        bench.companion_is_on(C, 120);
+        let mut snapshot = bench.snapshot();
+        snapshot.companion = snapshot.companion.filter(|_| shown.is_some());
+        let outputs = bench.read(snapshot);
+        assert_eq!(outputs.contains(&"lost 10 DELETED".into()), !leads, "{outputs:?}");
+        assert_eq!(bench.remaining(), leads.then_some(T - M));
+    }
+}
+
+#[test]
 fn one_move_ends_before_the_next_begins() {
     let mut bench = moving();
     round(&mut bench);
@@ -303,7 +323,21 @@ fn a_name_that_is_written_after_a_move_compares_that_and_hangs_on_the_lease_move
     round(&mut bench);
     assert_eq!(bench.give(Input::HandOver("next".into())), ["keep alive A1 C"]);
     let outputs = bench.prove(|snapshot| snapshot.ours(50, "other").ours(60, "next"));
-    assert_eq!(outputs, ["name 3 A1@120 next"]);
+    assert_eq!(outputs, ["name 3 A1@120 C next"]);
+}
+
+#[test]
+fn a_name_that_is_written_as_the_move_is_shown_hangs_on_the_lease_moved_to() {
+    let mut bench = moving();
+    round(&mut bench);
+    bench.wrote(2, applied(120));
+    bench.companion_is_on(C, 120);
+    bench.give(Input::HandOver("next".into()));
+    for lease in [bench.lease(1), B, C] {
+        bench.kept_alive(lease, T, TERM);
+    }
+    let snapshot = bench.snapshot().ours(50, "other").ours(60, "next");
+    assert_eq!(bench.read(snapshot), ["name 3 A1@120 C next"]);
 }
 
 #[test]
@@ -373,4 +407,90 @@ fn others_that_move_are_no_change_of_ones_own() {
         ..Change::default()
     };
     assert_eq!(bench.give(Input::Watched(change)), NOTHING, "our own companion");
+}
+
+/// A lease of the raft term after the bench's.
+const NEW: LeaseId = LeaseId::of_companions(TERM + 1, 0xe);
+
+/// The keep-alives of these leases and the read after them are answered, in the raft term after the bench's.
+fn round_in_the_next_term(bench: &mut Bench, leases: &[LeaseId]) -> Vec<String> {
+    for lease in [bench.lease(1)].iter().chain(leases) {
+        bench.kept_alive(*lease, T, TERM + 1);
+    }
+    let mut snapshot = bench.snapshot();
+    snapshot.raft_term = TERM + 1;
+    bench.read(snapshot)
+}
+
+#[test]
+fn a_companion_on_a_lease_that_is_older_than_the_raft_term_moves_to_one_of_that_term() {
+    let mut bench = Bench::leader();
+    bench.next();
+    assert_eq!(round_in_the_next_term(&mut bench, &[B]), ["share, not B"]);
+    assert_eq!(bench.remaining(), Some(T - M), "the proof counts");
+    assert_eq!(bench.give(shared(NEW)), NOTHING, "there is no haste");
+    assert_eq!(bench.next(), ["keep alive A1 B E"]);
+    assert_eq!(round_in_the_next_term(&mut bench, &[B, NEW]), ["move 2 A1@10 E"]);
+    assert_eq!(bench.wrote(2, applied(120)), ["keep alive A1 B E"]);
+    bench.companion_is_on(NEW, 120);
+    assert_eq!(round_in_the_next_term(&mut bench, &[B, NEW]), NOTHING);
+    assert_eq!(bench.next(), ["keep alive A1 E"]);
+    assert_eq!(round_in_the_next_term(&mut bench, &[NEW]), NOTHING, "it is of this term");
+    assert!(bench.leads());
+}
+
+#[test]
+fn where_no_lease_of_the_raft_term_is_to_be_had_it_is_asked_for_at_the_next_proof() {
+    let mut bench = Bench::leader();
+    bench.next();
+    round_in_the_next_term(&mut bench, &[B]);
+    assert_eq!(bench.not_shared(DENIED()), NOTHING);
+    assert_eq!(bench.next(), ["keep alive A1 B"]);
+    assert_eq!(round_in_the_next_term(&mut bench, &[B]), ["share, not B"]);
+    assert!(bench.leads());
+}
+
+#[test]
+fn a_companion_that_cannot_be_put_onto_a_lease_of_the_raft_term_stays_without_a_warning() {
+    let mut bench = Bench::leader();
+    bench.next();
+    round_in_the_next_term(&mut bench, &[B]);
+    bench.give(shared(NEW));
+    bench.next();
+    round_in_the_next_term(&mut bench, &[B, NEW]);
+    assert_eq!(bench.failed(2, DENIED()), NOTHING);
+    assert_eq!(bench.next(), ["keep alive A1 B E"]);
+    assert_eq!(round_in_the_next_term(&mut bench, &[B, NEW]), ["move 3 A1@10 E"], "it is tried again");
+    assert!(bench.leads());
+}
+
+#[test]
+fn an_answer_that_shares_a_lease_of_an_earlier_raft_term_comes_too_late() {
+    let mut bench = Bench::leader();
+    bench.next();
+    round_in_the_next_term(&mut bench, &[B]);
+    bench.give(shared(NEW));
+    bench.give(shared(B));
+    assert_eq!(bench.next(), ["keep alive A1 B E"]);
+}
+
+#[test]
+fn a_companion_moves_from_a_lease_of_a_term_to_come_that_the_store_had_before_it_was_restored() {
+    let mut bench = Bench::leader();
+    bench.next();
+    round_in_the_next_term(&mut bench, &[B]);
+    bench.give(shared(NEW));
+    bench.next();
+    round_in_the_next_term(&mut bench, &[B, NEW]);
+    bench.wrote(2, applied(120));
+    bench.companion_is_on(NEW, 120);
+    round_in_the_next_term(&mut bench, &[B, NEW]);
+    bench.next();
+    // The read of an earlier term, with the keep-alives of that.
+    bench.kept_alive(bench.lease(1), T, TERM);
+    bench.kept_alive(NEW, T, TERM);
+    let snapshot = bench.snapshot();
+    assert_eq!(bench.read(snapshot), ["share, not E"]);
+    bench.give(shared(D));
+    assert_eq!(bench.next(), ["keep alive A1 E D"]);
 }

@@ -86,7 +86,11 @@ fn a_read_of_another_raft_term_proves_nothing_and_the_round_is_repeated_at_once(
     assert_eq!(bench.wake().map(|(timer, _)| timer), Some(Timer::Round));
     assert_eq!(bench.next(), ["keep alive A1 B"]);
     bench.kept_as(T, T, 10);
-    assert_eq!(bench.read(snapshot), ["leader me", "won 10", "state LEADING"]);
+    assert_eq!(
+        bench.read(snapshot),
+        ["leader me", "share, not B", "state HOLDING"],
+        "a proof, of the later term"
+    );
 }
 
 #[test]

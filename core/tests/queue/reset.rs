@@ -34,7 +34,7 @@ fn a_store_with_another_birth_record_ends_the_term_once_a_second_connection_says
     bench.revoked(1);
     // The store may hold companions of ended terms again, on the lease that was shared before: it is left to run out.
     assert_eq!(bench.granted(2), ["share, not B"]);
-    assert_eq!(bench.shared(LeaseId(0xb2)), ["enter 3 A2 B2"]);
+    assert_eq!(bench.shared(LeaseId::of_companions(TERM, 0xb2)), ["enter 3 A2 B2"]);
     bench.applied(3, 300);
     let next = |mut snapshot: Snapshot| {
         (snapshot.birth, snapshot.revision) = (Some(Incarnation(2_000)), Revision(301));

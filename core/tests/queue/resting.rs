@@ -117,7 +117,7 @@ fn a_candidate_that_no_other_waits_for_rests_no_longer_than_the_worst_fail_over(
         outputs = probe_reads(&mut bench, false);
     }
     assert_eq!(outputs.last().map(String::as_str), Some("state ACQUIRING"));
-    let worst = T + ms(500) + secs(2);
+    let worst = T + ms(500) + secs(2) + T;
     let rested = bench.now.since(began);
     assert_eq!(rested, worst + T / 3, "it looks for the first time at the first probe");
 }

@@ -8,7 +8,7 @@ use crate::harness::*;
 
 #[test]
 fn the_first_in_a_store_whose_birth_is_not_a_lease_old_waits_for_the_rest_of_it() {
-    let mut bench = Bench::with_info(settings(), SERVER, |info| incumbent_core::store::StoreInfo {
+    let mut bench = Bench::with_info(settings(), |info| incumbent_core::store::StoreInfo {
         asked_at: info.asked_at + secs(50),
         ..info
     });
@@ -48,8 +48,8 @@ fn a_companion_ahead_whose_place_is_gone_is_what_the_first_place_waits_for() {
 }
 
 #[test]
-fn where_a_server_may_revoke_live_leases_the_first_waits_for_who_disappeared() {
-    let mut bench = Bench::placed_with(settings(), OLD_SERVER);
+fn where_leases_may_be_older_than_the_raft_term_the_first_waits_for_who_disappeared() {
+    let mut bench = Bench::placed_in_a_later_term();
     bench.prove(|snapshot| snapshot.ours(5, "other"));
     bench.vanished(5);
     let snapshot = bench.snapshot();

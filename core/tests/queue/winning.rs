@@ -1,7 +1,7 @@
 //! When a proof is a win.
 
 use incumbent_core::campaign::{Settings, WinDelay};
-use incumbent_core::queue::{Failure, Input, Server, Timer};
+use incumbent_core::queue::{Companion, Failure, Input, LeaseId, Timer};
 
 use crate::harness::*;
 
@@ -115,7 +115,7 @@ fn a_proof_that_is_over_when_it_comes_wins_nothing() {
 
 #[test]
 fn a_win_waits_a_lease_after_the_first_sight_of_a_birth_record() {
-    let mut bench = Bench::with_info(settings(), SERVER, |info| incumbent_core::store::StoreInfo {
+    let mut bench = Bench::with_info(settings(), |info| incumbent_core::store::StoreInfo {
         asked_at: info.asked_at + secs(60),
         ..info
     });
@@ -135,7 +135,7 @@ fn a_win_waits_a_lease_after_the_first_sight_of_a_birth_record() {
 
 #[test]
 fn a_name_that_was_never_used_owes_nothing() {
-    let mut bench = Bench::with_info(settings(), SERVER, |info| incumbent_core::store::StoreInfo {
+    let mut bench = Bench::with_info(settings(), |info| incumbent_core::store::StoreInfo {
         asked_at: info.asked_at + secs(60),
         never_used: true,
         ..info
@@ -176,23 +176,23 @@ fn a_companion_that_ran_out_with_its_lease_owes_nothing() {
     bench.removed(2);
     bench.revoked(1);
     bench.granted(2);
-    bench.shared(incumbent_core::queue::LeaseId(0xc));
+    bench.shared(C);
     bench.applied(3, 20);
     assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 20", "state LEADING"]);
 }
 
 #[test]
-fn where_a_server_may_revoke_live_leases_a_newcomer_waits_a_lease() {
-    let mut bench = Bench::placed_with(settings(), OLD_SERVER);
+fn where_leases_may_be_older_than_the_raft_term_a_newcomer_waits_a_lease() {
+    let mut bench = Bench::placed_in_a_later_term();
     assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
     bench.sleep(T);
     bench.tick();
     assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
 }
 
-/// A candidate of an old server that waited its lease out behind another of ours.
-fn waiting_on_an_old_server() -> Bench {
-    let mut bench = Bench::placed_with(settings(), OLD_SERVER);
+/// A candidate that waited its lease out behind another of ours, whose companion's lease is older than the raft term.
+fn waiting_in_a_later_term() -> Bench {
+    let mut bench = Bench::placed_in_a_later_term();
     bench.prove(|snapshot| snapshot.ours(5, "other"));
     bench.sleep(T);
     bench.tick();
@@ -201,8 +201,8 @@ fn waiting_on_an_old_server() -> Bench {
 }
 
 #[test]
-fn where_a_server_may_revoke_live_leases_a_disappearance_that_is_no_release_is_waited_out() {
-    let mut bench = waiting_on_an_old_server();
+fn a_companion_whose_lease_is_older_than_the_raft_term_is_waited_out_where_it_was_not_released() {
+    let mut bench = waiting_in_a_later_term();
     assert_eq!(bench.vanished(5), ["read A1"]);
     assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
     bench.sleep(T);
@@ -210,16 +210,65 @@ fn where_a_server_may_revoke_live_leases_a_disappearance_that_is_no_release_is_w
     assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
 }
 
+/// The companion of the candidate ahead is on a lease of that raft term.
+fn on_a_lease_of(raft_term: u64, companion: &mut Companion) {
+    companion.lease = Some(LeaseId::of_companions(raft_term, 0xef));
+}
+
 #[test]
-fn where_a_server_may_revoke_live_leases_a_release_is_waited_for_no_longer() {
-    let mut bench = waiting_on_an_old_server();
+fn a_companion_whose_lease_is_of_the_raft_term_of_the_read_that_does_not_show_it_owes_nothing() {
+    let mut bench = waiting_in_a_later_term();
+    bench.next();
+    // It moved to a lease of this term.
+    bench.prove(|snapshot| {
+        let mut snapshot = snapshot.ours(5, "other");
+        on_a_lease_of(TERM + 1, &mut snapshot.companions[0]);
+        snapshot
+    });
+    assert_eq!(bench.vanished(5), ["read A1"]);
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 10", "state LEADING"]);
+}
+
+#[test]
+fn while_the_store_has_its_first_leader_a_companion_that_vanished_owes_nothing_whatever_its_lease() {
+    let mut bench = Bench::placed();
+    bench.prove(|snapshot| {
+        let mut snapshot = snapshot.ours(5, "other");
+        on_a_lease_of(TERM - 1, &mut snapshot.companions[0]);
+        snapshot
+    });
+    bench.next();
+    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 10", "state LEADING"]);
+}
+
+#[test]
+fn a_companion_that_is_missing_in_a_later_raft_term_is_waited_out_from_when_that_is_noticed() {
+    let mut bench = Bench::waiting();
+    let next_term = |mut snapshot: incumbent_core::queue::Snapshot| {
+        snapshot.raft_term = TERM + 1;
+        snapshot
+    };
+    bench.next();
+    bench.kept_as(T, T, TERM + 1);
+    let snapshot = next_term(bench.snapshot());
+    assert_eq!(bench.read(snapshot), ["leader me", "share, not B", "state HOLDING"]);
+    bench.sleep(T);
+    bench.tick();
+    bench.kept_as(T, T, TERM + 1);
+    let snapshot = next_term(bench.snapshot());
+    assert_eq!(bench.read(snapshot), ["won 10", "share, not B", "state LEADING"]);
+}
+
+#[test]
+fn a_release_is_waited_for_no_longer_whatever_lease_the_companion_was_on() {
+    let mut bench = waiting_in_a_later_term();
     assert_eq!(bench.released(5), ["read A1"]);
     assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 10", "state LEADING"]);
 }
 
 #[test]
 fn a_release_that_the_watch_shows_after_the_read_ends_the_wait() {
-    let mut bench = waiting_on_an_old_server();
+    let mut bench = waiting_in_a_later_term();
     bench.next();
     assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
     assert_eq!(bench.released(5), ["read A1"]);
@@ -228,7 +277,7 @@ fn a_release_that_the_watch_shows_after_the_read_ends_the_wait() {
 
 #[test]
 fn a_release_that_the_watch_showed_before_an_older_read_costs_no_lease() {
-    let mut bench = waiting_on_an_old_server();
+    let mut bench = waiting_in_a_later_term();
     bench.give(Input::WatchGap);
     assert_eq!(bench.kept(), ["read A1 and all"]);
     // The read was answered before the release, and its answer comes after it.
@@ -240,8 +289,8 @@ fn a_release_that_the_watch_showed_before_an_older_read_costs_no_lease() {
 }
 
 #[test]
-fn where_a_server_may_revoke_live_leases_a_lease_is_owed_from_the_first_read_of_the_queue() {
-    let mut bench = Bench::placed_with(settings(), OLD_SERVER);
+fn where_leases_may_be_older_than_the_raft_term_a_lease_is_owed_from_the_first_read_of_the_queue() {
+    let mut bench = Bench::placed_in_a_later_term();
     // The store has no leader for longer than a lease: no read shows who was ahead, nor that its leases were revoked.
     bench.kept();
     bench.read_failed(Failure::Unknown);
@@ -259,7 +308,7 @@ fn where_a_server_may_revoke_live_leases_a_lease_is_owed_from_the_first_read_of_
 #[test]
 fn the_users_win_delay_counts_from_the_first_read_of_the_queue() {
     for (win_delay, wait) in [(WinDelay::Cautious, T), (WinDelay::Fixed(secs(4)), secs(4))] {
-        let mut bench = Bench::placed_with(Settings { win_delay, ..settings() }, SERVER);
+        let mut bench = Bench::placed_with(Settings { win_delay, ..settings() });
         bench.kept();
         bench.read_failed(Failure::Unknown);
         bench.sleep(T);
@@ -297,7 +346,7 @@ fn a_lease_owed_for_a_deleted_companion_counts_from_the_first_read_of_the_queue(
 
 #[test]
 fn one_that_vanished_between_two_reads_is_waited_out_though_it_was_never_first() {
-    let mut bench = Bench::placed_with(settings(), OLD_SERVER);
+    let mut bench = Bench::placed_in_a_later_term();
     bench.prove(|snapshot| snapshot.ours(4, "x").ours(5, "y").ours(6, "z"));
     bench.sleep(T);
     bench.tick();
@@ -310,7 +359,7 @@ fn one_that_vanished_between_two_reads_is_waited_out_though_it_was_never_first()
 
 #[test]
 fn a_longer_lease_of_another_candidate_is_what_is_owed() {
-    let mut bench = Bench::placed_with(settings(), OLD_SERVER);
+    let mut bench = Bench::placed_in_a_later_term();
     bench.prove(|snapshot| {
         let mut snapshot = snapshot.ours(5, "other");
         snapshot.companions[0].lease_time = secs(60);
@@ -332,86 +381,10 @@ fn a_longer_lease_of_another_candidate_is_what_is_owed() {
 #[test]
 fn the_users_win_delay_is_a_floor() {
     for (win_delay, wait) in [(WinDelay::Cautious, T), (WinDelay::Fixed(secs(4)), secs(4))] {
-        let mut bench = Bench::placed_with(Settings { win_delay, ..settings() }, SERVER);
+        let mut bench = Bench::placed_with(Settings { win_delay, ..settings() });
         assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
         bench.sleep(wait);
         bench.tick();
         assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
     }
-}
-
-#[test]
-fn servers_that_turn_out_to_be_older_owe_a_lease_to_each_that_waits() {
-    let mut bench = Bench::waiting();
-    bench.campaign.set_server(bench.now, OLD_SERVER);
-    assert_eq!(bench.released(5), ["read A1"]);
-    // Which leases were revoked before they were noticed is not known.
-    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
-    bench.sleep(T);
-    bench.tick();
-    assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
-}
-
-#[test]
-fn servers_that_turn_out_to_be_older_end_no_term() {
-    let mut bench = Bench::leader();
-    bench.campaign.set_server(bench.now, OLD_SERVER);
-    assert_eq!(bench.next(), ["keep alive A1 B"]);
-    assert_eq!(bench.prove(|snapshot| snapshot), NOTHING);
-    assert!(bench.leads());
-}
-
-#[test]
-fn after_an_upgrade_a_disappearance_is_waited_out_for_one_lease_more() {
-    let mut bench = waiting_on_an_old_server();
-    bench.campaign.set_server(bench.now, SERVER);
-    // The old servers may have revoked its leases just before.
-    assert_eq!(bench.vanished(5), ["read A1"]);
-    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
-}
-
-#[test]
-fn a_lease_after_an_upgrade_no_disappearance_is_waited_out() {
-    let mut bench = waiting_on_an_old_server();
-    bench.campaign.set_server(bench.now, SERVER);
-    bench.sleep(T);
-    bench.tick();
-    bench.prove(|snapshot| snapshot.ours(5, "other"));
-    assert_eq!(bench.vanished(5), ["read A1"]);
-    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 10", "state LEADING"]);
-}
-
-#[test]
-fn the_same_servers_again_owe_nothing() {
-    let mut bench = Bench::waiting();
-    bench.campaign.set_server(bench.now, SERVER);
-    bench.released(5);
-    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "won 10", "state LEADING"]);
-}
-
-#[test]
-fn while_the_servers_are_asked_for_their_versions_no_one_wins_and_nothing_is_owed_once_they_say_the_same() {
-    let mut bench = Bench::waiting();
-    bench.campaign.set_server(bench.now, Server { asked: true, ..SERVER });
-    assert_eq!(bench.released(5), ["read A1"]);
-    assert_eq!(bench.prove(|snapshot| snapshot), ["leader me", "state HOLDING"]);
-    bench.sleep(ms(500));
-    assert_eq!(bench.tick(), ["keep alive A1 B"], "it looks for the answer again");
-    bench.campaign.set_server(bench.now, SERVER);
-    assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
-}
-
-#[test]
-fn where_the_servers_do_not_say_their_versions_a_lease_is_owed() {
-    let mut bench = Bench::waiting();
-    bench.campaign.set_server(bench.now, Server { asked: true, ..SERVER });
-    bench.released(5);
-    bench.prove(|snapshot| snapshot);
-    bench.campaign.set_server(bench.now, Server { version: None, ..SERVER });
-    bench.sleep(ms(500));
-    bench.tick();
-    assert_eq!(bench.prove(|snapshot| snapshot), NOTHING);
-    bench.sleep(T);
-    bench.tick();
-    assert_eq!(bench.prove(|snapshot| snapshot), ["won 10", "state LEADING"]);
 }

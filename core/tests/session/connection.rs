@@ -189,9 +189,9 @@ fn a_clock_that_goes_back_changes_nothing() {
     assert_eq!(bench.wake(), Some((ms(100), Timer::Watch)));
 }
 
-/// Servers of that version, and of that shortest lease where it is known.
-fn servers(version: (u32, u32, u32), shortest: Option<u64>) -> Server {
-    Server { version: Some(version), asked: false, shortest: shortest.map(secs) }
+/// Servers of that shortest lease, where it is known.
+fn servers(shortest: Option<u64>) -> Server {
+    Server { shortest: shortest.map(secs) }
 }
 
 /// A session on a store whose elections are queues, with a campaign of that lease that enters.
@@ -227,18 +227,18 @@ fn warnings(session: &mut Session<queue::Campaign>) -> (Vec<String>, Option<Inst
 
 #[test]
 fn campaigns_that_run_learn_of_other_servers() {
-    let [new, old] = [(3, 7, 3), (3, 4, 23)].map(|version| servers(version, Some(2)));
-    let (mut session, now) = entering_in_a_queue(new, LEASE);
+    let [first, other] = [2, 3].map(|shortest| servers(Some(shortest)));
+    let (mut session, now) = entering_in_a_queue(first, LEASE);
     session.handle(now, Input::Inspected { number: 1, result: Ok(info(now)) }).expect("it was asked for");
     let known = |session: &Session<queue::Campaign>| session.campaign(1).map(queue::Campaign::server);
-    assert_eq!(known(&session), Some(new));
-    session.set_store(now, old);
-    assert_eq!(known(&session), Some(old));
+    assert_eq!(known(&session), Some(first));
+    session.set_store(now, other);
+    assert_eq!(known(&session), Some(other));
 }
 
 #[test]
 fn a_lease_that_the_servers_could_not_be_asked_about_waits_with_the_reason_and_begins_once_they_answer() {
-    let (mut session, now) = entering_in_a_queue(servers((3, 7, 3), None), secs(3));
+    let (mut session, now) = entering_in_a_queue(servers(None), secs(3));
     let full = Fault { kind: FaultKind::Broken, detail: "the store is full".into() };
     session.handle(now, Input::Flaw(Some(full))).expect("a flaw");
     session.handle(now, Input::Inspected { number: 1, result: Ok(info(now)) }).expect("it was asked for");
@@ -254,7 +254,7 @@ fn a_lease_that_the_servers_could_not_be_asked_about_waits_with_the_reason_and_b
 
     let now = now + ms(200);
     session.handle(now, Input::Tick).expect("a tick");
-    session.set_store(now, servers((3, 7, 3), Some(1)));
+    session.set_store(now, servers(Some(1)));
     session.handle(now, Input::Flaw(None)).expect("no flaw");
     session.handle(now, Input::Inspected { number: 3, result: Ok(info(now)) }).expect("it was asked for");
     assert_eq!(session.campaign(1).map(queue::Campaign::lease_time), Some(secs(3)));
@@ -262,7 +262,7 @@ fn a_lease_that_the_servers_could_not_be_asked_about_waits_with_the_reason_and_b
 
 #[test]
 fn a_lease_that_turns_out_to_be_too_short_does_not_begin() {
-    let (mut session, now) = entering_in_a_queue(servers((3, 7, 3), None), secs(3));
+    let (mut session, now) = entering_in_a_queue(servers(None), secs(3));
     session.handle(now, Input::Inspected { number: 1, result: Ok(info(now)) }).expect("it was asked for");
     assert_eq!(
         warnings(&mut session).0,
@@ -271,7 +271,7 @@ fn a_lease_that_turns_out_to_be_too_short_does_not_begin() {
     );
     let now = now + ms(100);
     session.handle(now, Input::Tick).expect("a tick");
-    session.set_store(now, servers((3, 7, 3), Some(2)));
+    session.set_store(now, servers(Some(2)));
     session.handle(now, Input::Inspected { number: 2, result: Ok(info(now)) }).expect("it was asked for");
     let (texts, _) = warnings(&mut session);
     assert!(texts.iter().any(|text| text.contains("lease is 3s, and must be at least 6s")), "{texts:?}");

@@ -15,8 +15,8 @@ use incumbent_core::{Incarnation, Instant, Revision};
 const T: Duration = Duration::from_secs(30);
 const BIRTH: Incarnation = Incarnation(1_000);
 /// The first lease of the companions, and the next.
-const B: LeaseId = LeaseId(0xb);
-const C: LeaseId = LeaseId(0xc);
+const B: LeaseId = LeaseId::of_companions(2, 0xb);
+const C: LeaseId = LeaseId::of_companions(2, 0xc);
 const CREATED: Revision = Revision(10);
 const MOVED: Revision = Revision(20);
 
@@ -30,7 +30,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let store = Server { version: Some((3, 7, 3)), asked: false, shortest: Some(Duration::from_secs(2)) };
+        let store = Server { shortest: Some(Duration::from_secs(2)) };
         let now = Instant::ZERO + Duration::from_secs(3_600);
         let mut bench = Self { session: Session::new(store), now, asked: Vec::new(), closed: Vec::new() };
         for id in [1, 2] {

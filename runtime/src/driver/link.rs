@@ -95,11 +95,6 @@ pub(super) trait Link: Send + 'static {
         false
     }
 
-    /// The properties of the store, where they are others than at the last call.
-    fn new_properties(&mut self) -> Option<<Self::Rule as Rule>::Store> {
-        None
-    }
-
     /// A campaign or an observer of an election is there: the watch has to show the election.
     fn follow(&self, key: &str) {
         let _ = key;

@@ -223,10 +223,6 @@ impl<L: Link> Driver<L> {
     }
 
     fn done(&mut self, done: Done<L>) {
-        // Before an answer that came from other servers than campaigns know of.
-        if let Some(properties) = self.store.link.new_properties() {
-            self.session.set_store(self.clock.now(), properties);
-        }
         match done {
             Done::Answered(answers) => {
                 for (id, answer) in answers {

@@ -33,8 +33,6 @@ pub(super) struct QueueLink {
     writes: WriteReports,
     /// The keep-alives that campaigns asked for in this turn of the driver.
     keep_alives: Vec<KeepAlives>,
-    /// The servers that campaigns know of.
-    server: Server,
 }
 
 /// The keep-alives of one campaign.
@@ -46,8 +44,7 @@ struct KeepAlives {
 
 impl QueueLink {
     pub(super) fn new(adapter: Box<dyn QueueAdapter>, writes: WriteReports) -> Self {
-        let server = adapter.server();
-        Self { adapter: adapter.into(), writes, keep_alives: Vec::new(), server }
+        Self { adapter: adapter.into(), writes, keep_alives: Vec::new() }
     }
 }
 
@@ -151,11 +148,6 @@ impl Link for QueueLink {
 
     fn is_handing_over(campaign: &Campaign) -> bool {
         campaign.is_handing_over()
-    }
-
-    fn new_properties(&mut self) -> Option<Server> {
-        let server = self.adapter.server();
-        (std::mem::replace(&mut self.server, server) != server).then_some(server)
     }
 
     fn follow(&self, key: &str) {
@@ -341,8 +333,7 @@ mod tests {
     use super::*;
     use crate::notifier::{Notifier, WriteListener};
 
-    const SERVER: Server =
-        Server { version: Some((3, 7, 3)), asked: false, shortest: Some(Duration::from_secs(2)) };
+    const SERVER: Server = Server { shortest: Some(Duration::from_secs(2)) };
     const ALIVE: KeptAlive = KeptAlive { ttl: Duration::from_secs(10), raft_term: 2 };
     const LIMIT: Duration = Duration::from_secs(10);
     const A: LeaseId = LeaseId(0xa);
@@ -432,10 +423,7 @@ mod tests {
             listener: WriteListener::default(),
             notifier: Notifier::new(),
         };
-        (
-            QueueLink { adapter: Arc::clone(&adapter) as _, writes, keep_alives: Vec::new(), server: SERVER },
-            adapter,
-        )
+        (QueueLink { adapter: Arc::clone(&adapter) as _, writes, keep_alives: Vec::new() }, adapter)
     }
 
     fn ask(

@@ -20,8 +20,7 @@ use crate::Result;
 /// driver bounds its waits, so an adapter needs no time limits.
 #[async_trait]
 pub(crate) trait QueueAdapter: Send + Sync + 'static {
-    /// The servers of the store, as they were found last: no read of a raft term is answered before the servers were looked
-    /// at in that term, or could not be.
+    /// What is known of the servers of the store; it may grow with each inspection.
     fn server(&self) -> Server;
 
     /// Checks that the store can hold an election under this key; the error gives the reason.
@@ -54,7 +53,8 @@ pub(crate) trait QueueAdapter: Send + Sync + 'static {
     async fn grant(&self, lease: LeaseId, ttl: Duration) -> std::result::Result<Duration, Failure>;
 
     /// The lease of the companions of this connection, one for each time to live. A new one is granted where there is none
-    /// yet, or only the one that is `gone`.
+    /// yet, or only the one that is `gone`. Its [number](LeaseId::of_companions) has the raft term of a linearised read that
+    /// was answered before the grant was sent.
     async fn share(&self, gone: Option<LeaseId>, ttl: Duration) -> std::result::Result<LeaseId, Failure>;
 
     /// Sends keep-alives of these leases in this order, over the connection's one stream, and emits the answers in the same

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use incumbent::incumbent_core::queue::LeaseId;
 use incumbent::store::StoreSettings;
 use incumbent::store::etcd::{EtcdSettings, init};
 use incumbent::{CampaignOptions, Clock, Instant, Preset, Store};
@@ -124,6 +125,16 @@ fn places(server: &EtcdServer) -> Vec<Place> {
         lease: format!("{:x}", kv["lease"].as_i64().unwrap_or_default()),
     };
     answer["kvs"].as_array().map(|all| all.iter().map(place).collect()).unwrap_or_default()
+}
+
+/// The raft term that the server shows, and those in the numbers of the leases that the election's companions are on.
+pub(crate) fn raft_terms(server: &EtcdServer) -> (u64, Vec<u64>) {
+    let companions = format!("{PREFIX}.incumbent/{KEY}/");
+    let answer = server.ctl(&["get", "--prefix", "--write-out", "json", &companions]);
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let of = |kv: &Value| LeaseId(kv["lease"].as_u64().unwrap()).raft_term();
+    let companions = answer["kvs"].as_array().map(|all| all.iter().map(of).collect()).unwrap_or_default();
+    (answer["header"]["raft_term"].as_u64().unwrap(), companions)
 }
 
 /// Runs a scenario on a server of each version, beside each other: they mostly wait for leases.

@@ -26,5 +26,6 @@ mod network;
 mod operator;
 mod partition;
 mod processes;
+mod raft_terms;
 mod server;
 mod stranded;

@@ -12,7 +12,7 @@ use crate::probe::{Probe, last_led};
 use crate::process::{Process, never_two_processes};
 
 /// Three members, on which the prefix was never used.
-async fn start() -> EtcdCluster {
+pub(crate) async fn start() -> EtcdCluster {
     let cluster = EtcdCluster::start(3);
     declare_new(&url(&cluster.addresses())).await;
     cluster

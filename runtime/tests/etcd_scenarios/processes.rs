@@ -4,8 +4,6 @@ use incumbent::Clock;
 use incumbent_rig::candidate::Order;
 use incumbent_rig::probe::Reading;
 use incumbent_testkit::etcd::Options;
-use incumbent_testkit::tools::EtcdVersion;
-use incumbent_testkit::wait;
 
 use crate::actor::TIME_LIMIT;
 use crate::bench::*;
@@ -15,46 +13,23 @@ use crate::process::{Line, Process, never_two_processes};
 /// The leader is killed (SIGKILL): the next in the queue leads once its lease is over, with a larger token.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_is_killed_is_followed_when_its_lease_is_over() {
-    let bench = Bench::start(SHORT).await;
-    let mut leader = Process::start(&bench.url(), "a", SHORT);
-    let (token, _) = leader.won(None);
-    let b = Process::start(&bench.url(), "b", SHORT);
-    bench.await_queue(&["a", "b"]);
+    on_each_version(|version| async move {
+        let bench = Bench::with(Options::new().version(version), SHORT).await;
+        let mut leader = Process::start(&bench.url(), "a", SHORT);
+        let (token, _) = leader.won(None);
+        let b = Process::start(&bench.url(), "b", SHORT);
+        bench.await_queue(&["a", "b"]);
 
-    leader.kill();
-    let killed = now();
-    let (next, started) = b.won(Some(token));
-    assert!(next > token);
-    // The companion's lease runs out by itself, after that of the place.
-    assert!(started <= killed + SHORT + REMOVAL * 2 + BUSY, "vacant for {:?}", started.since(killed));
-    never_two_processes(&[&leader, &b]);
-}
-
-/// A server that may revoke live leases (etcd issue 15247): the successor of a leader that disappeared waits its lease out
-/// once more. After a release it does not wait.
-#[tokio::test(flavor = "multi_thread")]
-async fn on_a_server_whose_leases_are_not_to_be_trusted_the_successor_waits_a_lease_more() {
-    let bench = Bench::with(Options::new().version(EtcdVersion::V3_4), SHORT).await;
-    let mut a = Process::start(&bench.url(), "a", SHORT);
-    let (first, _) = a.won(None);
-    let mut b = Process::start(&bench.url(), "b", SHORT);
-    bench.await_queue(&["a", "b"]);
-
-    a.kill();
-    wait::until("the place of the dead to be gone", TIME_LIMIT, || bench.places().len() == 1);
-    let gone = now();
-    let (second, started) = b.won(Some(first));
-    // The watch reports the disappearance some time before the poll above finds it.
-    assert!(started + BUSY / 2 >= gone + SHORT, "waited {:?} only", started.since(gone));
-
-    let c = Process::start(&bench.url(), "c", SHORT);
-    bench.await_queue(&["b", "c"]);
-    b.order(&Order::Close);
-    let (_, lost) = b.lost();
-    let (third, started) = c.won(Some(second));
-    assert!(started.since(lost) < SHORT, "waited {:?} after a release", started.since(lost));
-    assert!(third > second);
-    never_two_processes(&[&a, &b, &c]);
+        leader.kill();
+        let killed = now();
+        let (next, started) = b.won(Some(token));
+        assert!(next > token, "{version}");
+        // The companion's lease runs out by itself, after that of the place.
+        let vacant = started.since(killed);
+        assert!(vacant <= SHORT + REMOVAL * 2 + BUSY, "{version}: vacant for {vacant:?}");
+        never_two_processes(&[&leader, &b]);
+    })
+    .await;
 }
 
 /// The leader is stopped gracefully: `Lost` first, then the release, and the next leads at once.

@@ -118,13 +118,7 @@ async fn a_companion_that_cannot_be_deleted_runs_out_and_ends_no_other_term() {
         ranges(KEY).iter().for_each(|range| bench.take(range));
         y.candidate.close().await.unwrap();
         let second = z.won(1).await;
-        // On an old server each new leader waits for a lease after a place that disappeared.
-        let leases = if version == EtcdVersion::V3_4 { 5 } else { 4 };
-        assert!(
-            second.started < taken + leases * STEADY + BUSY,
-            "{version}: {:?}",
-            second.started.since(taken)
-        );
+        assert!(second.started < taken + 4 * STEADY + BUSY, "{version}: {:?}", second.started.since(taken));
         // Newer servers keep a place alive only by a permission on it: there it runs out before its candidate gives way.
         if version == EtcdVersion::V3_4 {
             let moves = |warning: &Warning| warning.to_string().contains("move to another lease");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use incumbent_core::Instant;
 use incumbent_core::queue::{Change, KeptAlive, LeaseId};
 
-use super::content::Content;
+use super::content::{Content, Lease};
 
 /// The election timeout. The shortest lease is one and a half of it, rounded up to seconds.
 pub(super) const ELECTION: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ pub(super) struct Member {
 pub(super) struct Former {
     raft_term: u64,
     expires: BTreeMap<LeaseId, Instant>,
-    leases: BTreeMap<LeaseId, Duration>,
+    leases: BTreeMap<LeaseId, Lease>,
     pub(super) until: Instant,
 }
 
@@ -64,21 +64,21 @@ impl Former {
         lease: LeaseId,
         raft_term: Option<u64>,
     ) -> Option<KeptAlive> {
-        let ttl = *self.leases.get(&lease)?;
+        let ttl = self.leases.get(&lease)?.ttl;
         let lives = self.expires.get(&lease).is_some_and(|at| *at > now);
         lives.then_some(KeptAlive { ttl, raft_term: raft_term.unwrap_or(self.raft_term) })
     }
 }
 
 impl Cluster {
-    pub(super) fn new(members: usize, rate: i64) -> Self {
-        let member = Member { applied: 2, ..Member::default() };
+    pub(super) fn new(members: usize, rate: i64, raft_term: u64) -> Self {
+        let member = Member { applied: raft_term, ..Member::default() };
         Self {
             content: Content::new(),
             members: vec![member; members],
             leader: Some(0),
             deposed: None,
-            raft_term: 2,
+            raft_term,
             expires: BTreeMap::new(),
             elections: 0,
             rate,
@@ -112,7 +112,7 @@ impl Cluster {
         if self.content.leases.contains_key(&lease) {
             return None;
         }
-        self.content.leases.insert(lease, ttl);
+        self.content.leases.insert(lease, Lease { ttl, raft_term: self.raft_term });
         let at = now + self.span(ttl);
         self.expires.insert(lease, at);
         Some(at)
@@ -120,7 +120,7 @@ impl Cluster {
 
     /// Extends a lease; `false` where there is none.
     pub(super) fn keep_alive(&mut self, now: Instant, lease: LeaseId) -> Option<Duration> {
-        let ttl = *self.content.leases.get(&lease)?;
+        let ttl = self.content.leases.get(&lease)?.ttl;
         let at = now + self.span(ttl);
         self.expires.insert(lease, at);
         Some(ttl)
@@ -156,7 +156,7 @@ impl Cluster {
             .content
             .leases
             .iter()
-            .map(|(lease, ttl)| (*lease, now + self.span(*ttl) + ELECTION))
+            .map(|(lease, Lease { ttl, .. })| (*lease, now + self.span(*ttl) + ELECTION))
             .collect();
         self.expires = ends.into_iter().collect();
     }

@@ -17,8 +17,7 @@ pub(crate) struct Content {
     /// The places and the companions, by what follows the election's name in their keys.
     pub(crate) places: BTreeMap<String, Key<String>>,
     pub(crate) companions: BTreeMap<String, Key<Author>>,
-    /// The leases and the times to live that they were granted with.
-    pub(crate) leases: BTreeMap<LeaseId, Duration>,
+    pub(crate) leases: BTreeMap<LeaseId, Lease>,
 }
 
 /// The birth record.
@@ -27,6 +26,14 @@ pub(crate) struct Birth {
     pub(crate) incarnation: Incarnation,
     pub(crate) never_used: bool,
     pub(crate) made: Instant,
+}
+
+/// A lease, as it was granted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lease {
+    pub(crate) ttl: Duration,
+    /// The raft term of its entry.
+    pub(crate) raft_term: u64,
 }
 
 #[derive(Clone, Debug)]

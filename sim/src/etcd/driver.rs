@@ -38,6 +38,10 @@ impl World {
             }
             Incoming::WatchReady { .. } | Incoming::Watched { .. } | Incoming::WatchEnded { .. } => {}
             Incoming::Input(input) => self.handle(node, input),
+            Incoming::Inspected { raft_term, input } => {
+                self.nodes[node].raft_term = raft_term;
+                self.handle(node, input);
+            }
             Incoming::Command(command) => self.handle(node, Input::Command { id: CANDIDATE, command }),
             Incoming::KeptAlive { stream, number, answer } => {
                 if self.nodes[node].stream.number == stream {
@@ -46,8 +50,12 @@ impl World {
             }
             Incoming::Answer { number, answer } => {
                 if self.nodes[node].open.remove(&number) {
-                    if let Answer::Shared { result } = &answer {
-                        self.nodes[node].shared = result.as_ref().ok().copied();
+                    let place = &mut self.nodes[node];
+                    match &answer {
+                        Answer::Shared { result } => place.shared = result.as_ref().ok().copied(),
+                        Answer::Read { result: Ok(snapshot), .. } => place.raft_term = snapshot.raft_term,
+                        Answer::KeptAlive { result: Ok(kept), .. } => place.raft_term = kept.raft_term,
+                        _ => {}
                     }
                     self.handle(node, Input::Answered { id: CANDIDATE, answer });
                 }
@@ -116,8 +124,10 @@ impl World {
                     return self.deliver_after(Duration::ZERO, node, process, incoming);
                 }
                 _ => {
-                    self.nodes[node].shared = None;
-                    let lease = LeaseId((self.nodes[node].dice.number() >> 1).max(1));
+                    let place = &mut self.nodes[node];
+                    place.shared = None;
+                    // A member that lags shows an earlier term than that of the grant, and none shows a later one.
+                    let lease = LeaseId::of_companions(place.raft_term, place.dice.number());
                     Request::Share { lease, ttl }
                 }
             },

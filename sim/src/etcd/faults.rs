@@ -19,6 +19,9 @@ use crate::promise::Excuse;
 /// The key of a place that an operator puts.
 const OPERATORS: &str = "operator";
 
+/// The time after which a member that has no leader proposes again.
+const PROPOSED_AGAIN: Duration = Duration::from_millis(20);
+
 impl World {
     pub(super) fn begin_store_fault(&mut self, fault: &Fault, victim: usize, dice: &mut Dice) {
         let (kind, place) = (fault.kind, fault.place);
@@ -38,7 +41,7 @@ impl World {
                 self.store.cluster.content.put_place(OPERATORS, None, "operator");
                 self.changed(&Change::default());
             }
-            Kind::EarlyRevocation => self.revoke_early(dice),
+            Kind::EarlyRevocation => self.begin_early_revocation(place, dice),
             Kind::Lag => {
                 let member = dice.below(self.store.cluster.members.len() as u64) as usize;
                 self.hit[place].push(member);
@@ -63,6 +66,7 @@ impl World {
                     self.heal(*member, kind);
                 }
             }
+            Kind::EarlyRevocation => self.end_early_revocation(hit),
             Kind::Unleased | Kind::Overwrite => self.delete_unleased(),
             Kind::Lag => self.catch_up(),
             Kind::NoProof => self.nodes[hit[0]].lacks = None,
@@ -260,9 +264,41 @@ impl World {
         }
     }
 
-    /// A leader whose disk hung revokes live leases when it recovers.
-    fn revoke_early(&mut self, dice: &mut Dice) {
-        if self.plan.keeps_leases || self.store.cluster.leader.is_none() {
+    // ---- a member that led before ----
+
+    /// Leases are revoked now, by a member that led before; or the leader is stopped, another is elected, and the former one
+    /// revokes them when it continues.
+    fn begin_early_revocation(&mut self, place: usize, dice: &mut Dice) {
+        match dice.percent(50) {
+            true => self.fail_members(place, Kind::PausedLeader, dice),
+            false => self.revoke_early(dice.number()),
+        }
+    }
+
+    fn end_early_revocation(&mut self, hit: &[usize]) {
+        let Some(member) = hit.get(1) else { return };
+        self.heal(*member, Kind::PausedLeader);
+        let longest = 3 * self.plan.lease.as_millis() as u64;
+        let wait = if self.dice.percent(50) { Duration::ZERO } else { self.dice.millis(0, longest) };
+        let roll = self.dice.number();
+        self.after(wait, Event::RevokeEarly(roll));
+    }
+
+    /// A member that led before revokes leases that it knows, live or not: it gave up its leadership before it applied anything
+    /// of the present raft term. What it proposes waits until a leader is there.
+    pub(super) fn revoke_early(&mut self, roll: u64) {
+        if self.quiet {
+            return;
+        }
+        let present = self.store.cluster.raft_term;
+        if self.store.cluster.leader.is_none() {
+            return self.after(PROPOSED_AGAIN, Event::RevokeEarly(roll));
+        }
+        let mut dice = Dice::new(roll, 1);
+        let leases = self.store.cluster.content.leases.iter();
+        let known = leases.filter(|(_, lease)| lease.raft_term < present && dice.percent(60));
+        let revoked: Vec<_> = known.map(|(lease, _)| *lease).collect();
+        if revoked.is_empty() {
             return;
         }
         if !self.plan.has_one_lease() {
@@ -270,12 +306,10 @@ impl World {
             self.promises.waive(self.now, self.plan.lease * 2, Excuse::OtherLeases);
         }
         self.place_removed();
-        let leases: Vec<_> = self.store.cluster.content.leases.keys().copied().collect();
-        for lease in leases {
-            if dice.percent(60) {
-                let change = self.store.cluster.revoke(lease);
-                self.changed(&change);
-            }
+        for lease in revoked {
+            self.note(|trace| write!(trace, "store: lease {lease} is revoked before its time"));
+            let change = self.store.cluster.revoke(lease);
+            self.changed(&change);
         }
     }
 
@@ -325,6 +359,10 @@ impl World {
         for node in &mut self.nodes {
             node.stream.broken = true;
             node.watch.on = None;
+        }
+        // Every leader from the first on knows the leases of a backup.
+        for lease in self.store.cluster.content.leases.values_mut() {
+            lease.raft_term = raft_term;
         }
         self.store.cluster.leader = None;
         match leader.filter(|_| self.store.cluster.has_majority()) {

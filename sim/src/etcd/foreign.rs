@@ -23,7 +23,9 @@ pub(super) struct Foreign {
     /// The creation of its key; none where it does not campaign.
     created: Option<u64>,
     believes: bool,
-    /// As it was reported: it believes that it leads, and its key stands.
+    /// Its key was gone while it believed that it leads. A backup may bring the key back.
+    lost: bool,
+    /// As it was reported: it believes that it leads, and its key has stood since.
     leads: bool,
 }
 
@@ -63,6 +65,7 @@ impl World {
                 session,
                 created: None,
                 believes: false,
+                lost: false,
                 leads: false,
             });
             self.after(wait, Event::Foreign { peer, event: ForeignEvent::Begin });
@@ -170,7 +173,8 @@ impl World {
     }
 
     fn foreign_stops(&mut self, peer: usize) {
-        (self.store.peers[peer].created, self.store.peers[peer].believes) = (None, false);
+        let at = &mut self.store.peers[peer];
+        (at.created, at.believes, at.lost) = (None, false, false);
         self.foreign_leads(peer, false);
     }
 
@@ -191,7 +195,8 @@ impl World {
             let stands =
                 self.store.cluster.content.places.get(&key).is_some_and(|place| place.created == created);
             // What it believes after its session is lost is its own affair.
-            self.foreign_leads(peer, believes && stands);
+            self.store.peers[peer].lost |= believes && !stands;
+            self.foreign_leads(peer, believes && !self.store.peers[peer].lost);
             if !believes && self.is_first(created) {
                 let latency = self.store.peers[peer].dice.micros(100, 3_000);
                 self.foreign_after(peer, latency, ForeignEvent::Look { session });

@@ -110,6 +110,11 @@ pub(crate) enum Incoming {
         answer: Answer,
     },
     Input(Input<Answer, Change>),
+    /// What an inspection was answered, with the raft term of the member.
+    Inspected {
+        raft_term: u64,
+        input: Input<Answer, Change>,
+    },
     Command(Command),
     WatchReady {
         number: u64,
@@ -170,6 +175,8 @@ pub(crate) struct Process {
     pub(super) watch: Watch,
     /// The lease of its companions.
     pub(super) shared: Option<LeaseId>,
+    /// The raft term in the answer that arrived last.
+    pub(super) raft_term: u64,
     /// The requests without an answer.
     pub(super) open: BTreeSet<u64>,
     /// What it cannot do, where it is the one that cannot prove.
@@ -183,6 +190,7 @@ impl Process {
             stream: Stream::new(0, member),
             watch: Watch::new(0),
             shared: None,
+            raft_term: 0,
             open: BTreeSet::new(),
             lacks: None,
         }

@@ -229,6 +229,7 @@ impl World {
             Request::Inspect { number, asked_at } => {
                 // An operator states it of the first store, and of none that was wiped.
                 let never_used = self.plan.never_used && !self.store.wiped;
+                let raft_term = self.store.cluster.members[member].applied;
                 let Birth { incarnation, never_used, .. } =
                     self.store.cluster.content.born(self.now, never_used);
                 let result = Ok(StoreInfo {
@@ -239,7 +240,8 @@ impl World {
                     max_age: None,
                     newest: None,
                 });
-                self.reply(node, process, Incoming::Input(Input::Inspected { number, result }));
+                let input = Input::Inspected { number, result };
+                self.reply(node, process, Incoming::Inspected { raft_term, input });
             }
             Request::Watch { number } => {
                 let watch = &mut self.nodes[node].watch;

@@ -36,7 +36,7 @@ impl OrderlyChanges {
         // Without the ids of topics every successor in a group waits a lease: the log may be another.
         let unknown = plan.choice.store == Store::Kafka && !plan.group.has_ids;
         let log = if unknown { longest } else { Duration::ZERO };
-        // A user who configures a longer win delay gets it; and servers that revoke live leases are not trusted.
+        // A user who configures a longer win delay gets it; and a lease that is older than the raft term is not trusted.
         let fixed = plan.delay() + plan.owed();
         ALLOWANCE
             + fixed

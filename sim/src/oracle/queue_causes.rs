@@ -42,6 +42,8 @@ struct Candidacy {
     /// The token's sequence.
     created: Revision,
     leases: [LeaseId; 2],
+    /// Those that the companion had moved to before the store went back.
+    undone: Vec<LeaseId>,
     /// What happened to it since.
     gone: bool,
     rewritten: bool,
@@ -49,25 +51,31 @@ struct Candidacy {
 }
 
 impl Candidacy {
-    fn stored(&mut self, content: &Content) {
+    fn stored(&mut self, content: &Content, went_back: bool) {
         let name = self.leases[0].to_string();
         let (place, beside) = (content.places.get(&name), content.companions.get(&name));
         self.gone |= place.is_none() || beside.is_none();
         self.rewritten |= place.is_some_and(|place| place.modified != self.created.0)
             || beside.is_some_and(|beside| beside.created != self.created.0);
-        self.lease_gone |= self.leases.iter().any(|lease| !content.leases.contains_key(lease));
-        // Its companion may have moved to another lease, which a store that went back does not have.
-        self.leases[1] = beside.and_then(|beside| beside.lease).unwrap_or(self.leases[1]);
+        let mut leases = self.leases.iter().chain(&self.undone);
+        self.lease_gone |= leases.any(|lease| !content.leases.contains_key(lease));
+        // Its companion may have moved to another lease, which a store that went back does not have, or not for long.
+        let companion = beside.and_then(|beside| beside.lease).unwrap_or(self.leases[1]);
+        let before = std::mem::replace(&mut self.leases[1], companion);
+        if went_back && before != companion {
+            self.undone.push(before);
+        }
     }
 }
 
 impl Node {
     fn stored(&mut self, content: &Content) {
         let birth = content.birth.map(|birth| birth.incarnation);
-        self.reset |= self.birth.is_some() && birth != self.birth || content.revision < self.revision;
+        let went_back = content.revision < self.revision;
+        self.reset |= self.birth.is_some() && birth != self.birth || went_back;
         (self.birth, self.revision) = (self.birth.or(birth), content.revision);
         for candidacy in &mut self.candidacies {
-            candidacy.stored(content);
+            candidacy.stored(content, went_back);
         }
     }
 
@@ -77,7 +85,8 @@ impl Node {
             self.candidacies.pop_front();
         }
         let (gone, rewritten, lease_gone) = (false, false, false);
-        self.candidacies.push_back(Candidacy { created, leases, gone, rewritten, lease_gone });
+        let undone = Vec::new();
+        self.candidacies.push_back(Candidacy { created, leases, undone, gone, rewritten, lease_gone });
     }
 
     /// Whether the term of the candidacy that was created there may have ended for that reason.

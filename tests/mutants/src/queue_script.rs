@@ -17,20 +17,19 @@ use incumbent_core::{Incarnation, Instant, Revision};
 const LEASE: Duration = Duration::from_secs(30);
 const INCARNATION: Incarnation = Incarnation(7);
 const ME: Nonce = Nonce(0xa);
-const COMPANIONS: LeaseId = LeaseId(0xb);
-const MOVED_TO: LeaseId = LeaseId(0xc);
+const COMPANIONS: LeaseId = LeaseId::of_companions(RAFT_TERM, 0xb);
+const MOVED_TO: LeaseId = LeaseId::of_companions(RAFT_TERM, 0xc);
 const CREATED: Revision = Revision(10);
 const RAFT_TERM: u64 = 2;
-const SERVER: Server =
-    Server { version: Some((3, 7, 3)), asked: false, shortest: Some(Duration::from_secs(2)) };
+const SERVER: Server = Server { shortest: Some(Duration::from_secs(2)) };
 
 /// The name, and whether the rules hold in it.
 type Script = (&'static str, fn() -> bool);
 
 const SCRIPTS: &[Script] = &[
-    ("servers that are asked again", servers_that_are_asked_again),
     ("a shortest lease that is not known", a_shortest_lease_that_is_not_known),
     ("a companion that moves", a_companion_that_moves),
+    ("reads that fail late", reads_that_fail_late),
 ];
 
 /// The script whose outcome is not as it should be.
@@ -39,21 +38,9 @@ pub(crate) fn play() -> Option<String> {
     broken.map(|(name, _)| format!("script, {name}"))
 }
 
-/// A candidate that is alone in its queue wins once its servers have said their versions, and not before.
-fn servers_that_are_asked_again() -> bool {
-    let now = Instant::ZERO + Duration::from_secs(3_600);
-    // The settings and the server are those above, and fit; a panic is no verdict.
-    let mut campaign = campaign(SERVER, now).expect("they fit");
-    campaign.set_server(now, Server { asked: true, ..SERVER });
-    let early = plays_to_a_win(&mut campaign, now, Input::Campaign);
-    campaign.set_server(now, SERVER);
-    let later = now + Duration::from_secs(1);
-    !early && plays_to_a_win(&mut campaign, later, Input::Tick)
-}
-
 /// No lease is let in that was compared with nothing.
 fn a_shortest_lease_that_is_not_known() -> bool {
-    campaign(Server { shortest: None, ..SERVER }, Instant::ZERO).is_none()
+    campaign(Server { shortest: None }, Instant::ZERO).is_none()
 }
 
 /// A leader's companion moves, and its put has no answer. Until a read shows it on the lease that it moves to, both are kept
@@ -86,6 +73,51 @@ fn a_companion_that_moves() -> bool {
         && unproven.iter().any(moves)
         && same == proven
         && moved.is_some_and(|moved| Some(moved) > proven)
+}
+
+/// A candidate behind another is denied each read but the first, always after it stopped waiting for that, while keep-alives are
+/// answered. It gives way: it revokes its lease.
+fn reads_that_fail_late() -> bool {
+    let start = Instant::ZERO + Duration::from_secs(3_600);
+    // As above.
+    let mut campaign = campaign(SERVER, start).expect("they fit");
+    let (mut now, mut has_read, mut unanswered) = (start, false, None);
+    let mut inputs = vec![Input::Campaign];
+    while now < start + LEASE * 3 {
+        while let Some(input) = inputs.pop() {
+            // The script answers only what was asked; a panic is no verdict.
+            campaign.handle(now, input).expect("it keeps the contract");
+            loop {
+                match campaign.poll() {
+                    Output::WakeAt(_) => break,
+                    Output::Reconnect => inputs.push(Input::Reconnected),
+                    Output::Ask(Request::Revoke { .. }) => return true,
+                    Output::Ask(Request::Read { read, .. }) if has_read => unanswered = Some((read, now)),
+                    Output::Ask(Request::Read { read, own, .. }) => {
+                        has_read = true;
+                        let mut snapshot = alone(own);
+                        let first =
+                            Place { key: "1".into(), created: Revision(1), ..snapshot.places[0].clone() };
+                        snapshot.places.insert(0, first);
+                        inputs
+                            .push(Answer::Read { read, sent_at: now, result: Ok(Box::new(snapshot)) }.into());
+                    }
+                    Output::Ask(request) => inputs.extend(answers(request, now).into_iter().map(Input::from)),
+                    _ => {}
+                }
+            }
+        }
+        let Output::WakeAt(Some(wake)) = campaign.poll() else { return false };
+        now = now.max(wake.at);
+        let limit = campaign.attempt_limit();
+        if let Some((read, sent_at)) = unanswered.take_if(|(_, sent_at)| *sent_at + limit <= now) {
+            let denied = Fault { kind: FaultKind::Denied, detail: String::new() };
+            inputs.push(Answer::Read { read, sent_at, result: Err(Failure::Fault(denied)) }.into());
+        }
+        // The last is taken first.
+        inputs.push(Input::Tick);
+    }
+    false
 }
 
 /// What the campaign asks for after an input.

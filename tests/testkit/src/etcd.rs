@@ -185,17 +185,6 @@ impl EtcdServer {
         }
     }
 
-    /// Replaces it by a new server of another version, on the same ports and without what it stored.
-    ///
-    /// # Panics
-    /// When there is no such program, or it does not start.
-    #[track_caller]
-    pub fn replace(&mut self, version: EtcdVersion) {
-        self.wipe();
-        self.program = tools::etcd(version).unwrap_or_else(|error| panic!("{error}"));
-        self.restart();
-    }
-
     /// Keeps a copy of its store for [`restore`](Self::restore); it is restarted for that.
     ///
     /// # Panics
@@ -528,15 +517,36 @@ impl EtcdCluster {
         })
     }
 
+    /// Lets a member lead that has a vote; the leader hands over to it, without an election timeout.
+    ///
+    /// # Panics
+    /// When it does not come to lead.
+    #[track_caller]
+    pub fn move_leader(&self, to: usize) {
+        let leader = self.leader();
+        if leader == to {
+            return;
+        }
+        let id = self.status(to)["header"]["member_id"].as_u64();
+        let id = id.unwrap_or_else(|| panic!("etcd {} has no number", self.members[to].name));
+        self.members[leader].ctl(&["move-leader", &format!("{id:x}")]);
+        wait::until("the member to lead", STARTUP, || self.leads(to));
+    }
+
     fn leads(&self, number: usize) -> bool {
         let member = &self.members[number];
         if member.child.is_none() || !member.is_healthy() {
             return false;
         }
-        let status = member.ctl(&["endpoint", "status", "--write-out", "json"]);
-        let status: Value = serde_json::from_str(&status).unwrap_or_default();
-        let status = &status[0]["Status"];
+        let status = self.status(number);
         status["leader"].is_u64() && status["leader"] == status["header"]["member_id"]
+    }
+
+    /// What a member says of itself.
+    fn status(&self, number: usize) -> Value {
+        let status = self.members[number].ctl(&["endpoint", "status", "--write-out", "json"]);
+        let mut status: Value = serde_json::from_str(&status).unwrap_or_default();
+        status[0]["Status"].take()
     }
 }
 

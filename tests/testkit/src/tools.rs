@@ -54,8 +54,7 @@ pub enum EtcdVersion {
     /// The newest.
     #[default]
     Newest,
-    /// Debian's. It revokes live leases when its disk recovers from a stall
-    /// (<https://github.com/etcd-io/etcd/issues/15247>), so its leases are not to be trusted.
+    /// Debian's, the oldest that is supported.
     V3_4,
 }
 

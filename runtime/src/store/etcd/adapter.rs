@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
-use incumbent_core::queue::{Action, Failure, LeaseId, Outcome, Server, Snapshot};
+use incumbent_core::queue::{Action, Failure, LeaseId, Operation, Outcome, Server, Snapshot};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Fault, StoreInfo};
 
@@ -14,10 +14,10 @@ use super::inspection::Inspected;
 use super::keys::Keys;
 use super::leases::Leases;
 use super::reads::Reads;
-use super::servers::Servers;
 use super::settings::EtcdSettings;
 use super::watch::Watches;
 use super::wire::connection::{Connection, method};
+use super::wire::messages::{RangeRequest, RangeResponse};
 use super::{elections, inspection, prefixes, transaction};
 use crate::clock::Clock;
 use crate::store::queue_adapter::{Identity, KeepAliveAnswer, QueueAdapter, QueueEvent};
@@ -36,7 +36,7 @@ pub(crate) struct Etcd {
     leases: Arc<Leases>,
     reads: Arc<Reads>,
     pub(super) watches: Arc<Watches>,
-    servers: Arc<Servers>,
+    server: Mutex<Server>,
     /// The alarm of the cluster, or what could not be found out, by the last inspection.
     flaw: Mutex<Option<Fault>>,
 }
@@ -55,9 +55,9 @@ impl Etcd {
         let keys = settings.keys();
         let connection = Arc::new(settings.connect()?);
         let mut failing = false;
-        let found = loop {
+        let shortest = loop {
             let error = match inspection::find_member(&connection, settings, &keys).await {
-                Ok(found) => break found,
+                Ok(shortest) => break shortest,
                 Err(error) => error,
             };
             if settings.fail_fast || error.kind() != ErrorKind::StoreUnavailable {
@@ -76,18 +76,41 @@ impl Etcd {
             leases: Arc::new(Leases::new(&connection, clock)),
             reads: Arc::new(Reads::new(&connection)),
             watches: Arc::new(Watches::new(&connection, &keys)),
-            servers: Servers::new(settings, &connection, found),
+            server: Mutex::new(Server { shortest }),
             connection,
             keys,
             flaw: Mutex::default(),
         })
+    }
+
+    /// Asks for the shortest lease where it is not known yet. Returns the reason where it stays so.
+    async fn learn_shortest(&self) -> Option<Fault> {
+        if self.server().shortest.is_some() {
+            return None;
+        }
+        match inspection::shortest(&self.connection).await {
+            Ok(shortest) => {
+                lock(&self.server).shortest = Some(shortest);
+                None
+            }
+            Err(fault) => Some(fault),
+        }
+    }
+
+    /// The raft term of the cluster, from the header of a linearised answer. No leader of an earlier term knows a lease that is
+    /// asked for after it.
+    async fn raft_term(&self) -> std::result::Result<u64, Failure> {
+        let birth = RangeRequest { key: self.keys.birth(), keys_only: true, ..Default::default() };
+        let answer = self.connection.call::<_, RangeResponse>(method::RANGE, birth).await;
+        let answer = answer.map_err(|status| transaction::failure(Operation::Read, &status))?;
+        answer.header.map(|header| header.raft_term).ok_or(Failure::Unknown)
     }
 }
 
 #[async_trait]
 impl QueueAdapter for Etcd {
     fn server(&self) -> Server {
-        self.servers.server()
+        *lock(&self.server)
     }
 
     fn check_key(&self, key: &str) -> Result<()> {
@@ -105,7 +128,7 @@ impl QueueAdapter for Etcd {
     async fn inspect(&self) -> std::result::Result<StoreInfo, Fault> {
         let asked_at = self.clock.now();
         let inspected = inspection::inspect(&self.connection, &self.keys, asked_at);
-        let (inspected, shortest_unknown) = futures_util::join!(inspected, self.servers.learn_shortest());
+        let (inspected, shortest_unknown) = futures_util::join!(inspected, self.learn_shortest());
         let Inspected { info, flaw } = inspected?;
         *lock(&self.flaw) = flaw.or(shortest_unknown);
         Ok(info)
@@ -121,9 +144,8 @@ impl QueueAdapter for Etcd {
 
     async fn share(&self, gone: Option<LeaseId>, ttl: Duration) -> std::result::Result<LeaseId, Failure> {
         // A machine without random numbers could not have made a campaign's nonce either.
-        let number = getrandom::u64().map_err(|_| Failure::Unknown)?;
-        // As etcd's own clients number their leases: 63 bits, and 0 would ask the server to choose.
-        self.leases.share(gone, ttl, || LeaseId((number >> 1).max(1))).await
+        let drawn = getrandom::u64().map_err(|_| Failure::Unknown)?;
+        self.leases.share(gone, ttl, self.raft_term(), drawn).await
     }
 
     fn keep_alive(&self, leases: Vec<LeaseId>) -> BoxStream<'static, KeepAliveAnswer> {
@@ -138,7 +160,6 @@ impl QueueAdapter for Etcd {
     ) -> std::result::Result<Box<Snapshot>, Failure> {
         let answer = self.reads.read(transaction::read(&self.keys, election, own, whole)).await;
         let snapshot = transaction::snapshot(&self.keys, election, answer)?;
-        self.servers.confirm(snapshot.raft_term).await;
         self.watches.read(election, snapshot.revision);
         Ok(Box::new(snapshot))
     }
@@ -186,7 +207,7 @@ impl QueueAdapter for Etcd {
             self.leases.leave_stream();
             let usable = inspection::is_usable(&self.connection);
             if tokio::time::timeout(limit, usable).await.unwrap_or(false) {
-                return self.servers.look_again().await;
+                return;
             }
             if attempt % self.settings.hosts.len() == 0 {
                 tokio::time::sleep(PAUSE).await;

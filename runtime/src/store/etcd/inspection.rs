@@ -1,9 +1,7 @@
 //! The servers behind the addresses, and the birth record.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use incumbent_core::queue::Operation;
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use incumbent_core::{Instant, Revision};
@@ -13,30 +11,32 @@ use tonic::{Code, Status};
 
 use super::keys::{Keys, birth_of, birth_value, revision};
 use super::prefixes;
-use super::servers::{Found, Version};
 use super::settings::EtcdSettings;
 use super::transaction::{absent, fault, get, put, ranges};
 use super::wire::connection::{Connection, method};
 use super::wire::messages::{
-    ClusterMember, GrantRequest, GrantResponse, Header, KeyValue, MemberListRequest, MemberListResponse,
-    RangeRequest, RangeResponse, RevokeRequest, RevokeResponse, StatusRequest, StatusResponse, TxnRequest,
-    TxnResponse,
+    GrantRequest, GrantResponse, Header, KeyValue, MemberListRequest, MemberListResponse, RangeRequest,
+    RangeResponse, RevokeRequest, RevokeResponse, StatusRequest, StatusResponse, TxnRequest, TxnResponse,
 };
 use crate::store::local;
 use crate::{Error, ErrorKind, Result};
+
+/// A version: major, minor, patch.
+type Version = (u32, u32, u32);
 
 /// The oldest version with the calls that are used here.
 const OLDEST: Version = (3, 4, 0);
 /// The time limit of the questions that opening a store asks a member; one that lost its leader answers after 7 s.
 const OPENING_LIMIT: Duration = Duration::from_secs(5);
-/// The time limit for asking another member for its version.
-const VERSION_LIMIT: Duration = Duration::from_secs(1);
+/// The time limit for the first bytes of a server that may be of another protocol.
+const BYTES_LIMIT: Duration = Duration::from_secs(1);
 /// The beginning of a connection of HTTP/2, with empty settings.
 const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 /// A greeting of TLS that says nothing, to which a server answers an alert.
 const EMPTY_HELLO: &[u8] = &[0x16, 3, 1, 0, 4, 1, 0, 0, 0];
 
-/// Finds a member that can be used, beginning with the present one, and asks about the servers.
+/// Finds a member that can be used, beginning with the present one. Returns the shortest lease, or `None` where no lease was
+/// granted.
 ///
 /// # Errors
 /// The first that is more than the lack of an answer, once every member was tried.
@@ -44,7 +44,7 @@ pub(super) async fn find_member(
     connection: &Connection,
     settings: &EtcdSettings,
     keys: &Keys,
-) -> Result<Found> {
+) -> Result<Option<Duration>> {
     let mut errors = Vec::new();
     for _ in &settings.hosts {
         if !errors.is_empty() {
@@ -52,7 +52,7 @@ pub(super) async fn find_member(
         }
         let member = connection.member().to_owned();
         let error = match tokio::time::timeout(OPENING_LIMIT, look(connection, settings, keys)).await {
-            Ok(Ok(found)) => return Ok(found),
+            Ok(Ok(shortest)) => return Ok(shortest),
             Ok(Err(error)) if error.kind() == ErrorKind::StoreUnavailable => {
                 other_protocol(&member, settings.uses_tls()).await.unwrap_or(error)
             }
@@ -70,73 +70,35 @@ pub(super) async fn find_member(
     }
 }
 
-/// Checks that the member can be used, and asks about the servers.
-async fn look(connection: &Connection, settings: &EtcdSettings, keys: &Keys) -> Result<Found> {
+/// Checks that the member can be used, and asks for the shortest lease.
+async fn look(connection: &Connection, settings: &EtcdSettings, keys: &Keys) -> Result<Option<Duration>> {
     let member = connection.member().to_owned();
     let refused = |status: Status| error_of(&member, settings, &status);
     let status: StatusResponse = connection.call(method::STATUS, StatusRequest {}).await.map_err(refused)?;
-    let version = version(&status.version);
-    if version.is_some_and(|version| version < OLDEST) {
+    if version(&status.version).is_some_and(|version| version < OLDEST) {
         let message = format!("etcd at {member} is {}; elections need 3.4 or newer: upgrade", status.version);
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
     if let Some(why) = unusable(&status) {
         return Err(unavailable(format!("{member} {why}")));
     }
-    let members = match connection.call::<_, MemberListResponse>(method::MEMBERS, MemberListRequest {}).await
-    {
-        Ok(members) => Some(members),
-        // Not allowed for every user: then other members' versions are not known.
-        Err(status) if status.code() == Code::PermissionDenied => None,
+    match connection.call(method::MEMBERS, MemberListRequest {}).await {
+        Ok(members) if is_of_a_proxy(&members) => {
+            let message = format!(
+                "{member} is a proxy of etcd, which answers keep-alives from its own memory; give the addresses of members"
+            );
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        Ok(_) => {}
+        // Not allowed for every user.
+        Err(status) if status.code() == Code::PermissionDenied => {}
         Err(status) => return Err(refused(status)),
-    };
-    if members.as_ref().is_some_and(is_of_a_proxy) {
-        let message = format!(
-            "{member} is a proxy of etcd, which answers keep-alives from its own memory; give the addresses of members"
-        );
-        return Err(Error::new(ErrorKind::Unsupported, message));
     }
     // Linearised, and with the permission that every candidate needs.
     let birth = RangeRequest { key: keys.birth(), ..Default::default() };
     let _: RangeResponse = connection.call(method::RANGE, birth).await.map_err(refused)?;
-    let Some(header) = status.header else { return Err(refused(without_header())) };
-    let looked = match members {
-        Some(members) => {
-            versions(settings, &members.members, (header, version), &HashMap::new(), VERSION_LIMIT).await
-        }
-        None => Looked::not_permitted(header.raft_term),
-    };
-    if looked.lowest.is_none() {
-        tracing::info!(
-            "not every member of etcd answers with its version, so a successor waits for a lease longer; give the \
-             addresses of all members"
-        );
-    }
     // Where none is granted, each inspection asks again.
-    Ok(Found { looked, shortest: shortest(connection).await.ok() })
-}
-
-/// Asks the present member and, within `limit`, the other ones for their versions; one that does not answer has the version
-/// in `known`. `None` where the present member does not answer.
-pub(super) async fn versions_now(
-    connection: &Connection,
-    settings: &EtcdSettings,
-    known: &HashMap<u64, Version>,
-    limit: Duration,
-) -> Option<Looked> {
-    let status = connection.call::<_, StatusResponse>(method::STATUS, StatusRequest {}).await.ok()?;
-    let header = status.header?;
-    match connection.call::<_, MemberListResponse>(method::MEMBERS, MemberListRequest {}).await {
-        Ok(members) => {
-            let answered = (header, version(&status.version));
-            Some(versions(settings, &members.members, answered, known, limit).await)
-        }
-        // Not allowed for every user.
-        Err(status) if status.code() == Code::PermissionDenied => {
-            Some(Looked::not_permitted(header.raft_term))
-        }
-        Err(_) => None,
-    }
+    Ok(shortest(connection).await.ok())
 }
 
 /// Whether the member can be used at all; checked again whenever the member is changed.
@@ -161,69 +123,8 @@ fn is_of_a_proxy(answer: &MemberListResponse) -> bool {
     answer.header.is_none_or(|Header { cluster_id, .. }| cluster_id == 0)
 }
 
-/// The versions of the voting members.
-#[derive(Clone, Debug)]
-pub(super) struct Looked {
-    /// The lowest; `None` where that of one is not known.
-    pub(super) lowest: Option<Version>,
-    /// Those that are known, by the members' numbers.
-    pub(super) known: HashMap<u64, Version>,
-    /// Another look would not know more: every version is known, or this user may not ask for the members.
-    pub(super) settled: bool,
-    /// The raft term in which a member answered, before any other was asked.
-    pub(super) raft_term: u64,
-}
-
-impl Looked {
-    fn not_permitted(raft_term: u64) -> Self {
-        Self { lowest: None, known: HashMap::new(), settled: true, raft_term }
-    }
-}
-
-async fn versions(
-    settings: &EtcdSettings,
-    members: &[ClusterMember],
-    answered: (Header, Option<Version>),
-    known: &HashMap<u64, Version>,
-    limit: Duration,
-) -> Looked {
-    let (Header { member_id, raft_term, .. }, version_of_present) = answered;
-    let voting: Vec<_> = members.iter().filter(|member| !member.is_learner).collect();
-    let advertised = voting.iter().filter(|member| member.id != member_id);
-    let advertised = advertised.flat_map(|member| &member.client_urls).filter_map(|url| {
-        let (scheme, host) = url.split_once("://")?;
-        // The password is not sent in the clear because a member asks for it.
-        ((scheme == "https") == settings.uses_tls()).then(|| host.to_owned())
-    });
-    let mut hosts: Vec<_> = match voting.len() {
-        0 | 1 => Vec::new(),
-        _ => settings.hosts.iter().cloned().chain(advertised).collect(),
-    };
-    hosts.sort_unstable();
-    hosts.dedup();
-    // Files for TLS that cannot be read at present leave the other members without an answer.
-    let connections = settings.connect_to(hosts).unwrap_or_default();
-    let asked = join_all(connections.iter().map(|(_, connection)| async {
-        let ask = connection.call::<_, StatusResponse>(method::STATUS, StatusRequest {});
-        let status = tokio::time::timeout(limit, ask).await.ok()?.ok()?;
-        Some((status.header?.member_id, version(&status.version)))
-    }))
-    .await;
-    let asked: HashMap<u64, Option<Version>> =
-        asked.into_iter().flatten().chain([(member_id, version_of_present)]).collect();
-    // A member that is down leads no cluster; started again with another version, it answers before it does.
-    let of = |member: &&ClusterMember| match asked.get(&member.id) {
-        Some(version) => *version,
-        None => known.get(&member.id).copied(),
-    };
-    let lowest: Option<Vec<_>> = voting.iter().map(of).collect();
-    let known = voting.iter().filter_map(|member| Some((member.id, of(member)?))).collect();
-    let lowest = lowest.and_then(|all| all.into_iter().min());
-    Looked { lowest, known, settled: lowest.is_some(), raft_term }
-}
-
 /// A version like `3.7.3` or `3.6.0-rc.1`.
-pub(super) fn version(text: &str) -> Option<Version> {
+fn version(text: &str) -> Option<Version> {
     let mut numbers = text.splitn(3, '.').map(|part| {
         let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
         part[..digits].parse().ok()
@@ -257,10 +158,6 @@ fn not_at_present(operation: Operation, status: &Status) -> Fault {
         Code::ResourceExhausted => Fault { kind: FaultKind::Unreachable, ..fault },
         _ => fault,
     }
-}
-
-fn without_header() -> Status {
-    Status::unknown("etcd answered without a header")
 }
 
 /// What an inspection finds.
@@ -303,11 +200,12 @@ pub(super) async fn inspect(
 }
 
 fn revision_of(header: Option<Header>, operation: Operation) -> std::result::Result<Revision, Fault> {
-    let header = header.ok_or_else(|| fault(operation, &without_header()))?;
+    let header =
+        header.ok_or_else(|| fault(operation, &Status::unknown("etcd answered without a header")))?;
     Ok(revision(header.revision))
 }
 
-/// Writes a birth record unless another has done so meanwhile, and returns the one that stands.
+/// Writes a birth record unless another has done so meanwhile, and returns the one that is there.
 async fn give_birth(
     connection: &Connection,
     keys: &Keys,
@@ -437,7 +335,7 @@ async fn answer(member: &str, begin: &[u8]) -> Option<Vec<u8>> {
         begun.truncate(length);
         Some(begun)
     };
-    tokio::time::timeout(VERSION_LIMIT, ask).await.ok()?
+    tokio::time::timeout(BYTES_LIMIT, ask).await.ok()?
 }
 
 fn unavailable(message: String) -> Error {

@@ -69,12 +69,14 @@ impl Leases {
     }
 
     /// The lease of this connection's companions of this lease time. A new one is granted where there is none yet, or only
-    /// the one that is `gone`. `number` draws its number.
+    /// the one that is `gone`. Its number has the raft term that this read shows, which is answered before, above the bits
+    /// that were drawn.
     pub(super) async fn share(
         &self,
         gone: Option<LeaseId>,
         ttl: Duration,
-        number: impl FnOnce() -> LeaseId,
+        raft_term: impl Future<Output = Result<u64, Failure>>,
+        drawn: u64,
     ) -> Result<LeaseId, Failure> {
         let mut shared = self.shared.lock().await;
         if let Some(lease) = shared.get(&ttl).filter(|lease| Some(**lease) != gone) {
@@ -82,7 +84,8 @@ impl Leases {
         }
         // Forgotten before it is granted: a grant of unknown outcome is not used.
         shared.remove(&ttl);
-        let lease = number();
+        let lease = LeaseId::of_companions(raft_term.await?, drawn);
+        // Where the number exists, the caller asks again, with another.
         self.grant(lease, ttl).await?;
         shared.insert(ttl, lease);
         Ok(lease)
@@ -365,11 +368,32 @@ mod tests {
     async fn companions_share_a_lease_until_it_is_gone() {
         let server = EtcdServer::start(Options::new());
         let leases = leases(&server);
-        let first = leases.share(None, TTL, || LeaseId(1)).await;
-        assert_eq!(first, Ok(LeaseId(1)));
-        assert_eq!(leases.share(None, TTL, || LeaseId(2)).await, Ok(LeaseId(1)));
-        assert_eq!(leases.share(Some(LeaseId(1)), TTL, || LeaseId(3)).await, Ok(LeaseId(3)));
-        assert_eq!(leases.share(Some(LeaseId(1)), TTL, || LeaseId(4)).await, Ok(LeaseId(3)));
+        let of = LeaseId::of_companions;
+        let (first, second) = (of(2, 1), of(5, 3));
+        assert_eq!(leases.share(None, TTL, async { Ok(2) }, 1).await, Ok(first));
+        let not_read = || async { panic!("a lease is there") };
+        assert_eq!(leases.share(None, TTL, not_read(), 2).await, Ok(first));
+        assert_eq!(leases.share(Some(first), TTL, async { Ok(5) }, 3).await, Ok(second));
+        assert_eq!(leases.share(Some(first), TTL, not_read(), 4).await, Ok(second));
+    }
+
+    #[tokio::test]
+    async fn no_lease_is_granted_for_companions_while_the_raft_term_cannot_be_read() {
+        let server = EtcdServer::start(Options::new());
+        let leases = leases(&server);
+        assert_eq!(leases.share(None, TTL, async { Err(Failure::Unknown) }, 1).await, Err(Failure::Unknown));
+        assert!(server.ctl(&["lease", "list"]).contains("found 0 leases"));
+    }
+
+    #[tokio::test]
+    async fn a_number_of_companions_that_exists_is_reported_and_another_is_granted() {
+        let server = EtcdServer::start(Options::new());
+        let leases = leases(&server);
+        let taken = LeaseId::of_companions(2, 7);
+        leases.grant(taken, TTL).await.unwrap();
+        assert_eq!(leases.share(None, TTL, async { Ok(2) }, 7).await, Err(Failure::LeaseExists));
+        let other = LeaseId::of_companions(2, 8);
+        assert_eq!(leases.share(None, TTL, async { Ok(2) }, 8).await, Ok(other));
     }
 
     #[tokio::test]
@@ -377,11 +401,12 @@ mod tests {
         let server = EtcdServer::start(Options::new());
         let leases = leases(&server);
         let (free, used) = (TTL, TTL * 2);
-        leases.share(None, free, || LeaseId(0xf1)).await.unwrap();
-        leases.share(None, used, || LeaseId(0xf2)).await.unwrap();
-        server.ctl(&["put", ".incumbent/jobs/a1", "{}", "--lease=f2"]);
+        let raft_term = || async { Ok(2) };
+        let without = leases.share(None, free, raft_term(), 1).await.unwrap();
+        let with = leases.share(None, used, raft_term(), 2).await.unwrap();
+        server.ctl(&["put", ".incumbent/jobs/a1", "{}", &format!("--lease={with}")]);
         leases.give_up_shared().await;
-        assert_eq!(ttls(&leases, &[LeaseId(0xf1), LeaseId(0xf2)]).await, [Ok(Duration::ZERO), Ok(used)]);
+        assert_eq!(ttls(&leases, &[without, with]).await, [Ok(Duration::ZERO), Ok(used)]);
     }
 
     #[tokio::test]

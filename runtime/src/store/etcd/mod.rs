@@ -11,7 +11,6 @@ mod keys;
 mod leases;
 mod prefixes;
 mod reads;
-mod servers;
 mod settings;
 #[cfg(test)]
 #[cfg(unix)]

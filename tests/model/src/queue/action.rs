@@ -26,7 +26,9 @@ pub(crate) enum Action {
     Land(usize),
     /// A lease expires.
     Expire(LeaseId),
-    /// The store revokes a live lease.
+    /// Another member leads the store.
+    Elect,
+    /// The store revokes a live lease, as one that led it before proposes.
     RevokeEarly(LeaseId),
     /// An operator deletes a place.
     DeletePlace(LeaseId),
@@ -109,10 +111,13 @@ pub(crate) fn enabled(state: &State, actions: &mut Vec<Action>) {
         }
     }
     actions.extend((0..state.late.len()).map(Action::Land));
-    for (lease, expires) in state.store.leases().filter(|(lease, _)| state.store.is_in_use(*lease)) {
-        if expires <= state.now {
+    if left.elect > 0 {
+        actions.push(Action::Elect);
+    }
+    for (lease, granted) in state.store.leases().filter(|(lease, _)| state.store.is_in_use(*lease)) {
+        if granted.expires <= state.now {
             actions.push(Action::Expire(lease));
-        } else if left.early > 0 {
+        } else if left.early > 0 && state.store.is_known_to_a_former_leader(granted) {
             actions.push(Action::RevokeEarly(lease));
         }
     }

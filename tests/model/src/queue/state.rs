@@ -11,7 +11,7 @@ use incumbent_core::store::StoreInfo;
 use incumbent_core::{Instant, Token};
 
 use super::store::{BIRTH, Store};
-use super::world::{Budget, QueueWorld};
+use super::world::{Budget, QueueWorld, SERVER};
 use crate::state::hasher;
 
 pub(crate) type Tick = u32;
@@ -124,8 +124,7 @@ impl State {
                 kept: None,
             };
             let begins = node.clock(0);
-            node.campaign =
-                Campaign::new(settings, world.server, &info, nonce, candidate as u64 + 1, begins).ok();
+            node.campaign = Campaign::new(settings, SERVER, &info, nonce, candidate as u64 + 1, begins).ok();
             node
         };
         Self {

@@ -10,7 +10,6 @@ use incumbent_core::store::{Fault, FaultKind};
 
 use super::action::{Action, enabled};
 use super::state::{LEASE, Node, Request, State, Tick, name};
-use super::store::{RAFT_TERM, Store};
 use super::world::{Budget, Part, QueueWorld};
 
 /// The time after which another candidate leads where one can prove nothing.
@@ -27,7 +26,7 @@ pub(crate) fn begin(world: &QueueWorld) -> State {
         let mut step = Step { world, state, log: &mut Vec::new() };
         step.hand(candidate, Input::Campaign);
         state = step.state;
-        // Everything that is due, until it waits; with an old server, until its wait is over.
+        // Everything that is due, until it waits.
         loop {
             // It has a place, and read nothing of the queue.
             let entered = matches!(state.nodes[candidate].requests.front(), Some(Request::KeepAlive(..)));
@@ -74,12 +73,26 @@ struct Step<'a> {
 
 impl Step<'_> {
     fn spend(&mut self, action: Action) {
-        let Budget { lose, late, stale, pause, delete, revoke, early, resign, crash, hand_over, moves, deny } =
-            &mut self.state.left;
+        let Budget {
+            lose,
+            late,
+            stale,
+            pause,
+            delete,
+            revoke,
+            elect,
+            early,
+            resign,
+            crash,
+            hand_over,
+            moves,
+            deny,
+        } = &mut self.state.left;
         let spent = match action {
             Action::Lose(_) | Action::LoseAnswer(_) => lose,
             Action::Stale(_) => stale,
             Action::Delay(_) => late,
+            Action::Elect => elect,
             Action::RevokeEarly(_) => early,
             Action::DeletePlace(_) => delete,
             Action::RevokePlace(_) => revoke,
@@ -115,7 +128,7 @@ impl Step<'_> {
             Action::Stale(candidate) => {
                 let request = self.state.nodes[candidate].requests.pop_front();
                 if let Some(Request::KeepAlive(lease, sent_at)) = request {
-                    let result = Ok(Store::keep_alive_from_memory());
+                    let result = Ok(self.state.store.keep_alive_from_memory());
                     self.answer(candidate, Answer::KeptAlive { lease, sent_at, result }.into());
                 }
             }
@@ -129,6 +142,7 @@ impl Step<'_> {
                 let (_, change) = self.write(candidate, &write);
                 self.show(&change);
             }
+            Action::Elect => self.state.store.elect(self.state.now),
             Action::Expire(lease) | Action::RevokeEarly(lease) | Action::RevokePlace(lease) => {
                 let change = self.state.store.revoke(lease);
                 self.show(&change);
@@ -178,7 +192,7 @@ impl Step<'_> {
                 (Answer::Granted { lease, result: Ok(super::state::LEASE_TIME) }, Change::default())
             }
             Request::KeepAlive(lease, sent_at) => {
-                let result = Ok(self.state.store.keep_alive(lease, now));
+                let result = Ok(self.state.store.keep_alive(lease, now, self.world.without));
                 (Answer::KeptAlive { lease, sent_at, result }, Change::default())
             }
             Request::Read(read, _, sent_at) if self.state.nodes[candidate].denied.is_some() => {
@@ -228,7 +242,8 @@ impl Step<'_> {
     fn share(&mut self, candidate: usize) -> LeaseId {
         let node = &mut self.state.nodes[candidate];
         node.shares += 1;
-        let lease = LeaseId(0x100 * (candidate as u64 + 1) + node.shares);
+        let raft_term = self.state.store.raft_term(self.world.without);
+        let lease = LeaseId::of_companions(raft_term, 0x100 * (candidate as u64 + 1) + node.shares);
         node.shared = Some(lease);
         self.state.store.grant(lease, self.state.now);
         lease
@@ -330,7 +345,7 @@ impl Step<'_> {
             Some(Part::Keys | Part::RaftTerm),
         ) = (&mut input, self.world.without)
         {
-            answer.raft_term = RAFT_TERM;
+            answer.raft_term = self.state.store.raft_term(self.world.without);
         }
         input
     }

@@ -12,7 +12,8 @@ use super::state::{FOREIGN, LEASE, LEASE_TIME, Tick, name};
 use super::world::Part;
 
 pub(crate) const BIRTH: Incarnation = Incarnation(7);
-pub(crate) const RAFT_TERM: u64 = 5;
+/// The raft term in which the store begins: that of its first leader.
+const FIRST_TERM: u64 = 2;
 
 /// The store at one moment.
 #[derive(Clone, Debug, Hash)]
@@ -20,8 +21,16 @@ pub(crate) struct Store {
     revision: u64,
     places: BTreeMap<LeaseId, Key>,
     companions: BTreeMap<LeaseId, Key>,
-    /// The leases, and when each may expire.
-    leases: BTreeMap<LeaseId, Tick>,
+    leases: BTreeMap<LeaseId, Granted>,
+    raft_term: u64,
+}
+
+#[derive(Clone, Copy, Debug, Hash)]
+pub(crate) struct Granted {
+    /// When it may expire.
+    pub(crate) expires: Tick,
+    /// The raft term that it was granted in.
+    raft_term: u64,
 }
 
 #[derive(Clone, Debug, Hash)]
@@ -36,11 +45,35 @@ struct Key {
 
 impl Store {
     pub(crate) fn new() -> Self {
-        Self { revision: 1, places: BTreeMap::new(), companions: BTreeMap::new(), leases: BTreeMap::new() }
+        Self {
+            revision: 1,
+            places: BTreeMap::new(),
+            companions: BTreeMap::new(),
+            leases: BTreeMap::new(),
+            raft_term: FIRST_TERM,
+        }
     }
 
     pub(crate) fn grant(&mut self, lease: LeaseId, now: Tick) {
-        self.leases.insert(lease, now + LEASE);
+        self.leases.insert(lease, Granted { expires: now + LEASE, raft_term: self.raft_term });
+    }
+
+    /// Another member leads the store, and extends every lease.
+    pub(crate) fn elect(&mut self, now: Tick) {
+        self.raft_term += 1;
+        for granted in self.leases.values_mut() {
+            granted.expires = now + LEASE;
+        }
+    }
+
+    /// The raft term that answers show; without it, the first one always.
+    pub(crate) fn raft_term(&self, without: Option<Part>) -> u64 {
+        if without == Some(Part::Elections) { FIRST_TERM } else { self.raft_term }
+    }
+
+    /// Whether a member that led before may find the lease expired, though the present leader keeps it.
+    pub(crate) fn is_known_to_a_former_leader(&self, granted: Granted) -> bool {
+        granted.raft_term < self.raft_term
     }
 
     /// A foreign candidate creates its place, whose lease it keeps.
@@ -56,8 +89,8 @@ impl Store {
     }
 
     /// The leases that may expire now, and those that are alive.
-    pub(crate) fn leases(&self) -> impl Iterator<Item = (LeaseId, Tick)> {
-        self.leases.iter().map(|(lease, at)| (*lease, *at))
+    pub(crate) fn leases(&self) -> impl Iterator<Item = (LeaseId, Granted)> {
+        self.leases.iter().map(|(lease, granted)| (*lease, *granted))
     }
 
     /// Whether a key is attached to the lease.
@@ -69,20 +102,20 @@ impl Store {
         self.places.keys().copied()
     }
 
-    pub(crate) fn keep_alive(&mut self, lease: LeaseId, now: Tick) -> KeptAlive {
+    pub(crate) fn keep_alive(&mut self, lease: LeaseId, now: Tick, without: Option<Part>) -> KeptAlive {
         let ttl = match self.leases.get_mut(&lease) {
-            Some(expires) => {
-                *expires = now + LEASE;
+            Some(granted) => {
+                granted.expires = now + LEASE;
                 LEASE_TIME
             }
             None => std::time::Duration::ZERO,
         };
-        KeptAlive { ttl, raft_term: RAFT_TERM }
+        KeptAlive { ttl, raft_term: self.raft_term(without) }
     }
 
     /// The answer of a former leader, from what it remembers.
-    pub(crate) fn keep_alive_from_memory() -> KeptAlive {
-        KeptAlive { ttl: LEASE_TIME, raft_term: RAFT_TERM - 1 }
+    pub(crate) fn keep_alive_from_memory(&self) -> KeptAlive {
+        KeptAlive { ttl: LEASE_TIME, raft_term: self.raft_term - 1 }
     }
 
     /// Removes a lease and the keys that are attached to it.
@@ -230,7 +263,7 @@ impl Store {
         let beside = companions.iter().find(|companion| companion.key == text).cloned();
         Snapshot {
             revision: Revision(self.revision),
-            raft_term: RAFT_TERM,
+            raft_term: self.raft_term(without),
             birth: Some(BIRTH),
             place: find(&text),
             companion: beside,

@@ -18,7 +18,9 @@ pub(crate) struct Budget {
     pub(crate) delete: u8,
     /// Leases of places that an operator revokes.
     pub(crate) revoke: u8,
-    /// Live leases that the store revokes.
+    /// Elections of another leader of the store.
+    pub(crate) elect: u8,
+    /// Live leases that the store revokes, of those that were granted before an election.
     pub(crate) early: u8,
     /// Leaders that are asked to resign.
     pub(crate) resign: u8,
@@ -43,6 +45,8 @@ pub enum Part {
     Companion,
     /// The companion is attached to the lease of the place.
     CompanionsLease,
+    /// No answer shows that the store elected another leader: every lease looks as if it was granted since.
+    Elections,
 }
 
 /// A small world.
@@ -62,15 +66,10 @@ pub struct QueueWorld {
     pub(crate) watch: bool,
     /// Whether nothing but a denial keeps the candidates from leading.
     pub(crate) gives_way: bool,
-    pub(crate) server: Server,
     pub(crate) without: Option<Part>,
 }
 
-/// A server that keeps its leases, and one that may revoke live ones.
-const KEEPS: Server =
-    Server { version: Some((3, 7, 3)), asked: false, shortest: Some(Duration::from_secs(1)) };
-const REVOKES: Server =
-    Server { version: Some((3, 4, 23)), asked: false, shortest: Some(Duration::from_secs(1)) };
+pub(crate) const SERVER: Server = Server { shortest: Some(Duration::from_secs(1)) };
 
 /// Clocks that keep time, of three candidates.
 const THREE: &[u32] = &[1000; 3];
@@ -104,13 +103,6 @@ impl QueueWorld {
         self.margin = Duration::ZERO;
         self
     }
-
-    /// The same world, whose candidates take its server for one that keeps its leases.
-    #[must_use]
-    pub fn trusting_the_server(mut self) -> Self {
-        self.server = KEEPS;
-        self
-    }
 }
 
 /// All worlds, small ones first.
@@ -126,7 +118,6 @@ pub fn queue_worlds() -> Vec<QueueWorld> {
         margin: Duration::ZERO,
         watch: true,
         gives_way: false,
-        server: KEEPS,
         without: None,
     };
     let none = Budget::default();
@@ -158,18 +149,31 @@ pub fn queue_worlds() -> Vec<QueueWorld> {
             4,
             Budget { stale: 2, pause: 1, ..none },
         ),
+        world(
+            "queue early",
+            "the store elects another leader, and revokes live leases that are older than that",
+            3,
+            Budget { elect: 1, early: 2, ..none },
+        ),
+        world(
+            "queue early twice",
+            "the store elects other leaders, and revokes live leases that are older",
+            1,
+            Budget { elect: 2, early: 2, ..none },
+        ),
+        world(
+            "queue early operator",
+            "the store elects another leader and revokes a live lease, and an operator deletes a place",
+            2,
+            Budget { elect: 1, early: 1, delete: 1, ..none },
+        ),
         QueueWorld {
-            server: REVOKES,
-            ..world("queue early", "the store revokes live leases", 4, Budget { early: 2, ..none })
-        },
-        QueueWorld {
-            server: REVOKES,
             newcomer: true,
             ..world(
                 "queue early newcomer",
-                "a candidate is stopped before its first read, and the store revokes live leases",
-                3,
-                Budget { early: 2, ..none },
+                "a candidate is stopped before its first read, the store elects another leader, and revokes live leases",
+                2,
+                Budget { elect: 1, early: 2, ..none },
             )
         },
         QueueWorld {
@@ -194,12 +198,11 @@ pub fn queue_worlds() -> Vec<QueueWorld> {
         QueueWorld {
             rates: DRIFTING,
             margin: MARGIN,
-            server: REVOKES,
             ..world(
                 "queue early drift",
-                "the store revokes a live lease, under the same clocks",
+                "the store elects another leader and revokes a live lease, under the same clocks",
                 8,
-                Budget { early: 1, ..none },
+                Budget { elect: 1, early: 1, ..none },
             )
         },
         QueueWorld {

@@ -10,7 +10,7 @@ use tonic::Status;
 
 use super::{LIMIT, silent};
 use crate::Result;
-use crate::store::etcd::inspection::{error_of, shortest, version};
+use crate::store::etcd::inspection::{error_of, shortest};
 use crate::store::etcd::keys::{self, birth_of};
 use crate::store::etcd::settings::EtcdSettings;
 use crate::store::etcd::transaction::{created_at, delete};
@@ -32,7 +32,7 @@ pub struct Survey {
     pub is_proxy: bool,
     /// The hosts of the settings belong to one cluster.
     pub is_one_cluster: bool,
-    /// The lowest version, where every member is known, and the shortest lease, where one was granted.
+    /// The shortest lease, where one was granted.
     pub server: Server,
     /// The user of the settings, where there is one.
     pub user: Option<String>,
@@ -108,15 +108,11 @@ pub async fn survey(settings: &EtcdSettings) -> Result<Survey> {
     let examined = timeout(LIMIT, examine(connection, settings)).await.map_err(|_| silent(settings))?;
     let examined = examined.map_err(|status| error_of(&hosts[first].0, settings, &status))?;
     let is_open = timeout(LIMIT, is_open(settings, &hosts[first].0)).await.unwrap_or(false);
-    let known: Vec<_> = states.iter().flatten().collect();
-    let headers: Vec<_> = known.iter().filter_map(|status| status.header).collect();
+    let headers: Vec<_> = states.iter().flatten().filter_map(|status| status.header).collect();
     let mut others = examined.cluster;
     others.retain(|member| headers.iter().all(|header| header.member_id != member.id));
-    let all_known = others.is_empty() && states.iter().all(Result::is_ok) && !examined.is_proxy;
     let mut names: Vec<_> = others.into_iter().map(|member| member.name).collect();
     names.sort_unstable();
-    let versions = known.iter().map(|status| version(&status.version));
-    let lowest = versions.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().min());
     let members = hosts.iter().zip(&states).map(|((address, _), state)| Member {
         address: address.clone(),
         state: state.as_ref().map(state_of).map_err(|status| status.message().to_owned()),
@@ -126,7 +122,7 @@ pub async fn survey(settings: &EtcdSettings) -> Result<Survey> {
         others: names,
         is_proxy: examined.is_proxy,
         is_one_cluster: headers.windows(2).all(|pair| pair[0].cluster_id == pair[1].cluster_id),
-        server: Server { version: lowest.filter(|_| all_known), asked: false, shortest: examined.shortest },
+        server: Server { shortest: examined.shortest },
         user: settings.user_name().map(str::to_owned),
         is_open,
         may_read: examined.may_read,

@@ -3,9 +3,7 @@
 use incumbent_core::queue::Failure;
 use incumbent_core::store::FaultKind;
 use incumbent_testkit::etcd::{EtcdCluster, EtcdServer, Options};
-use incumbent_testkit::proxy::Proxy;
 use incumbent_testkit::tools::EtcdVersion;
-use incumbent_testkit::wait;
 
 use super::*;
 
@@ -203,86 +201,4 @@ async fn a_read_that_is_not_permitted_fails_alone() {
         Err(failure) => Some(failure.fault().unwrap().kind),
     });
     assert_eq!(denied.collect::<Vec<_>>(), [None, None, Some(FaultKind::Denied), None]);
-}
-
-#[tokio::test]
-async fn a_member_of_another_version_is_noticed_on_a_new_connection() {
-    if !EtcdVersion::tested().contains(&EtcdVersion::V3_4) {
-        return;
-    }
-    let (new, old) =
-        (EtcdServer::start(Options::new()), EtcdServer::start(Options::new().version(EtcdVersion::V3_4)));
-    let store = open(&settings(&format!("{},{}", new.address(), old.address()))).await;
-    assert_eq!(store.server().version, Some((3, 7, 3)));
-    store.reconnect().await;
-    assert_eq!(store.server().version, Some((3, 4, 23)));
-    store.reconnect().await;
-    assert_eq!(store.server().version, Some((3, 7, 3)));
-}
-
-#[tokio::test]
-async fn a_read_of_another_raft_term_is_answered_once_the_version_is_known() {
-    if !EtcdVersion::tested().contains(&EtcdVersion::V3_4) {
-        return;
-    }
-    let mut server = EtcdServer::start(Options::new());
-    // A restarted server leads a later term than a new one.
-    server.restart();
-    let store = open(&settings(&server.address())).await;
-    let read = async || {
-        let read = || async { store.read("jobs", None, false).await.ok() };
-        wait::until_some_async("an answer", GENEROUS, read).await.raft_term
-    };
-    let before = read().await;
-    server.replace(EtcdVersion::V3_4);
-    assert_ne!(read().await, before);
-    // The connection is the same for its users: it was made again by the channel.
-    assert_eq!(store.server().version, Some((3, 4, 23)));
-}
-
-#[tokio::test]
-async fn a_member_that_is_down_has_the_version_that_it_had() {
-    let mut cluster = EtcdCluster::start(3);
-    let leader = cluster.leader();
-    let store = open(&settings(&cluster[(leader + 1) % 3].address())).await;
-    let before = store.read("jobs", None, false).await.unwrap().raft_term;
-    cluster[leader].kill();
-    let later =
-        || async { store.read("jobs", None, false).await.ok().filter(|read| read.raft_term > before) };
-    wait::until_some_async("a read of the next raft term", GENEROUS, later).await;
-    let known =
-        || async { store.read("jobs", None, false).await.is_ok() && store.server().version.is_some() };
-    wait::until_async("the versions", GENEROUS, known).await;
-    assert_eq!(store.server().version, Some((3, 7, 3)));
-}
-
-#[tokio::test]
-async fn a_slow_answer_about_the_version_is_waited_for_and_taken_when_it_comes() {
-    let mut server = EtcdServer::start(Options::new());
-    let proxy = Proxy::to(&server.address());
-    let store = open(&settings(&proxy.address())).await;
-    let before = store.read("jobs", None, false).await.unwrap().raft_term;
-    server.restart();
-    // The two questions of a look take longer than a read waits for them.
-    proxy.delay_to_server(Duration::from_millis(150));
-    let later =
-        || async { store.read("jobs", None, false).await.ok().filter(|read| read.raft_term > before) };
-    wait::until_some_async("a read of the next raft term", GENEROUS, later).await;
-    let seen = store.server();
-    assert_eq!((seen.version, seen.asked), (Some((3, 7, 3)), true), "as it was, and no one wins");
-    wait::until_async("the version", GENEROUS, || async { !store.server().asked }).await;
-    assert_eq!(store.server().version, Some((3, 7, 3)));
-}
-
-#[tokio::test]
-async fn a_member_that_was_silent_when_the_store_was_opened_is_known_once_it_answers() {
-    let cluster = EtcdCluster::start(3);
-    let leader = cluster.leader();
-    let silent = (leader + 1) % 3;
-    cluster[silent].pause();
-    let store = open(&settings(&cluster[leader].address())).await;
-    assert_eq!(store.server().version, None);
-    cluster[silent].resume();
-    wait::until_async("the version", GENEROUS, || async { store.server().version.is_some() }).await;
-    assert_eq!(store.server().version, Some((3, 7, 3)));
 }

@@ -52,6 +52,26 @@ async fn two_that_inspect_a_new_store_at_once_find_one_birth_record() {
 }
 
 #[tokio::test]
+async fn the_number_of_a_lease_for_companions_says_in_which_raft_term_it_was_granted() {
+    for version in EtcdVersion::tested() {
+        let mut server = EtcdServer::start(Options::new().version(version));
+        let store = open(&settings(&server.address())).await;
+        store.inspect().await.unwrap();
+        let first = store.share(None, TTL).await.unwrap();
+        let term = store.read("jobs", None, false).await.unwrap().raft_term;
+        assert_eq!((term, first.raft_term()), (2, term), "the first leader's term");
+
+        // A restarted server leads a later term.
+        server.restart();
+        let read = || async { store.read("jobs", None, false).await.ok() };
+        let after = wait::until_some_async("an answer", GENEROUS, read).await;
+        assert!(after.raft_term > term);
+        let second = store.share(Some(first), TTL).await.unwrap();
+        assert_eq!(second.raft_term(), after.raft_term);
+    }
+}
+
+#[tokio::test]
 async fn a_candidacy_is_kept_alive_read_and_left() {
     for version in EtcdVersion::tested() {
         let server = EtcdServer::start(Options::new().version(version));

@@ -416,8 +416,4 @@ pub(in crate::store::etcd) struct ClusterMember {
     pub id: u64,
     #[prost(string, tag = "2")]
     pub name: String,
-    #[prost(string, repeated, tag = "4")]
-    pub client_urls: Vec<String>,
-    #[prost(bool, tag = "5")]
-    pub is_learner: bool,
 }
