@@ -304,7 +304,7 @@ impl Campaign {
         if !has_read && (unanswered || self.has_run_out()) {
             return self.check();
         }
-        if self.take_another_way(failure) {
+        if self.take_another_way(failure, has_read) {
             self.timers.stop(Timer::Remove);
             return self.remove();
         }
@@ -318,8 +318,9 @@ impl Campaign {
         self.timers.set(Timer::Remove, self.now + wait);
     }
 
-    /// A step of a removal that failed is not repeated where another is left. Returns whether that is so.
-    fn take_another_way(&mut self, failure: &Failure) -> bool {
+    /// A step of a removal that failed is not repeated where another is left. Returns whether that is so. `has_read` where it was
+    /// the read that looks for the companion.
+    fn take_another_way(&mut self, failure: &Failure, has_read: bool) -> bool {
         let now = self.now;
         let Some(first) = self.removal.left.front_mut() else { return false };
         let asked = first.asked.unwrap_or(now);
@@ -329,7 +330,8 @@ impl Campaign {
             (Step::Delete, None, _) if for_a_lease => first.begin_with_the_lease(),
             (Step::DeleteAgain, Some(_), _) => {
                 first.step = Step::DeleteCompanion;
-                self.removal.failures = 0;
+                // A read says nothing of the deletion of both, which was not answered: it is repeated after this one.
+                self.removal.failures = u32::from(has_read);
             }
             (Step::DeleteCompanion, Some(fault), Some(on)) => {
                 if !self.is_stranded(on, asked, fault) {
