@@ -19,7 +19,7 @@ const ALLOWANCE: Duration = Duration::from_secs(4);
 pub(super) struct OrderlyChanges {
     /// The requested change, its candidates, and its deadline.
     order: Option<(Order, Instant)>,
-    /// Another candidate held the key since. It reports no win where its token is one of those that the store undid, and releases.
+    /// Another candidate held the key since, or had the first place. It reports no win where its token is one of those that the store undid, and releases.
     followed: bool,
     nonces: Vec<Nonce>,
     resting: Resting,
@@ -28,6 +28,13 @@ pub(super) struct OrderlyChanges {
 impl OrderlyChanges {
     pub(super) fn new(count: usize) -> Self {
         Self { order: None, followed: false, nonces: vec![Nonce(0); count], resting: Resting::new(count) }
+    }
+
+    /// A candidate holds the key, or has the first place.
+    fn follows(&mut self, holder: Option<Nonce>) {
+        if let Some((Order::Resign { leader }, _)) = self.order {
+            self.followed |= holder != Some(self.nonces[leader]);
+        }
     }
 
     /// The longest time that it may take.
@@ -71,9 +78,12 @@ impl<C: Observed> Oracle<C> for OrderlyChanges {
             }
             Observation::Begins { node, nonce } => self.nonces[*node] = *nonce,
             Observation::Key { entry: Entry::Live(record) } => {
-                if let Some((Order::Resign { leader }, _)) = self.order {
-                    let writer = record.write_id.map(|write_id| write_id.nonce);
-                    self.followed |= writer != Some(self.nonces[leader]);
+                self.follows(record.write_id.map(|write_id| write_id.nonce));
+            }
+            Observation::Stored { content } => {
+                let first = content.first().and_then(|(key, _)| content.companions.get(key));
+                if let Some(companion) = first {
+                    self.follows(Some(companion.value.nonce));
                 }
             }
             Observation::Output { node, output, .. } => match C::event(output) {
