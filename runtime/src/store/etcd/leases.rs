@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use incumbent_core::queue::{Failure, KeptAlive, LeaseId, Operation};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Code, Status};
 
@@ -19,13 +20,26 @@ use super::wire::messages::{
 use crate::clock::Clock;
 use crate::store::queue_adapter::KeepAliveAnswer;
 
+/// For so long a refusal of a lease for companions counts.
+const REFUSED_FOR: Duration = Duration::from_secs(1);
+
 /// The leases of one connection.
 pub(super) struct Leases {
     connection: Arc<Connection>,
     clock: Clock,
-    /// The lease of the companions, by its lease time. Held while one is granted, so that one is.
-    shared: tokio::sync::Mutex<BTreeMap<Duration, LeaseId>>,
+    /// Held while a lease is granted, so that one is.
+    shared: tokio::sync::Mutex<Shared>,
     stream: Mutex<Option<Stream>>,
+}
+
+/// The leases of the companions.
+#[derive(Default)]
+struct Shared {
+    /// Each by its lease time.
+    leases: BTreeMap<Duration, LeaseId>,
+    /// When another was refused last, and why: a full cluster, or a permission. It counts for all candidates of the connection
+    /// for a while: after an election of the cluster each of them asks at each of its rounds until one is granted.
+    refused: Option<(Instant, Failure)>,
 }
 
 /// A stream of keep-alives. etcd answers in the order of the requests.
@@ -79,22 +93,28 @@ impl Leases {
         drawn: u64,
     ) -> Result<LeaseId, Failure> {
         let mut shared = self.shared.lock().await;
-        if let Some(lease) = shared.get(&ttl).filter(|lease| Some(**lease) != gone) {
+        if let Some(lease) = shared.leases.get(&ttl).filter(|lease| Some(**lease) != gone) {
             return Ok(*lease);
         }
+        if let Some((_, failure)) = shared.refused.as_ref().filter(|(at, _)| at.elapsed() < REFUSED_FOR) {
+            return Err(failure.clone());
+        }
         // Forgotten before it is granted: a grant of unknown outcome is not used.
-        shared.remove(&ttl);
+        shared.leases.remove(&ttl);
         let lease = LeaseId::of_companions(raft_term.await?, drawn);
         // Where the number exists, the caller asks again, with another.
-        self.grant(lease, ttl).await?;
-        shared.insert(ttl, lease);
+        let granted = self.grant(lease, ttl).await;
+        let refused = granted.as_ref().err().filter(|failure| failure.fault().is_some());
+        shared.refused = refused.map(|failure| (Instant::now(), failure.clone()));
+        granted?;
+        shared.leases.insert(ttl, lease);
         Ok(lease)
     }
 
     /// Revokes the leases of companions that no key is attached to any more. Other leases run out: their owners have left
     /// something behind.
     pub(super) async fn give_up_shared(&self) {
-        let leases = std::mem::take(&mut *self.shared.lock().await);
+        let leases = std::mem::take(&mut self.shared.lock().await.leases);
         for lease in leases.into_values() {
             let request = TimeToLiveRequest { id: lease.0.cast_signed(), keys: true };
             let left = self.connection.call::<_, TimeToLiveResponse>(method::TIME_TO_LIVE, request).await;
@@ -290,8 +310,12 @@ mod tests {
     use crate::store::etcd::EtcdSettings;
     use incumbent_core::store::FaultKind;
     use incumbent_testkit::etcd::{EtcdServer, Options};
+    use incumbent_testkit::wait;
 
     const TTL: Duration = Duration::from_secs(10);
+    /// A time limit for what takes a moment.
+    const GENEROUS: Duration = Duration::from_secs(30);
+
     fn leases(server: &EtcdServer) -> Arc<Leases> {
         let settings = EtcdSettings::new(&server.address()).unwrap();
         Arc::new(Leases::new(&Arc::new(Connection::new(settings).unwrap()), &Clock::system()))
@@ -383,6 +407,24 @@ mod tests {
         let leases = leases(&server);
         assert_eq!(leases.share(None, TTL, async { Err(Failure::Unknown) }, 1).await, Err(Failure::Unknown));
         assert!(server.ctl(&["lease", "list"]).contains("found 0 leases"));
+    }
+
+    #[tokio::test]
+    async fn a_refusal_of_a_lease_for_companions_counts_for_all_candidates_for_a_while() {
+        let server = EtcdServer::start(Options::new().arguments(["--quota-backend-bytes=300000"]));
+        let leases = leases(&server);
+        let filler = "x".repeat(50_000);
+        while server.try_ctl(&["put", "filler", &filler]).is_ok() {}
+        let refused = leases.share(None, TTL, async { Ok(2) }, 1).await;
+        assert!(matches!(refused, Err(Failure::Fault(_))), "{refused:?}");
+        let not_read = async { panic!("it was refused a moment ago") };
+        assert_eq!(leases.share(None, TTL, not_read, 2).await, refused);
+        server.ctl(&["compact", &server.revision().to_string()]);
+        server.ctl(&["defrag"]);
+        server.ctl(&["alarm", "disarm"]);
+        let granted = || async { leases.share(None, TTL, async { Ok(2) }, 3).await.ok() };
+        let lease = wait::until_some_async("a lease", GENEROUS, granted).await;
+        assert_eq!(lease, LeaseId::of_companions(2, 3));
     }
 
     #[tokio::test]
