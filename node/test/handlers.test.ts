@@ -284,7 +284,10 @@ describe('with a store', () => {
   test('a drain handler that takes too long has its signal aborted', async () => {
     const reasons: unknown[] = [];
     const drain = async ({ signal }: Term): Promise<void> => {
-      await once(signal, 'abort');
+      // On a busy machine its time may be over when it begins.
+      if (!signal.aborted) {
+        await once(signal, 'abort');
+      }
       reasons.push(signal.reason.reason);
     };
     const candidate = await store.campaign('jobs', { ...FAST, drain, drainTime: 50 });
