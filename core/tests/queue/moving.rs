@@ -160,7 +160,8 @@ fn a_place_that_another_party_wrote_is_deleted_until_that_is_answered() {
 }
 
 #[test]
-fn a_read_that_is_denied_is_no_answer_to_the_deletion_of_both_which_is_repeated_after_that_of_the_companion() {
+fn a_read_that_is_denied_is_no_answer_to_the_deletion_of_both_which_is_repeated_after_that_of_the_companion()
+{
     let mut bench = unanswered();
     assert_eq!(bench.read_failed(DENIED()), ["leave 4 A1 companion"]);
     assert_eq!(bench.removed(4), ["leave 5 A1"], "a place that another party wrote is there still");
