@@ -26,7 +26,7 @@ impl LeaseId {
     /// The number of a lease for companions: `raft_term`, above 31 bits of `drawn`. The term is one that an answer's header
     /// showed before the lease was asked for, so no leader of an earlier term ever knew this lease.
     ///
-    /// A term above 2³² − 1 is cut to that, and so equals no term that the store shows.
+    /// A term above 2³² − 1 is cut to that, and so is not the store's.
     pub const fn of_companions(raft_term: u64, drawn: u64) -> Self {
         let largest = u32::MAX as u64;
         let term = if raft_term < largest { raft_term } else { largest };

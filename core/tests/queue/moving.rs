@@ -432,6 +432,15 @@ fn round_in_the_next_term(bench: &mut Bench, leases: &[LeaseId]) -> Vec<String> 
     bench.read(snapshot)
 }
 
+/// A leader whose companion is on a lease of the former term, and whose connection has one of the next.
+fn renewing() -> Bench {
+    let mut bench = Bench::leader();
+    bench.next();
+    round_in_the_next_term(&mut bench, &[B]);
+    bench.give(shared(NEW));
+    bench
+}
+
 #[test]
 fn a_companion_on_a_lease_that_is_older_than_the_raft_term_moves_to_one_of_that_term() {
     let mut bench = Bench::leader();
@@ -462,10 +471,7 @@ fn where_no_lease_of_the_raft_term_is_to_be_had_it_is_asked_for_at_the_next_proo
 
 #[test]
 fn a_companion_that_cannot_be_put_onto_a_lease_of_the_raft_term_stays_without_a_warning() {
-    let mut bench = Bench::leader();
-    bench.next();
-    round_in_the_next_term(&mut bench, &[B]);
-    bench.give(shared(NEW));
+    let mut bench = renewing();
     bench.next();
     round_in_the_next_term(&mut bench, &[B, NEW]);
     assert_eq!(bench.failed(2, DENIED()), NOTHING);
@@ -476,20 +482,14 @@ fn a_companion_that_cannot_be_put_onto_a_lease_of_the_raft_term_stays_without_a_
 
 #[test]
 fn an_answer_that_shares_a_lease_of_an_earlier_raft_term_comes_too_late() {
-    let mut bench = Bench::leader();
-    bench.next();
-    round_in_the_next_term(&mut bench, &[B]);
-    bench.give(shared(NEW));
+    let mut bench = renewing();
     bench.give(shared(B));
     assert_eq!(bench.next(), ["keep alive A1 B E"]);
 }
 
 #[test]
 fn a_companion_moves_from_a_lease_of_a_term_to_come_that_the_store_had_before_it_was_restored() {
-    let mut bench = Bench::leader();
-    bench.next();
-    round_in_the_next_term(&mut bench, &[B]);
-    bench.give(shared(NEW));
+    let mut bench = renewing();
     bench.next();
     round_in_the_next_term(&mut bench, &[B, NEW]);
     bench.wrote(2, applied(120));

@@ -19,7 +19,8 @@ const ALLOWANCE: Duration = Duration::from_secs(4);
 pub(super) struct OrderlyChanges {
     /// The requested change, its candidates, and its deadline.
     order: Option<(Order, Instant)>,
-    /// Another candidate held the key since, or had the first place. It reports no win where its token is one of those that the store undid, and releases.
+    /// Another candidate held the key since, or had the first place. It reports no win where its token is one of those that the
+    /// store undid, and releases.
     followed: bool,
     nonces: Vec<Nonce>,
     resting: Resting,

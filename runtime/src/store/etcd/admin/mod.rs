@@ -50,7 +50,8 @@ pub struct InitReport {
 ///
 /// The first candidate writes it too, and then waits for a lease; where it was written that long before, none waits. With
 /// `never_used` it is stated that no election was ever held under that prefix, so that the first leader need not wait at
-/// all in a cluster that has its own first leader. Not for automation: where a script writes the record again under a leader, there can be two leaders.
+/// all in a cluster that has its own first leader. Not for automation: where a script writes the record again under a leader,
+/// there can be two leaders.
 ///
 /// # Errors
 /// `UnsafeStore` for a prefix that is stated to be new and has a birth record or keys of elections; `Broken` for a birth
