@@ -60,6 +60,14 @@ fn a_store_that_revokes_live_leases_makes_no_second_leader() {
 }
 
 #[test]
+fn a_restored_cluster_that_comes_quickly_to_the_term_of_a_companion_is_beyond_the_assumptions() {
+    let faults = vec![Kind::CutReplies, Kind::Pause, Kind::Restore, Kind::EarlyRevocation];
+    let run = run_traced(&Choice { faults: Some(faults), ..choice(871_000_000_531) }, true, false);
+    assert!(run.trace.contains("leads in term 2\n"), "no backup begins the terms again");
+    assert!(run.outcome.violation.is_none(), "{:?}", run.outcome.violation);
+}
+
+#[test]
 fn no_lease_is_revoked_before_its_time_in_the_first_term_of_the_stores_leader() {
     let mut revocations = 0;
     for seed in 0..20 {

@@ -305,6 +305,11 @@ impl World {
             // A candidate that never observed the longer lease of another does not wait for it.
             self.promises.waive(self.now, self.plan.lease * 2, Excuse::OtherLeases);
         }
+        if revoked.iter().any(|lease| lease.raft_term() == present) {
+            // A restored cluster elected its leaders so quickly that it reached the term of a companion's lease, which the store
+            // before it granted, before the companion moved: no candidate can tell.
+            self.promises.waive(self.now, self.plan.lease * 2, Excuse::Restored);
+        }
         self.place_removed();
         for lease in revoked {
             self.note(|trace| write!(trace, "store: lease {lease} is revoked before its time"));
