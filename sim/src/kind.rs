@@ -161,6 +161,7 @@ kinds! {
     StaleTopic "stale-topic" Full Kafka "A broker answers candidates, those that know better too, with the id of the topic before.",
     StaleEpochs "stale-epochs" Full Kafka "Brokers are restarted before the topic is made again: readers of the former one fetch nothing more, without an event.",
     NoProof "no-proof" Full All "One candidate cannot prove its claim, for good or now and then, while the other candidates are well: what it asks is denied or not answered.",
+    SlowProcess "slow-process" Full All "A candidate's process gets 5 to 30 % of its time, in slices, as under a quota or on a machine that swaps.",
 }
 
 impl Kind {

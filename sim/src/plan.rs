@@ -26,6 +26,9 @@ const SHOWS_ALL: u64 = 0x7_0000;
 /// The stream of what only a consumer group draws.
 pub(crate) const KAFKA: u64 = 0x5_0000;
 
+/// The stream of whether a process gets a part of its time.
+const SLOW: u64 = 0xc_0000;
+
 /// The stream of the candidate that cannot prove.
 const NO_PROOF: u64 = 0x9_0000;
 
@@ -243,7 +246,11 @@ impl Plan {
                 Promise::Watching => 12,
                 Promise::Tokens | Promise::Nothing => 3,
             };
-            let drawn = dice.percent(chance);
+            let drawn = match kind {
+                // A stream of its own, as other seeds stay what they are.
+                Kind::SlowProcess => Dice::new(choice.seed, SLOW).percent(12),
+                _ => dice.percent(chance),
+            };
             match &choice.faults {
                 // With fewer than six named kinds, all of them are used.
                 Some(named) if named.contains(kind) && (drawn || named.len() < 6) => kinds.push(*kind),

@@ -12,7 +12,7 @@ use crate::observation::{Observation, Order};
 use crate::oracle::ACandidateLeads;
 use crate::plan::Fault;
 use crate::promise::Excuse;
-use crate::world::drift;
+use crate::world::{drift, stops};
 
 impl<S: Store> World<S>
 where
@@ -68,6 +68,11 @@ where
             Kind::CutReplies => self.nodes[victim].cut_in += 1,
             Kind::Denied => self.nodes[victim].denied += 1,
             Kind::SlowConsumer => self.nodes[victim].slow += 1,
+            Kind::SlowProcess => {
+                for (from, stopped) in stops(&mut dice, lasts) {
+                    self.later(from, Event::Stop(victim, stopped));
+                }
+            }
             Kind::Drift => {
                 let rate = drift(&mut dice);
                 self.set_rate(victim, rate, true);
@@ -118,7 +123,7 @@ where
     }
 
     /// Stops a process for a while; a frozen one has a clock that stands still meanwhile.
-    fn stop(&mut self, node: usize, lasts: Duration, frozen: bool) {
+    pub(super) fn stop(&mut self, node: usize, lasts: Duration, frozen: bool) {
         let place = &mut self.nodes[node];
         place.stopped_until = place.stopped_until.max(self.now + lasts);
         let until = place.stopped_until;

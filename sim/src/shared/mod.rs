@@ -111,6 +111,8 @@ enum Event<S: Store> {
         process: u64,
     },
     Resume(usize),
+    /// A process that gets a part of its time does not run for so long.
+    Stop(usize, Duration),
     Deliver {
         node: usize,
         process: u64,
@@ -319,6 +321,8 @@ where
                 }
             }
             Event::Resume(node) => self.resume(node),
+            Event::Stop(node, lasts) if !self.quiet => self.stop(node, lasts, false),
+            Event::Stop(..) => {}
             Event::Deliver { node, process, incoming } => {
                 if self.is_present(node, process) {
                     self.deliver(node, incoming);

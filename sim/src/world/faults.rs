@@ -7,7 +7,7 @@ use incumbent_core::record::{Headers, Kind as Message};
 use incumbent_core::session::Command;
 
 use super::node::{Incoming, Lacks};
-use super::{Event, Remaking, World, drift};
+use super::{Event, Remaking, World, drift, stops};
 use crate::dice::Dice;
 use crate::kind::Kind;
 use crate::observation::Observation;
@@ -111,6 +111,11 @@ impl World {
                 self.expire_later();
             }
             Kind::SlowConsumer => self.nodes[victim].slow += 1,
+            Kind::SlowProcess => {
+                for (from, stopped) in stops(&mut dice, lasts) {
+                    self.after(from, Event::Stop(victim, stopped));
+                }
+            }
             Kind::NoProof => self.nodes[victim].lacks = Some(Lacks::drawn(&mut Dice::new(roll, 4))),
             Kind::Purge if self.can_operate() => self.remove(false),
             Kind::LowerAge if !self.cluster.gone => {
@@ -223,7 +228,7 @@ impl World {
         [Kind::LowerAge, Kind::RaiseAge, Kind::RecreateLower].into_iter().any(|kind| self.is_on(kind))
     }
 
-    fn stop(&mut self, node: usize, lasts: Duration, frozen: bool) {
+    pub(super) fn stop(&mut self, node: usize, lasts: Duration, frozen: bool) {
         let place = &mut self.nodes[node];
         place.stopped_until = place.stopped_until.max(self.now + lasts);
         let until = place.stopped_until;
@@ -443,6 +448,7 @@ fn node_of(kind: Kind, victim: usize) -> Option<usize> {
             | Kind::BadDrift
             | Kind::SlowConsumer
             | Kind::NoProof
+            | Kind::SlowProcess
             | Kind::Resign
             | Kind::Handler
             | Kind::Illness

@@ -10,6 +10,7 @@ mod serve;
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
+use std::iter;
 use std::time::Duration;
 
 use incumbent_core::record::Entry;
@@ -75,6 +76,8 @@ pub(crate) enum Event {
         event: PeerEvent,
     },
     Resume(usize),
+    /// A process that gets a part of its time does not run for so long.
+    Stop(usize, Duration),
     Commit(u64),
     Expire(Incarnation, Revision),
     Erase(Incarnation, Revision),
@@ -244,6 +247,8 @@ impl World {
             }
             Event::Peer { peer, event } => self.peer(peer, event),
             Event::Resume(node) => self.resume(node),
+            Event::Stop(node, lasts) if !self.quiet => self.stop(node, lasts, false),
+            Event::Stop(..) => {}
             Event::Commit(number) => self.commit(number),
             Event::Expire(incarnation, revision) => self.expire(incarnation, revision),
             Event::Erase(incarnation, revision) => self.erase(incarnation, revision),
@@ -332,6 +337,15 @@ pub(crate) fn drift(dice: &mut Dice) -> i64 {
         1 => -DRIFT,
         _ => dice.below(2 * DRIFT as u64 + 1) as i64 - DRIFT,
     }
+}
+
+/// When a process that gets a part of its time does not run, from the beginning of a fault on, and for how long: within a quota's
+/// periods of 100 ms, or longer ones, as on a machine that swaps.
+pub(crate) fn stops(dice: &mut Dice, lasts: Duration) -> impl Iterator<Item = (Duration, Duration)> + use<> {
+    let period = Duration::from_millis(dice.pick(&[100, 500, 2_000, 5_000])).max(lasts / 200);
+    let stopped = period * (100 - dice.pick(&[5, 10, 20, 30])) / 100;
+    let begins = iter::successors(Some(Duration::ZERO), move |from| Some(*from + period));
+    begins.take_while(move |from| *from < lasts).map(move |from| (from, stopped.min(lasts - from)))
 }
 
 /// An entry in few words.
