@@ -26,6 +26,9 @@ const SHOWS_ALL: u64 = 0x7_0000;
 /// The stream of what only a consumer group draws.
 pub(crate) const KAFKA: u64 = 0x5_0000;
 
+/// The stream of whether there is a second election.
+const SECOND: u64 = 0xd_0000;
+
 /// The stream of whether a process gets a part of its time.
 const SLOW: u64 = 0xc_0000;
 
@@ -138,6 +141,8 @@ pub(crate) struct Plan {
     pub(crate) script: Vec<Fault>,
     /// The length of the phase with faults.
     pub(crate) faulty: Duration,
+    /// Each session has a candidate in a second election, too.
+    pub(crate) second: bool,
     /// The consumer group.
     pub(crate) group: GroupPlan,
 }
@@ -308,6 +313,7 @@ impl Plan {
         let skew = (shortest / 20).min(Duration::from_secs(1));
         let drain = settings.iter().map(|setting| setting.drain).max().unwrap_or_default();
         let group = GroupPlan::drawn(choice, lease, drain);
+        let second = etcd && Dice::new(choice.seed, SECOND).percent(30);
         let choice = choice.clone();
         Self {
             choice,
@@ -328,6 +334,7 @@ impl Plan {
             kinds,
             script,
             faulty,
+            second,
             group,
         }
     }
@@ -380,6 +387,7 @@ impl Plan {
             kinds,
             script: script.collect(),
             faulty: scenario.lasts,
+            second: false,
             group,
         }
     }

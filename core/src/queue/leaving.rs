@@ -340,7 +340,7 @@ impl Campaign {
                 self.removal.drop_first();
             }
             (Step::DeleteCompanion, None, Some(_)) => {
-                self.runs_out_later();
+                self.gave_no_answer();
                 return false;
             }
             _ => return false,

@@ -68,8 +68,13 @@ pub(super) enum Stranded {
         /// The connection has another lease.
         moved: bool,
     },
-    /// No candidate does; it has run out by then.
-    RunsOut(Instant),
+    /// No candidate does.
+    RunsOut {
+        /// It has run out by then.
+        at: Instant,
+        /// The store gave no answer since: it may have elected a leader, which extends the lease.
+        unanswered: bool,
+    },
 }
 
 impl Campaign {
@@ -260,7 +265,9 @@ impl Campaign {
                 self.ask_for_another(on);
             }
             Some(Stranded::Kept { .. }) => {}
-            Some(Stranded::RunsOut(at)) => return *at <= now,
+            // The first answer after a time without any: the election of the store's leader is over by now.
+            Some(Stranded::RunsOut { unanswered: true, .. }) => self.runs_out(lease),
+            Some(Stranded::RunsOut { at, .. }) => return *at <= now,
         }
         false
     }
@@ -268,18 +275,18 @@ impl Campaign {
     /// The lease of the stranded companion is over in so long. A keep-alive may be under way still.
     fn runs_out(&mut self, left: Duration) {
         let until = self.now + self.attempt_limit() + left + EXPIRED;
-        self.removal.stranded = Some(Stranded::RunsOut(until));
+        self.removal.stranded = Some(Stranded::RunsOut { at: until, unanswered: false });
     }
 
     /// Whether its lease is over, as far as the time says: the store may have extended it, as its next leader does.
     pub(super) fn has_run_out(&self) -> bool {
-        matches!(self.removal.stranded, Some(Stranded::RunsOut(at)) if at <= self.now)
+        matches!(self.removal.stranded, Some(Stranded::RunsOut { at, .. }) if at <= self.now)
     }
 
-    /// The store gave no answer: where it elected another leader, that one has extended the lease.
-    pub(super) fn runs_out_later(&mut self) {
-        if matches!(self.removal.stranded, Some(Stranded::RunsOut(_))) {
-            self.runs_out(self.rules.lease);
+    /// The store gave no answer: the leader that it elects extends the lease, until the next answer at the latest.
+    pub(super) fn gave_no_answer(&mut self) {
+        if let Some(Stranded::RunsOut { unanswered, .. }) = &mut self.removal.stranded {
+            *unanswered = true;
         }
     }
 

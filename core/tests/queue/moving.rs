@@ -109,6 +109,27 @@ fn where_no_other_candidate_is_on_its_lease_a_companion_runs_out_at_once() {
 }
 
 #[test]
+fn a_companion_runs_out_a_lease_after_the_first_answer_that_follows_a_time_without_any() {
+    let mut bench = stranded();
+    bench.give(Input::Left(B));
+    bench.shared(C);
+    bench.give(Input::Move { from: B, to: C });
+    bench.give(Input::Left(B));
+    bench.sleep(secs(1));
+    let asked = bench.tick();
+    let attempt = asked[0].strip_prefix("leave ").and_then(|text| text.strip_suffix(" A1 companion"));
+    let attempt = attempt.and_then(|attempt| attempt.parse().ok()).expect("a deletion");
+    assert_eq!(bench.failed(attempt, Failure::Unknown), ["reconnect"]);
+    bench.give(Input::Reconnected);
+    // The store elects a leader meanwhile.
+    bench.sleep(T / 2);
+    let (outputs, took) = until_something_follows(&mut bench);
+    assert_eq!(outputs, ["read A1"]);
+    let certain = T + ms(500) + secs(2);
+    assert!((certain..certain + secs(3)).contains(&took), "{took:?}");
+}
+
+#[test]
 fn a_companion_that_can_be_deleted_after_all_needs_no_other_lease() {
     let mut bench = stranded();
     assert_eq!(bench.next(), ["leave 4 A1 companion"]);

@@ -126,7 +126,7 @@ impl Cluster {
         Some(ttl)
     }
 
-    pub(super) fn revoke(&mut self, lease: LeaseId) -> Change {
+    pub(super) fn revoke(&mut self, lease: LeaseId) -> [Change; 2] {
         self.expires.remove(&lease);
         self.content.revoke(lease)
     }

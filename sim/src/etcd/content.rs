@@ -17,8 +17,13 @@ pub(crate) struct Content {
     /// The places and the companions, by what follows the election's name in their keys.
     pub(crate) places: BTreeMap<String, Key<String>>,
     pub(crate) companions: BTreeMap<String, Key<Author>>,
+    /// Those of the second election.
+    second: Keys,
     pub(crate) leases: BTreeMap<LeaseId, Lease>,
 }
+
+/// The places and the companions of an election.
+type Keys = (BTreeMap<String, Key<String>>, BTreeMap<String, Key<Author>>);
 
 /// The birth record.
 #[derive(Clone, Copy, Debug)]
@@ -60,8 +65,26 @@ impl Content {
             birth: None,
             places: BTreeMap::new(),
             companions: BTreeMap::new(),
+            second: Keys::default(),
             leases: BTreeMap::new(),
         }
+    }
+
+    /// Calls `act` on the keys of an election.
+    pub(crate) fn of<T>(&mut self, second: bool, act: impl FnOnce(&mut Self) -> T) -> T {
+        if second {
+            self.swap();
+        }
+        let result = act(self);
+        if second {
+            self.swap();
+        }
+        result
+    }
+
+    fn swap(&mut self) {
+        std::mem::swap(&mut self.places, &mut self.second.0);
+        std::mem::swap(&mut self.companions, &mut self.second.1);
     }
 
     /// Writes a birth record where there is none, and returns it.
@@ -165,10 +188,17 @@ impl Content {
         }
     }
 
-    /// Removes a lease and the keys that are attached to it.
-    pub(crate) fn revoke(&mut self, lease: LeaseId) -> Change {
+    /// Removes a lease and the keys that are attached to it, at one revision. Returns what that changed in each election.
+    pub(crate) fn revoke(&mut self, lease: LeaseId) -> [Change; 2] {
         self.leases.remove(&lease);
-        self.remove(|_, key| key.lease == Some(lease), |_, key| key.lease == Some(lease))
+        let before = self.revision;
+        let detach =
+            |all: &mut Self| all.remove(|_, key| key.lease == Some(lease), |_, key| key.lease == Some(lease));
+        let first = detach(self);
+        self.revision = before;
+        let second = self.of(true, detach);
+        self.revision = self.revision.max(first.revision.0);
+        [first, second]
     }
 
     pub(crate) fn delete_place(&mut self, place: &str) -> Change {

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use incumbent_core::queue::{self, Answer, Failure, KeptAlive, LeaseId};
-use incumbent_core::session::{Input, Output};
+use incumbent_core::session::{CampaignId, Input, Output};
 use incumbent_core::store::{Fault, FaultKind};
 
-use super::process::{Incoming, KeepAlive, Request, Stream, Watch};
+use super::process::{Incoming, KeepAlive, Request, Stream, Watch, asked_by, number_of};
 use super::{Etcd, Event, World};
-use crate::shared::{CANDIDATE, ELECTION, OutputOf};
+use crate::shared::{CANDIDATE, OutputOf};
 
 impl World {
     /// Hands a message to a process.
@@ -29,8 +29,8 @@ impl World {
                 watch.ready = true;
                 self.handle(node, Input::Watching { number });
             }
-            Incoming::Watched { number, change } if watch.number == number && watch.ready => {
-                self.handle(node, Input::Watched { number, election: ELECTION.into(), shown: change });
+            Incoming::Watched { number, election, change } if watch.number == number && watch.ready => {
+                self.handle(node, Input::Watched { number, election: election.into(), shown: change });
             }
             Incoming::WatchEnded { number } if watch.number == number && !watch.over => {
                 watch.end();
@@ -57,7 +57,7 @@ impl World {
                         Answer::KeptAlive { result: Ok(kept), .. } => place.raft_term = kept.raft_term,
                         _ => {}
                     }
-                    self.handle(node, Input::Answered { id: CANDIDATE, answer });
+                    self.handle(node, Input::Answered { id: asked_by(number), answer });
                 }
             }
         }
@@ -82,7 +82,7 @@ impl World {
     pub(super) fn serve_output(&mut self, node: usize, output: OutputOf<Etcd>) {
         let process = self.nodes[node].process;
         match output {
-            Output::Ask { request, limit, .. } => self.ask(node, request, limit),
+            Output::Ask { id, request, limit } => self.ask(node, id, request, limit),
             Output::Inspect { number, limit } => {
                 let asked_at = self.nodes[node].clock.at(self.now);
                 self.send(node, 0, Request::Inspect { number, asked_at });
@@ -107,17 +107,17 @@ impl World {
     }
 
     /// Sends a request, and answers it as unknown where no answer comes in time.
-    fn ask(&mut self, node: usize, request: queue::Request, limit: Duration) {
+    fn ask(&mut self, node: usize, id: CampaignId, request: queue::Request, limit: Duration) {
         let request = match request {
             queue::Request::KeepAlive { leases } => {
                 for lease in leases.iter() {
-                    self.send_keep_alive(node, lease, limit);
+                    self.send_keep_alive(node, id, lease, limit);
                 }
                 return;
             }
             queue::Request::Share { gone, ttl } => match self.nodes[node].shared {
                 Some(lease) if Some(lease) != gone => {
-                    let number = self.number(node);
+                    let number = self.number(node, id);
                     let answer = Answer::Shared { result: Ok(lease) };
                     let process = self.nodes[node].process;
                     let incoming = Incoming::Answer { number, answer };
@@ -139,17 +139,18 @@ impl World {
             queue::Request::Write(write) => Request::Write(write),
             queue::Request::Revoke { lease } => Request::Revoke { lease },
         };
-        let number = self.number(node);
+        let number = self.number(node, id);
         if let Some(answer) = request.failed(Failure::Unknown) {
             self.give_up_after(node, number, answer, limit);
         }
         self.send(node, number, request);
     }
 
-    fn number(&mut self, node: usize) -> u64 {
+    fn number(&mut self, node: usize, id: CampaignId) -> u64 {
         self.store.requests += 1;
-        self.nodes[node].open.insert(self.store.requests);
-        self.store.requests
+        let number = number_of(self.store.requests, id);
+        self.nodes[node].open.insert(number);
+        number
     }
 
     fn give_up_after(&mut self, node: usize, number: u64, answer: Answer, limit: Duration) {
@@ -158,8 +159,8 @@ impl World {
         self.deliver_after(limit, node, process, incoming);
     }
 
-    fn send_keep_alive(&mut self, node: usize, lease: LeaseId, limit: Duration) {
-        let number = self.number(node);
+    fn send_keep_alive(&mut self, node: usize, id: CampaignId, lease: LeaseId, limit: Duration) {
+        let number = self.number(node, id);
         let sent_at = self.nodes[node].clock.at(self.now);
         let failed = Answer::KeptAlive { lease, sent_at, result: Err(Failure::Unknown) };
         self.give_up_after(node, number, failed, limit);

@@ -26,6 +26,7 @@ impl World {
     pub(super) fn begin_store_fault(&mut self, fault: &Fault, victim: usize, dice: &mut Dice) {
         let (kind, place) = (fault.kind, fault.place);
         match kind {
+            Kind::Resign if self.is_of_second(fault.roll) => self.command_second(victim, Command::Resign),
             Kind::Resign if dice.percent(50) => self.command(victim, Command::Resign),
             Kind::Resign => {
                 let successor = format!("c{}", dice.below(self.nodes.len() as u64));
@@ -186,7 +187,7 @@ impl World {
             // As much as a keep-alive that was sent until now could.
             for node in 0..self.nodes.len() {
                 let sent_at = self.nodes[node].clock.at(self.now);
-                self.observe(&Observation::Kept { node, lease, sent_at });
+                self.observe_all(&Observation::Kept { node, lease, sent_at });
             }
         }
         self.catch_up();
@@ -236,8 +237,7 @@ impl World {
         let Some(lease) = first.and_then(|(_, key)| key.lease) else { return };
         if self.store.cluster.leader.is_some() {
             self.place_removed();
-            let change = self.store.cluster.revoke(lease);
-            self.changed(&change);
+            self.revoke(lease);
         }
     }
 
@@ -313,8 +313,7 @@ impl World {
         self.place_removed();
         for lease in revoked {
             self.note(|trace| write!(trace, "store: lease {lease} is revoked before its time"));
-            let change = self.store.cluster.revoke(lease);
-            self.changed(&change);
+            self.revoke(lease);
         }
     }
 
@@ -330,7 +329,7 @@ impl World {
         self.store.wiped = true;
         self.store.history.clear();
         self.note(|trace| write!(trace, "store: wiped"));
-        self.observe(&Observation::Remade { max_age: self.plan.max_age });
+        self.observe_all(&Observation::Remade { max_age: self.plan.max_age });
         self.restart(2);
     }
 
@@ -350,7 +349,7 @@ impl World {
         self.store.history.retain(|(at, _)| *at <= then);
         self.store.cluster.content = content;
         self.note(|trace| write!(trace, "store: what it was {span:?} ago"));
-        self.observe(&Observation::WentBack);
+        self.observe_all(&Observation::WentBack);
         let raft_term = if dice.percent(50) { 2 } else { self.store.cluster.raft_term + 1 };
         self.restart(raft_term);
     }

@@ -130,6 +130,10 @@ impl Store for Etcd {
         Checkers::of_a_queue(plan)
     }
 
+    fn of_second(plan: &Plan) -> Option<Checkers<Campaign>> {
+        plan.second.then(|| Checkers::of_a_second_queue(plan))
+    }
+
     fn input(input: InputOf<Self>) -> Incoming {
         Incoming::Input(input)
     }
@@ -282,7 +286,16 @@ impl World {
         self.foreign_look();
         if change.revision > Revision(0) {
             self.note(|trace| write!(trace, "store: {change:?}"));
-            self.publish(change);
+            self.publish(shared::ELECTION, change);
+        }
+    }
+
+    /// Publishes what changed in the second election.
+    fn second_changed(&mut self, change: &incumbent_core::queue::Change) {
+        self.changed(&incumbent_core::queue::Change::default());
+        if change.revision > Revision(0) {
+            self.note(|trace| write!(trace, "store: second election: {change:?}"));
+            self.publish(shared::SECOND, change);
         }
     }
 }

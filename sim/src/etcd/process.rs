@@ -6,10 +6,11 @@ use std::time::Duration;
 use incumbent_core::Instant;
 use incumbent_core::campaign::ReadId;
 use incumbent_core::queue::{Answer, Change, Failure, LeaseId, Outcome, Write};
-use incumbent_core::session::{Command, Input};
+use incumbent_core::session::{CampaignId, Command, Input};
 use incumbent_core::store::{Fault, FaultKind};
 
 use crate::dice::Dice;
+use crate::shared::CANDIDATE;
 
 /// A request of a candidate to the store, other than a keep-alive.
 #[derive(Clone, Debug)]
@@ -40,6 +41,16 @@ pub(crate) enum Request {
     Watch {
         number: u64,
     },
+}
+
+/// The number of a campaign's request, the `count`-th of all.
+pub(super) fn number_of(count: u64, id: CampaignId) -> u64 {
+    count << 16 | (id - CANDIDATE)
+}
+
+/// The campaign that asked under this number; what a session asks for itself has number 0.
+pub(super) fn asked_by(number: u64) -> CampaignId {
+    CANDIDATE + (number & 0xffff)
 }
 
 impl Request {
@@ -87,6 +98,11 @@ impl Lacks {
         ])
     }
 
+    /// All that it asks comes to one member.
+    pub(super) const fn is_cut(&self) -> bool {
+        self.grants
+    }
+
     /// How a request fails: in silence, or with a denial; `None` where it does not.
     pub(super) fn failed(&self, request: &Request) -> Option<Option<Failure>> {
         let fails = match request {
@@ -121,6 +137,7 @@ pub(crate) enum Incoming {
     },
     Watched {
         number: u64,
+        election: &'static str,
         change: Change,
     },
     /// A watch is behind what was compacted, or broken.

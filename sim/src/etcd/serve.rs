@@ -11,16 +11,22 @@ use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 
 use super::cluster::LATE;
 use super::content::{Author, Birth};
-use super::process::{Incoming, KeepAlive, Request};
+use super::process::{Incoming, KeepAlive, Request, asked_by};
 use super::{Event, World};
 use crate::kind::Kind;
 use crate::observation::Observation;
+use crate::shared::{CANDIDATE, is_of_second, nonce_of};
 
 /// The longest time for which a member without a leader holds a keep-alive back (measured: 7 s).
 const HELD: Duration = Duration::from_secs(7);
 
 /// The time within which the client's pings tell that a connection is gone.
 const PINGED: Duration = Duration::from_secs(9);
+
+/// The nonce of the campaign that asked under this number. A process that is gone had a number of its own.
+fn author(process: u64, number: u64) -> Nonce {
+    nonce_of(Nonce(0x1000 + u128::from(process)), asked_by(number))
+}
 
 impl World {
     // ---- the network ----
@@ -49,8 +55,8 @@ impl World {
         self.reply(node, process, Incoming::Answer { number, answer });
     }
 
-    /// Sends a change to the watches that stand, at times in two messages.
-    pub(super) fn publish(&mut self, change: &Change) {
+    /// Sends a change of an election to the watches that stand, at times in two messages.
+    pub(super) fn publish(&mut self, election: &'static str, change: &Change) {
         for node in 0..self.nodes.len() {
             let Some(member) = self.nodes[node].watch.on else { continue };
             let reached =
@@ -91,7 +97,7 @@ impl World {
             };
             for change in parts {
                 let at = self.watch_latency(node);
-                let incoming = Incoming::Watched { number, change };
+                let incoming = Incoming::Watched { number, election, change };
                 self.deliver_at(at, node, process, incoming);
             }
         }
@@ -128,7 +134,7 @@ impl World {
             return self.after(wait, request);
         }
         if self.store.cluster.leader.is_none() || !self.store.cluster.is_up(member) {
-            let nonce = self.nodes[node].nonce;
+            let nonce = author(process, number);
             if let Request::Write(write) = &request
                 && process == self.nodes[node].process
                 && self.nodes[node].dice.percent(30)
@@ -140,6 +146,9 @@ impl World {
             return self.fail(node, process, number, &request, Failure::Unknown);
         }
         let lacks = self.nodes[node].lacks.filter(|_| process == self.nodes[node].process);
+        // A permission is that of the first election. Without one to write in the second, its companion could not leave the lease
+        // that the first one's hangs on.
+        let lacks = lacks.filter(|lacks| lacks.is_cut() || asked_by(number) == CANDIDATE);
         if let Some(failure) = lacks.and_then(|lacks| lacks.failed(&request)) {
             if let Some(failure) = failure {
                 self.fail(node, process, number, &request, failure);
@@ -154,7 +163,10 @@ impl World {
         }
         // Every other process has a role that loses its reads alone.
         let reads_alone = process.is_multiple_of(2);
-        if self.nodes[node].denied > 0 && (!reads_alone || matches!(request, Request::Read { .. })) {
+        if self.nodes[node].denied > 0
+            && (!reads_alone || matches!(request, Request::Read { .. }))
+            && self.is_denied_of(process, number, &request)
+        {
             let denied = Fault { kind: FaultKind::Denied, detail: "permission denied".into() };
             return self.fail(node, process, number, &request, Failure::Fault(denied));
         }
@@ -171,6 +183,17 @@ impl World {
             return self.fail(node, process, number, &request, Failure::Fault(full));
         }
         self.serve_present(node, process, member, number, request);
+    }
+
+    /// Whether a process whose permission was taken lost it for this request: of two elections it may have lost that for one.
+    fn is_denied_of(&self, process: u64, number: u64, request: &Request) -> bool {
+        let of_an_election = matches!(request, Request::Read { .. } | Request::Write(_));
+        match process % 3 {
+            _ if !self.plan.second => true,
+            0 => of_an_election && asked_by(number) == CANDIDATE,
+            1 => of_an_election && asked_by(number) != CANDIDATE,
+            _ => true,
+        }
     }
 
     fn fail(&mut self, node: usize, process: u64, number: u64, request: &Request, failure: Failure) {
@@ -204,8 +227,11 @@ impl World {
                 self.answer(node, process, number, answer);
             }
             Request::Read { read, own, whole, sent_at } => {
-                let snapshot = self.store.cluster.content.read(own, whole, self.store.cluster.raft_term);
-                self.observe(&Observation::Read { node, snapshot: &snapshot });
+                let raft_term = self.store.cluster.raft_term;
+                let id = asked_by(number);
+                let second = id != CANDIDATE;
+                let snapshot = self.store.cluster.content.of(second, |keys| keys.read(own, whole, raft_term));
+                self.observe_by(id, &Observation::Read { node, snapshot: &snapshot });
                 self.answer(
                     node,
                     process,
@@ -214,15 +240,12 @@ impl World {
                 );
             }
             Request::Write(write) => {
-                // A process that is gone had the number of its own.
-                let nonce = Nonce(0x1000 + u128::from(process));
-                let outcome = self.write(node, nonce, &write);
+                let outcome = self.write(node, author(process, number), &write);
                 self.answer(node, process, number, Answer::Wrote { attempt: write.attempt, outcome });
             }
             Request::Revoke { lease } => {
                 let known = self.store.cluster.content.leases.contains_key(&lease);
-                let change = self.store.cluster.revoke(lease);
-                self.changed(&change);
+                self.revoke(lease);
                 let result = if known { Ok(()) } else { Err(Failure::LeaseGone) };
                 self.answer(node, process, number, Answer::Revoked { lease, result });
             }
@@ -263,22 +286,33 @@ impl World {
         let name = format!("c{node}");
         let lease_time = self.plan.settings[node].lease;
         let author = Author { name, nonce, lease_time, successor: None };
-        let (outcome, change) = self.store.cluster.content.write(write, &author);
+        let second = is_of_second(nonce);
+        let (outcome, change) = self.store.cluster.content.of(second, |keys| keys.write(write, &author));
         self.note(|trace| write!(trace, "store: {write:?} of c{node}: {outcome:?}"));
         if let Outcome::Applied { revision } = outcome {
             let attempt = write.attempt;
             let incarnation =
                 self.store.cluster.content.birth.map(|birth| birth.incarnation).unwrap_or_default();
-            if nonce == self.nodes[node].nonce {
+            if second || nonce == self.nodes[node].nonce {
                 self.promises.wrote(self.now, node);
             }
-            self.observe(&Observation::Applied { nonce, attempt, incarnation, revision });
-            self.changed(&change);
+            let id = CANDIDATE + u64::from(second);
+            self.observe_by(id, &Observation::Applied { nonce, attempt, incarnation, revision });
+            match second {
+                true => self.second_changed(&change),
+                false => self.changed(&change),
+            }
         }
         outcome
     }
 
     // ---- leases ----
+
+    pub(super) fn revoke(&mut self, lease: LeaseId) {
+        let [first, second] = self.store.cluster.revoke(lease);
+        self.changed(&first);
+        self.second_changed(&second);
+    }
 
     pub(super) fn expire_after(&mut self, lease: LeaseId, at: Instant) {
         let late = self.dice.millis(0, LATE.as_millis() as u64);
@@ -292,9 +326,8 @@ impl World {
         if at > self.now {
             return self.expire_after(lease, at);
         }
-        let change = self.store.cluster.revoke(lease);
         self.note(|trace| write!(trace, "store: lease {lease} has run out"));
-        self.changed(&change);
+        self.revoke(lease);
     }
 
     pub(super) fn keep_alive_arrives(&mut self, node: usize, stream: u64, keep: KeepAlive) {
@@ -368,7 +401,7 @@ impl World {
     /// The leader extends a lease.
     fn extend(&mut self, node: usize, keep: KeepAlive) -> Option<Duration> {
         let ttl = self.store.cluster.keep_alive(self.now, keep.lease)?;
-        self.observe(&Observation::Kept { node, lease: keep.lease, sent_at: keep.sent_at });
+        self.observe_all(&Observation::Kept { node, lease: keep.lease, sent_at: keep.sent_at });
         Some(ttl)
     }
 }

@@ -152,6 +152,23 @@ impl Checkers<queue::Campaign> {
     }
 }
 
+impl Checkers<queue::Campaign> {
+    /// For a second election on the same sessions.
+    pub(crate) fn of_a_second_queue(plan: &Plan) -> Self {
+        let count = plan.choice.candidates;
+        let oracles: Vec<Box<dyn Oracle<queue::Campaign>>> = vec![
+            Box::new(i01_one_leader::OneLeader::new(count)),
+            Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
+            Box::new(queue_proof::FromAProof::new(count)),
+            Box::new(i04_tokens_grow::TokensGrow::new(count)),
+            Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
+            Box::new(queue_giving_way::GivesWay::new(count)),
+            Box::new(ACandidateLeads::new(count)),
+        ];
+        Self::of(plan, oracles)
+    }
+}
+
 impl Checkers<induction::Campaign> {
     /// Beside goNELI no oracle counts its leaders: it has two of its own, and leads beside ours.
     pub(crate) fn of_a_group(plan: &Plan) -> Self {

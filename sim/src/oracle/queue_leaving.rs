@@ -35,7 +35,8 @@ impl NothingLeft {
         Self { nodes: vec![Node::default(); count], over: BTreeSet::new(), denied: BTreeSet::new() }
     }
 
-    fn check(&self, content: &Content) -> Result<(), String> {
+    /// `delayed`: a keep-alive that was long under way may have extended the lease of a companion that could not be deleted.
+    fn check(&self, content: &Content, delayed: bool) -> Result<(), String> {
         let left = self.over.iter().find(|lease| {
             let key = lease.to_string();
             content.leases.contains_key(lease)
@@ -43,7 +44,7 @@ impl NothingLeft {
                     .places
                     .get(&key)
                     .is_some_and(|place| place.lease.is_some() || !self.denied.contains(lease))
-                || content.companions.contains_key(&key)
+                || content.companions.contains_key(&key) && !(delayed && self.denied.contains(lease))
         });
         match left {
             Some(lease) => {
@@ -65,7 +66,7 @@ impl Oracle<queue::Campaign> for NothingLeft {
 
     fn observe(
         &mut self,
-        _: &View<'_>,
+        view: &View<'_>,
         observation: &Observation<'_, queue::Campaign>,
     ) -> Result<(), String> {
         match observation {
@@ -78,7 +79,9 @@ impl Oracle<queue::Campaign> for NothingLeft {
                     node.leases.clear();
                 }
             }
-            Observation::Stored { content } => return self.check(content),
+            Observation::Stored { content } => {
+                return self.check(content, view.promises.is_delayed(view.now));
+            }
             Observation::Input {
                 node, input: Input::Answered(Answer::Wrote { attempt, outcome }), ..
             } => {

@@ -9,7 +9,7 @@ use incumbent_core::record::Nonce;
 use incumbent_core::session::{CampaignId, Command, Enter, Input, Observer, Output, Rule, Session};
 use incumbent_core::store::StoreInfo;
 
-use super::{CANDIDATE, ELECTION, Event, Hooks, InputOf, OutputOf, Store, World};
+use super::{CANDIDATE, ELECTION, Event, Hooks, InputOf, OutputOf, SECOND, Second, Store, World};
 use crate::kind::Kind;
 use crate::observation::{Observation, Observed as _};
 use crate::oracle::Violation;
@@ -41,9 +41,10 @@ where
         let place = &mut self.nodes[node];
         place.alive = false;
         (place.session, place.twin, place.lease, place.leads_until) = (None, None, None, None);
+        place.second = Second { id: place.second.id, ..Second::default() };
         self.ends(node);
         self.note(|trace| write!(trace, "c{node}: gone"));
-        self.observe(&Observation::Ends { node });
+        self.observe_all(&Observation::Ends { node });
     }
 
     /// Makes a process's session, on which its candidate enters.
@@ -62,6 +63,21 @@ where
         let (settings, nonce) = (self.plan.settings_of(node), place.nonce);
         let enter =
             Enter { id: CANDIDATE, election: ELECTION.into(), settings, nonce, seed, fail_fast: false };
+        self.handle(node, Input::Enter(Box::new(enter)));
+        if self.second.is_some() {
+            self.enter_second(node);
+        }
+    }
+
+    /// Lets a process's candidate enter the second election.
+    pub(super) fn enter_second(&mut self, node: usize) {
+        let seed = self.nodes[node].dice.number();
+        let place = &mut self.nodes[node];
+        place.second.id = (place.second.id + 1).max(CANDIDATE + 1);
+        let id = place.second.id;
+        let nonce = nonce_of(place.nonce, id);
+        let settings = self.plan.settings_of(node);
+        let enter = Enter { id, election: SECOND.into(), settings, nonce, seed, fail_fast: false };
         self.handle(node, Input::Enter(Box::new(enter)));
     }
 
@@ -96,7 +112,7 @@ where
         if self.nodes[node].is_stopped(self.now) || !self.nodes[node].alive {
             return;
         }
-        self.observe(&Observation::Stopped { node, stopped: false });
+        self.observe_all(&Observation::Stopped { node, stopped: false });
         self.resumes(node);
         if self.nodes[node].dice.percent(50) {
             self.handle(node, Input::Tick);
@@ -166,11 +182,17 @@ where
             Output::Register { .. } => {
                 self.deliver_after(REGISTRATION, node, process, S::input(Input::Registered(true)));
             }
-            Output::Report { events, .. } => events.iter().for_each(|event| self.react(node, event)),
-            Output::Refused(_, refusal) => {
+            Output::Report { id, events, .. } => events.iter().for_each(|event| self.react(node, id, event)),
+            Output::Refused(id, refusal) => {
                 self.note(|trace| write!(trace, "c{node}: refused, {refusal:?}"));
+                if id != CANDIDATE {
+                    return self.later(Duration::from_secs(1), Event::EnterSecond { node, process });
+                }
                 (self.nodes[node].session, self.nodes[node].twin) = (None, None);
                 self.retry_begin(node);
+            }
+            Output::Closed(id) if id != CANDIDATE => {
+                self.later(Duration::from_secs(1), Event::EnterSecond { node, process });
             }
             Output::Closed(_) => {
                 self.closes(node);
@@ -199,29 +221,45 @@ where
         }
     }
 
-    fn react(&mut self, node: usize, event: &Reported) {
+    fn react(&mut self, node: usize, id: CampaignId, event: &Reported) {
         let process = self.nodes[node].process;
+        let place = &mut self.nodes[node];
         match event {
             Reported::Won(term) => {
-                self.nodes[node].barred = None;
+                match id {
+                    CANDIDATE => place.barred = None,
+                    _ => place.second.barred = false,
+                }
                 self.promises.term_reported(term.token);
             }
-            Reported::Warning(Warning::StoreReset { seen, barred, .. }) => {
-                self.nodes[node].barred = seen.filter(|_| *barred);
-            }
+            Reported::Warning(Warning::StoreReset { seen, barred, .. }) => match id {
+                CANDIDATE => place.barred = seen.filter(|_| *barred),
+                _ => place.second.barred = *barred && seen.is_some(),
+            },
             Reported::Draining { .. } | Reported::Lost { reason: Reason::HandlerFailed, .. } => {
                 // One user in three takes longer than it may, but not without faults.
                 let drain = self.plan.settings[node].drain.as_millis() as u64;
                 let most = if self.quiet { drain } else { drain * 3 / 2 };
                 let wait = self.nodes[node].dice.millis(0, most);
-                self.deliver_after(wait, node, process, S::command(Command::Drained));
+                let drained = Input::Command { id, command: Command::Drained };
+                self.deliver_after(wait, node, process, S::input(drained));
             }
             _ => {}
         }
     }
 }
 
-/// Shows every step of a campaign to all observers.
+/// The nonce of a process's campaign: that of its first one is the process's.
+pub(crate) fn nonce_of(first: Nonce, id: CampaignId) -> Nonce {
+    Nonce(first.0 + (u128::from(id - CANDIDATE) << 64))
+}
+
+/// Whether a campaign with this nonce is in the second election.
+pub(crate) fn is_of_second(nonce: Nonce) -> bool {
+    nonce.0 >> 64 > 0
+}
+
+/// Shows every step of a campaign to the observers of its election.
 struct Steps<'a, S: Store> {
     world: &'a mut World<S>,
     node: usize,
@@ -233,37 +271,46 @@ impl<S: Store> Observer<S::Campaign> for Steps<'_, S>
 where
     World<S>: Hooks<S>,
 {
-    fn begins(&mut self, _: CampaignId, _: Instant, _: &StoreInfo) {
-        let (node, nonce) = (self.node, self.world.nodes[self.node].nonce);
+    fn begins(&mut self, id: CampaignId, _: Instant, _: &StoreInfo) {
+        let (node, nonce) = (self.node, nonce_of(self.world.nodes[self.node].nonce, id));
         self.world.promises.newcomer(self.world.now, node);
-        self.world.observe(&Observation::Begins { node, nonce });
+        self.world.observe_by(id, &Observation::Begins { node, nonce });
     }
 
-    fn input(&mut self, _: CampaignId, clock: Instant, input: &<S::Campaign as Rule>::Input) {
+    fn input(&mut self, id: CampaignId, clock: Instant, input: &<S::Campaign as Rule>::Input) {
         let node = self.node;
         if !S::Campaign::is_tick(input) {
-            self.world.note(|trace| write!(trace, "c{node} < {input:?}"));
+            self.world.note(|trace| write!(trace, "c{node}{} < {input:?}", mark(id)));
         }
-        self.world.observe(&Observation::Input { node, clock, input });
+        self.world.observe_by(id, &Observation::Input { node, clock, input });
     }
 
-    fn handled(&mut self, _: CampaignId, _: Instant, campaign: &S::Campaign) {
+    fn handled(&mut self, id: CampaignId, _: Instant, campaign: &S::Campaign) {
         let node = self.node;
         let lease = campaign.lease();
         let place = &mut self.world.nodes[node];
-        if lease != place.lease {
-            place.lease = lease;
-            place.leads_until = lease.map(|lease| place.clock.when(lease.deadline));
+        let (held, leads_until) = match id {
+            CANDIDATE => (&mut place.lease, &mut place.leads_until),
+            _ => (&mut place.second.lease, &mut place.second.leads_until),
+        };
+        if lease != *held {
+            *held = lease;
+            *leads_until = lease.map(|lease| place.clock.when(lease.deadline));
         }
-        let (clock, until) = (self.clean, place.leads_until);
-        self.world.observe(&Observation::Handled { node, clock, campaign, until });
+        let (clock, until) = (self.clean, *leads_until);
+        self.world.observe_by(id, &Observation::Handled { node, clock, campaign, until });
     }
 
-    fn output(&mut self, _: CampaignId, campaign: &S::Campaign, output: &<S::Campaign as Rule>::Output) {
+    fn output(&mut self, id: CampaignId, campaign: &S::Campaign, output: &<S::Campaign as Rule>::Output) {
         let node = self.node;
         if S::Campaign::wake(output).is_none() {
-            self.world.note(|trace| write!(trace, "c{node} > {output:?}"));
+            self.world.note(|trace| write!(trace, "c{node}{} > {output:?}", mark(id)));
         }
-        self.world.observe(&Observation::Output { node, campaign, output });
+        self.world.observe_by(id, &Observation::Output { node, campaign, output });
     }
+}
+
+/// The mark of the second election in a trace.
+fn mark(id: CampaignId) -> &'static str {
+    if id == CANDIDATE { "" } else { "'" }
 }

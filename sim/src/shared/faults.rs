@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use incumbent_core::session::Command;
+use incumbent_core::session::{Command, Input};
 
-use super::{Event, Hooks, Store, World};
+use super::{CANDIDATE, Event, Hooks, Node, Store, World};
 use crate::dice::Dice;
 use crate::kind::Kind;
 use crate::observation::{Observation, Order};
@@ -39,7 +39,7 @@ where
         self.hit[place] = vec![victim];
         self.active[kind as usize] += 1;
         self.promises.happened.begins(kind);
-        self.observe(&Observation::Fault { kind, node: Some(victim), place, begins: true });
+        self.observe_all(&Observation::Fault { kind, node: Some(victim), place, begins: true });
         self.later(lasts, Event::EndFault(place));
         match kind {
             Kind::Pause => self.stop(victim, lasts, false),
@@ -82,6 +82,12 @@ where
                 let rate = dice.pick(&[-300_000, -100_000, 100_000, 300_000]);
                 self.set_rate(victim, rate, false);
             }
+            Kind::Handler | Kind::Close if self.is_of_second(roll) => {
+                self.command_second(
+                    victim,
+                    if kind == Kind::Close { Command::Close } else { Command::HandlerFailed },
+                );
+            }
             Kind::Handler => self.command(victim, Command::HandlerFailed),
             Kind::Illness => self.command(victim, Command::Health(false)),
             Kind::Close => self.command(victim, Command::Close),
@@ -100,7 +106,7 @@ where
             self.promises.happened.ends(self.now, kind);
         }
         self.note(|trace| write!(trace, "fault {place}: {kind} is over"));
-        self.observe(&Observation::Fault { kind, node: Some(victim), place, begins: false });
+        self.observe_all(&Observation::Fault { kind, node: Some(victim), place, begins: false });
         match kind {
             Kind::Cut => {
                 self.nodes[victim].cut_out -= 1;
@@ -130,7 +136,7 @@ where
         if frozen {
             self.set_rate(node, -1_000_000, false);
         }
-        self.observe(&Observation::Stopped { node, stopped: true });
+        self.observe_all(&Observation::Stopped { node, stopped: true });
         self.queue.put(until, Event::Resume(node));
     }
 
@@ -142,17 +148,33 @@ where
         }
         place.clock.set_rate(self.now, rate);
         place.leads_until = place.lease.map(|lease| place.clock.when(lease.deadline));
+        place.second.leads_until = place.second.lease.map(|lease| place.clock.when(lease.deadline));
         // Its wake-ups now come sooner, or later.
         place.wakes = place.wakes.min(self.now);
-        let (process, until) = (place.process, place.leads_until);
+        let (process, until, of_second) = (place.process, place.leads_until, place.second.leads_until);
+        let second = place.second.id;
         self.queue.put(self.now, Event::Wake { node, process });
-        self.observe(&Observation::Clock { node, until });
+        self.observe_by(CANDIDATE, &Observation::Clock { node, until });
+        self.observe_by(second, &Observation::Clock { node, until: of_second });
     }
 
     /// Sends a user's command to a candidate; a stopped one gets it later.
     pub(crate) fn command(&mut self, node: usize, command: Command) {
         if self.nodes[node].alive {
             self.deliver(node, S::command(command));
+        }
+    }
+
+    /// Whether a fault that concerns one candidate concerns that of the second election.
+    pub(crate) fn is_of_second(&self, roll: u64) -> bool {
+        self.second.is_some() && roll.is_multiple_of(3)
+    }
+
+    /// Sends a user's command to a process's candidate in the second election.
+    pub(crate) fn command_second(&mut self, node: usize, command: Command) {
+        let id = self.nodes[node].second.id;
+        if self.nodes[node].alive && id != 0 {
+            self.deliver(node, S::input(Input::Command { id, command }));
         }
     }
 
@@ -174,7 +196,7 @@ where
                 self.start_process(node, Duration::from_millis(100));
             }
         }
-        self.observe(&Observation::Quiet);
+        self.observe_all(&Observation::Quiet);
         let worst = ACandidateLeads::worst(&self.plan);
         // By then a candidate leads, or an oracle has reported a violation.
         self.later(worst * 2 + Duration::from_secs(1), Event::Order(0));
@@ -216,15 +238,22 @@ where
 
     /// An operator accepts that tokens start again, where candidates stay out because the store went back.
     pub(super) fn operator(&mut self) {
-        let barred = self.nodes.iter().any(|node| node.barred.is_some());
-        if !barred || self.leader().is_some() {
+        let barred = self.nodes.iter().any(|node| node.barred.is_some()) && self.leader().is_none();
+        let now = self.now;
+        let leads = |node: &Node<S>| node.second.leads_until.is_some_and(|until| now < until);
+        let second = self.nodes.iter().any(|node| node.second.barred) && !self.nodes.iter().any(leads);
+        if !barred && !second {
             return;
         }
         self.note(|trace| write!(trace, "an operator accepts that tokens start again"));
-        self.observe(&Observation::Accepted);
+        self.observe_all(&Observation::Accepted);
         for node in 0..self.nodes.len() {
             self.nodes[node].barred = None;
             self.command(node, Command::Accept);
+            if self.second.is_some() {
+                self.nodes[node].second.barred = false;
+                self.command_second(node, Command::Accept);
+            }
         }
     }
 }

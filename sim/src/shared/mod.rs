@@ -5,6 +5,8 @@
 mod driver;
 mod faults;
 
+pub(crate) use driver::{is_of_second, nonce_of};
+
 use std::collections::VecDeque;
 use std::fmt::{Debug, Write as _};
 use std::ops::{Deref, DerefMut};
@@ -29,11 +31,12 @@ use crate::timeline::Timeline;
 use crate::world::drift;
 use crate::{Outcome, TracedRun};
 
-/// The number of the one candidate on each session.
+/// The number of the first candidate on each session. Every other one is in the second election.
 pub(crate) const CANDIDATE: CampaignId = 1;
 
-/// The election's name.
+/// The election's name, and that of the second one where a run has it.
 pub(crate) const ELECTION: &str = "election";
+pub(crate) const SECOND: &str = "second";
 
 pub(crate) type InputOf<S> =
     Input<<<S as Store>::Campaign as Rule>::Answer, <<S as Store>::Campaign as Rule>::Shown>;
@@ -54,6 +57,10 @@ pub(crate) trait Store: Sized {
     /// The process at an index, which may draw from the candidate's random numbers.
     fn process(place: usize, plan: &Plan, dice: &mut Dice) -> Self::Process;
     fn checkers(plan: &Plan) -> Checkers<Self::Campaign>;
+    /// What is checked of a second election, where each session has a candidate in one.
+    fn of_second(_plan: &Plan) -> Option<Checkers<Self::Campaign>> {
+        None
+    }
     fn input(input: InputOf<Self>) -> Self::Incoming;
     fn command(command: Command) -> Self::Incoming;
     /// The present incarnation, the time of its creation, and whether an operator stated that it is the first.
@@ -110,6 +117,11 @@ enum Event<S: Store> {
         node: usize,
         process: u64,
     },
+    /// A process's candidate enters the second election again.
+    EnterSecond {
+        node: usize,
+        process: u64,
+    },
     Resume(usize),
     /// A process that gets a part of its time does not run for so long.
     Stop(usize, Duration),
@@ -156,7 +168,18 @@ pub(crate) struct Node<S: Store> {
     barred: Option<Token>,
     /// The world's time until which it leads.
     leads_until: Option<Instant>,
+    second: Second,
     own: S::Process,
+}
+
+/// A process's candidate in the second election.
+#[derive(Default)]
+struct Second {
+    /// Its number on the session; another one each time that it enters.
+    id: CampaignId,
+    lease: Option<Lease>,
+    leads_until: Option<Instant>,
+    barred: bool,
 }
 
 impl<S: Store> Deref for Node<S> {
@@ -193,6 +216,7 @@ impl<S: Store> Node<S> {
             lease: None,
             barred: None,
             leads_until: None,
+            second: Second::default(),
             own: S::process(place, plan, &mut dice),
             dice,
         }
@@ -223,6 +247,8 @@ pub(crate) struct World<S: Store> {
     pub(crate) quiet: bool,
     pub(crate) promises: Promises,
     observers: Observers<S::Campaign>,
+    /// What is checked of the second election, where each session has a candidate in one.
+    second: Option<Checkers<S::Campaign>>,
     trace: Option<String>,
 }
 
@@ -275,6 +301,7 @@ where
                 timeline: timeline.then(|| Timeline::new(&plan)),
                 violation: None,
             },
+            second: S::of_second(&plan),
             trace: trace.then(String::new),
             plan,
         };
@@ -296,7 +323,7 @@ where
         while let Some((at, event)) = self.queue.take() {
             self.now = at;
             if matches!(event, Event::Over) {
-                self.observe(&Observation::Over);
+                self.observe_all(&Observation::Over);
                 break;
             }
             self.dispatch(event);
@@ -318,6 +345,11 @@ where
             Event::Wake { node, process } => {
                 if self.is_present(node, process) {
                     self.wake(node);
+                }
+            }
+            Event::EnterSecond { node, process } => {
+                if self.is_present(node, process) && self.nodes[node].session.is_some() {
+                    self.enter_second(node);
                 }
             }
             Event::Resume(node) => self.resume(node),
@@ -382,12 +414,33 @@ where
         }
     }
 
-    /// Shows an event to all observers.
+    /// Shows an event of the first election to all observers.
     pub(crate) fn observe(&mut self, observation: &Observation<'_, S::Campaign>) {
+        self.observe_of(true, false, observation);
+    }
+
+    /// Shows an event that is of no election to all observers.
+    pub(crate) fn observe_all(&mut self, observation: &Observation<'_, S::Campaign>) {
+        self.observe_of(true, true, observation);
+    }
+
+    /// Shows an event of a candidate to the observers of its election.
+    pub(crate) fn observe_by(&mut self, id: CampaignId, observation: &Observation<'_, S::Campaign>) {
+        self.observe_of(id == CANDIDATE, id != CANDIDATE, observation);
+    }
+
+    fn observe_of(&mut self, first: bool, second: bool, observation: &Observation<'_, S::Campaign>) {
         let (incarnation, made, never_used) = self.store.birth();
         let (now, plan, promises) = (self.now, &self.plan, &self.promises);
         let view = View { now, plan, promises, incarnation, made, never_used };
-        self.observers.observe(&view, observation);
+        if first {
+            self.observers.observe(&view, observation);
+        }
+        let Some(checkers) = self.second.as_mut().filter(|_| second) else { return };
+        let verdict = checkers.observe(&view, observation);
+        if self.observers.violation.is_none() {
+            self.observers.violation = verdict.err();
+        }
     }
 
     /// Writes a line into the trace, where there is one.

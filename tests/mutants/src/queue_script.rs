@@ -30,6 +30,7 @@ const SCRIPTS: &[Script] = &[
     ("a shortest lease that is not known", a_shortest_lease_that_is_not_known),
     ("a companion that moves", a_companion_that_moves),
     ("reads that fail late", reads_that_fail_late),
+    ("a companion that runs out", a_companion_that_runs_out),
 ];
 
 /// The script whose outcome is not as it should be.
@@ -115,6 +116,60 @@ fn reads_that_fail_late() -> bool {
             inputs.push(Answer::Read { read, sent_at, result: Err(Failure::Fault(denied)) }.into());
         }
         // The last is taken first.
+        inputs.push(Input::Tick);
+    }
+    false
+}
+
+/// A candidate resigns, and each deletion is denied but one, which is not answered for half a lease once the connection has another
+/// lease: a leader that the store elected in it extended the lease of the companion. It looks for the companion a lease after
+/// the first answer that follows.
+fn a_companion_that_runs_out() -> bool {
+    let start = Instant::ZERO + Duration::from_secs(3_600);
+    // As above.
+    let mut campaign = campaign(SERVER, start).expect("they fit");
+    if !plays_to_a_win(&mut campaign, start, Input::Campaign) {
+        return false;
+    }
+    let denied = || Failure::Fault(Fault { kind: FaultKind::Denied, detail: String::new() });
+    let (mut now, mut wait, mut moved, mut silent, mut answered) =
+        (start, Duration::ZERO, false, false, None);
+    let mut inputs = vec![Input::Resign];
+    for _ in 0..1_000 {
+        while let Some(input) = inputs.pop() {
+            // The script answers only what was asked; a panic is no verdict.
+            campaign.handle(now, input).expect("it keeps the contract");
+            loop {
+                match campaign.poll() {
+                    Output::WakeAt(_) => break,
+                    Output::Reconnect => inputs.push(Input::Reconnected),
+                    Output::Stranded { on } => inputs.push(Input::Left(on)),
+                    Output::Move { from, to } => {
+                        moved = true;
+                        inputs.extend([Input::Left(from), Input::Move { from, to }]);
+                    }
+                    Output::Ask(Request::Share { .. }) => {
+                        inputs.push(Answer::Shared { result: Ok(MOVED_TO) }.into());
+                    }
+                    Output::Ask(Request::Read { .. }) => {
+                        return answered.is_some_and(|answered| now >= answered + LEASE);
+                    }
+                    Output::Ask(Request::Write(Write { attempt, .. })) => {
+                        let is_silent = moved && !std::mem::replace(&mut silent, moved);
+                        if silent && !is_silent {
+                            answered.get_or_insert(now);
+                        }
+                        wait = if is_silent { LEASE / 2 } else { Duration::ZERO };
+                        let failure = if is_silent { Failure::Unknown } else { denied() };
+                        inputs.push(Answer::Wrote { attempt, outcome: Outcome::Failed(failure) }.into());
+                    }
+                    Output::Ask(request) => inputs.extend(answers(request, now).into_iter().map(Input::from)),
+                    _ => {}
+                }
+            }
+        }
+        let Output::WakeAt(Some(wake)) = campaign.poll() else { return false };
+        now = now.max(wake.at + std::mem::take(&mut wait));
         inputs.push(Input::Tick);
     }
     false
