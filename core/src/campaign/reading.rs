@@ -2,12 +2,13 @@
 
 use super::attempts::{Purpose, Sent};
 use super::event::Reason;
-use super::io::{Output, ReadId, Request};
+use super::io::{ReadId, Request};
 use super::key::Wait;
 use super::releasing::Releasing;
 use super::settings::{LONGEST_LEASE, LONGEST_SHARED};
 use super::store_view::Freshness;
 use super::timers::Timer;
+use super::turns::Wanted;
 use super::{Campaign, Stage, pace};
 use crate::candidacy::Step;
 use crate::record::{Entry, Record, Release};
@@ -17,12 +18,15 @@ use core::time::Duration;
 impl Campaign {
     /// Reads the key, unless that is under way.
     pub(super) fn read(&mut self) {
+        if self.key.is_reading() || !self.may_ask(Wanted::Read) {
+            return;
+        }
         let Some(read) = self.key.start_read(self.store.mark(), self.store.incarnation(), self.now) else {
             return;
         };
         self.timers.stop(Timer::Retry);
         self.timers.set(Timer::Read, self.now + pace::attempt_limit(self.lease));
-        self.outputs.push_back(Output::Ask(Request::Read(read)));
+        self.ask(Request::Read(read));
     }
 
     pub(super) fn read_timed_out(&mut self) {

@@ -39,7 +39,10 @@ mod registration;
 mod rule;
 mod starting;
 mod timers;
+mod turns;
 mod watch;
+mod window;
+mod wishes;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -49,9 +52,12 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 pub use io::{Command, Enter, Input, Output, Refusal, Request};
+use rule::is_answer;
 pub use rule::{Common, Early, Rule, Sorted};
 pub use timers::{Timer, Wake};
 pub use watch::Scope;
+pub use window::Ticket;
+pub use wishes::{Class, Wish};
 
 use crate::campaign::{Campaign, Event, Lease, Misuse, State, Warning};
 use crate::candidacy::Vacancy;
@@ -67,6 +73,8 @@ use registration::Registration;
 use starting::{First, Starting};
 use timers::Timers;
 use watch::Watch;
+use window::Window;
+use wishes::{Queued, Wishes};
 
 /// The number of a campaign on its session.
 pub type CampaignId = u64;
@@ -114,6 +122,10 @@ pub struct Session<C: Rule = Campaign> {
     /// Reported by every campaign that begins.
     notes: Vec<Warning>,
     timers: Timers<C::Timer>,
+    /// The requests that are under way.
+    window: Window,
+    /// The campaigns that wait for a place in it.
+    wishes: Wishes,
     /// Inputs to campaigns, in order.
     deliveries: VecDeque<(CampaignId, C::Input)>,
     outputs: VecDeque<Output<C::Request, C::Timer>>,
@@ -151,6 +163,8 @@ struct Candidate<C: Rule> {
     barred_by: Option<Token>,
     vacancy: Vacancy,
     first: First,
+    /// The request that waits for its turn.
+    wish: Option<Queued>,
 }
 
 #[derive(Clone, Debug)]
@@ -189,6 +203,8 @@ impl<C: Rule> Session<C> {
     /// A session without campaigns, on a store with these properties.
     pub fn new(store: C::Store) -> Self {
         Self {
+            window: Window::new(C::window(&store)),
+            wishes: Wishes::default(),
             store,
             now: Instant::ZERO,
             candidates: Map::default(),
@@ -221,6 +237,7 @@ impl<C: Rule> Session<C> {
     pub fn set_store(&mut self, now: Instant, store: C::Store) {
         self.now = self.now.max(now);
         self.store = store;
+        self.window.bound(C::window(&self.store));
         for candidate in self.candidates.values_mut() {
             if let Stage::Running(campaign) = &mut candidate.stage {
                 campaign.set_store(self.now, &self.store);
@@ -252,6 +269,7 @@ impl<C: Rule> Session<C> {
         observer: &mut impl Observer<C>,
     ) -> Result<(), Misuse> {
         self.now = self.now.max(now);
+        self.window.pass(self.now);
         self.dispatch(input, observer);
         let mut result = self.deliver(observer);
         // Each once, so that no timer keeps other work waiting.
@@ -259,6 +277,7 @@ impl<C: Rule> Session<C> {
             self.fire(timer);
             result = result.and(self.deliver(observer));
         }
+        self.set_turn();
         result
     }
 
@@ -302,6 +321,7 @@ impl<C: Rule> Session<C> {
                 }
             }
             Input::Answered { id, answer } => {
+                self.answered(id, &answer);
                 self.first_question(id, First::Asked, First::Over);
                 self.deliveries.push_back((id, answer.into()));
             }
@@ -385,6 +405,8 @@ impl<C: Rule> Session<C> {
                 }
             }
             Timer::Register => self.register(),
+            // The window has seen the time already.
+            Timer::Turn => {}
         }
     }
 
@@ -402,24 +424,31 @@ impl<C: Rule> Session<C> {
         let mut result = Ok(());
         loop {
             while let Some((id, input)) = self.deliveries.pop_front() {
-                result = result.and(self.step(id, input, observer));
+                // Where campaigns wait, none comes before them.
+                let places = if self.wishes.is_empty() { self.window.places() } else { 0 };
+                result = result.and(self.step(id, input, places, observer));
             }
-            if !self.start_some() {
+            if let Some(id) = self.next_turn() {
+                result = result.and(self.step(id, Common::Tick.into(), 1, observer));
+            } else if !self.start_some() {
                 return result;
             }
         }
     }
 
-    /// Hands an input to a campaign. Its lease and its events are emitted before its requests.
+    /// Hands an input to a campaign, of which as many requests may leave as there are places. Its lease and its events are
+    /// emitted before its requests.
     fn step(
         &mut self,
         id: CampaignId,
         input: C::Input,
+        places: u32,
         observer: &mut impl Observer<C>,
     ) -> Result<(), Misuse> {
         let Some(candidate) = self.candidates.get_mut(&id) else { return Ok(()) };
         let Stage::Running(campaign) = &mut candidate.stage else { return Ok(()) };
         observer.input(id, self.now, &input);
+        campaign.allow(places);
         let result = campaign.handle(self.now, input);
         observer.handled(id, self.now, campaign);
         let (mut events, mut wanted) = (Vec::new(), Vec::new());
@@ -445,7 +474,7 @@ impl<C: Rule> Session<C> {
         let wake = wake.map(|(at, timer)| (at, Timer::Campaign(id, timer)));
         let wake = wake.or(vacant.map(|at| (at, Timer::Vacant(id))));
         let (lease, lease_time) = (campaign.lease(), Some(campaign.lease_time()));
-        let (is_over, was_campaigning) = (campaign.is_over(), candidate.campaigning);
+        let (is_over, wish, was_campaigning) = (campaign.is_over(), campaign.wish(), candidate.campaigning);
         candidate.campaigning = !matches!(state, State::Idle | State::Closed);
         let campaigning = candidate.campaigning;
         match wake {
@@ -459,6 +488,7 @@ impl<C: Rule> Session<C> {
         for output in wanted {
             self.carry_out(id, output);
         }
+        self.wish(id, wish);
         if campaigning != was_campaigning {
             self.outputs.push_back(Output::Campaigning(id, campaigning));
             self.register();
@@ -476,6 +506,9 @@ impl<C: Rule> Session<C> {
             Sorted::Request(request) => {
                 if let Stage::Running(campaign) = &candidate.stage {
                     candidate.limit = campaign.limit(&request, candidate.limit);
+                    if let Some((ticket, limit)) = campaign.ticket(&request) {
+                        self.window.sent(id, ticket, limit, self.now);
+                    }
                 }
                 candidate.last_sent = self.now;
                 self.outputs.push_back(Output::Ask { id, request, limit: candidate.limit });
@@ -517,6 +550,9 @@ impl<C: Rule> Session<C> {
         if !self.inspection.is_under_way(number) {
             // It was given up with its connection: its answer may be older than the present knowledge.
             return;
+        }
+        if is_answer(result) {
+            self.window.answered(self.now);
         }
         let before = self.info;
         self.info = result.as_ref().ok().copied().or(before);
@@ -585,6 +621,7 @@ impl<C: Rule> Session<C> {
         self.reconnect = Reconnect::No;
         self.reconnected = Some(self.now);
         // Requests of the old connection may never be answered.
+        self.window.clear();
         self.inspection.give_up();
         self.inspect();
         self.feed_all(|| Common::Reconnected);
