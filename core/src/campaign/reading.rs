@@ -30,16 +30,22 @@ impl Campaign {
     }
 
     pub(super) fn read_timed_out(&mut self) {
-        if let Some(pending) = self.key.abandon_read() {
+        if let Some(pending) = self.key.stop_waiting() {
             self.step_failed(Step::Read, pending.sent, None);
         }
-        self.reconnect();
-        self.unanswered();
+        self.timed_out();
     }
 
     pub(super) fn read_answered(&mut self, read: ReadId, result: Result<Entry, Fault>) {
-        let Some(pending) = self.key.end_read(read) else { return };
-        self.timers.stop(Timer::Read);
+        let Some((pending, is_late)) = self.key.end_read(read) else { return };
+        if is_late {
+            // Its failure counted when its time was over, and what it was for has been tried again.
+            if result.is_err() || pending.incarnation != self.store.incarnation() {
+                return;
+            }
+        } else {
+            self.timers.stop(Timer::Read);
+        }
         let entry = match result {
             Ok(entry) => entry,
             Err(fault) => {

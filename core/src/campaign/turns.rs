@@ -8,6 +8,7 @@ use super::io::{Output, Request};
 use super::timers::Timer;
 use super::{Campaign, Stage};
 use crate::session::{Class, Wish};
+use crate::time::Instant;
 
 /// A request that a campaign wants to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +23,8 @@ pub(super) struct Turns {
     /// The requests that may leave now; [`ANY`] without a session.
     places: u8,
     waits: Option<Wanted>,
+    /// The store has not answered any campaign of the session for as long as an attempt takes.
+    silent: bool,
 }
 
 /// Any number.
@@ -29,13 +32,22 @@ const ANY: u8 = u8::MAX;
 
 impl Default for Turns {
     fn default() -> Self {
-        Self { places: ANY, waits: None }
+        Self { places: ANY, waits: None, silent: true }
+    }
+}
+
+impl Turns {
+    /// Whether nothing was answered for as long as an attempt takes. A campaign without a session knows of none.
+    pub(super) fn is_silent(&self) -> bool {
+        self.silent
     }
 }
 
 impl Campaign {
-    /// As many requests may leave until the next call, of which a campaign makes two at most.
-    pub(crate) fn allow(&mut self, places: u32) {
+    /// As many requests may leave until the next call, of which a campaign makes two at most. The store answered last at
+    /// `answered`.
+    pub(crate) fn allow(&mut self, places: u32, answered: Instant, now: Instant) {
+        self.turns.silent = answered + self.attempt_limit() <= now;
         self.turns.places = u8::try_from(places).map_or(ANY - 1, |places| places.min(ANY - 1));
     }
 

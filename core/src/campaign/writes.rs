@@ -110,8 +110,7 @@ impl Campaign {
     /// No answer came in time. The write may still be applied, and its answer still counts.
     pub(super) fn attempt_timed_out(&mut self) {
         self.attempts.stop_waiting();
-        self.reconnect();
-        self.unanswered();
+        self.timed_out();
         self.resume();
     }
 

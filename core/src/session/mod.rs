@@ -14,6 +14,9 @@
 //!   its campaign waits for that, briefly: its key need not be read then. Of very many, some wait for others.
 //! - One *watch* serves all elections. It is numbered and begins again with a back-off. Before an inspection of another
 //!   incarnation is handed in, a new watch begins, and the old one no longer counts.
+//! - A *window* bounds the requests that are under way, and follows the store's answers. Campaigns that find no place in it
+//!   wait for their turn: renewals first, by their deadlines, then releases, reads and acquires. A request is made when its
+//!   turn comes, so its lease counts from then. The watch and the inspection need no place.
 //! - One *inspection* serves all campaigns that want one; one is under way at a time.
 //! - Renewals of many campaigns are spread over the time between two of them.
 //! - One *reconnect* serves all campaigns that asked. Open requests of the old connection are sent again.
@@ -52,7 +55,6 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 pub use io::{Command, Enter, Input, Output, Refusal, Request};
-use rule::is_answer;
 pub use rule::{Common, Early, Rule, Sorted};
 pub use timers::{Timer, Wake};
 pub use watch::Scope;
@@ -448,7 +450,7 @@ impl<C: Rule> Session<C> {
         let Some(candidate) = self.candidates.get_mut(&id) else { return Ok(()) };
         let Stage::Running(campaign) = &mut candidate.stage else { return Ok(()) };
         observer.input(id, self.now, &input);
-        campaign.allow(places);
+        campaign.allow(places, self.window.last_answer(), self.now);
         let result = campaign.handle(self.now, input);
         observer.handled(id, self.now, campaign);
         let (mut events, mut wanted) = (Vec::new(), Vec::new());
@@ -550,9 +552,6 @@ impl<C: Rule> Session<C> {
         if !self.inspection.is_under_way(number) {
             // It was given up with its connection: its answer may be older than the present knowledge.
             return;
-        }
-        if is_answer(result) {
-            self.window.answered(self.now);
         }
         let before = self.info;
         self.info = result.as_ref().ok().copied().or(before);

@@ -97,9 +97,9 @@ pub trait Rule: Waiting + Clone + Debug + Sized {
     fn sort(output: Self::Output) -> Sorted<Self>;
 
     /// As many requests may leave until the next call; [`wish`](Self::wish) returns what more there is. Of a rule that has no
-    /// wishes, any number leaves.
-    fn allow(&mut self, places: u32) {
-        let _ = places;
+    /// wishes, any number leaves. The store answered some campaign last at `answered`.
+    fn allow(&mut self, places: u32, answered: Instant, now: Instant) {
+        let _ = (places, answered, now);
     }
 
     /// The request that waits. It leaves with a [`Common::Tick`] for which it is [allowed](Self::allow).
@@ -307,11 +307,6 @@ macro_rules! from_common {
     };
 }
 
-/// Whether the store answered: a fault may be its own, or say that there was no answer.
-pub(super) fn is_answer<T>(result: &Result<T, Fault>) -> bool {
-    result.as_ref().err().is_none_or(|fault| fault.kind != FaultKind::Unreachable)
-}
-
 impl Rule for Campaign {
     type Store = Capabilities;
     type Timer = campaign::Timer;
@@ -365,8 +360,8 @@ impl Rule for Campaign {
         }
     }
 
-    fn allow(&mut self, places: u32) {
-        Self::allow(self, places);
+    fn allow(&mut self, places: u32, answered: Instant, now: Instant) {
+        Self::allow(self, places, answered, now);
     }
 
     fn wish(&self) -> Option<Wish> {
@@ -390,7 +385,10 @@ impl Rule for Campaign {
             campaign::Answer::Wrote { attempt, outcome } => {
                 (Ticket::Write(attempt.0), !matches!(outcome, Outcome::NotSent | Outcome::Unknown))
             }
-            campaign::Answer::Read { read, result } => (Ticket::Read(read.0), is_answer(result)),
+            campaign::Answer::Read { read, result } => {
+                let unanswered = matches!(result, Err(fault) if fault.kind == FaultKind::Unreachable);
+                (Ticket::Read(read.0), !unanswered)
+            }
         })
     }
 

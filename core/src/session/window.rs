@@ -133,12 +133,7 @@ impl Window {
         of_store && request.is_late
     }
 
-    /// The store answered something that is not in the window.
-    pub(super) fn answered(&mut self, now: Instant) {
-        self.answered = now;
-    }
-
-    /// The time of the latest answer.
+    /// The time of the latest answer to a campaign. A server that is isolated may answer inspections, and no writes.
     pub(super) fn last_answer(&self) -> Instant {
         self.answered
     }

@@ -208,3 +208,18 @@ fn a_campaign_that_is_over_waits_no_longer() {
     assert_eq!(renewing(&rest), [8, 9, 10, 11, 12]);
     assert_eq!(rest.len(), 5);
 }
+
+#[test]
+fn a_time_limit_alone_asks_for_no_new_connection_where_the_store_answers_others() {
+    let asks = |answers_one: bool| {
+        let mut bench = leaders(12);
+        bench.after(secs(10));
+        bench.now = bench.now + secs(1);
+        if answers_one {
+            answered(&mut bench, &[1]);
+        }
+        bench.after(secs(1)).iter().any(|output| output.starts_with("reconnect"))
+    };
+    assert!(asks(false));
+    assert!(!asks(true));
+}
