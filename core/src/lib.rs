@@ -35,6 +35,7 @@
 //!     expiry_pushed: true,
 //!     incarnation_acked: true,
 //!     watch_shows_all: false,
+//!     window: 256,
 //!     fail_over: Duration::ZERO,
 //! };
 //! let now = Instant::from_nanos(0);

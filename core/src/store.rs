@@ -150,6 +150,8 @@ pub struct Capabilities {
     /// A new watch shows every entry that stands, and then says that it has shown all. A candidate that enters at the same
     /// time waits for that, briefly, instead of reading its key.
     pub watch_shows_all: bool,
+    /// The number of requests that may wait for an answer at a time, at most. A session asks fewer where the store is slow.
+    pub window: u32,
     /// The longest time for which a healthy store may lack a leader of its own when one of its servers fails.
     pub fail_over: Duration,
 }

@@ -48,6 +48,7 @@ pub(crate) const BUCKET: Capabilities = Capabilities {
     expiry_pushed: true,
     incarnation_acked: false,
     watch_shows_all: true,
+    window: 256,
     fail_over: Duration::ZERO,
 };
 
@@ -399,6 +400,7 @@ impl Plan {
             expiry_pushed: self.markers,
             incarnation_acked: self.acked,
             watch_shows_all: self.shows_all,
+            window: 256,
             ..BUCKET
         }
     }

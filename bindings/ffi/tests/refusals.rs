@@ -380,6 +380,7 @@ fn on(change: fn(&mut Settings, &mut Capabilities, &mut StoreInfo)) -> InvalidSe
         expiry_pushed: true,
         incarnation_acked: true,
         watch_shows_all: true,
+        window: 256,
         fail_over: Duration::ZERO,
     };
     let mut info = StoreInfo {

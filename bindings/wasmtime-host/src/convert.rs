@@ -215,6 +215,7 @@ impl From<stores::Capabilities> for Capabilities {
             incarnation_acked: store.incarnation_acked,
             // A guest's watch does not say so.
             watch_shows_all: false,
+            window: 256,
             fail_over: Duration::from_nanos(store.fail_over),
         }
     }

@@ -12,6 +12,7 @@ use super::event::Warning;
 use super::key::Wait;
 use super::settings::WinDelay;
 use super::timers::Timer;
+use super::turns::Wanted;
 use super::{Campaign, Stage, pace};
 use crate::record::{Entry, Release};
 use crate::store::Expect;
@@ -238,7 +239,9 @@ impl Campaign {
                 (expect, self.win_wait(entry), Instant::NEVER)
             }
         };
-        self.write(Purpose::Acquire, expect, wait, before, None);
+        if self.may_ask(Wanted::Write) {
+            self.write(Purpose::Acquire, expect, wait, before, None);
+        }
     }
 
     /// The win delay of an acquire over `entry`, which is not a live record.

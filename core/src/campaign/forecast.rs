@@ -114,6 +114,7 @@ mod tests {
             expiry_pushed,
             incarnation_acked: false,
             watch_shows_all: false,
+            window: 256,
             fail_over: Duration::from_secs(fail_over),
         };
         let info = StoreInfo {

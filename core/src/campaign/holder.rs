@@ -7,6 +7,7 @@ use super::event::{Event, Reason, Term};
 use super::key::Wait;
 use super::releasing::Releasing;
 use super::timers::Timer;
+use super::turns::Wanted;
 use super::{Campaign, Stage, pace};
 use crate::record::{Attempt, TermInfo};
 use crate::store::Expect;
@@ -171,6 +172,9 @@ impl Campaign {
         let Some(holder) = self.holder() else { return };
         let (revision, wait) = (holder.revision, holder.wait);
         self.timers.stop(Timer::Renew);
+        if !self.may_ask(Wanted::Write) {
+            return;
+        }
         if !self.rules.store.incarnation_acked {
             self.inspect(self.now.before(pace::inspection_reuse(self.lease)));
         }

@@ -1,6 +1,7 @@
 //! The key as one campaign knows it: the observed entry, its first observation, the win delay that follows from both, and
 //! the read under way.
 
+use alloc::boxed::Box;
 use core::time::Duration;
 
 use super::io::ReadId;
@@ -63,6 +64,8 @@ pub(super) struct KeyView {
     /// The number of the last read.
     reads: ReadId,
     pending: Option<PendingRead>,
+    /// A read that is awaited no longer, because its time was over. Its answer counts as long as the connection is the same.
+    late: Option<Box<PendingRead>>,
     /// The time of the last answer to a read.
     last_read: Instant,
 }
@@ -118,6 +121,7 @@ impl KeyView {
             wait,
             reads: self.reads,
             pending: self.pending,
+            late: None,
             last_read: self.last_read,
             ..Self::default()
         };
@@ -228,13 +232,22 @@ impl KeyView {
         read.0 != 0 && read <= self.reads
     }
 
-    /// Ends the read with this number, if its answer is awaited.
-    pub(super) fn end_read(&mut self, read: ReadId) -> Option<PendingRead> {
-        self.pending.take_if(|pending| pending.id == read)
+    /// Ends the read with this number, if its answer counts; and whether it is late.
+    pub(super) fn end_read(&mut self, read: ReadId) -> Option<(PendingRead, bool)> {
+        let awaited = self.pending.take_if(|pending| pending.id == read).map(|pending| (pending, false));
+        awaited.or_else(|| self.late.take_if(|late| late.id == read).map(|late| (*late, true)))
     }
 
-    /// Stops waiting for the answer to a read that is under way.
+    /// Stops waiting for the answer to a read that is under way. It counts if it comes.
+    pub(super) fn stop_waiting(&mut self) -> Option<PendingRead> {
+        let pending = self.pending.take()?;
+        self.late = Some(Box::new(pending));
+        Some(pending)
+    }
+
+    /// Stops waiting for the answer to a read that is under way. It does not count any more.
     pub(super) fn abandon_read(&mut self) -> Option<PendingRead> {
+        self.late = None;
         self.pending.take()
     }
 

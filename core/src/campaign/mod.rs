@@ -41,7 +41,8 @@
 //!    observed entry and the win delay that follows), `sights` (what was shown before the campaign began), `attempts` (the
 //!    writes in flight), `timers`.
 //! 4. The states: `candidate` decides when to acquire, `holder` keeps the lease and reports the win, `releasing` leaves.
-//! 5. The answers: `writes` sends and classifies, `reading` observes the key, `inspecting` the store; `retrying`,
+//! 5. The requests: `turns` holds them back until their session has a place for them.
+//! 6. The answers: `writes` sends and classifies, `reading` observes the key, `inspecting` the store; `retrying`,
 //!    `yielding` and `barred` hold the rules for failures, for failures that last, and for tokens that would not grow.
 
 mod attempts;
@@ -65,6 +66,7 @@ mod settings;
 mod sights;
 mod store_view;
 mod timers;
+mod turns;
 mod waiting;
 mod writes;
 mod yielding;
@@ -99,6 +101,7 @@ use reporting::Reported;
 use settings::Rules;
 use store_view::StoreView;
 use timers::Timers;
+use turns::Turns;
 
 /// One candidate's running attempt to win and keep an election.
 #[derive(Clone, Debug)]
@@ -120,6 +123,7 @@ pub struct Campaign {
     reported: Reported,
     /// Its connection has many campaigns: it renews when few of them do.
     is_one_of_many: bool,
+    turns: Turns,
     outputs: VecDeque<Output>,
 }
 
@@ -185,6 +189,7 @@ impl Campaign {
             timers: Timers::default(),
             reported: Reported::nothing(),
             is_one_of_many: false,
+            turns: Turns::default(),
             outputs: VecDeque::new(),
             rules: Arc::new(rules),
         })
@@ -313,7 +318,7 @@ impl Campaign {
 
     fn dispatch(&mut self, input: Input) {
         match input {
-            Input::Tick => {}
+            Input::Tick => self.turn(),
             Input::Campaign => self.enter(),
             Input::Resign => self.leave(Reason::Resigned, None),
             Input::HandOver(successor) => self.leave(Reason::HandedOver, Some(successor)),
@@ -452,9 +457,10 @@ impl Campaign {
             timers,
             reported: _,
             is_one_of_many,
+            turns,
             outputs: _,
         } = self;
-        (lease, stage, intent, giving_way, store, key, attempts, timers, is_one_of_many).hash(hasher);
+        (lease, stage, intent, giving_way, store, key, attempts, timers, is_one_of_many, turns).hash(hasher);
         candidacy.hash_at(*now, hasher);
     }
 }

@@ -2,12 +2,13 @@
 
 use super::attempts::{Purpose, Sent};
 use super::event::Reason;
-use super::io::{Output, ReadId, Request};
+use super::io::{ReadId, Request};
 use super::key::Wait;
 use super::releasing::Releasing;
 use super::settings::{LONGEST_LEASE, LONGEST_SHARED};
 use super::store_view::Freshness;
 use super::timers::Timer;
+use super::turns::Wanted;
 use super::{Campaign, Stage, pace};
 use crate::candidacy::Step;
 use crate::record::{Entry, Record, Release};
@@ -17,25 +18,34 @@ use core::time::Duration;
 impl Campaign {
     /// Reads the key, unless that is under way.
     pub(super) fn read(&mut self) {
+        if self.key.is_reading() || !self.may_ask(Wanted::Read) {
+            return;
+        }
         let Some(read) = self.key.start_read(self.store.mark(), self.store.incarnation(), self.now) else {
             return;
         };
         self.timers.stop(Timer::Retry);
         self.timers.set(Timer::Read, self.now + pace::attempt_limit(self.lease));
-        self.outputs.push_back(Output::Ask(Request::Read(read)));
+        self.ask(Request::Read(read));
     }
 
     pub(super) fn read_timed_out(&mut self) {
-        if let Some(pending) = self.key.abandon_read() {
+        if let Some(pending) = self.key.stop_waiting() {
             self.step_failed(Step::Read, pending.sent, None);
         }
-        self.reconnect();
-        self.unanswered();
+        self.timed_out();
     }
 
     pub(super) fn read_answered(&mut self, read: ReadId, result: Result<Entry, Fault>) {
-        let Some(pending) = self.key.end_read(read) else { return };
-        self.timers.stop(Timer::Read);
+        let Some((pending, is_late)) = self.key.end_read(read) else { return };
+        if is_late {
+            // Its failure counted when its time was over, and what it was for has been tried again.
+            if result.is_err() || pending.incarnation != self.store.incarnation() {
+                return;
+            }
+        } else {
+            self.timers.stop(Timer::Read);
+        }
         let entry = match result {
             Ok(entry) => entry,
             Err(fault) => {

@@ -8,6 +8,7 @@ use super::event::{Event, Reason};
 use super::holder::Departure;
 use super::key::Wait;
 use super::timers::Timer;
+use super::turns::Wanted;
 use super::{Campaign, Stage, pace};
 use crate::store::Expect;
 use crate::time::Instant;
@@ -161,12 +162,16 @@ impl Campaign {
         if self.attempts.is_awaiting() {
             return;
         }
-        let now = self.now;
-        let Stage::Releasing(releasing) = &mut self.stage else { return };
+        let Stage::Releasing(releasing) = &self.stage else { return };
         if releasing.working {
             return;
         }
         let Some(revision) = releasing.expect else { return self.read() };
+        if !self.may_ask(Wanted::Write) {
+            return;
+        }
+        let now = self.now;
+        let Stage::Releasing(releasing) = &mut self.stage else { return };
         let first = releasing.first_sent.is_none();
         releasing.first_sent.get_or_insert(now);
         let (wait, successor) = (releasing.wait, releasing.successor.clone());

@@ -49,12 +49,28 @@ impl Campaign {
         }
     }
 
-    /// An operation got no answer. Once is an accident; the second time is reported.
+    /// An operation got no answer.
     pub(super) fn unanswered(&mut self) {
+        self.report_silence();
+        self.failed_perhaps_isolated();
+    }
+
+    /// An operation got no answer in time; its answer still counts. Where nothing was answered for as long, over a new
+    /// connection it may be. Otherwise the store is slow, and a new connection, which drops all that is under way, would
+    /// give it more to do.
+    pub(super) fn timed_out(&mut self) {
+        if self.turns.is_silent() {
+            self.reconnect();
+        }
+        self.report_silence();
+        self.failed();
+    }
+
+    /// Once is an accident; the second time is reported.
+    fn report_silence(&mut self) {
         if self.store.failures() > 0 {
             let detail = String::from("the store does not answer; check that it is up and can be reached");
             self.report_fault(Fault { kind: FaultKind::Unreachable, detail });
         }
-        self.failed_perhaps_isolated();
     }
 }

@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::attempts::{Answered, Purpose, Sent};
 use super::backoff::FIRST;
 use super::event::Reason;
-use super::io::{Output, Request};
+use super::io::Request;
 use super::key::Wait;
 use super::store_view::Freshness;
 use super::timers::Timer;
@@ -63,7 +63,7 @@ impl Campaign {
             answered: Answered::NOT,
         });
         self.timers.set(Timer::Attempt, self.now + pace::attempt_limit(self.lease));
-        self.outputs.push_back(Output::Ask(Request::Write(Write { attempt, expect, action })));
+        self.ask(Request::Write(Write { attempt, expect, action }));
     }
 
     /// A write was answered, perhaps long after the campaign stopped waiting.
@@ -110,8 +110,7 @@ impl Campaign {
     /// No answer came in time. The write may still be applied, and its answer still counts.
     pub(super) fn attempt_timed_out(&mut self) {
         self.attempts.stop_waiting();
-        self.reconnect();
-        self.unanswered();
+        self.timed_out();
         self.resume();
     }
 

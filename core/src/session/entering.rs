@@ -62,6 +62,7 @@ impl<C: Rule> Session<C> {
             barred_by: None,
             vacancy: Vacancy::default(),
             first: First::Over,
+            wish: None,
         };
         self.candidates.insert(id, Box::new(candidate));
         if self.candidates.iter().len() >= MANY && !core::mem::replace(&mut self.has_many, true) {
@@ -207,6 +208,9 @@ impl<C: Rule> Session<C> {
         self.timers.forget(id);
         self.inspection.forget(id);
         let Some(candidate) = self.candidates.remove(&id) else { return };
+        if candidate.wish.is_some() {
+            self.wishes.left();
+        }
         self.elections.remove(&candidate.election, id);
         if candidate.campaigning {
             self.outputs.push_back(Output::Campaigning(id, false));

@@ -14,6 +14,9 @@
 //!   its campaign waits for that, briefly: its key need not be read then. Of very many, some wait for others.
 //! - One *watch* serves all elections. It is numbered and begins again with a back-off. Before an inspection of another
 //!   incarnation is handed in, a new watch begins, and the old one no longer counts.
+//! - A *window* bounds the requests that are under way, and follows the store's answers. Campaigns that find no place in it
+//!   wait for their turn: renewals first, by their deadlines, then releases, reads and acquires. A request is made when its
+//!   turn comes, so its lease counts from then. The watch and the inspection need no place.
 //! - One *inspection* serves all campaigns that want one; one is under way at a time.
 //! - Renewals of many campaigns are spread over the time between two of them.
 //! - One *reconnect* serves all campaigns that asked. Open requests of the old connection are sent again.
@@ -39,7 +42,10 @@ mod registration;
 mod rule;
 mod starting;
 mod timers;
+mod turns;
 mod watch;
+mod window;
+mod wishes;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -52,6 +58,8 @@ pub use io::{Command, Enter, Input, Output, Refusal, Request};
 pub use rule::{Common, Early, Rule, Sorted};
 pub use timers::{Timer, Wake};
 pub use watch::Scope;
+pub use window::Ticket;
+pub use wishes::{Class, Wish};
 
 use crate::campaign::{Campaign, Event, Lease, Misuse, State, Warning};
 use crate::candidacy::Vacancy;
@@ -67,6 +75,8 @@ use registration::Registration;
 use starting::{First, Starting};
 use timers::Timers;
 use watch::Watch;
+use window::Window;
+use wishes::{Queued, Wishes};
 
 /// The number of a campaign on its session.
 pub type CampaignId = u64;
@@ -114,6 +124,10 @@ pub struct Session<C: Rule = Campaign> {
     /// Reported by every campaign that begins.
     notes: Vec<Warning>,
     timers: Timers<C::Timer>,
+    /// The requests that are under way.
+    window: Window,
+    /// The campaigns that wait for a place in it.
+    wishes: Wishes,
     /// Inputs to campaigns, in order.
     deliveries: VecDeque<(CampaignId, C::Input)>,
     outputs: VecDeque<Output<C::Request, C::Timer>>,
@@ -151,6 +165,8 @@ struct Candidate<C: Rule> {
     barred_by: Option<Token>,
     vacancy: Vacancy,
     first: First,
+    /// The request that waits for its turn.
+    wish: Option<Queued>,
 }
 
 #[derive(Clone, Debug)]
@@ -189,6 +205,8 @@ impl<C: Rule> Session<C> {
     /// A session without campaigns, on a store with these properties.
     pub fn new(store: C::Store) -> Self {
         Self {
+            window: Window::new(C::window(&store)),
+            wishes: Wishes::default(),
             store,
             now: Instant::ZERO,
             candidates: Map::default(),
@@ -221,6 +239,7 @@ impl<C: Rule> Session<C> {
     pub fn set_store(&mut self, now: Instant, store: C::Store) {
         self.now = self.now.max(now);
         self.store = store;
+        self.window.bound(C::window(&self.store));
         for candidate in self.candidates.values_mut() {
             if let Stage::Running(campaign) = &mut candidate.stage {
                 campaign.set_store(self.now, &self.store);
@@ -252,6 +271,7 @@ impl<C: Rule> Session<C> {
         observer: &mut impl Observer<C>,
     ) -> Result<(), Misuse> {
         self.now = self.now.max(now);
+        self.window.pass(self.now);
         self.dispatch(input, observer);
         let mut result = self.deliver(observer);
         // Each once, so that no timer keeps other work waiting.
@@ -259,6 +279,7 @@ impl<C: Rule> Session<C> {
             self.fire(timer);
             result = result.and(self.deliver(observer));
         }
+        self.set_turn();
         result
     }
 
@@ -302,6 +323,7 @@ impl<C: Rule> Session<C> {
                 }
             }
             Input::Answered { id, answer } => {
+                self.answered(id, &answer);
                 self.first_question(id, First::Asked, First::Over);
                 self.deliveries.push_back((id, answer.into()));
             }
@@ -385,6 +407,8 @@ impl<C: Rule> Session<C> {
                 }
             }
             Timer::Register => self.register(),
+            // The window has seen the time already.
+            Timer::Turn => {}
         }
     }
 
@@ -402,24 +426,31 @@ impl<C: Rule> Session<C> {
         let mut result = Ok(());
         loop {
             while let Some((id, input)) = self.deliveries.pop_front() {
-                result = result.and(self.step(id, input, observer));
+                // Where campaigns wait, none comes before them.
+                let places = if self.wishes.is_empty() { self.window.places() } else { 0 };
+                result = result.and(self.step(id, input, places, observer));
             }
-            if !self.start_some() {
+            if let Some(id) = self.next_turn() {
+                result = result.and(self.step(id, Common::Tick.into(), 1, observer));
+            } else if !self.start_some() {
                 return result;
             }
         }
     }
 
-    /// Hands an input to a campaign. Its lease and its events are emitted before its requests.
+    /// Hands an input to a campaign, of which as many requests may leave as there are places. Its lease and its events are
+    /// emitted before its requests.
     fn step(
         &mut self,
         id: CampaignId,
         input: C::Input,
+        places: u32,
         observer: &mut impl Observer<C>,
     ) -> Result<(), Misuse> {
         let Some(candidate) = self.candidates.get_mut(&id) else { return Ok(()) };
         let Stage::Running(campaign) = &mut candidate.stage else { return Ok(()) };
         observer.input(id, self.now, &input);
+        campaign.allow(places, self.window.last_answer(), self.now);
         let result = campaign.handle(self.now, input);
         observer.handled(id, self.now, campaign);
         let (mut events, mut wanted) = (Vec::new(), Vec::new());
@@ -445,7 +476,7 @@ impl<C: Rule> Session<C> {
         let wake = wake.map(|(at, timer)| (at, Timer::Campaign(id, timer)));
         let wake = wake.or(vacant.map(|at| (at, Timer::Vacant(id))));
         let (lease, lease_time) = (campaign.lease(), Some(campaign.lease_time()));
-        let (is_over, was_campaigning) = (campaign.is_over(), candidate.campaigning);
+        let (is_over, wish, was_campaigning) = (campaign.is_over(), campaign.wish(), candidate.campaigning);
         candidate.campaigning = !matches!(state, State::Idle | State::Closed);
         let campaigning = candidate.campaigning;
         match wake {
@@ -459,6 +490,7 @@ impl<C: Rule> Session<C> {
         for output in wanted {
             self.carry_out(id, output);
         }
+        self.wish(id, wish);
         if campaigning != was_campaigning {
             self.outputs.push_back(Output::Campaigning(id, campaigning));
             self.register();
@@ -476,6 +508,9 @@ impl<C: Rule> Session<C> {
             Sorted::Request(request) => {
                 if let Stage::Running(campaign) = &candidate.stage {
                     candidate.limit = campaign.limit(&request, candidate.limit);
+                    if let Some((ticket, limit)) = campaign.ticket(&request) {
+                        self.window.sent(id, ticket, limit, self.now);
+                    }
                 }
                 candidate.last_sent = self.now;
                 self.outputs.push_back(Output::Ask { id, request, limit: candidate.limit });
@@ -585,6 +620,7 @@ impl<C: Rule> Session<C> {
         self.reconnect = Reconnect::No;
         self.reconnected = Some(self.now);
         // Requests of the old connection may never be answered.
+        self.window.clear();
         self.inspection.give_up();
         self.inspect();
         self.feed_all(|| Common::Reconnected);

@@ -5,12 +5,14 @@ use core::fmt::Debug;
 use core::time::Duration;
 
 use super::io::Command;
+use super::window::Ticket;
+use super::wishes::Wish;
 use crate::campaign::{self, Campaign, EarlySights, Event, InvalidSettings, Lease, Misuse, Settings, State};
 use crate::candidacy::Waiting;
 use crate::induction;
 use crate::queue;
 use crate::record::{Entry, Nonce};
-use crate::store::{Action, Capabilities, Fault, StoreInfo};
+use crate::store::{Action, Capabilities, Fault, FaultKind, Outcome, StoreInfo};
 use crate::time::Instant;
 
 /// A campaign of one rule: the lease campaign, the place in a queue, or induction over a consumer group.
@@ -93,6 +95,36 @@ pub trait Rule: Waiting + Clone + Debug + Sized {
 
     /// Sorts an output by what a session does with it.
     fn sort(output: Self::Output) -> Sorted<Self>;
+
+    /// As many requests may leave until the next call; [`wish`](Self::wish) returns what more there is. Of a rule that has no
+    /// wishes, any number leaves. The store answered some campaign last at `answered`.
+    fn allow(&mut self, places: u32, answered: Instant, now: Instant) {
+        let _ = (places, answered, now);
+    }
+
+    /// The request that waits. It leaves with a [`Common::Tick`] for which it is [allowed](Self::allow).
+    fn wish(&self) -> Option<Wish> {
+        None
+    }
+
+    /// The requests that the store bears at a time.
+    fn window(store: &Self::Store) -> u32 {
+        let _ = store;
+        0
+    }
+
+    /// What distinguishes a request from others of this campaign, and the time after which its answer is late. `None` for a
+    /// rule that has no wishes.
+    fn ticket(&self, request: &Self::Request) -> Option<(Ticket, Duration)> {
+        let _ = request;
+        None
+    }
+
+    /// The request that is answered, and whether the store answered it.
+    fn answers(answer: &Self::Answer) -> Option<(Ticket, bool)> {
+        let _ = answer;
+        None
+    }
 
     /// The time for which the answer to a request can matter; `before` is that of the request before.
     fn limit(&self, request: &Self::Request, before: Duration) -> Duration;
@@ -326,6 +358,38 @@ impl Rule for Campaign {
             campaign::Output::Reconnect => Sorted::Reconnect,
             campaign::Output::Ask(request) => Sorted::Request(request),
         }
+    }
+
+    fn allow(&mut self, places: u32, answered: Instant, now: Instant) {
+        Self::allow(self, places, answered, now);
+    }
+
+    fn wish(&self) -> Option<Wish> {
+        Self::wish(self)
+    }
+
+    fn window(store: &Capabilities) -> u32 {
+        store.window
+    }
+
+    fn ticket(&self, request: &campaign::Request) -> Option<(Ticket, Duration)> {
+        let ticket = match request {
+            campaign::Request::Write(write) => Ticket::Write(write.attempt.0),
+            campaign::Request::Read(read) => Ticket::Read(read.0),
+        };
+        Some((ticket, self.attempt_limit()))
+    }
+
+    fn answers(answer: &campaign::Answer) -> Option<(Ticket, bool)> {
+        Some(match answer {
+            campaign::Answer::Wrote { attempt, outcome } => {
+                (Ticket::Write(attempt.0), !matches!(outcome, Outcome::NotSent | Outcome::Unknown))
+            }
+            campaign::Answer::Read { read, result } => {
+                let unanswered = matches!(result, Err(fault) if fault.kind == FaultKind::Unreachable);
+                (Ticket::Read(read.0), !unanswered)
+            }
+        })
     }
 
     /// The answer to a write can matter for its lease.

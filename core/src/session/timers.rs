@@ -29,6 +29,8 @@ pub enum Timer<T = campaign::Timer> {
     Reconnect,
     /// Register the candidates again, because that failed.
     Register,
+    /// A request outlasts its limit, and leaves its place to one that waits.
+    Turn,
 }
 
 /// A wake-up, and the timer it is for.
@@ -51,6 +53,7 @@ enum Key {
     Watch,
     Reconnect,
     Register,
+    Turn,
     Campaign(CampaignId),
 }
 
@@ -63,6 +66,7 @@ impl<T> From<Timer<T>> for Key {
             Timer::Watch => Self::Watch,
             Timer::Reconnect => Self::Reconnect,
             Timer::Register => Self::Register,
+            Timer::Turn => Self::Turn,
         }
     }
 }

@@ -44,6 +44,7 @@ impl Bench {
             expiry_pushed: false,
             incarnation_acked: false,
             watch_shows_all: false,
+            window: 256,
             fail_over: Duration::from_secs(7),
         };
         Self {

@@ -36,6 +36,7 @@ pub fn bucket() -> Capabilities {
         expiry_pushed: false,
         incarnation_acked: false,
         watch_shows_all: false,
+        window: 256,
         fail_over: secs(7),
     }
 }

@@ -87,6 +87,16 @@ fn a_read_without_an_answer_is_repeated_over_a_new_connection() {
 }
 
 #[test]
+fn the_answer_to_a_read_counts_after_its_time_is_over_while_the_connection_is_the_same() {
+    let mut bench = Bench::new();
+    bench.give(Input::Campaign);
+    assert_eq!(bench.pass(secs(2)), ["reconnect"]);
+    assert_eq!(bench.next(), ["read 2"]);
+    assert_eq!(bench.read(1, theirs(10)), ["leader other"]);
+    assert_eq!(bench.read(2, theirs(10)), NOTHING);
+}
+
+#[test]
 fn a_read_that_fails_is_reported_once_and_repeated_after_a_while() {
     let mut bench = Bench::new();
     bench.give(Input::Campaign);

@@ -53,6 +53,7 @@ impl Parts {
             expiry_pushed: true,
             incarnation_acked: true,
             watch_shows_all: false,
+            window: 256,
             fail_over: Duration::ZERO,
         };
         let info = StoreInfo {

@@ -35,15 +35,20 @@ pub struct Bench {
 impl Bench {
     /// A session without campaigns, one hour after the clock's origin.
     pub fn new() -> Self {
-        Self::on(false)
+        Self::on(false, 256)
+    }
+
+    /// The same, on a store that bears so many requests at a time.
+    pub fn with_window(window: u32) -> Self {
+        Self::on(false, window)
     }
 
     /// The same, on a store whose watches say when they have shown all.
     pub fn with_a_watch_that_shows_all() -> Self {
-        Self::on(true)
+        Self::on(true, 256)
     }
 
-    fn on(watch_shows_all: bool) -> Self {
+    fn on(watch_shows_all: bool, window: u32) -> Self {
         let store = Capabilities {
             own_lease: false,
             lease_step: Duration::ZERO,
@@ -53,6 +58,7 @@ impl Bench {
             expiry_pushed: false,
             incarnation_acked: false,
             watch_shows_all,
+            window,
             fail_over: secs(7),
         };
         Self { session: Session::new(store), now: Instant::ZERO + secs(3600) }

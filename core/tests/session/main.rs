@@ -11,5 +11,6 @@ mod queue;
 mod reports;
 mod requests;
 mod shown_early;
+mod turns;
 mod vacancies;
 mod watching;

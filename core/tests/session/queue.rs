@@ -1,5 +1,6 @@
 //! Campaigns in queues, whose companions share a lease of their session.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use incumbent_core::campaign::Settings;
@@ -30,32 +31,45 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let store = Server { shortest: Some(Duration::from_secs(2)) };
-        let now = Instant::ZERO + Duration::from_secs(3_600);
-        let mut bench = Self { session: Session::new(store), now, asked: Vec::new(), closed: Vec::new() };
+        let mut bench = Self::empty();
         for id in [1, 2] {
-            bench.give(Input::Enter(Box::new(Enter {
-                id,
-                election: format!("election {id}").into(),
-                settings: Settings { splay: Some(Duration::ZERO), lease: Some(T), ..Settings::new("me") },
-                nonce: nonce(id),
-                seed: id,
-                fail_fast: false,
-            })));
-            let info = StoreInfo {
-                asked_at: now,
-                incarnation: BIRTH,
-                age: None,
-                never_used: true,
-                max_age: None,
-                newest: None,
-            };
-            bench.give(Input::Inspected { number: id, result: Ok(info) });
+            bench.enter(id);
+            bench.inspected(id);
             let lease = bench.lease_asked_for(id);
             bench.answer(id, Answer::Granted { lease, result: Ok(T) });
             bench.answer(id, Answer::Shared { result: Ok(B) });
         }
         bench
+    }
+
+    /// A session without campaigns.
+    fn empty() -> Self {
+        let store = Server { shortest: Some(Duration::from_secs(2)) };
+        let now = Instant::ZERO + Duration::from_secs(3_600);
+        Self { session: Session::new(store), now, asked: Vec::new(), closed: Vec::new() }
+    }
+
+    fn enter(&mut self, id: CampaignId) {
+        self.give(Input::Enter(Box::new(Enter {
+            id,
+            election: format!("election {id}").into(),
+            settings: Settings { splay: Some(Duration::ZERO), lease: Some(T), ..Settings::new("me") },
+            nonce: nonce(id),
+            seed: id,
+            fail_fast: false,
+        })));
+    }
+
+    fn inspected(&mut self, number: u64) {
+        let info = StoreInfo {
+            asked_at: self.now,
+            incarnation: BIRTH,
+            age: None,
+            never_used: true,
+            max_age: None,
+            newest: None,
+        };
+        self.give(Input::Inspected { number, result: Ok(info) });
     }
 
     fn give(&mut self, input: Input<Answer, Change>) {
@@ -233,4 +247,34 @@ fn a_companion_whose_lease_no_campaign_keeps_alive_runs_out_at_once_and_no_later
 
 fn is_share(request: &Request) -> bool {
     matches!(request, Request::Share { .. })
+}
+
+#[test]
+fn of_very_many_candidates_a_thousand_ask_at_once_and_the_next_when_these_are_answered() {
+    let mut bench = Bench::empty();
+    (1..=2_500).for_each(|id| bench.enter(id));
+    bench.inspected(1);
+    assert_eq!(bench.asked.len(), 1_000);
+    let lease = bench.lease_asked_for(1);
+    let granted = Answer::Granted { lease, result: Ok(T) };
+    bench.answer(1, granted.clone());
+    let asking = |bench: &Bench| bench.asked.iter().filter(|(id, _)| *id > 1_000).count();
+    assert_eq!(asking(&bench), 1);
+    bench.answer(1, granted);
+    assert_eq!(asking(&bench), 1, "an answer counts once");
+    // One that leaves without an answer lets another ask as well.
+    bench.give(Input::Command { id: 2, command: Command::Close });
+    assert_eq!(asking(&bench), 2);
+}
+
+#[test]
+fn where_no_candidate_is_answered_a_thousand_more_ask_each_second() {
+    let mut bench = Bench::empty();
+    (1..=2_500).for_each(|id| bench.enter(id));
+    bench.inspected(1);
+    let asking = |bench: &Bench| bench.asked.iter().map(|(id, _)| *id).collect::<BTreeSet<_>>().len();
+    bench.sleep(Duration::from_secs(1));
+    assert_eq!(asking(&bench), 2_000);
+    bench.sleep(Duration::from_secs(1));
+    assert_eq!(asking(&bench), 2_500);
 }

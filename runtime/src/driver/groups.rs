@@ -91,6 +91,7 @@ impl Link for GroupLink {
             expiry_pushed: false,
             incarnation_acked: true,
             watch_shows_all: false,
+            window: 256,
             fail_over: FAIL_OVER,
         }
     }

@@ -71,6 +71,10 @@ const DEREGISTER_LIMIT: Duration = Duration::from_secs(1);
 /// The time for log subscribers and listeners to receive what is still queued.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 
+/// The inputs that are handled before the client of the store runs: its tasks share this thread, and a driver that always
+/// has something to do would leave them none of it.
+const INPUTS: u32 = 64;
+
 /// Carries out the outputs of a store's session, and serves its observers.
 struct Driver<L: Link> {
     clock: Clock,
@@ -95,6 +99,8 @@ struct Driver<L: Link> {
     unwatched: Option<String>,
     /// The registered candidates.
     roll: Registry,
+    /// The inputs since other tasks of this thread ran.
+    inputs: u32,
     /// Every handle was dropped, so no request will come.
     handles_dropped: bool,
     /// The store is closing; answered once it is closed.
@@ -125,6 +131,7 @@ impl<L: Link> Driver<L> {
             watch: 0,
             watched: None,
             unwatched: None,
+            inputs: 0,
             handles_dropped: false,
             closing: None,
         }
@@ -157,6 +164,11 @@ impl<L: Link> Driver<L> {
             self.read_for_observers(&key);
         }
         self.in_flight.extend(self.store.link.ask_together().map(answered));
+        self.inputs += 1;
+        if self.inputs == INPUTS {
+            self.inputs = 0;
+            tokio::task::yield_now().await;
+        }
     }
 
     async fn finish(mut self) {

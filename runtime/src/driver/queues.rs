@@ -70,6 +70,7 @@ impl Link for QueueLink {
             expiry_pushed: true,
             incarnation_acked: false,
             watch_shows_all: false,
+            window: 256,
             fail_over: server.fail_over().unwrap_or_default(),
         }
     }

@@ -261,6 +261,7 @@ impl Adapter for Memory {
             expiry_pushed: self.shared.markers,
             incarnation_acked: true,
             watch_shows_all: false,
+            window: 256,
             fail_over: Duration::ZERO,
         }
     }

@@ -73,3 +73,14 @@ async fn what_happens_to_one_election_leaves_another_in_the_same_store_alone() {
     assert!(of_b.is_current() && b.is_leader());
     assert_eq!(b.leader().map(|leader| leader.name), Some("b".into()));
 }
+
+#[tokio::test]
+async fn a_client_that_shares_the_drivers_thread_runs_though_the_driver_always_has_something_to_do() {
+    let clock = Clock::system();
+    let switched = Switched::new(&clock);
+    switched.switches.floods.store(true, Ordering::SeqCst);
+    let store = switched.store(&clock);
+    let candidate = soon(store.campaign("jobs", options("a"))).await.unwrap();
+    soon(candidate.next_term()).await.unwrap();
+    soon(store.close()).await.unwrap();
+}

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::stream::BoxStream;
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
 use incumbent::incumbent_core::record::Entry;
 use incumbent::incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent::store::{Adapter, Memory, MemorySettings, WatchEvent, Watched};
@@ -72,6 +73,8 @@ pub(crate) struct Switches {
     pub(crate) unreachable: AtomicBool,
     /// Writes and reads are never answered.
     pub(crate) silent: AtomicBool,
+    /// The watch always shows something, and a task of its own carries out each write, as a network client does.
+    pub(crate) floods: AtomicBool,
     /// The next write panics.
     pub(crate) panics: AtomicBool,
     /// The number of times that a connection was closed.
@@ -130,6 +133,11 @@ impl Adapter for Switched {
         if matches!(write.action, incumbent_core::store::Action::Release { .. }) {
             self.switches.releases.fetch_add(1, Ordering::SeqCst);
         }
+        if self.switches.floods.load(Ordering::SeqCst) {
+            let (memory, key, write) = (self.memory.clone(), key.to_owned(), write.clone());
+            let task = tokio::spawn(async move { memory.write(&key, &write).await });
+            return task.await.expect("the task neither panics nor is cancelled");
+        }
         self.memory.write(key, write).await
     }
 
@@ -144,7 +152,12 @@ impl Adapter for Switched {
 
     async fn watch(&self) -> Result<BoxStream<'static, Watched>, Fault> {
         self.switches.watches.fetch_add(1, Ordering::SeqCst);
-        self.memory.watch().await
+        let shown = self.memory.watch().await?;
+        if self.switches.floods.load(Ordering::SeqCst) {
+            let other = || Watched::Entry(WatchEvent { key: "other".into(), entry: Entry::Vacant });
+            return Ok(stream::select(shown, stream::repeat_with(other)).boxed());
+        }
+        Ok(shown)
     }
 
     async fn reconnect(&self) {

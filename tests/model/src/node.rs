@@ -123,6 +123,7 @@ impl Node {
             expiry_pushed: world.markers,
             incarnation_acked: world.acked,
             watch_shows_all: false,
+            window: 256,
             fail_over: Duration::ZERO,
         };
         self.process += 1;

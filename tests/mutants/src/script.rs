@@ -83,6 +83,7 @@ impl Bench {
             expiry_pushed: false,
             incarnation_acked,
             watch_shows_all: false,
+            window: 256,
             fail_over: Duration::ZERO,
         };
         let now = Instant::ZERO + Duration::from_secs(3_600);

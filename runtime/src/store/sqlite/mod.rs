@@ -188,6 +188,7 @@ impl Adapter for Sqlite {
             expiry_pushed: false,
             incarnation_acked: true,
             watch_shows_all: false,
+            window: 256,
             fail_over: Duration::ZERO,
         }
     }

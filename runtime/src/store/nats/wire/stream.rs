@@ -182,6 +182,7 @@ impl StreamInfo {
             expiry_pushed: config.subject_delete_marker_ttl > 0 && level >= LEVEL_2_11,
             incarnation_acked: false,
             watch_shows_all: true,
+            window: 256,
             fail_over: if config.num_replicas > 1 { CLUSTER_FAIL_OVER } else { RESTART },
         }
     }
@@ -259,6 +260,7 @@ mod tests {
                 expiry_pushed: false,
                 incarnation_acked: false,
                 watch_shows_all: true,
+                window: 256,
                 fail_over: Duration::from_secs(7),
             }
         );

@@ -91,6 +91,7 @@ impl Plan {
                 expiry_pushed: choices.one_in(2),
                 incarnation_acked: choices.one_in(3),
                 watch_shows_all: false,
+                window: 256,
                 fail_over: secs(7),
             },
             start: Instant::ZERO + secs(3600),

@@ -1,0 +1,123 @@
+//! Requests that wait for a place: a campaign wishes to ask, and asks when its turn comes.
+//!
+//! A session bounds what is under way. A wish is no request: only when its turn comes does the campaign read its clock, take
+//! the next number and decide what to expect; or its reason is gone by then, and nothing is asked. A campaign without a
+//! session asks at once.
+
+use super::io::{Output, Request};
+use super::timers::Timer;
+use super::{Campaign, Stage};
+use crate::session::{Class, Wish};
+use crate::time::Instant;
+
+/// A request that a campaign wants to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Wanted {
+    Read,
+    Write,
+}
+
+/// The requests that may leave, and the one that waits.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct Turns {
+    /// The requests that may leave now; [`ANY`] without a session.
+    places: u8,
+    waits: Option<Wanted>,
+    /// The store has not answered any campaign of the session for as long as an attempt takes.
+    silent: bool,
+}
+
+/// Any number.
+const ANY: u8 = u8::MAX;
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { places: ANY, waits: None, silent: true }
+    }
+}
+
+impl Turns {
+    /// Whether nothing was answered for as long as an attempt takes. A campaign without a session knows of none.
+    pub(super) fn is_silent(&self) -> bool {
+        self.silent
+    }
+}
+
+impl Campaign {
+    /// As many requests may leave until the next call, of which a campaign makes two at most. The store answered last at
+    /// `answered`.
+    pub(crate) fn allow(&mut self, places: u32, answered: Instant, now: Instant) {
+        self.turns.silent = answered + self.attempt_limit() <= now;
+        self.turns.places = u8::try_from(places).map_or(ANY - 1, |places| places.min(ANY - 1));
+    }
+
+    /// Whether a request may leave now; otherwise it waits.
+    pub(super) fn may_ask(&mut self, wanted: Wanted) -> bool {
+        let may = self.turns.places > 0;
+        if !may {
+            self.turns.waits = Some(wanted);
+        }
+        may
+    }
+
+    /// Emits a request.
+    pub(super) fn ask(&mut self, request: Request) {
+        if self.turns.places != ANY {
+            self.turns.places = self.turns.places.saturating_sub(1);
+        }
+        self.turns.waits = None;
+        self.outputs.push_back(Output::Ask(request));
+    }
+
+    /// The request that waits, where there still is a reason for it. Where a timer is set, that has its own.
+    fn waits(&self) -> Option<Wanted> {
+        let waits = self.turns.waits?;
+        let is_set = |timer| self.timers.is_set(timer);
+        let has_reason = match (&self.stage, waits) {
+            (_, Wanted::Write) if self.attempts.is_awaiting() => false,
+            (_, Wanted::Read) if self.key.is_reading() => false,
+            (Stage::Holder(holder), Wanted::Read) => holder.must_read,
+            (Stage::Holder(holder), Wanted::Write) => {
+                !holder.must_read && !is_set(Timer::Renew) && !is_set(Timer::Retry)
+            }
+            (Stage::Releasing(_), Wanted::Read) => true,
+            (Stage::Releasing(_), Wanted::Write) => !is_set(Timer::Retry) && !self.key.is_reading(),
+            // A probe is in addition to what a timer has.
+            (Stage::Candidate, Wanted::Read) if self.giving_way.rests(self.now) => true,
+            (Stage::Candidate, _) => !is_set(Timer::Acquire) && !is_set(Timer::Poll),
+            (Stage::Idle | Stage::Splaying | Stage::Closed, _) => false,
+        };
+        has_reason.then_some(waits)
+    }
+
+    /// The wish for the request that waits.
+    pub(crate) fn wish(&self) -> Option<Wish> {
+        let waits = self.waits()?;
+        let (class, by) = match &self.stage {
+            Stage::Holder(holder) => (Class::Renewal, self.deadline(holder)),
+            // A record of ours without a term keeps other candidates waiting.
+            Stage::Candidate if waits == Wanted::Write && self.own_record_observed().is_none() => {
+                (Class::Acquire, self.now)
+            }
+            Stage::Candidate if waits == Wanted::Read => (Class::Read, self.now),
+            _ => (Class::Release, self.now),
+        };
+        Some(Wish { class, by })
+    }
+
+    /// Makes the request that waits, where it may leave by now.
+    pub(super) fn turn(&mut self) {
+        if self.turns.places == 0 {
+            return;
+        }
+        let waits = self.waits();
+        self.turns.waits = None;
+        match (&self.stage, waits) {
+            (_, None) => {}
+            (_, Some(Wanted::Read)) => self.read(),
+            (Stage::Holder(_), _) => self.renew(),
+            (Stage::Releasing(_), _) => self.release(),
+            _ => self.acquire(),
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! The requests that the store has not answered, and how many more may leave.
+//!
+//! The number follows the answers, as congestion control does (V. Jacobson, "Congestion avoidance and control", SIGCOMM
+//! 1988): it grows while answers come as fast as they did, and is halved when one outlasts its limit.
+
+use alloc::collections::VecDeque;
+use core::time::Duration;
+
+use super::CampaignId;
+use crate::time::Instant;
+
+/// The fewest requests that may wait for an answer: so many a store bears in any state.
+const FEWEST: u32 = 8;
+/// The number at first: the renewals of as many elections are no burst for a store.
+const FIRST: u32 = 64;
+/// All requests whose answers may still come, late ones among them, where the store does not bear more.
+const ALL: u32 = 256;
+/// So much longer than the fastest may an answer take while the window grows; above that, requests wait in the store.
+const SLOWER: u32 = 4;
+/// The time that an answer may take for the window to grow in any case: a driver that is busy adds as much.
+const QUICK: Duration = Duration::from_millis(1);
+/// The fastest answer counts for one to two such spans.
+const RECENT: Duration = Duration::from_secs(5);
+/// Answers are counted for each such span: they must become more for the window to grow though they take longer.
+const SPAN: Duration = Duration::from_millis(250);
+
+/// Distinguishes the requests of a campaign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ticket {
+    /// The write of this number.
+    Write(u64),
+    /// The read of this number.
+    Read(u64),
+}
+
+/// A request that was sent and is not answered.
+#[derive(Clone, Copy, Debug)]
+struct Unanswered {
+    id: CampaignId,
+    ticket: Ticket,
+    sent: Instant,
+    limit: Duration,
+    /// It outlasted its limit, and its answer counts all the same.
+    is_late: bool,
+}
+
+/// The requests under way, and the number that may be.
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    /// The requests that may wait for an answer within their limits.
+    size: u32,
+    /// Where they may be more.
+    most: u32,
+    /// It was halved at that time, and grows slowly since; before, it grows with every answer.
+    halved: Option<Instant>,
+    /// The answers since it grew last.
+    credit: u32,
+    /// In the order in which they were sent.
+    unanswered: VecDeque<Unanswered>,
+    /// Of these, the late ones.
+    late: u32,
+    /// No request outlasts its limit before.
+    first_limit: Instant,
+    /// The fastest answers of the present span and of the one before.
+    fastest: [Duration; 2],
+    fastest_since: Instant,
+    /// The answers of the present span and of the one before.
+    answers: [u32; 2],
+    answers_since: Instant,
+    /// The spans before show that the store answers more when it is asked more.
+    answers_grow: bool,
+    /// The time of the latest answer.
+    answered: Instant,
+}
+
+impl Window {
+    pub(super) fn new(most: u32) -> Self {
+        let most = most.max(FEWEST);
+        Self {
+            size: FIRST.min(most),
+            most,
+            halved: None,
+            credit: 0,
+            unanswered: VecDeque::new(),
+            late: 0,
+            first_limit: Instant::NEVER,
+            fastest: [Duration::MAX; 2],
+            fastest_since: Instant::ZERO,
+            answers: [0; 2],
+            answers_since: Instant::ZERO,
+            answers_grow: false,
+            answered: Instant::ZERO,
+        }
+    }
+
+    /// The store bears so many requests at a time, at most.
+    pub(super) fn bound(&mut self, most: u32) {
+        self.most = most.max(FEWEST);
+        self.size = self.size.min(self.most);
+    }
+
+    /// The number of requests that may leave now.
+    pub(super) fn places(&self) -> u32 {
+        let all = u32::try_from(self.unanswered.len()).unwrap_or(u32::MAX);
+        let in_time = all - self.late;
+        self.size.saturating_sub(in_time).min(self.most.max(ALL).saturating_sub(all))
+    }
+
+    /// A request leaves.
+    pub(super) fn sent(&mut self, id: CampaignId, ticket: Ticket, limit: Duration, now: Instant) {
+        self.unanswered.push_back(Unanswered { id, ticket, sent: now, limit, is_late: false });
+        self.first_limit = self.first_limit.min(now + limit);
+    }
+
+    /// A request has an answer, or none will come: then `of_store` is false. Returns true for the answer to a request that
+    /// had outlasted its limit.
+    pub(super) fn ended(&mut self, id: CampaignId, ticket: Ticket, of_store: bool, now: Instant) -> bool {
+        let is_it = |request: &Unanswered| (request.id, request.ticket) == (id, ticket);
+        let Some(request) =
+            self.unanswered.iter().position(is_it).and_then(|place| self.unanswered.remove(place))
+        else {
+            // It counted as lost.
+            if of_store {
+                self.answered = now;
+            }
+            return of_store;
+        };
+        self.late -= u32::from(request.is_late);
+        if of_store {
+            self.count(now.since(request.sent), request.is_late, now);
+            self.drop_lost(request.sent);
+        }
+        of_store && request.is_late
+    }
+
+    /// The time of the latest answer to a campaign. A server that is isolated may answer inspections, and no writes.
+    pub(super) fn last_answer(&self) -> Instant {
+        self.answered
+    }
+
+    /// The shortest time of late in which the store answered.
+    pub(super) fn fastest(&self) -> Duration {
+        let fastest = self.fastest[0].min(self.fastest[1]);
+        if fastest == Duration::MAX { Duration::ZERO } else { fastest }
+    }
+
+    /// Requests that outlasted their limits leave their places to others; the first such time halves the window.
+    pub(super) fn pass(&mut self, now: Instant) {
+        if now < self.first_limit {
+            return;
+        }
+        self.first_limit = Instant::NEVER;
+        for request in &mut self.unanswered {
+            let limit = request.sent + request.limit;
+            if request.is_late {
+                continue;
+            }
+            if now < limit {
+                self.first_limit = self.first_limit.min(limit);
+                continue;
+            }
+            request.is_late = true;
+            self.late += 1;
+            // Those that were sent before say nothing of the smaller window.
+            if self.halved.is_none_or(|halved| halved <= request.sent) {
+                self.halved = Some(now);
+                self.size = (self.size / 2).max(FEWEST);
+                self.credit = 0;
+            }
+        }
+    }
+
+    /// The time at which the next request outlasts its limit, unless it is answered before.
+    pub(super) fn first_limit(&self) -> Instant {
+        self.first_limit
+    }
+
+    /// The connection is a new one: what was under way on the old one has no place.
+    pub(super) fn clear(&mut self) {
+        self.unanswered.clear();
+        self.late = 0;
+        self.first_limit = Instant::NEVER;
+    }
+
+    /// Learns from an answer that took so long.
+    fn count(&mut self, took: Duration, is_late: bool, now: Instant) {
+        self.answered = now;
+        if now >= self.answers_since + SPAN {
+            let [present, before] = self.answers;
+            self.answers_grow = present > before + before / 16;
+            self.answers = [0, present];
+            self.answers_since = now;
+        }
+        self.answers[0] += 1;
+        if now >= self.fastest_since + RECENT {
+            self.fastest = [Duration::MAX, self.fastest[0]];
+            self.fastest_since = now;
+        }
+        self.fastest[0] = self.fastest[0].min(took);
+        let is_quick = took <= QUICK.max(self.fastest().saturating_mul(SLOWER));
+        let is_used = self.unanswered.len() * 2 >= self.size as usize;
+        if is_late || !is_used || self.size >= self.most || !(is_quick || self.answers_grow) {
+            return;
+        }
+        self.credit += 1;
+        if self.halved.is_none() || self.credit >= self.size {
+            self.size += 1;
+            self.credit = 0;
+        }
+    }
+
+    /// Forgets requests that were sent a limit before one that is answered: no answer of theirs comes in its time.
+    fn drop_lost(&mut self, answered: Instant) {
+        let is_lost = |request: &Unanswered| request.sent + request.limit <= answered;
+        if !self.unanswered.front().is_some_and(is_lost) {
+            return;
+        }
+        self.unanswered.retain(|request| !is_lost(request));
+        self.late = self.unanswered.iter().map(|request| u32::from(request.is_late)).sum();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(2);
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    /// Sends as many as may leave, from the number `first` on; returns the number of the next.
+    fn fill(window: &mut Window, first: u64, now: Instant) -> u64 {
+        let places = u64::from(window.places());
+        (first..first + places).for_each(|number| window.sent(1, Ticket::Write(number), LIMIT, now));
+        first + places
+    }
+
+    fn answer(window: &mut Window, numbers: core::ops::Range<u64>, now: Instant) {
+        numbers.for_each(|number| _ = window.ended(1, Ticket::Write(number), true, now));
+    }
+
+    #[test]
+    fn as_many_requests_leave_as_it_has_places_and_one_more_with_each_answer() {
+        let mut window = Window::new(64);
+        assert_eq!(fill(&mut window, 0, at(0)), 64);
+        assert_eq!(window.places(), 0);
+        answer(&mut window, 5..6, at(1));
+        assert_eq!(window.places(), 1);
+    }
+
+    #[test]
+    fn it_grows_with_every_quick_answer_until_the_store_bears_no_more() {
+        let mut window = Window::new(100);
+        let mut next = fill(&mut window, 0, at(0));
+        let mut answered = 0;
+        for round in 1..20 {
+            answer(&mut window, answered..next, at(round));
+            answered = next;
+            next = fill(&mut window, next, at(round));
+        }
+        assert_eq!(next - answered, 100);
+    }
+
+    #[test]
+    fn it_does_not_grow_where_it_is_not_used() {
+        let mut window = Window::new(256);
+        for number in 0..1000 {
+            window.sent(1, Ticket::Read(number), LIMIT, at(number));
+            window.ended(1, Ticket::Read(number), true, at(number));
+        }
+        assert_eq!(window.places(), 64);
+    }
+
+    #[test]
+    fn answers_that_take_longer_and_do_not_become_more_let_it_be() {
+        let mut window = Window::new(256);
+        window.sent(1, Ticket::Read(0), LIMIT, at(0));
+        window.ended(1, Ticket::Read(0), true, at(2));
+        // A store that answers one in ten milliseconds.
+        let mut next = fill(&mut window, 0, at(2));
+        for answered in 0..400 {
+            let now = at(12 + answered * 10);
+            answer(&mut window, answered..answered + 1, now);
+            next = fill(&mut window, next, now);
+        }
+        // The first span has no span before it, so its answers seem to be more.
+        assert!(next - 400 <= 64 + 50, "{}", next - 400);
+    }
+
+    #[test]
+    fn requests_of_one_window_that_outlast_their_limits_halve_it_once_and_leave_their_places() {
+        let mut window = Window::new(256);
+        let next = fill(&mut window, 0, at(0));
+        window.pass(at(1_999));
+        assert_eq!(window.places(), 0);
+        window.pass(at(2_000));
+        assert_eq!(window.places(), 32);
+        let after = fill(&mut window, next, at(2_000));
+        assert_eq!(after - next, 32);
+        window.pass(at(4_000));
+        assert_eq!(window.places(), 16);
+    }
+
+    #[test]
+    fn it_never_falls_below_the_fewest() {
+        let mut window = Window::new(256);
+        let mut next = 0;
+        for round in 0..10 {
+            next = fill(&mut window, next, at(round * 2_000));
+            window.pass(at((round + 1) * 2_000));
+            answer(&mut window, 0..next, at((round + 1) * 2_000));
+        }
+        assert_eq!(window.places(), FEWEST);
+    }
+
+    #[test]
+    fn once_halved_it_grows_by_one_for_each_window_of_answers() {
+        let mut window = Window::new(256);
+        let next = fill(&mut window, 0, at(0));
+        window.pass(at(2_000));
+        answer(&mut window, 0..next, at(2_000));
+        let after = fill(&mut window, next, at(2_000));
+        assert_eq!(after - next, 32);
+        answer(&mut window, next..next + 16, at(2_001));
+        let last = fill(&mut window, after, at(2_001));
+        assert_eq!(last - after, 16);
+        answer(&mut window, next + 16..after, at(2_002));
+        assert_eq!(window.places(), 17);
+    }
+
+    #[test]
+    fn requests_without_any_answer_fill_all_there_is_and_then_none_leaves() {
+        let mut window = Window::new(64);
+        let mut next = 0;
+        for round in 0..60 {
+            window.pass(at(round * 2_000));
+            next = fill(&mut window, next, at(round * 2_000));
+        }
+        assert_eq!((next, window.places()), (u64::from(ALL), 0));
+        // One answer frees its place and those of the requests that were sent a limit before it.
+        window.ended(1, Ticket::Write(next - 1), true, at(120_000));
+        assert_eq!(window.places(), FEWEST);
+    }
+
+    #[test]
+    fn an_answer_after_the_limit_is_late_and_a_request_that_ends_without_one_is_not() {
+        let mut window = Window::new(64);
+        (0..3).for_each(|number| window.sent(1, Ticket::Write(number), LIMIT, at(0)));
+        assert!(!window.ended(1, Ticket::Write(0), true, at(1_000)));
+        window.pass(at(2_000));
+        assert!(window.ended(1, Ticket::Write(1), true, at(3_000)));
+        assert!(!window.ended(1, Ticket::Write(2), false, at(3_000)));
+        assert_eq!(window.last_answer(), at(3_000));
+        assert!(window.unanswered.is_empty() && window.late == 0);
+    }
+
+    #[test]
+    fn the_answer_to_a_request_that_counts_as_lost_is_late() {
+        let mut window = Window::new(64);
+        window.sent(1, Ticket::Read(1), LIMIT, at(0));
+        window.sent(1, Ticket::Read(2), LIMIT, at(2_000));
+        window.pass(at(2_000));
+        window.ended(1, Ticket::Read(2), true, at(2_001));
+        assert!(window.unanswered.is_empty() && window.late == 0);
+        assert!(window.ended(1, Ticket::Read(1), true, at(2_002)));
+    }
+
+    #[test]
+    fn a_new_connection_has_all_places() {
+        let mut window = Window::new(64);
+        fill(&mut window, 0, at(0));
+        window.pass(at(2_000));
+        window.clear();
+        assert_eq!((window.places(), window.first_limit()), (32, Instant::NEVER));
+    }
+
+    #[test]
+    fn the_fastest_answer_counts_for_five_to_ten_seconds() {
+        let mut window = Window::new(64);
+        for (number, sent, answered) in [(0, 0, 1), (1, 6_000, 6_030), (2, 9_000, 9_020)] {
+            window.sent(1, Ticket::Read(number), LIMIT, at(sent));
+            window.ended(1, Ticket::Read(number), true, at(answered));
+        }
+        assert_eq!(window.fastest(), Duration::from_millis(1));
+        window.sent(1, Ticket::Read(3), LIMIT, at(12_000));
+        window.ended(1, Ticket::Read(3), true, at(12_040));
+        assert_eq!(window.fastest(), Duration::from_millis(20));
+    }
+}

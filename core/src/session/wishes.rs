@@ -1,0 +1,109 @@
+//! Campaigns that wait to ask the store something, in the order in which they may.
+
+use alloc::collections::BinaryHeap;
+use core::cmp::Reverse;
+use core::num::NonZeroU64;
+
+use super::CampaignId;
+use crate::time::Instant;
+
+/// The classes of requests, the most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Keeps a lease, or resolves a write that does.
+    Renewal,
+    /// Removes a record of a term that is over, so that another candidate can lead.
+    Release,
+    /// Reads an election's key for a candidate that waits.
+    Read,
+    /// Acquires a lease.
+    Acquire,
+}
+
+/// A campaign's wish to ask the store something. The request is made when the campaign's turn comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Wish {
+    /// Its class.
+    pub class: Class,
+    /// For a renewal, the time from which its answer would come too late; otherwise the time of the wish.
+    pub by: Instant,
+}
+
+/// The place of a wish in the queue: its number, followed by its class in two bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Queued(NonZeroU64);
+
+/// The number of classes.
+const CLASSES: usize = 4;
+/// An empty queue keeps the memory of so many wishes.
+const FEW: usize = 64;
+
+/// The queue of a session. A campaign has one wish at a time, and knows its place in the queue.
+#[derive(Clone, Debug)]
+pub(super) struct Wishes {
+    /// By class, the earliest first; some are of wishes that are no longer there.
+    heaps: [BinaryHeap<Reverse<(Instant, Queued, CampaignId)>>; CLASSES],
+    /// The number of the newest.
+    newest: NonZeroU64,
+    len: usize,
+}
+
+impl Default for Wishes {
+    fn default() -> Self {
+        // Divisible by the number of classes.
+        let newest = const { NonZeroU64::new(CLASSES as u64).expect("it is not zero") };
+        Self { heaps: Default::default(), newest, len: 0 }
+    }
+}
+
+impl Wishes {
+    /// Enters a wish in place of the one `before`. A wish of the same class keeps its place, except for a renewal: its time
+    /// may be another.
+    pub(super) fn enter(&mut self, id: CampaignId, wish: Wish, before: Option<Queued>) -> Queued {
+        let class = wish.class as usize;
+        match before {
+            Some(queued)
+                if wish.class != Class::Renewal && queued.0.get() % CLASSES as u64 == class as u64 =>
+            {
+                return queued;
+            }
+            Some(_) => {}
+            None => self.len += 1,
+        }
+        self.newest = self.newest.saturating_add(CLASSES as u64);
+        let queued = Queued(self.newest | class as u64);
+        self.heaps[class].push(Reverse((wish.by, queued, id)));
+        queued
+    }
+
+    /// A wish is no longer there: it was granted or withdrawn.
+    pub(super) fn left(&mut self) {
+        self.len = self.len.saturating_sub(1);
+        if self.len == 0 {
+            for heap in &mut self.heaps {
+                heap.clear();
+                heap.shrink_to(FEW);
+            }
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The first wish of a class. `queued` returns the wish that a campaign has.
+    pub(super) fn first(
+        &mut self,
+        class: Class,
+        queued: impl Fn(CampaignId) -> Option<Queued>,
+    ) -> Option<(CampaignId, Instant)> {
+        let heap = &mut self.heaps[class as usize];
+        while let Some(Reverse((by, place, id))) = heap.peek().copied() {
+            if queued(id) == Some(place) {
+                return Some((id, by));
+            }
+            heap.pop();
+        }
+        None
+    }
+}
