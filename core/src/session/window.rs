@@ -15,6 +15,9 @@ const FEWEST: u32 = 8;
 const FIRST: u32 = 64;
 /// All requests whose answers may still come, late ones among them, where the store does not bear more.
 const ALL: u32 = 256;
+/// A request that outlasted its limit so many times is lost: its answer still counts, and it has no place any more. So those of
+/// a store that answers nothing are never too many to try once more.
+const LOST: u32 = 8;
 /// So much longer than the fastest may an answer take while the window grows; above that, requests wait in the store.
 const SLOWER: u32 = 4;
 /// The time that an answer may take for the window to grow in any case: a driver that is busy adds as much.
@@ -152,22 +155,21 @@ impl Window {
         self.first_limit = Instant::NEVER;
         for request in &mut self.unanswered {
             let limit = request.sent + request.limit;
-            if request.is_late {
-                continue;
-            }
-            if now < limit {
+            if !request.is_late && now < limit {
                 self.first_limit = self.first_limit.min(limit);
                 continue;
             }
-            request.is_late = true;
-            self.late += 1;
+            self.first_limit = self.first_limit.min(request.sent + request.limit * LOST);
             // Those that were sent before say nothing of the smaller window.
-            if self.halved.is_none_or(|halved| halved <= request.sent) {
+            let is_news = self.halved.is_none_or(|halved| halved <= request.sent);
+            if !core::mem::replace(&mut request.is_late, true) && is_news {
                 self.halved = Some(now);
                 self.size = (self.size / 2).max(FEWEST);
                 self.credit = 0;
             }
         }
+        self.unanswered.retain(|request| now < request.sent + request.limit * LOST);
+        self.count_late();
     }
 
     /// The time at which the next request outlasts its limit, unless it is answered before.
@@ -216,6 +218,10 @@ impl Window {
             return;
         }
         self.unanswered.retain(|request| !is_lost(request));
+        self.count_late();
+    }
+
+    fn count_late(&mut self) {
         self.late = self.unanswered.iter().map(|request| u32::from(request.is_late)).sum();
     }
 }
@@ -331,17 +337,32 @@ mod tests {
     }
 
     #[test]
-    fn requests_without_any_answer_fill_all_there_is_and_then_none_leaves() {
+    fn where_nothing_is_answered_the_fewest_are_tried_once_in_a_limit_for_as_long_as_it_takes() {
         let mut window = Window::new(64);
         let mut next = 0;
-        for round in 0..60 {
+        for round in 0..200 {
             window.pass(at(round * 2_000));
             next = fill(&mut window, next, at(round * 2_000));
         }
-        assert_eq!((next, window.places()), (u64::from(ALL), 0));
+        assert_eq!(next, 64 + 32 + 16 + 197 * u64::from(FEWEST));
+        assert_eq!(window.unanswered.len() as u32, FEWEST * LOST);
         // One answer frees its place and those of the requests that were sent a limit before it.
-        window.ended(1, Ticket::Write(next - 1), true, at(120_000));
-        assert_eq!(window.places(), FEWEST);
+        window.ended(1, Ticket::Write(next - 1), true, at(400_000));
+        assert_eq!((window.unanswered.len(), window.places()), (FEWEST as usize - 1, 1));
+    }
+
+    #[test]
+    fn a_store_that_answers_nothing_has_as_many_requests_as_it_may_have_at_a_time() {
+        let mut window = Window::new(1_024);
+        (0..u64::from(ALL)).for_each(|number| window.sent(1, Ticket::Write(number), LIMIT, at(0)));
+        window.pass(at(2_000));
+        assert_eq!(window.places(), window.size);
+        let mut window = Window::new(64);
+        (0..u64::from(ALL)).for_each(|number| window.sent(1, Ticket::Write(number), LIMIT, at(0)));
+        window.pass(at(2_000));
+        assert_eq!(window.places(), 0);
+        window.pass(at(16_000));
+        assert_eq!(window.places(), 32);
     }
 
     #[test]
