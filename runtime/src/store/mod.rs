@@ -20,6 +20,7 @@ mod query;
 #[cfg(feature = "etcd")]
 pub(crate) mod queue_adapter;
 #[cfg(any(feature = "etcd", feature = "kafka", feature = "nats"))]
+#[rustfmt::skip]
 mod refusals;
 pub(crate) mod registry;
 pub(crate) mod request;
