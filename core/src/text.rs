@@ -1,8 +1,8 @@
 //! Texts that name settings. Each language spells the names in its own way, so they are kept apart from the words.
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::fmt;
 
 /// A text that may name settings.
@@ -12,8 +12,8 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Text {
     words: String,
-    /// The names of settings, each with its place among the words.
-    names: Vec<(usize, &'static str)>,
+    /// The names of settings, each with its place among the words; boxed, as an error should be small.
+    names: Box<[(usize, &'static str)]>,
 }
 
 /// A part of a [`Text`].
@@ -28,7 +28,7 @@ pub enum Part<'a> {
 impl Text {
     /// The name of a setting.
     pub fn setting(name: &'static str) -> Self {
-        Self { words: String::new(), names: Vec::from([(0, name)]) }
+        Self { words: String::new(), names: Box::new([(0, name)]) }
     }
 
     /// The same text, followed by another.
@@ -37,7 +37,8 @@ impl Text {
         let other = other.into();
         let length = self.words.len();
         self.words.push_str(&other.words);
-        self.names.extend(other.names.into_iter().map(|(place, name)| (length + place, name)));
+        let names = other.names.iter().map(|&(place, name)| (length + place, name));
+        self.names = self.names.iter().copied().chain(names).collect();
         self
     }
 
@@ -73,7 +74,7 @@ impl From<&str> for Text {
 
 impl From<String> for Text {
     fn from(words: String) -> Self {
-        Self { words, names: Vec::new() }
+        Self { words, names: Box::default() }
     }
 }
 
@@ -185,6 +186,7 @@ const OPTIONS: [&str; 18] = [
 mod tests {
     use super::*;
     use alloc::string::ToString;
+    use alloc::vec::Vec;
 
     #[test]
     fn the_names_in_a_text_are_spelled_and_the_words_are_not() {

@@ -18,7 +18,7 @@ use incumbent::{Error as StoreError, ErrorKind};
 use incumbent_ffi::settings::{Dialect, Map, Unit, Value, campaign, init, loop_watch, opening};
 use incumbent_ffi::{Error, Operation, Store};
 
-// Refusals that only a server, or a component's host, can cause.
+// Refusals that only a server, a component's host or goNELI's settings can cause.
 #[rustfmt::skip]
 #[path = "../../wasm-guest/src/campaigner/refusals.rs"]
 mod guest;
@@ -30,6 +30,10 @@ mod nats;
 #[allow(dead_code, reason = "the rest is caused")]
 #[path = "../../../runtime/src/store/etcd/refusals.rs"]
 mod etcd;
+#[rustfmt::skip]
+#[allow(dead_code, reason = "the rest is caused")]
+#[path = "../../../runtime/src/store/kafka/refusals.rs"]
+mod kafka;
 
 /// The way in which a language hands settings over, and spells their names.
 #[derive(Clone, Copy)]
@@ -67,6 +71,8 @@ enum Where {
     Stores,
     Everywhere,
     Components,
+    /// In goNELI's settings, which only Rust has.
+    Rust,
 }
 
 impl Where {
@@ -76,6 +82,7 @@ impl Where {
             Self::Stores => language.names != Names::Kebab,
             Self::Everywhere => true,
             Self::Components => language.names == Names::Kebab,
+            Self::Rust => language.name == "Rust",
         }
     }
 }
@@ -96,7 +103,7 @@ fn the_text_of_every_refusal_is_the_one_on_record() {
         let mut section = format!("## {title}\n");
         for (names, text) in &said {
             let names = match said.len() {
-                1 if place != Where::Components => "all".into(),
+                1 if !matches!(place, Where::Components | Where::Rust) => "all".into(),
                 _ => names.join(", "),
             };
             writeln!(section, "{names}: {text}").unwrap();
@@ -150,6 +157,7 @@ fn what_a_caller_wrote_is_shown_as_it_was_written() {
 
 type Refusal = Box<dyn Fn(Language) -> Error>;
 type CoreRefusal = (&'static str, fn() -> InvalidSettings);
+type OtherRefusal = (&'static str, Where, ErrorKind, fn() -> text::Text);
 
 #[allow(clippy::too_many_lines, reason = "a table")]
 fn refusals() -> Vec<(&'static str, Where, Refusal)> {
@@ -477,16 +485,28 @@ fn refusals() -> Vec<(&'static str, Where, Refusal)> {
             Error { text: said, ..refused }
         }),
     );
-    let of_servers: [(&'static str, ErrorKind, fn() -> text::Text); 4] = [
-        ("a bucket that is not new", ErrorKind::UnsafeStore, || nats::not_new("elections", 7)),
-        ("markers of an old server", ErrorKind::Unsupported, || nats::old_server("markers", "2.11")),
-        ("a prefix that is not new", ErrorKind::UnsafeStore, || {
+    let of_others: [OtherRefusal; 8] = [
+        ("goNELI: a name with a %", Where::Rust, ErrorKind::InvalidSetting, || kafka::neli_name("50%")),
+        ("goNELI: a group with a space", Where::Rust, ErrorKind::InvalidSetting, || {
+            kafka::neli_plain_name("leader_group", "my app")
+        }),
+        ("goNELI: a property that is no number", Where::Rust, ErrorKind::InvalidSetting, || {
+            kafka::neli_millis("max.poll.interval.ms", "soon")
+        }),
+        ("goNELI: a short time", Where::Rust, ErrorKind::InvalidSetting, || {
+            kafka::neli_short("poll_duration", Duration::ZERO, Duration::from_millis(1))
+        }),
+        ("a bucket that is not new", Where::Stores, ErrorKind::UnsafeStore, || nats::not_new("elections", 7)),
+        ("markers of an old server", Where::Stores, ErrorKind::Unsupported, || {
+            nats::old_server("markers", "2.11")
+        }),
+        ("a prefix that is not new", Where::Stores, ErrorKind::UnsafeStore, || {
             etcd::not_new("there is the key \"app/jobs/1\"", "app/")
         }),
-        ("files of TLS that do not fit", ErrorKind::Authentication, etcd::unfit_files),
+        ("files of TLS that do not fit", Where::Stores, ErrorKind::Authentication, etcd::unfit_files),
     ];
-    for (title, kind, text) in of_servers {
-        add(title, Where::Stores, Box::new(move |_| Error::new(kind, text())));
+    for (title, place, kind, text) in of_others {
+        add(title, place, Box::new(move |_| Error::new(kind, text())));
     }
     all
 }

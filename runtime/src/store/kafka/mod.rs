@@ -14,7 +14,7 @@ mod member;
 mod native;
 mod reader;
 #[rustfmt::skip]
-pub(super) mod refusals;
+pub(crate) mod refusals;
 mod settings;
 
 pub use admin::{Acl, InitReport, Survey, TopicState, init, permissions, survey};

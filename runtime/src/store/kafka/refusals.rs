@@ -1,5 +1,7 @@
 //! What Kafka alone refuses of settings, and why: from `schema.toml`.
 
+use std::time::Duration;
+
 use incumbent_core::campaign::InvalidSettings;
 
 use crate::text::Text;
@@ -58,6 +60,26 @@ pub(crate) fn new_topic() -> Text {
 /// Refuses the preparation of Kafka without an election.
 pub(crate) fn no_election() -> Text {
     Text::from("each election of Kafka has a topic of its own; give the election's key")
+}
+
+/// Refuses a name that no heartbeat of goNELI can hold.
+pub(crate) fn neli_name(name: &str) -> Text {
+    Text::from("`").and(Text::setting("name")).and(format!("` is {name:?}; allowed is a text without %, which ends the time in a heartbeat: change it, or use `sanitise`"))
+}
+
+/// Refuses a group or a topic that no broker can have.
+pub(crate) fn neli_plain_name(name: &'static str, value: &str) -> Text {
+    Text::from("`").and(Text::setting(name)).and(format!("` is {value:?}; allowed is ASCII alphanumerics, '.', '_' and '-': change it, or use `sanitise`"))
+}
+
+/// Refuses a property that is no number.
+pub(crate) fn neli_millis(property: &str, value: &str) -> Text {
+    Text::from(format!("`{property}` is {value:?}; allowed is a number of milliseconds: write 300000"))
+}
+
+/// Refuses a time that is too short.
+pub(crate) fn neli_short(name: &'static str, value: Duration, least: Duration) -> Text {
+    Text::from("`").and(Text::setting(name)).and(format!("` is {value:?}; allowed is at least {least:?}: use a longer one"))
 }
 
 // end of refusals
