@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+
 # generated: refusals
 def two_drains() -> str:
     """Refuses two lengths of a drain."""
