@@ -4,7 +4,9 @@ use std::error::Error as _;
 use std::fmt;
 use std::io;
 
+use incumbent::incumbent_core::campaign::InvalidSettings;
 use incumbent::incumbent_core::store::{Fault, FaultKind};
+use incumbent::text::Names;
 use incumbent::{Error, ErrorKind};
 use incumbent_rig::candidate::Failed;
 use serde_json::json;
@@ -19,8 +21,8 @@ pub(crate) struct Failure {
     code: String,
     message: String,
     causes: Vec<String>,
-    /// The setting that the library refuses.
-    refused: Option<&'static str>,
+    /// What the library refuses.
+    refused: Option<Box<InvalidSettings>>,
 }
 
 impl Failure {
@@ -66,8 +68,8 @@ impl Failure {
         if self.is(ErrorKind::InvalidUrl) {
             return Some("store");
         }
-        if self.refused.is_some() {
-            return self.refused;
+        if let Some(refused) = &self.refused {
+            return Some(refused.setting);
         }
         let named = |what: &str| self.message.contains(what);
         match self.is(ErrorKind::InvalidName) {
@@ -82,9 +84,22 @@ impl Failure {
         Self { message: format!("{place}: {}", self.message), ..self }
     }
 
-    /// The same failure, with another message.
-    pub(crate) fn reading(self, message: String) -> Self {
-        Self { message, ..self }
+    /// The same failure as an error of the command line.
+    pub(crate) fn of_usage(self) -> Self {
+        Self { exit: Exit::Usage, code: "USAGE".into(), ..self }
+    }
+
+    /// The same failure, with a value that is refused as it was `given`, where that is known to be what was read.
+    pub(crate) fn showing(self, given: &str) -> Self {
+        let Some(refused) = &self.refused else { return self };
+        let is_read = match crate::lease::time(given) {
+            Ok(time) => format!("{time:?}") == refused.value,
+            Err(_) => refused.setting == "preset",
+        };
+        if !is_read {
+            return self;
+        }
+        Self { message: refused.text(given).spelled(Names::Options), ..self }
     }
 
     /// The exit code of the process.
@@ -127,9 +142,9 @@ impl From<Error> for Failure {
         Self {
             exit: error.kind().into(),
             code: error.kind().code().into(),
-            message: error.message().to_owned(),
+            message: error.text().spelled(Names::Options),
             causes: chain.map(ToString::to_string).collect(),
-            refused: error.refusal().map(|refusal| refusal.setting),
+            refused: error.refusal().cloned().map(Box::new),
         }
     }
 }

@@ -73,7 +73,7 @@ Examples:
 /// `incumbent init`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
     let settings = args.store.settings()?;
-    let report = settings.init(&args.options(&settings)).await.map_err(in_options)?;
+    let report = settings.init(&args.options(&settings)).await.map_err(failed)?;
     let (store, shown_as) = named(args, &settings);
     if as_json {
         line(json_of(&store, &settings, &report))?;
@@ -114,17 +114,11 @@ impl Args {
     }
 }
 
-/// The failure for an error, with the command line's own names for settings.
-fn in_options(error: Error) -> Failure {
+/// The failure for an error: a setting that is refused is an error of the command line.
+fn failed(error: Error) -> Failure {
     let is_setting = error.kind() == ErrorKind::InvalidSetting;
-    let options = ["lease", "replicas", "markers", "own_leases", "new", "update", "election"];
-    let spell = |name: &'static str| match options.contains(&name) {
-        true => format!("--{}", name.replace('_', "-")),
-        false => name.to_owned(),
-    };
-    let message = error.text().spelled(spell);
-    let failure = Failure::from(error).reading(message);
-    if is_setting { Failure::usage(failure.to_string()) } else { failure }
+    let failure = Failure::from(error);
+    if is_setting { failure.of_usage() } else { failure }
 }
 
 /// The store, as JSON and as text show it.

@@ -107,44 +107,53 @@
 //!
 //! One word has one meaning, here and in every crate, language and page.
 //!
+//! <!-- generated: glossary -->
 //! | word | meaning |
 //! |---|---|
-//! | store | the system that arbitrates, such as a NATS JetStream KV bucket or a SQLite file |
-//! | incarnation | one creation of a store: a store that is deleted and made again has another |
-//! | election | one contest, named by a key in a store |
-//! | candidate | one participant: a name, and a nonce that distinguishes two processes of the same name |
-//! | campaign | the pure machine behind a candidate |
-//! | session | the pure machine behind one connection to a store, with all campaigns on it |
-//! | driver | the code that carries out what a session asks |
-//! | record | the entry under the key: live, a release or another tombstone, or an expiry marker; each has a revision |
-//! | nonce | random numbers drawn for each campaign; with the number of the attempt they are the write id of a record |
-//! | term info | the token of a holder and the time for which it has led, in its record, for observers; nothing is decided by it |
-//! | revision | the number that a store gives to a write; it grows with every write |
-//! | holder | the writer of the live record; it becomes the leader when its win is reported |
-//! | attempt | one write that was sent, with its number |
-//! | orphan | our own live record that led to no term |
-//! | lease | the right to lead until a local deadline `D`, extended by renewals; `D` is a margin `M` short of the lease time `T` |
-//! | term | one uninterrupted leadership: its fencing token, start and deadline; it ends exactly once, with a reason |
-//! | fencing token | (incarnation, sequence): constant for a term, strictly larger for every later term |
-//! | mark | the highest revision known of an incarnation; a lower answer is stale |
-//! | place | in a queue: a candidate's key among all candidates, foreign ones included |
-//! | companion | the key beside our place, in a queue of ours alone |
-//! | proof | the step from which a deadline counts where no compare-and-swap does; in a queue: keep-alives of both leases, then a linearised read of both keys under the same raft term |
-//! | induction | NELI: leadership of the member that owns partition zero of a consumer group's topic, and proves it |
-//! | owner | the member to which the group assigned partition zero; ownership alone proves nothing about now |
-//! | claim | the record that a new owner appends to partition zero; its offset is the sequence of the token |
-//! | splay | a random wait before a first campaign, so that a fleet that starts together does not stampede |
-//! | first observation | the instant at which a candidate's own clock first observed a revision |
-//! | win delay | the time for which a new holder waits before its win is reported, where a previous leader might still believe it leads |
-//! | giving way | a candidate that cannot prove its claim removes it, and rests before it claims again |
-//! | drain | the bounded time in which a leader that leaves finishes its work, while the lease is still held and renewed |
-//! | hand over | a release that names the successor; other candidates hold back for a moment |
-//! | barred | kept out because the next token would not be above every token observed |
-//! | fenced | stopped at once, because the lease can no longer be proven |
-//! | registry | the candidates of one connection, which its store announces to other connections |
-//! | observer | a program that watches an election without taking part |
-//! | reconciliation | bringing the user's handlers (begin, end, error) in line with leadership |
-//! | vacant | without a holder |
+//! | **store** | The system that arbitrates: a NATS JetStream bucket, the keys of an etcd cluster under a prefix, the consumer groups of a Kafka cluster, a SQLite file, memory, or the key-value store of a WebAssembly host |
+//! | **incarnation** | A number for the creation of a store. A store that was deleted and created again has a larger one |
+//! | **election** | One contest, named by a key in a store |
+//! | **candidate** | One participant in an election: a name, and a nonce that tells two processes of the same name apart. The handle that a program holds |
+//! | **nonce** | Two random 64-bit numbers, drawn for each campaign. Every write carries it, with the number of the attempt |
+//! | **campaign** | The state machine behind a candidate |
+//! | **session** | The state machine behind one connection to a store: the campaigns on it, and the watch, the inspections and the timers that they share |
+//! | **driver** | The thread, one for each store connection, that carries out what the session asks and reports what happens |
+//! | **record** | What lies under an election's key. Live, it names the holder. Otherwise it is a tombstone or a marker |
+//! | **revision** | The number that a store gives to a write. It grows with every write |
+//! | **tombstone** | A record that says the key was deleted. A **release** is the tombstone a holder writes when it leaves; any other is a deletion by an operator |
+//! | **marker** | A record that a NATS server writes when a record has expired |
+//! | **write id** | The nonce of a campaign and the number of an attempt, in every record that the campaign writes. By it a candidate recognises its own records |
+//! | **term info** | The part of a record in which a holder states its token and the time for which it has led, for observers. Nothing is decided by it |
+//! | **metadata** | Short texts that a leader publishes with its record, such as the address at which it serves |
+//! | **holder** | The candidate that wrote the live record |
+//! | **leader** | A holder whose win was reported, and whose deadline has not passed |
+//! | **term** | One uninterrupted leadership. It begins with `Won`, ends exactly once with `Lost` and a reason, and has a fencing token |
+//! | **attempt** | One write that was sent, with its number |
+//! | **orphan** | A candidate's own live record to which no term belongs, such as that of an acquire whose acknowledgement was lost |
+//! | **mark** | The highest revision known of an incarnation. A lower answer is stale |
+//! | **lease** | The right to lead until a deadline, extended by renewals. Its length is `T` |
+//! | **deadline** | `D`: the instant, by the leader's own clock, from which it leads no more |
+//! | **margin** | `M`: how much earlier than its record's expiry a leader stops, to cover clock skew, drift and delays |
+//! | **fencing token** | `(incarnation, sequence)`: constant for a term, larger for every later term of the election. As a pair, as text and in every language it sorts the same |
+//! | **fenced** | Stopped at once, because the lease can no longer be proven |
+//! | **splay** | A random wait before a first campaign, so that a fleet that starts together does not write together |
+//! | **first observation** | The instant at which a candidate's own clock first observed a revision |
+//! | **win delay** | The time for which a new holder waits before its win is reported, where an earlier leader might still believe that it leads |
+//! | **giving way** | What a candidate does that cannot prove its claim: it removes the claim, and rests before it claims again |
+//! | **drain** | The bounded time in which a leader that leaves finishes its work, while the lease is still renewed |
+//! | **hand-over** | A release that names its successor. Other candidates hold back for a moment |
+//! | **barred** | Kept out because the next token would not be above every token observed |
+//! | **registry** | The candidates of one connection, which its store announces to other connections |
+//! | **observer** | A program that watches an election without taking part |
+//! | **place** | In a store whose elections are queues: a candidate's key among all candidates, foreign ones included |
+//! | **companion** | The key beside our place, in a queue of our candidates alone |
+//! | **induction** | The rule over a Kafka consumer group, after NELI: the member that owns partition zero of the group's topic leads, once it has proven that it still does |
+//! | **owner** | The member to which the group assigned partition zero. Ownership alone proves nothing about now |
+//! | **claim** | The record that a new owner appends to partition zero. Its offset is the sequence of the fencing token |
+//! | **proof** | The step from which a deadline counts where no compare-and-swap does. In a queue: keep-alives of both leases, then a linearised read that shows both keys under the same raft term. In a consumer group: an acknowledged commit after an appended heartbeat |
+//! | **reconciliation** | Bringing a user's handlers (begin, end, error) in line with leadership |
+//! | **vacant** | Without a holder |
+//! <!-- end of glossary -->
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -158,9 +167,12 @@ pub mod induction;
 pub mod queue;
 pub mod reconcile;
 pub mod record;
+#[rustfmt::skip]
+mod refusals;
 pub mod selector;
 pub mod session;
 pub mod store;
+pub mod text;
 mod time;
 mod timers;
 mod token;

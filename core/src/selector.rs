@@ -4,9 +4,10 @@
 //! the same to a person must not select two: one that differs from another only by invisible characters is refused, and a pair
 //! of quotes, which some tools remove and others keep, is warned about.
 
-use alloc::format;
+use alloc::string::{String, ToString};
 
 use crate::campaign::InvalidSettings;
+use crate::refusals;
 
 /// Refuses a text with a control character or a line separator, or with white space or another invisible character
 /// at either end. `setting` names the text in the error.
@@ -14,21 +15,12 @@ use crate::campaign::InvalidSettings;
 /// # Errors
 /// The text, escaped, and a remedy.
 pub fn check(setting: &'static str, text: &str) -> Result<(), InvalidSettings> {
-    let Some(unseen) = unseen(text) else { return Ok(()) };
-    Err(InvalidSettings {
-        setting,
-        value: format!("{text:?}"),
-        limit: "free of control characters, and of white space at either end".into(),
-        remedy: remedy(unseen).into(),
-    })
+    unseen(text).map_or(Ok(()), |unseen| Err(refusals::unseen(setting, text, &remedy(unseen))))
 }
 
 /// The advice for a character that [`unseen`] found.
-pub fn remedy(unseen: char) -> alloc::string::String {
-    format!(
-        "leave out the {unseen:?}, since a text with it selects another election, with a leader of its own; a file or a \
-         Secret written with `echo` ends in a line end, and `printf %s` writes none"
-    )
+pub fn remedy(unseen: char) -> String {
+    refusals::unseen_advice(unseen).to_string()
 }
 
 /// The first character that no text may have that selects an election: a control character or a line separator anywhere,

@@ -3,6 +3,7 @@
 import type { EventEmitter } from 'node:events';
 
 import { InvalidSettingError } from './errors.js';
+import { unknownEvent } from './refusals.js';
 import type { Term } from './term.js';
 import type { Leader, Reason, State, Warning } from './types.js';
 
@@ -61,7 +62,7 @@ export function isEvent(name: string | symbol): boolean {
   }
   if (!Object.hasOwn(NAMES, name)) {
     const known = Object.keys(NAMES).join(', ');
-    throw new InvalidSettingError('INVALID_SETTING', `a candidate has no event "${name}": known are ${known}`);
+    throw new InvalidSettingError('INVALID_SETTING', unknownEvent(name, known));
   }
   return true;
 }

@@ -2,6 +2,7 @@
 
 import { InvalidSettingError } from './errors.js';
 import type { WaitLimits } from './notifier.js';
+import * as refusals from './refusals.js';
 import type { Term } from './term.js';
 
 /** A length of time: a number of milliseconds, or a text such as `"10s"` or `"500ms"`. */
@@ -10,16 +11,28 @@ export type Length = number | string;
 /** The parameters of a store's URL, as settings. */
 export interface UrlSettings {
   // generated: parameters
-  /**
-   * SQLite: the interval at which the file is checked for changes, from 1 ms to 1 s; by default a tenth of the shortest
-   * lease, from 10 ms to 1 s.
-   */
-  poll?: Length | undefined;
   /** SQLite and Kafka: whether a missing file or topic is created; by default it is. */
   create?: boolean | undefined;
+  /** NATS and etcd: a file with the certificates to trust; by default those of the system. */
+  tlsCa?: string | undefined;
+  /** NATS and etcd: a file with the client's certificate. */
+  tlsCert?: string | undefined;
+  /** NATS and etcd: a file with the client's key. */
+  tlsKey?: string | undefined;
+  /** NATS and etcd: the time limit of connecting; by default 2 s. */
+  connectTimeout?: Length | undefined;
+  /**
+   * SQLite: the interval at which the file is checked for changes, from 1 ms to 1 s; by default a tenth of the shortest
+   * lease after the last check, from 10 ms to 1 s.
+   */
+  poll?: Length | undefined;
   /** SQLite: states that only this machine reaches a file on FUSE, and that file locks work there. */
   fuse?: boolean | undefined;
-  /** NATS: the name of a context, as the `nats` tool stores them. */
+  /**
+   * NATS: the name of a context of the `nats` tool, which has the settings that the URL leaves out; by default none;
+   * without a host (`nats:///BUCKET`) that of `$NATS_CONTEXT`, or the selected one. It is in
+   * `$XDG_CONFIG_HOME/nats/context/` or `~/.config/nats/context/`.
+   */
   context?: string | undefined;
   /** NATS: a file with credentials. */
   creds?: string | undefined;
@@ -27,31 +40,35 @@ export interface UrlSettings {
   nkey?: string | undefined;
   /** NATS: a token. */
   token?: string | undefined;
-  /** NATS and etcd: a file with the certificates to trust. */
-  tlsCa?: string | undefined;
-  /** NATS and etcd: a file with the client's certificate. */
-  tlsCert?: string | undefined;
-  /** NATS and etcd: a file with the client's key. */
-  tlsKey?: string | undefined;
   /** NATS: whether TLS comes before the server's greeting. */
   tlsFirst?: boolean | undefined;
-  /** NATS: the prefix of the subjects of answers, where permissions require one. */
+  /** NATS: the prefix of the subjects of answers, where permissions require one; by default `_INBOX`. */
   inboxPrefix?: string | undefined;
   /** NATS: the JetStream domain. */
   domain?: string | undefined;
-  /** NATS: the prefix of the subjects of the JetStream API. */
+  /** NATS: the prefix of the subjects of the JetStream API; by default `$JS.API`. */
   apiPrefix?: string | undefined;
-  /** NATS and etcd: the time limit of connecting. */
-  connectTimeout?: Length | undefined;
-  /** NATS: the interval at which the connection is checked. */
+  /** NATS: the interval at which the connection is checked; by default a tenth of the lease, from 100 ms to 20 s. */
   pingInterval?: Length | undefined;
-  /** Kafka: the leader topic, in which {group} is replaced by the group; by default {group}.neli. */
+  /**
+   * Kafka: the leader topic, in which {group} is replaced by the group; by default {group}.neli. In a URL the braces
+   * are `%7B` and `%7D`.
+   */
   topic?: string | undefined;
-  /** Kafka: the session timeout of a member, after which a crash is noticed; by default three leases. */
+  /**
+   * Kafka: the session timeout of a member, after which a crash is noticed; by default three leases. Two leases are the
+   * least.
+   */
   session?: Length | undefined;
-  /** Kafka: classic or consumer (KIP-848), the same for all members of a group; by default classic. */
+  /**
+   * Kafka: classic or consumer (KIP-848), the same for all members of a group; by default classic. With consumer the
+   * brokers state the session.
+   */
   protocol?: string | undefined;
-  /** Kafka: a static id of this process: one that restarts within its session keeps its partition. */
+  /**
+   * Kafka: a static id of this process: one that restarts within its session keeps its partition. Each process needs
+   * its own.
+   */
   instanceId?: string | undefined;
   /** Kafka: whether members that use goNELI share the groups. */
   goneli?: boolean | undefined;
@@ -75,6 +92,12 @@ export interface StoreSettings extends UrlSettings, WaitLimits {
 /** The settings with which a store is prepared for elections. */
 export interface InitSettings extends UrlSettings, WaitLimits {
   // generated: init
+  /**
+   * States that no election was ever held there. Otherwise no candidate leads before the store is one lease old,
+   * because it may replace another in which a candidate still leads. Only by hand, or in a test: where a program makes
+   * a store again under a leader, there can be two. Refused for a store that has been written to.
+   */
+  new?: boolean | undefined;
   /** NATS: the lease of the bucket's elections; by default 30 s for a new bucket, and as it is for one that exists. */
   lease?: Length | undefined;
   /**
@@ -86,12 +109,6 @@ export interface InitSettings extends UrlSettings, WaitLimits {
   markers?: boolean | undefined;
   /** NATS: whether each election can have its own lease (2.11 or newer). */
   ownLeases?: boolean | undefined;
-  /**
-   * States that no election was ever held there. Otherwise no candidate leads before the store is one lease old,
-   * because it may replace another in which a candidate still leads. Only by hand, or in a test: where a program makes
-   * a store again under a leader, there can be two. Refused for a store that has been written to.
-   */
-  new?: boolean | undefined;
   /** NATS: whether to change a bucket that exists and differs; by default that is an error, UNSAFE_STORE. */
   update?: boolean | undefined;
   /** Kafka: the election whose topic is created. */
@@ -188,7 +205,7 @@ export function plain(settings: unknown, what: string): Record<string, unknown> 
     return {};
   }
   if (!isRecord(settings)) {
-    throw invalid(`the settings of ${what} are ${shown(settings)}, and must be an object`);
+    throw invalid(refusals.noSettings(what, shown(settings)));
   }
   // Without a prototype, so that `__proto__` is a name like any other.
   const given = Object.create(null) as Record<string, unknown>;
@@ -196,7 +213,7 @@ export function plain(settings: unknown, what: string): Record<string, unknown> 
   for (const name in settings) {
     const value = settings[name];
     if (value === null) {
-      throw invalid(`${name} is null: leave it out for its default`);
+      throw invalid(refusals.nullSetting(name));
     }
     if (typeof value === 'string') {
       text(value, name);
@@ -218,11 +235,11 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 /** Checks an object of options that JavaScript reads itself; refuses unknown names. */
 export function options<T extends object>(value: T, what: string, names: readonly (keyof T & string)[]): T {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw invalid(`the options of ${what} are ${shown(value)}, and must be an object`);
+    throw invalid(refusals.noOptions(what, shown(value)));
   }
   const unknown = Object.keys(value).find((name) => !names.includes(name as keyof T & string));
   if (unknown !== undefined) {
-    throw invalid(`${what} has no option "${unknown}": known are ${names.join(', ')}`);
+    throw invalid(refusals.unknownOption(what, unknown, names.join(', ')));
   }
   return value;
 }
@@ -285,7 +302,7 @@ export function oneOf(value: unknown, name: string, all: readonly string[]): voi
 
 /** Makes the error with the value and the accepted values. */
 export function refused(value: unknown, name: string, accepted: string): InvalidSettingError {
-  return invalid(`${name} is ${shown(value)}, and must be ${accepted}`);
+  return invalid(refusals.unlike(name, shown(value), accepted));
 }
 
 /** The settings of a candidate that are functions, or are about functions; they stay in JavaScript. */
@@ -302,7 +319,7 @@ export function handlersOf(given: Record<string, unknown>): HandlerSettings {
   }
   const isHandled = typeof drain === 'function';
   if (!isHandled && drain !== undefined && drainTime !== undefined) {
-    throw invalid('drain and drainTime both give a length of time: give one of them, or drain as a function');
+    throw invalid(refusals.twoDrains());
   }
   delete given['errorEndsTerm'];
   if (isHandled) {

@@ -151,7 +151,7 @@ impl Error {
     pub fn text(&self) -> Text {
         match self.named.as_deref() {
             None => self.message.as_str().into(),
-            Some(Named::Refusal(refusal)) => Text::refusal(refusal, &refusal.value),
+            Some(Named::Refusal(refusal)) => refusal.text(&refusal.value),
             Some(Named::Text(text)) => text.clone(),
         }
     }

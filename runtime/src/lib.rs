@@ -63,7 +63,6 @@ pub mod store;
 mod term;
 #[cfg(feature = "testing")]
 pub mod testing;
-pub mod text;
 
 pub use candidate::Candidate;
 pub use clock::Clock;
@@ -74,6 +73,7 @@ pub use health::LoopProbe;
 pub use incumbent_core;
 pub use incumbent_core::campaign::{Forecast, Leader, Preset, Reason, State, Warning, WinDelay};
 pub use incumbent_core::candidacy::{Obstacle, Step, Steps};
+pub use incumbent_core::text;
 pub use incumbent_core::{Instant, Token};
 pub use lead::WorkResult;
 pub use leave::LeaveRequest;

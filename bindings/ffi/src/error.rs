@@ -87,7 +87,7 @@ impl Error {
 
     /// The fault and the remedy, as a language writes them.
     pub fn message(&self, dialect: Dialect) -> String {
-        self.text.spelled(|name| dialect.spell(name))
+        self.text.spelled(dialect.names)
     }
 
     /// Returns the error for a term that ended.

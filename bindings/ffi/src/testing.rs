@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent::clock::Clock;
+use incumbent::incumbent_core::Revision;
 use incumbent::store::StoreSettings;
 use incumbent::{Instant, Leader, Reason, Token, Warning};
 
@@ -87,7 +88,7 @@ impl Script {
         let leader = |name: &str| Leader {
             name: name.to_owned(),
             nonce: None,
-            revision: incumbent::incumbent_core::Revision(1),
+            revision: Revision(1),
             metadata: Vec::new(),
         };
         self.get()?.leader(name.map(leader));

@@ -13,36 +13,125 @@ use incumbent::incumbent_core::queue::{Server, check_priority};
 use incumbent::incumbent_core::record::Nonce;
 use incumbent::incumbent_core::store::{Capabilities, StoreInfo};
 use incumbent::incumbent_core::{Incarnation, Instant, selector};
+use incumbent::text::{self, Names};
+use incumbent::{Error as StoreError, ErrorKind};
 use incumbent_ffi::settings::{Dialect, Map, Unit, Value, campaign, init, loop_watch, opening};
 use incumbent_ffi::{Error, Operation, Store};
 
-const LANGUAGES: [(&str, Dialect); 3] = [
-    ("Python", Dialect::PYTHON),
-    ("Node", Dialect::NODE),
-    ("Kotlin, Java, Swift", Dialect::KOTLIN_AND_SWIFT),
+// Refusals that only a server, a component's host or goNELI's settings can cause.
+#[rustfmt::skip]
+#[path = "../../wasm-guest/src/campaigner/refusals.rs"]
+mod guest;
+#[rustfmt::skip]
+#[allow(dead_code, reason = "the rest is caused")]
+#[path = "../../../runtime/src/store/nats/refusals.rs"]
+mod nats;
+#[rustfmt::skip]
+#[allow(dead_code, reason = "the rest is caused")]
+#[path = "../../../runtime/src/store/etcd/refusals.rs"]
+mod etcd;
+#[rustfmt::skip]
+#[allow(dead_code, reason = "the rest is caused")]
+#[path = "../../../runtime/src/store/kafka/refusals.rs"]
+mod kafka;
+
+/// The way in which a language hands settings over, and spells their names.
+#[derive(Clone, Copy)]
+struct Language {
+    name: &'static str,
+    dialect: Dialect,
+    names: Names,
+    /// Its values have types, and a parameter of a URL comes in the URL.
+    is_typed: bool,
+}
+
+const fn bound(name: &'static str, dialect: Dialect) -> Language {
+    Language { name, dialect, names: dialect.names, is_typed: false }
+}
+
+const fn typed(name: &'static str, names: Names) -> Language {
+    Language { name, dialect: Dialect::PYTHON, names, is_typed: true }
+}
+
+const LANGUAGES: [Language; 6] = [
+    typed("Rust", Names::Schema),
+    typed("command line", Names::Options),
+    bound("Python", Dialect::PYTHON),
+    bound("Node", Dialect::NODE),
+    bound("Kotlin, Java, Swift", Dialect::KOTLIN_AND_SWIFT),
+    typed("components", Names::Kebab),
 ];
 
-/// Compares the texts with those on record; `INCUMBENT_RECORD=1` records them.
-#[test]
-fn the_text_of_every_refusal_is_the_one_on_record() {
-    let mut texts = String::from("# Every refusal of a setting, in every language: see refusals.rs.\n");
-    for (title, refusal) in refusals() {
-        writeln!(texts, "\n## {title}").unwrap();
-        let said = LANGUAGES.map(|(language, dialect)| (language, refusal(dialect).message(dialect)));
-        let is_one = said.iter().all(|(_, text)| *text == said[0].1);
-        for (language, text) in said.iter().take(if is_one { 1 } else { said.len() }) {
-            writeln!(texts, "{}: {text}", if is_one { "all" } else { language }).unwrap();
+/// The languages in which something is refused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Where {
+    /// In those whose values come without types.
+    Bindings,
+    /// In all but the components, which have no such store.
+    Stores,
+    Everywhere,
+    Components,
+    /// In goNELI's settings, which only Rust has.
+    Rust,
+}
+
+impl Where {
+    fn has(self, language: &Language) -> bool {
+        match self {
+            Self::Bindings => !language.is_typed,
+            Self::Stores => language.names != Names::Kebab,
+            Self::Everywhere => true,
+            Self::Components => language.names == Names::Kebab,
+            Self::Rust => language.name == "Rust",
         }
     }
+}
+
+/// Compares the texts with those on record; `INCUMBENT_RECORD=1` records them, where all stores are built.
+#[test]
+fn the_text_of_every_refusal_is_the_one_on_record() {
+    let mut texts = Vec::new();
+    for (title, place, refusal) in refusals() {
+        let mut said: Vec<(Vec<&str>, String)> = Vec::new();
+        for language in LANGUAGES.iter().filter(|language| place.has(language)) {
+            let text = refusal(*language).text.spelled(language.names);
+            match said.iter_mut().find(|(_, other)| *other == text) {
+                Some((names, _)) => names.push(language.name),
+                None => said.push((vec![language.name], text)),
+            }
+        }
+        let mut section = format!("## {title}\n");
+        for (names, text) in &said {
+            let names = match said.len() {
+                1 if !matches!(place, Where::Components | Where::Rust) => "all".into(),
+                _ => names.join(", "),
+            };
+            writeln!(section, "{names}: {text}").unwrap();
+        }
+        texts.push(section);
+    }
     let place = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/refusals.txt");
-    if std::env::var_os("INCUMBENT_RECORD").is_some() {
-        std::fs::write(place, &texts).unwrap();
-    }
+    let head = "# Every refusal of a setting, in every language: see refusals.rs.\n";
+    const OWN: &str = "\n# What a language refuses by itself";
     let recorded = std::fs::read_to_string(place).unwrap();
-    for (recorded, text) in recorded.lines().zip(texts.lines()) {
-        assert_eq!(text, recorded, "INCUMBENT_RECORD=1 records the texts again");
+    let (recorded, own) = recorded.split_once(OWN).unwrap();
+    let mut recorded = recorded.to_owned();
+    if std::env::var_os("INCUMBENT_RECORD").is_some() && cfg!(feature = "kafka") {
+        recorded = format!("{head}\n{}", texts.join("\n"));
+        std::fs::write(place, format!("{recorded}{OWN}{own}")).unwrap();
     }
-    assert_eq!(texts, recorded, "INCUMBENT_RECORD=1 records the texts again");
+    let recorded: Vec<_> = recorded.split("\n## ").skip(1).map(|section| section.trim_end()).collect();
+    let mut recorded = recorded.iter().peekable();
+    for text in &texts {
+        let text = text.trim_start_matches("## ").trim_end();
+        // Without Kafka, its refusals are left out.
+        while !cfg!(feature = "kafka") && recorded.next_if(|section| section.starts_with("Kafka: ")).is_some()
+        {
+        }
+        assert_eq!(Some(&text), recorded.next(), "INCUMBENT_RECORD=1 records the texts again");
+    }
+    while !cfg!(feature = "kafka") && recorded.next_if(|section| section.starts_with("Kafka: ")).is_some() {}
+    assert_eq!(None, recorded.next(), "INCUMBENT_RECORD=1 records the texts again");
 }
 
 /// A caller's values are not taken for names of settings.
@@ -56,94 +145,103 @@ fn what_a_caller_wrote_is_shown_as_it_was_written() {
         (vec![("preset", text("win_delay"))], "\"win_delay\""),
     ] {
         let given = given.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        let message = campaigning(given, node).message(node);
+        let message = campaigning(given, bound("Node", node)).message(node);
         assert!(message.contains(&format!(" is {shown}, and must be ")), "{message}");
     }
     for dialect in [Dialect::PYTHON, Dialect::KOTLIN_AND_SWIFT] {
         let given = vec![("metadata".to_owned(), metadata("watch_loop fail_fast"))];
-        let message = campaigning(given, dialect).message(dialect);
+        let message = campaigning(given, bound("", dialect)).message(dialect);
         assert!(message.starts_with("metadata key is \"watch_loop fail_fast\", and must be "), "{message}");
     }
 }
 
-type Refusal = Box<dyn Fn(Dialect) -> Error>;
+type Refusal = Box<dyn Fn(Language) -> Error>;
 type CoreRefusal = (&'static str, fn() -> InvalidSettings);
+type OtherRefusal = (&'static str, Where, ErrorKind, fn() -> text::Text);
 
-fn refusals() -> Vec<(&'static str, Refusal)> {
-    let mut all: Vec<(&'static str, Refusal)> = Vec::new();
-    let mut add = |title, refusal: Refusal| all.push((title, refusal));
+#[allow(clippy::too_many_lines, reason = "a table")]
+fn refusals() -> Vec<(&'static str, Where, Refusal)> {
+    let mut all: Vec<(&'static str, Where, Refusal)> = Vec::new();
+    let mut add = |title, place, refusal: Refusal| all.push((title, place, refusal));
 
     // What a candidate is given, on a store in memory.
-    for (title, name, value) in [
-        ("a text in the place of a length", "win_delay", Given::Is(text("soon"))),
-        ("a flag in the place of a length", "expected_lease", Given::Is(Value::Flag(true))),
-        ("a length in the place of a number", "drift_ppm", Given::Is(text("5s"))),
-        ("a number in the place of a text", "name", Given::Is(Value::Number(7.0))),
-        ("a preset that does not exist", "preset", Given::Is(text("slow"))),
-        ("no wait at all", "backoff", Given::Is(Value::List(Vec::new()))),
-        ("metadata that is no map", "metadata", Given::Is(text("x"))),
-        (
-            "metadata that is no text",
-            "metadata",
-            Given::Is(Value::Map(vec![("a_b".into(), Value::Number(1.0))])),
-        ),
-        ("a name that no setting has", "win_delai", Given::Is(text("5s"))),
-        ("an empty name", "name", Given::Is(text(""))),
-        ("a name that is not seen", "name", Given::Is(text(" ada"))),
-        ("too much metadata", "metadata", Given::Is(Value::Map(vec![("a".into(), text(&"x".repeat(5000)))]))),
-        (
-            "a key that no header has",
-            "metadata",
-            Given::Is(Value::Map(vec![("win_delay".into(), text("x"))])),
-        ),
-        ("metadata of two lines", "metadata", Given::Is(Value::Map(vec![("a".into(), text("x\ny"))]))),
-        ("a lease that the fast preset has", "lease", Given::Time(2000)),
-        ("a lease that no preset has", "lease", Given::Time(500)),
-        ("a lease over a year", "lease", Given::Time(366 * 24 * 3_600_000)),
-        ("an interval that is too short", "interval", Given::Time(50)),
+    for (title, place, name, value) in [
+        ("a text in the place of a length", Where::Bindings, "win_delay", Given::Is(text("soon"))),
+        ("a flag in the place of a length", Where::Bindings, "expected_lease", Given::Is(Value::Flag(true))),
+        ("a length in the place of a number", Where::Bindings, "drift_ppm", Given::Is(text("5s"))),
+        ("a number in the place of a text", Where::Bindings, "name", Given::Is(Value::Number(7.0))),
+        ("a preset that does not exist", Where::Bindings, "preset", Given::Is(text("slow"))),
+        ("no wait at all", Where::Bindings, "backoff", Given::Is(Value::List(Vec::new()))),
+        ("metadata that is no map", Where::Bindings, "metadata", Given::Is(text("x"))),
+        ("metadata that is no text", Where::Bindings, "metadata", one("a_b", Value::Number(1.0))),
+        ("a name that no setting has", Where::Bindings, "win_delai", Given::Is(text("5s"))),
+        ("an empty name", Where::Stores, "name", Given::Is(text(""))),
+        ("a name over a kilobyte", Where::Stores, "name", Given::Is(text(&"x".repeat(1025)))),
+        ("a name that is not seen", Where::Stores, "name", Given::Is(text(" ada"))),
+        ("too much metadata", Where::Everywhere, "metadata", one("a", text(&"x".repeat(5000)))),
+        ("a key that no header has", Where::Everywhere, "metadata", one("win_delay", text("x"))),
+        ("metadata of two lines", Where::Everywhere, "metadata", one("a", text("x\ny"))),
+        ("a lease that the fast preset has", Where::Everywhere, "lease", Given::Time(2000)),
+        ("a lease that no preset has", Where::Everywhere, "lease", Given::Time(500)),
+        ("a lease over a year", Where::Everywhere, "lease", Given::Time(366 * 24 * 3_600_000)),
+        ("an interval that is too short", Where::Everywhere, "interval", Given::Time(50)),
     ] {
         add(
             title,
-            Box::new(move |dialect| {
-                let value = value.in_the(dialect);
-                let one = vec![(key(name, dialect), value)];
+            place,
+            Box::new(move |language| {
+                let given = vec![(key(name, language), value.in_the(language))];
                 if name == "expected_lease" {
-                    opened("memory:", one, dialect)
+                    opened("memory:", given, language)
                 } else {
-                    campaigning(one, dialect)
+                    campaigning(given, language)
                 }
             }),
         );
     }
     add(
+        "a setting that is given twice",
+        Where::Bindings,
+        Box::new(|language| {
+            let twice = || (key("win_delay", language), Given::Time(2000).in_the(language));
+            campaigning(vec![twice(), twice()], language)
+        }),
+    );
+    add(
         "the length of a drain that is a function",
-        Box::new(|dialect| {
-            let name = if dialect.own.contains(&"drain_time") { "drain_time" } else { "drain" };
-            campaigning(vec![(key(name, dialect), text("later"))], dialect)
+        Where::Bindings,
+        Box::new(|language| {
+            let name = if language.dialect.own.contains(&"drain_time") { "drain_time" } else { "drain" };
+            campaigning(vec![(key(name, language), text("later"))], language)
         }),
     );
     add(
         "a lease too short for its margin",
-        Box::new(|dialect| {
+        Where::Everywhere,
+        Box::new(|language| {
             let given = [("lease", 5000), ("skew", 1000)];
-            let given = given.map(|(name, millis)| (key(name, dialect), Given::Time(millis).in_the(dialect)));
-            campaigning(given.into(), dialect)
+            let given =
+                given.map(|(name, millis)| (key(name, language), Given::Time(millis).in_the(language)));
+            campaigning(given.into(), language)
         }),
     );
     add(
         "a limit of a watched loop that is too short",
-        Box::new(|dialect| loop_watch(Given::Time(50).in_the(dialect), dialect).unwrap_err()),
+        Where::Bindings,
+        Box::new(|language| loop_watch(Given::Time(50).in_the(language), language.dialect).unwrap_err()),
     );
     add(
         "no interval of health checks",
-        Box::new(|dialect| {
-            let none = Given::Time(0).in_the(dialect);
-            campaign(Vec::new(), dialect).unwrap().ask_health(none, dialect).unwrap_err()
+        Where::Bindings,
+        Box::new(|language| {
+            let none = Given::Time(0).in_the(language);
+            let read = campaign(Vec::new(), language.dialect).unwrap();
+            read.ask_health(none, language.dialect).unwrap_err()
         }),
     );
 
     // What the core refuses on other stores.
-    let core: [CoreRefusal; 25] = [
+    let core: [CoreRefusal; 14] = [
         ("a drift that no lease allows for", || on(|given, _, _| given.drift_ppm = 200_000)),
         ("a lease without time for a retry", || {
             on(|given, store, _| {
@@ -151,6 +249,8 @@ fn refusals() -> Vec<(&'static str, Refusal)> {
                 store.lease_step = Duration::ZERO;
             })
         }),
+        ("a name over 255 bytes", || on(|given, _, _| given.name = "x".repeat(256))),
+        ("a name of two lines", || on(|given, _, _| given.name = "a\nb".into())),
         ("a bucket without an age", || on(|_, store, info| (store.own_lease, info.max_age) = (false, None))),
         ("a lease over the bucket's age", || {
             on(|given, _, info| {
@@ -181,16 +281,28 @@ fn refusals() -> Vec<(&'static str, Refusal)> {
         }),
         ("a lease that the store cannot keep", || on(|_, store, _| store.longest = secs(10))),
         ("a lease between two steps", || on(|given, _, _| given.lease = Some(Duration::from_millis(5500)))),
-        ("a queue with a preset of buckets", || queue(|given, _| given.preset = Preset::GoCompatible)),
-        ("a queue with an interval", || queue(|given, _| given.interval = Some(secs(9)))),
-        ("a queue with a part of a second", || {
+        ("random numbers that are none", || {
+            let identity = Identity { name: "a", key: "jobs", now: Instant::ZERO, process: &[] };
+            draw([0, 1, 2], identity).unwrap_err()
+        }),
+        ("a key that is not seen", || selector::check("key", "jobs\n").unwrap_err()),
+    ];
+    for (title, refusal) in core {
+        add(title, Where::Everywhere, Box::new(move |_| StoreError::from(refusal()).into()));
+    }
+    add("a clock that stands still", Where::Components, of_core(guest::clock));
+    let of_rules: [CoreRefusal; 18] = [
+        ("etcd: a preset of buckets", || queue(|given, _| given.preset = Preset::GoCompatible)),
+        ("etcd: an interval", || queue(|given, _| given.interval = Some(secs(9)))),
+        ("etcd: a lease with a part of a second", || {
             queue(|given, _| given.lease = Some(Duration::from_millis(6500)))
         }),
-        ("a queue with a short lease", || queue(|given, _| given.lease = Some(secs(5)))),
-        ("a queue with a long lease", || queue(|given, _| given.lease = Some(secs(400)))),
-        ("a queue of servers that are not known", || queue(|_, server| server.shortest = None)),
-        ("a queue with priorities", || check_priority(Some(3)).unwrap_err()),
+        ("etcd: a short lease", || queue(|given, _| given.lease = Some(secs(5)))),
+        ("etcd: a long lease", || queue(|given, _| given.lease = Some(secs(400)))),
+        ("etcd: servers that are not known", || queue(|_, server| server.shortest = None)),
+        ("etcd: a priority", || check_priority(Some(3)).unwrap_err()),
         ("a group with a preset of buckets", || group(|given, _| given.preset = Preset::GoCompatible)),
+        ("a group with an interval", || group(|given, _| given.interval = Some(secs(9)))),
         ("a group with a short lease", || group(|given, _| given.lease = Some(secs(4)))),
         ("a group of the consumer protocol with goNELI", || {
             group(|_, group| {
@@ -203,54 +315,114 @@ fn refusals() -> Vec<(&'static str, Refusal)> {
             })
         }),
         ("a group with a short session", || group(|_, group| group.session = Some(secs(9)))),
+        ("a group with a session that Kafka cannot count", || {
+            group(|_, group| group.session = Some(Duration::MAX))
+        }),
         ("a group with a drain that Kafka cannot count", || group(|given, _| given.drain = Duration::MAX)),
         ("a member's name with a %", || check_member_name("50%").unwrap_err()),
-        ("random numbers that are none", || {
-            let identity = Identity { name: "a", key: "jobs", now: Instant::ZERO, process: &[] };
-            draw([0, 1, 2], identity).unwrap_err()
-        }),
+        ("a member's name that is empty", || check_member_name("").unwrap_err()),
+        ("a member's name with outer spaces", || check_member_name(" a").unwrap_err()),
     ];
-    for (title, refusal) in core {
-        add(title, Box::new(move |_| incumbent::Error::from(refusal()).into()));
+    for (title, refusal) in of_rules {
+        add(title, Where::Stores, Box::new(move |_| StoreError::from(refusal()).into()));
     }
-    add(
-        "a key that is not seen",
-        Box::new(|_| incumbent::Error::from(selector::check("key", "jobs\n").unwrap_err()).into()),
-    );
 
     // What a store is given, apart from its URL and in it.
-    for (title, url, name, value) in [
-        ("a parameter that this store has not", "sqlite:e.db", "tls_ca", Given::Is(text("x"))),
-        ("a flag that is none", "nats://h/B", "tls_first", Given::Is(text("yes"))),
-        ("a part of a millisecond", "sqlite:e.db", "poll", Given::Is(text("1us"))),
-        ("a poll that is too long", "sqlite:e.db", "poll", Given::Time(2000)),
-        ("an empty text", "nats://h/B", "tls_ca", Given::Is(text(""))),
-        ("a certificate without a key", "nats://h/B", "tls_cert", Given::Is(text("c"))),
-        ("a certificate without a key, in the URL", "nats://h/B?tls_cert=c", "create", Given::Nothing),
-        ("a certificate without TLS", "etcd://h/p", "tls_ca", Given::Is(text("c"))),
-        ("a file that is not there", "etcds://h/p", "tls_ca", Given::Is(text("/nowhere/ca.pem"))),
-        ("a subject that is none", "nats://h/B", "inbox_prefix", Given::Is(text("tls_ca *"))),
-        ("a prefix that is not seen", "nats://h/B", "api_prefix", Given::Is(text("JS\0"))),
-        ("two prefixes", "nats://h/B?domain=x", "api_prefix", Given::Is(text("JS"))),
-        ("no time to connect", "nats://127.0.0.1:1/B", "connect_timeout", Given::Time(0)),
+    for (title, place, url, name, value) in [
+        (
+            "a parameter that this store has not",
+            Where::Bindings,
+            "sqlite:e.db",
+            "tls_ca",
+            Given::Is(text("x")),
+        ),
+        ("a flag that is none", Where::Stores, "nats://h/B", "tls_first", Given::Is(text("yes"))),
+        ("a length of time that is none", Where::Stores, "sqlite:e.db", "poll", Given::Is(text("1us"))),
+        ("a part of a millisecond", Where::Bindings, "sqlite:e.db", "poll", Given::Nanos(1_500_000)),
+        ("a poll that is too long", Where::Stores, "sqlite:e.db", "poll", Given::Time(2000)),
+        ("an empty text", Where::Stores, "nats://h/B", "tls_ca", Given::Is(text(""))),
+        ("a certificate without a key", Where::Stores, "nats://h/B", "tls_cert", Given::Is(text("c"))),
+        (
+            "a certificate without a key, in the URL",
+            Where::Stores,
+            "nats://h/B?tls_cert=c",
+            "create",
+            Given::Nothing,
+        ),
+        ("a key without a certificate", Where::Stores, "etcds://h/p", "tls_key", Given::Is(text("k"))),
+        ("a certificate without TLS", Where::Stores, "etcd://h/p", "tls_ca", Given::Is(text("c"))),
+        (
+            "a file that is not there",
+            Where::Stores,
+            "etcds://h/p",
+            "tls_ca",
+            Given::Is(text("/nowhere/ca.pem")),
+        ),
+        ("a subject that is none", Where::Stores, "nats://h/B", "inbox_prefix", Given::Is(text("tls_ca *"))),
+        ("a prefix that is not seen", Where::Stores, "nats://h/B", "api_prefix", Given::Is(text("JS\0"))),
+        ("two prefixes", Where::Stores, "nats://h/B?domain=x", "api_prefix", Given::Is(text("JS"))),
+        ("two identities", Where::Stores, "nats://u:x@h/B", "token", Given::Is(text("y"))),
+        ("no time to connect", Where::Stores, "nats://127.0.0.1:1/B", "connect_timeout", Given::Time(0)),
         (
             "no time to connect, in the URL",
+            Where::Stores,
             "nats://127.0.0.1:1/B?connect_timeout=0s",
             "create",
             Given::Nothing,
         ),
-        ("no time between pings", "nats://127.0.0.1:1/B", "ping_interval", Given::Time(0)),
-        ("no time to connect to etcd", "etcd://127.0.0.1:1/p", "connect_timeout", Given::Time(0)),
-        ("a prefix of incumbent's own", "etcd://127.0.0.1:1/.incumbent/x", "create", Given::Nothing),
+        ("no time between pings", Where::Stores, "nats://127.0.0.1:1/B", "ping_interval", Given::Time(0)),
+        (
+            "no time to connect to etcd",
+            Where::Stores,
+            "etcd://127.0.0.1:1/p",
+            "connect_timeout",
+            Given::Time(0),
+        ),
+        (
+            "a prefix of incumbent's own",
+            Where::Stores,
+            "etcd://127.0.0.1:1/.incumbent/x",
+            "create",
+            Given::Nothing,
+        ),
+        #[cfg(feature = "kafka")]
+        ("Kafka: no such protocol", Where::Stores, KAFKA, "protocol", Given::Is(text("eager"))),
+        #[cfg(feature = "kafka")]
+        ("Kafka: a session that is none", Where::Stores, KAFKA, "session", Given::Is(text("later"))),
+        #[cfg(feature = "kafka")]
+        ("Kafka: a flag that is none", Where::Stores, KAFKA, "goneli", Given::Is(text("maybe"))),
+        #[cfg(feature = "kafka")]
+        ("Kafka: an empty topic", Where::Stores, KAFKA, "topic", Given::Is(text(""))),
+        #[cfg(feature = "kafka")]
+        ("Kafka: a topic that is none", Where::Stores, KAFKA, "topic", Given::Is(text("a b"))),
+        #[cfg(feature = "kafka")]
+        ("Kafka: a topic that is not seen", Where::Stores, KAFKA, "topic", Given::Is(text("{group}.x "))),
+        #[cfg(feature = "kafka")]
+        ("Kafka: an instance id of white space", Where::Stores, KAFKA, "instance_id", Given::Is(text(" "))),
+        #[cfg(feature = "kafka")]
+        ("Kafka: no such mechanism", Where::Stores, KAFKA, "sasl", Given::Is(text("NTLM"))),
+        #[cfg(feature = "kafka")]
+        ("Kafka: a mechanism without a user", Where::Stores, KAFKA, "sasl", Given::Is(text("PLAIN"))),
+        #[cfg(feature = "kafka")]
+        (
+            "Kafka: a property on which elections depend",
+            Where::Stores,
+            "kafka://127.0.0.1:1/p?enable.auto.commit=true",
+            "create",
+            Given::Nothing,
+        ),
+        #[cfg(feature = "kafka")]
+        ("Kafka: a parameter that it has not", Where::Bindings, KAFKA, "tls_ca", Given::Is(text("x"))),
     ] {
         add(
             title,
-            Box::new(move |dialect| {
+            place,
+            Box::new(move |language| {
                 let given = match &value {
                     Given::Nothing => Vec::new(),
-                    value => vec![(key(name, dialect), value.in_the(dialect))],
+                    value => vec![(key(name, language), value.in_the(language))],
                 };
-                opened(url, given, dialect)
+                opened(url, given, language)
             }),
         );
     }
@@ -261,12 +433,19 @@ fn refusals() -> Vec<(&'static str, Refusal)> {
         ("a bucket with a short lease", "nats://127.0.0.1:1/B", "lease", Given::Time(50)),
         ("the preparation of memory", "memory:", "new", Given::Is(Value::Flag(true))),
         ("an election where there is one store", "sqlite:e.db", "election", Given::Is(text("jobs"))),
+        #[cfg(feature = "kafka")]
+        ("Kafka: replicas", KAFKA, "replicas", Given::Is(Value::Number(3.0))),
+        #[cfg(feature = "kafka")]
+        ("Kafka: a topic that is stated to be new", KAFKA, "new", Given::Is(Value::Flag(true))),
+        #[cfg(feature = "kafka")]
+        ("Kafka: a preparation without an election", KAFKA, "update", Given::Is(Value::Flag(true))),
     ] {
         add(
             title,
-            Box::new(move |dialect| {
-                let given = vec![(key(name, dialect), value.in_the(dialect))];
-                match init(url, given, dialect) {
+            Where::Stores,
+            Box::new(move |language| {
+                let given = vec![(key(name, language), value.in_the(language))];
+                match init(url, given, language.dialect) {
                     Ok(read) => answer(&incumbent_ffi::init(read)),
                     Err(refused) => refused,
                 }
@@ -275,11 +454,13 @@ fn refusals() -> Vec<(&'static str, Refusal)> {
     }
     add(
         "a file that is not new",
-        Box::new(|dialect| {
+        Where::Stores,
+        Box::new(|language| {
+            let dialect = language.dialect;
             let place = std::env::temp_dir().join(format!(
                 "incumbent-refusals-{}-{}",
                 std::process::id(),
-                dialect.lengths.len()
+                language.name.len()
             ));
             std::fs::create_dir_all(&place).unwrap();
             let url = format!("sqlite:{}/e.db", place.display());
@@ -289,44 +470,90 @@ fn refusals() -> Vec<(&'static str, Refusal)> {
             let of = vec![("name".to_owned(), text("a"))];
             let candidate = granted(&store.campaign("jobs".into(), campaign(of, dialect).unwrap()));
             granted(&candidate.next_term(None));
-            let mut refused = answer(&incumbent_ffi::init(init(&url, new(), dialect).unwrap()));
+            let refused = answer(&incumbent_ffi::init(init(&url, new(), dialect).unwrap()));
             granted(&store.close(false));
             std::fs::remove_dir_all(&place).unwrap();
-            let said = refused.message(dialect);
-            let (_, rest) = said.split_once("written to ").unwrap();
-            let (_, rest) = rest.split_once(' ').unwrap();
-            refused.text = format!("PLACE: it has been written to N {rest}").into();
-            refused
+            let said = refused.text.parts().fold(text::Text::default(), |said, part| match part {
+                // The file's place and the number of writes differ from run to run.
+                text::Part::Words(words) if words.contains(" times, so ") => {
+                    let (_, behind) = words.split_once(" times, so ").unwrap();
+                    said.and("PLACE: it has been written to N times, so ").and(behind)
+                }
+                text::Part::Words(words) => said.and(words),
+                text::Part::Setting(name) => said.and(text::Text::setting(name)),
+            });
+            Error { text: said, ..refused }
         }),
     );
+    let of_others: [OtherRefusal; 8] = [
+        ("goNELI: a name with a %", Where::Rust, ErrorKind::InvalidSetting, || kafka::neli_name("50%")),
+        ("goNELI: a group with a space", Where::Rust, ErrorKind::InvalidSetting, || {
+            kafka::neli_plain_name("leader_group", "my app")
+        }),
+        ("goNELI: a property that is no number", Where::Rust, ErrorKind::InvalidSetting, || {
+            kafka::neli_millis("max.poll.interval.ms", "soon")
+        }),
+        ("goNELI: a short time", Where::Rust, ErrorKind::InvalidSetting, || {
+            kafka::neli_short("poll_duration", Duration::ZERO, Duration::from_millis(1))
+        }),
+        ("a bucket that is not new", Where::Stores, ErrorKind::UnsafeStore, || nats::not_new("elections", 7)),
+        ("markers of an old server", Where::Stores, ErrorKind::Unsupported, || {
+            nats::old_server("markers", "2.11")
+        }),
+        ("a prefix that is not new", Where::Stores, ErrorKind::UnsafeStore, || {
+            etcd::not_new("there is the key \"app/jobs/1\"", "app/")
+        }),
+        ("files of TLS that do not fit", Where::Stores, ErrorKind::Authentication, etcd::unfit_files),
+    ];
+    for (title, place, kind, text) in of_others {
+        add(title, place, Box::new(move |_| Error::new(kind, text())));
+    }
     all
 }
 
-/// A value, or a number of milliseconds as a language gives it.
+#[cfg(feature = "kafka")]
+const KAFKA: &str = "kafka://127.0.0.1:1/p";
+
+fn of_core(refusal: fn() -> InvalidSettings) -> Refusal {
+    Box::new(move |_| StoreError::from(refusal()).into())
+}
+
+/// A map with one text.
+fn one(name: &str, value: Value) -> Given {
+    Given::Is(Value::Map(vec![(name.to_owned(), value)]))
+}
+
+/// A value, or a length of time as a language gives it.
 #[derive(Clone)]
 enum Given {
     Nothing,
     Is(Value),
+    /// Milliseconds.
     Time(u64),
+    Nanos(u64),
 }
 
 impl Given {
-    fn in_the(&self, dialect: Dialect) -> Value {
-        match self {
-            Self::Nothing => Value::Nothing,
-            Self::Is(value) => value.clone(),
-            Self::Time(millis) if dialect == Dialect::KOTLIN_AND_SWIFT => {
-                Value::Time(Duration::from_millis(*millis))
-            }
-            Self::Time(millis) if dialect.unit == Unit::Milliseconds => Value::Number(*millis as f64),
-            Self::Time(millis) => Value::Number(*millis as f64 / 1000.0),
+    fn in_the(&self, language: Language) -> Value {
+        let time = match self {
+            Self::Nothing => return Value::Nothing,
+            Self::Is(value) => return value.clone(),
+            Self::Time(millis) => Duration::from_millis(*millis),
+            Self::Nanos(nanos) => Duration::from_nanos(*nanos),
+        };
+        if language.is_typed || language.dialect == Dialect::KOTLIN_AND_SWIFT {
+            Value::Time(time)
+        } else if language.dialect.unit == Unit::Milliseconds {
+            Value::Number(time.as_nanos() as f64 / 1e6)
+        } else {
+            Value::Number(time.as_secs_f64())
         }
     }
 }
 
 /// The name under which a language hands a setting over.
-fn key(name: &'static str, dialect: Dialect) -> String {
-    if dialect == Dialect::NODE { dialect.spell(name).into() } else { name.into() }
+fn key(name: &'static str, language: Language) -> String {
+    if language.dialect == Dialect::NODE { language.dialect.spell(name).into() } else { name.into() }
 }
 
 fn text(text: &str) -> Value {
@@ -350,7 +577,8 @@ fn answer<T: Send + 'static>(operation: &Operation<T>) -> Error {
     }
 }
 
-fn campaigning(given: Map, dialect: Dialect) -> Error {
+fn campaigning(given: Map, language: Language) -> Error {
+    let dialect = language.dialect;
     let read = match campaign(given, dialect) {
         Ok(read) => read,
         Err(refused) => return refused,
@@ -359,8 +587,17 @@ fn campaigning(given: Map, dialect: Dialect) -> Error {
     answer(&store.campaign("jobs".into(), read))
 }
 
-fn opened(url: &str, given: Map, dialect: Dialect) -> Error {
-    let read = match opening(url, given, dialect) {
+fn opened(url: &str, mut given: Map, language: Language) -> Error {
+    let mut url = url.to_owned();
+    for (name, value) in given.extract_if(.., |_| language.is_typed) {
+        let value = match value {
+            Value::Time(time) => format!("{}ms", time.as_millis()),
+            Value::Text(text) => text.replace('\0', "%00").replace(' ', "%20"),
+            value => panic!("{value:?} in a URL"),
+        };
+        url.push_str(&format!("{}{name}={value}", if url.contains('?') { '&' } else { '?' }));
+    }
+    let read = match opening(&url, given, language.dialect) {
         Ok(read) => read,
         Err(refused) => return refused,
     };

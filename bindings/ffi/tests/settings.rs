@@ -142,7 +142,7 @@ fn what_a_url_can_say_is_a_setting_too() {
     let error = opening("sqlite:e.db", vec![("pol".into(), Value::Number(1.0))], PYTHON).unwrap_err();
     assert_eq!(
         error.message(PYTHON),
-        "a sqlite: store has no setting \"pol\": did you mean poll? known are poll, create, fuse, fail_fast, \
+        "a sqlite: store has no setting \"pol\": did you mean poll? known are create, poll, fuse, fail_fast, \
          expected_lease"
     );
     let error = opening("sqlite:e.db", vec![("poll".into(), Value::Number(0.0005))], PYTHON).unwrap_err();

@@ -17,6 +17,7 @@ use super::incumbent_core::campaign::{
 use super::incumbent_core::candidacy::{Obstacle, Step, Steps};
 use super::incumbent_core::record::{Entry, Kind, Nonce};
 use super::incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, Put, StoreInfo};
+use super::incumbent_core::text::Names;
 use super::incumbent_core::{Incarnation, Instant, Revision, Token};
 use super::wit::{events, records, settings, stores, types};
 
@@ -180,9 +181,12 @@ impl TryFrom<Settings> for settings::CampaignSettings {
 impl From<InvalidSettings> for types::Refusal {
     fn from(invalid: InvalidSettings) -> Self {
         let InvalidSettings { setting, value, limit, remedy } = invalid;
-        // The only name of two words in the core's refusals, as the interface spells it.
-        let spell = |name| if name == "drift_ppm" { "drift-ppm" } else { name };
-        Self { setting: setting.into(), value, limit: limit.spelled(spell), remedy: remedy.spelled(spell) }
+        Self {
+            setting: Names::Kebab.spell(setting).into(),
+            value,
+            limit: limit.spelled(Names::Kebab),
+            remedy: remedy.spelled(Names::Kebab),
+        }
     }
 }
 

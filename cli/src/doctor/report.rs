@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use incumbent::incumbent_core::queue::Server;
 use incumbent::incumbent_core::store::{Capabilities, StoreInfo};
+use incumbent::text::Names;
 use incumbent::{CampaignOptions, Clock, Error, Forecast};
 use serde_json::{Map, Value, json};
 
@@ -85,7 +86,8 @@ impl Report {
     fn take(&mut self, forecast: Result<Forecast, Error>) {
         match forecast {
             Err(error) => {
-                self.find(Finding::refused(error.message(), "no candidate with these settings is let in"))
+                let what = error.text().spelled(Names::Options);
+                self.find(Finding::refused(what, "no candidate with these settings is let in"))
             }
             Ok(forecast) => {
                 if !forecast.survives_a_server() && self.on_one_server {

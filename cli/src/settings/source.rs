@@ -16,19 +16,31 @@ pub(super) fn variable(long: &str) -> String {
     format!("INCUMBENT_{}", long.to_uppercase().replace('-', "_"))
 }
 
-/// The settings that do not come from the command line, and the place of each.
+/// The source of each setting.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
+    /// The places of those that do not come from the command line.
     places: BTreeMap<String, String>,
+    /// The lengths of time and the preset as they were given, wherever they come from.
+    given: BTreeMap<String, String>,
 }
 
 impl Sources {
     pub(super) fn of(matches: &ArgMatches, config: Option<&Config>) -> Self {
         let (command, matches) =
             matches.subcommand().map_or((None, matches), |(name, matches)| (Some(name), matches));
-        let mut places = BTreeMap::new();
+        let (mut places, mut given) = (BTreeMap::new(), BTreeMap::new());
         for id in matches.ids() {
             let long = id.as_str().replace('_', "-");
+            let values: Vec<_> =
+                matches.try_get_raw(id.as_str()).ok().flatten().into_iter().flatten().collect();
+            if let [value] = values[..] {
+                let value = value.to_string_lossy().into_owned();
+                // Any other may be a secret.
+                if long == "preset" || crate::lease::time(&value).is_ok() {
+                    given.insert(long.clone(), value);
+                }
+            }
             let place = match matches.value_source(id.as_str()) {
                 Some(ValueSource::EnvVariable) => Some(variable(&long)),
                 Some(ValueSource::DefaultValue) => {
@@ -38,12 +50,17 @@ impl Sources {
             };
             places.extend(place.map(|place| (long, place)));
         }
-        Self { places }
+        Self { places, given }
     }
 
-    /// Adds the source of the setting at fault to a failure.
+    /// Adds the source of the setting at fault to a failure, and shows its value as it was given.
     pub(crate) fn blame(&self, failure: Failure) -> Failure {
-        match failure.setting().and_then(|setting| self.places.get(setting)) {
+        let Some(long) = failure.setting().map(|setting| setting.replace('_', "-")) else { return failure };
+        let failure = match self.given.get(&long) {
+            Some(given) => failure.showing(given),
+            None => failure,
+        };
+        match self.places.get(&long) {
             Some(place) => failure.at(place),
             None => failure,
         }

@@ -106,7 +106,7 @@ fn a_lease_that_does_not_outlast_a_server_is_weak_and_one_that_cannot_be_is_refu
     assert!(text.contains("  it is on one server: no candidate leads until that is back\n"), "{text}");
     let report = examined(&store, &[], 4);
     assert_eq!((found(&report, "broken").len(), &report["safe"]), (0, &json!(true)), "{report}");
-    assert!(found(&report, "refused")[0].starts_with("lease is 2s, and must be at least 5s"), "{report}");
+    assert!(found(&report, "refused")[0].starts_with("--lease is 2s, and must be at least 5s"), "{report}");
 }
 
 #[test]

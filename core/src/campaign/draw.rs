@@ -8,6 +8,7 @@ use alloc::format;
 
 use super::settings::InvalidSettings;
 use crate::record::Nonce;
+use crate::refusals;
 use crate::time::Instant;
 
 /// Distinguishes two campaigns whose random numbers are the same.
@@ -30,14 +31,7 @@ pub struct Identity<'a> {
 /// 10^18 draws would be.
 pub fn draw([high, low, seed]: [u64; 3], identity: Identity<'_>) -> Result<(Nonce, u64), InvalidSettings> {
     if [high, low, seed].contains(&0) || high == low || low == seed || seed == high {
-        return Err(InvalidSettings {
-            setting: "random",
-            value: format!("{high:#018x}, {low:#018x}, {seed:#018x}"),
-            limit: "three different numbers other than zero".into(),
-            remedy:
-                "draw them from the operating system, not from a stub, a fixed seed or a restored snapshot"
-                    .into(),
-        });
+        return Err(refusals::random(&format!("{high:#018x}, {low:#018x}, {seed:#018x}")));
     }
     let high = high ^ identity.mixed(1);
     let low = low ^ identity.mixed(2);

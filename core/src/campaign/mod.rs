@@ -49,7 +49,6 @@ mod attempts;
 pub(crate) mod backoff;
 mod barred;
 mod candidate;
-pub mod clause;
 mod draw;
 mod event;
 mod forecast;
@@ -83,7 +82,7 @@ pub use event::{Event, Leader, Lease, Reason, State, Term, Warning};
 pub use forecast::Forecast;
 pub use io::{Answer, Input, Misuse, Output, ReadId, Request};
 pub use settings::{InvalidSettings, Preset, Settings, WinDelay, check_name, default_margin};
-pub(crate) use settings::{Margin, check_candidate, check_margin, refuse, refuse_bucket_settings};
+pub(crate) use settings::{Margin, check_candidate, check_margin, refuse_bucket_settings};
 pub use sights::EarlySights;
 pub use timers::{Timer, Wake};
 

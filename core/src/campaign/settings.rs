@@ -1,15 +1,15 @@
 //! A campaign's settings, and what is refused before it begins.
 
-use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
 use super::backoff::{Backoff, FIRST, STRAY_PERCENT};
-use super::clause::{Clause, Part};
 use super::pace;
+use crate::refusals;
 use crate::store::{Capabilities, StoreInfo};
+use crate::text::{Names, Text};
 use crate::time::rounded;
 
 /// The care of a campaign with time; each preset has its own bounds for the lease.
@@ -139,28 +139,29 @@ pub struct InvalidSettings {
     /// Its value.
     pub value: String,
     /// The allowed values.
-    pub limit: Clause,
+    pub limit: Text,
     /// The remedy.
-    pub remedy: Clause,
+    pub remedy: Text,
+}
+
+impl InvalidSettings {
+    /// The whole, with `value` in the place of what was read.
+    pub fn text(&self, value: &str) -> Text {
+        let is = Text::setting(self.setting).and(" is ").and(value).and(", and must be ");
+        is.and(self.limit.clone()).and(": ").and(self.remedy.clone())
+    }
 }
 
 impl fmt::Display for InvalidSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { setting, value, limit, remedy } = self;
-        write!(f, "{setting} is {value}, and must be {limit}: {remedy}")
+        f.write_str(&self.text(&self.value).spelled(Names::Schema))
     }
 }
 
 impl core::error::Error for InvalidSettings {}
 
-pub(crate) fn refuse<T>(
-    setting: &'static str,
-    value: impl Into<String>,
-    limit: impl Into<Clause>,
-    remedy: impl Into<Clause>,
-) -> Result<T, InvalidSettings> {
-    Err(InvalidSettings { setting, value: value.into(), limit: limit.into(), remedy: remedy.into() })
-}
+/// The shortest interval of reads: every one costs the store.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The longest metadata, keys and texts together, in bytes: it travels with every renewal.
 const METADATA_LIMIT: usize = 4096;
@@ -215,24 +216,14 @@ impl Rules {
 
     fn check_interval(&self, preset: Preset) -> Result<(), InvalidSettings> {
         let Some(interval) = self.interval else { return Ok(()) };
-        let shown = format!("{interval:?}");
         if preset == Preset::GoCompatible {
             let five = Duration::from_secs(5);
-            if interval < five || interval > self.lease.saturating_sub(five) {
-                return refuse(
-                    "interval",
-                    shown,
-                    format!("between 5s and 5s under the lease of {:?}", self.lease),
-                    "the Go library keeps these bounds; 0.75 of the lease is its own choice",
-                );
+            let most = self.lease.saturating_sub(five);
+            if interval < five || interval > most {
+                return Err(refusals::interval_outside_go(interval, five, most));
             }
-        } else if interval < Duration::from_millis(100) {
-            return refuse(
-                "interval",
-                shown,
-                "at least 100ms",
-                "every read costs the store; the watch is faster",
-            );
+        } else if interval < SHORTEST_INTERVAL {
+            return Err(refusals::interval_too_short(interval, SHORTEST_INTERVAL));
         }
         Ok(())
     }
@@ -276,44 +267,27 @@ impl Margin {
 /// Whether a lease leaves enough time beside its margin, and for one retry of a renewal.
 pub(crate) fn check_margin(lease: Duration, margin: Margin) -> Result<(), InvalidSettings> {
     let has_time = |lease: Duration| lease >= margin.of(lease).saturating_mul(5);
+    let under_any = || {
+        let of_longest = rounded(margin.of(LONGEST_LEASE));
+        refusals::lease_under_any_margin(lease, of_longest, LONGEST_LEASE)
+    };
     if !has_time(lease) {
-        let limit = match shortest(lease, has_time) {
-            Some(least) => format!(
-                "at least {least:?}, five times the margin (skew + 2 drift + slack = {:?})",
-                rounded(margin.of(least))
-            ),
-            None => {
-                "five times the margin (skew + 2 drift + slack), which no lease is with this drift".into()
-            }
-        };
-        return refuse(
-            "lease",
-            format!("{lease:?}"),
-            limit,
-            Clause::Parts(&[
-                Part::Words("use a longer lease, or values of "),
-                Part::Setting("skew"),
-                Part::Words(", "),
-                Part::Setting("drift_ppm"),
-                Part::Words(" and "),
-                Part::Setting("slack"),
-                Part::Words(" that your clocks really keep"),
-            ]),
-        );
+        return Err(match shortest(lease, has_time) {
+            Some(least) => refusals::lease_under_margin(lease, least, rounded(margin.of(least))),
+            None => under_any(),
+        });
     }
     let retry = FIRST * (100 + STRAY_PERCENT) / 100;
     let retried = |lease| pace::renew_every(lease) + pace::attempt_limit(lease) + retry;
     let has_retry = |lease: Duration| has_time(lease) && retried(lease) <= lease - margin.of(lease);
     if !has_retry(lease) {
-        let limit = match shortest(lease, has_retry) {
-            Some(least) => format!(
-                "at least {least:?}: a renewal and one retry take {:?}, and the margin is {:?}",
-                rounded(retried(least)),
-                rounded(margin.of(least))
-            ),
-            None => "long enough for a renewal and one retry before the margin, which no lease is".into(),
-        };
-        return refuse("lease", format!("{lease:?}"), limit, "use a longer lease");
+        return Err(match shortest(lease, has_retry) {
+            Some(least) => {
+                let (retried, margin) = (rounded(retried(least)), rounded(margin.of(least)));
+                refusals::lease_without_retry(lease, least, retried, margin)
+            }
+            None => under_any(),
+        });
     }
     Ok(())
 }
@@ -344,12 +318,11 @@ pub fn default_margin(lease: Duration) -> Duration {
 /// # Errors
 /// The problem, and a remedy.
 pub fn check_name(name: &str) -> Result<(), InvalidSettings> {
-    let remedy = "a host name and process number make a good one";
     if name.is_empty() || name.len() > 255 {
-        return refuse("name", format!("{} bytes long", name.len()), "1 to 255 bytes long", remedy);
+        return Err(refusals::name_length(name.len() as u64));
     }
     if name.chars().any(char::is_control) || name.trim() != name {
-        return refuse("name", format!("{name:?}"), "free of control characters and outer spaces", remedy);
+        return Err(refusals::name_form(name));
     }
     Ok(())
 }
@@ -360,42 +333,29 @@ pub(crate) fn check_candidate(settings: &Settings) -> Result<(), InvalidSettings
     check_metadata(&settings.metadata)
 }
 
-/// Refuses what means something over a bucket's records alone, with what to do in the store at hand.
+/// Refuses what means something over a bucket's records alone, as the store at hand does.
 pub(crate) fn refuse_bucket_settings(
     settings: &Settings,
-    of_the_preset: &str,
-    of_the_interval: &str,
+    preset: fn() -> InvalidSettings,
+    interval: fn(Duration) -> InvalidSettings,
 ) -> Result<(), InvalidSettings> {
     if settings.preset == Preset::GoCompatible {
-        return refuse("preset", "GoCompatible", "the preset of a NATS bucket", of_the_preset);
+        return Err(preset());
     }
-    match settings.interval {
-        Some(interval) => {
-            refuse("interval", format!("{interval:?}"), "left out in this store", of_the_interval)
-        }
-        None => Ok(()),
-    }
+    settings.interval.map_or(Ok(()), |given| Err(interval(given)))
 }
 
 fn check_metadata(metadata: &[(String, String)]) -> Result<(), InvalidSettings> {
     let size = metadata.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>();
     if size > METADATA_LIMIT {
-        let remedy = "publish an address, and serve the rest from there";
-        return refuse(
-            "metadata",
-            format!("{size} bytes long"),
-            format!("at most {METADATA_LIMIT} bytes long"),
-            remedy,
-        );
+        return Err(refusals::metadata_length(size as u64, METADATA_LIMIT as u64));
     }
     for (key, text) in metadata {
         if key.is_empty() || !key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
-            let remedy = "a key becomes part of a header's name";
-            return refuse("metadata key", format!("{key:?}"), "letters, digits and '-'", remedy);
+            return Err(refusals::metadata_key(key));
         }
         if text.chars().any(char::is_control) || text.trim() != text {
-            let remedy = "a text becomes a header's value; encode it where it needs more than a line";
-            return refuse("metadata text", format!("{text:?}"), "one line without outer spaces", remedy);
+            return Err(refusals::metadata_text(text));
         }
     }
     Ok(())
@@ -413,53 +373,35 @@ fn lease_in_force(
         Some(age) => age.min(settings.preset.lease()),
         None => settings.preset.lease(),
     });
-    let shown = format!("{lease:?}");
     let (least, most) = settings.preset.bounds();
     if lease < least {
-        let remedy = match settings.preset {
-            Preset::Standard if lease >= Duration::from_secs(1) => {
-                "a shorter one wants the `fast` preset".to_string()
-            }
-            _ => format!("use a lease (or a bucket TTL) of {least:?} or more"),
-        };
-        return refuse("lease", shown, format!("at least {least:?}"), remedy);
+        let is_for_fast = settings.preset == Preset::Standard && lease >= Preset::Fast.bounds().0;
+        let refused = if is_for_fast { refusals::lease_for_fast } else { refusals::lease_under_preset };
+        return Err(refused(lease, least));
     }
     if lease > most {
-        let remedy = match settings.preset {
-            Preset::GoCompatible => "the Go library refuses longer ones",
-            _ => "no candidate would follow a leader that crashes for that long",
-        };
-        return refuse("lease", shown, format!("at most {most:?}"), remedy);
+        let is_gos = settings.preset == Preset::GoCompatible;
+        let refused = if is_gos { refusals::lease_over_go } else { refusals::lease_over_longest };
+        return Err(refused(lease, most));
     }
     match info.max_age {
         None if store.own_lease => {}
-        None => {
-            let remedy = "records would never expire; give the bucket a TTL (`incumbent init`)";
-            return refuse("the store's maximum age", "none", "the lease", remedy);
-        }
-        Some(age) if lease > age => {
-            let remedy = "lower the lease, or raise the bucket's TTL (`incumbent init`)";
-            return refuse("lease", shown, format!("at most {age:?}, the store's maximum age"), remedy);
-        }
+        None => return Err(refusals::no_age(lease)),
+        Some(age) if lease > age => return Err(refusals::lease_over_age(lease, age)),
         Some(age) if lease != age && !store.own_lease => {
-            let remedy =
-                "leave the lease out, change the bucket's TTL, or allow TTLs per record (`incumbent init`)";
-            return refuse("lease", shown, format!("{age:?}, the store's maximum age"), remedy);
+            return Err(refusals::lease_is_not_age(lease, age));
         }
         Some(age) if lease != age && settings.preset == Preset::GoCompatible => {
-            let remedy = "the Go library takes its lease from the bucket; leave the lease out";
-            return refuse("lease", shown, format!("{age:?}, the bucket's TTL"), remedy);
+            return Err(refusals::lease_is_not_gos(lease, age));
         }
         Some(_) => {}
     }
     if lease < store.shortest || lease > store.longest {
-        let limit = format!("between {:?} and {:?}", store.shortest, store.longest);
-        return refuse("lease", shown, limit, "this is what the store can keep");
+        return Err(refusals::lease_outside_store(lease, store.shortest, store.longest));
     }
     let step = store.lease_step.as_nanos();
     if info.max_age != Some(lease) && step > 0 && !lease.as_nanos().is_multiple_of(step) {
-        let limit = format!("a multiple of {:?}", store.lease_step);
-        return refuse("lease", shown, limit, "the store keeps records for whole steps only");
+        return Err(refusals::lease_between_steps(lease, store.lease_step));
     }
     Ok(lease)
 }

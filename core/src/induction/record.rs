@@ -8,10 +8,11 @@ use alloc::string::{String, ToString};
 use core::time::Duration;
 
 use super::io::TopicId;
-use crate::campaign::{InvalidSettings, check_name, refuse};
+use crate::campaign::{InvalidSettings, check_name};
 use crate::record::{
     HeaderValue, Headers, LEASE, NONCE, TERM, TermInfo, WriteId, live_headers, metadata_key,
 };
+use crate::refusals;
 use crate::token::{Revision, Token};
 
 /// Header of every record of ours: its [`Kind`].
@@ -170,11 +171,7 @@ pub(super) fn headers(
 /// The problem, and a remedy.
 pub fn check_member_name(name: &str) -> Result<(), InvalidSettings> {
     check_name(name)?;
-    if name.contains('%') {
-        let remedy = "it ends the time in front of the name; `sanitise` replaces it";
-        return refuse("name", format!("{name:?}"), "free of '%'", remedy);
-    }
-    Ok(())
+    if name.contains('%') { Err(refusals::member_name(name)) } else { Ok(()) }
 }
 
 /// The name with every character that Kafka's names cannot have replaced by `_`, as goNELI's `Sanitise` does.

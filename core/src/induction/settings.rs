@@ -1,15 +1,15 @@
 //! What a consumer group adds to a candidate's settings, and refuses of them.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::record::check_member_name;
 use crate::campaign::{
-    Backoff, InvalidSettings, Margin, Preset, Settings, WinDelay, check_candidate, check_margin, refuse,
+    Backoff, InvalidSettings, Margin, Preset, Settings, WinDelay, check_candidate, check_margin,
     refuse_bucket_settings,
 };
+use crate::refusals;
 
 /// The lease where nothing says otherwise: goNELI's heartbeat timeout (`config.go`).
 const LEASE: Duration = Duration::from_secs(5);
@@ -22,6 +22,9 @@ const GONELI_HEARTBEAT: Duration = Duration::from_millis(100);
 
 /// The time for which a poll may be late beside the drain and the session.
 const POLL_RESERVE: Duration = Duration::from_secs(10);
+
+/// The longest that the brokers take: a number of milliseconds in 32 bits.
+const LONGEST_POLL: Duration = Duration::from_millis(i32::MAX as u64);
 
 /// The protocol of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -78,20 +81,14 @@ impl Rules {
     pub(super) fn new(settings: Settings, group: Group) -> Result<Self, InvalidSettings> {
         check_candidate(&settings)?;
         check_member_name(&settings.name)?;
-        refuse_bucket_settings(
-            &settings,
-            "leave the preset out; `goneli` of the group is for members that use goNELI",
-            "leave it out: every candidate follows the topic",
-        )?;
+        refuse_bucket_settings(&settings, refusals::preset_in_group, refusals::interval_in_group)?;
         let lease = settings.lease.unwrap_or(match settings.preset {
             Preset::Standard => LEASE,
             preset => preset.lease(),
         });
         let (least, most) = settings.preset.bounds();
         if lease < least || lease > most {
-            let limit = format!("between {least:?} and {most:?}");
-            let remedy = "leases of 1s and more want the `fast` preset";
-            return refuse("lease", format!("{lease:?}"), limit, remedy);
+            return Err(refusals::lease_in_group(lease, least, most));
         }
         let margin = Margin::of_durations(&settings);
         check_margin(lease, margin)?;
@@ -118,26 +115,19 @@ fn client_settings(
     drain: Duration,
 ) -> Result<ClientSettings, InvalidSettings> {
     let session = group.session.unwrap_or(lease.saturating_mul(SESSION_LEASES));
-    let shown = format!("{session:?}");
-    // The brokers take it as a number of milliseconds in 32 bits.
-    let longest = Duration::from_millis(i32::MAX as u64);
     let max_poll = drain.saturating_add(session).saturating_add(POLL_RESERVE).max(Duration::from_secs(30));
     match group.protocol {
-        Protocol::Consumer if group.goneli => {
-            let remedy = "goNELI's clients do not have the consumer protocol; choose the classic one";
-            refuse("protocol", "consumer", "classic in a group with goNELI's members", remedy)
-        }
-        Protocol::Consumer if group.session.is_some() => {
-            let remedy = "leave it out, and set group.consumer.session.timeout.ms of the brokers";
-            refuse("session", shown, "left out with the consumer protocol", remedy)
-        }
+        Protocol::Consumer if group.goneli => Err(refusals::protocol_with_goneli()),
+        Protocol::Consumer if group.session.is_some() => Err(refusals::session_of_brokers(session)),
         Protocol::Classic if session < lease.saturating_mul(2) => {
-            let remedy = "after a crash the wait for the lease is then over when the assignment comes";
-            refuse("session", shown, format!("at least {:?}, twice the lease", lease * 2), remedy)
+            Err(refusals::session_under_two_leases(session, lease.saturating_mul(2)))
         }
-        _ if max_poll > longest => {
-            let remedy = "use a shorter drain and a shorter session";
-            refuse("drain and session", format!("{max_poll:?}"), format!("at most {longest:?}"), remedy)
+        _ if max_poll > LONGEST_POLL => {
+            let most = LONGEST_POLL.saturating_sub(POLL_RESERVE);
+            Err(match most.checked_sub(session) {
+                Some(most) => refusals::drain_over_kafka(drain, most, session),
+                None => refusals::session_over_kafka(session, most),
+            })
         }
         Protocol::Consumer => {
             Ok(ClientSettings { session: None, heartbeat: None, max_poll, assignors: None })
@@ -217,7 +207,9 @@ mod tests {
         let max_poll = |drain| rules(|settings, _| settings.drain = drain).unwrap().client.max_poll;
         assert_eq!([secs(0), secs(60)].map(max_poll), [secs(30), secs(85)]);
         let endless = refused(|settings, _| settings.drain = Duration::MAX);
-        assert_eq!(endless.setting, "drain and session");
+        assert_eq!(endless.setting, "drain");
+        let longest = refused(|_, group| group.session = Some(Duration::MAX));
+        assert_eq!(longest.setting, "session");
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! What a queue adds to a candidate's settings, and refuses of them.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::campaign::{
     Backoff, Forecast, InvalidSettings, Margin, Preset, Settings, WinDelay, check_candidate, check_margin,
-    pace, refuse, refuse_bucket_settings,
+    pace, refuse_bucket_settings,
 };
+use crate::refusals;
 use crate::store::{Fault, FaultKind};
 
 /// The longest lease. Servers write down what is left of longer ones, and shorten them with that (lease checkpoints).
@@ -68,7 +68,7 @@ impl Server {
             renew_every,
             attempt,
             survives: (lease - margin).saturating_sub(renew_every),
-            store_fail_over: known(self.fail_over(), lease)?,
+            store_fail_over: self.fail_over().ok_or_else(|| refusals::lease_without_bounds(lease))?,
             after_a_crash: vacant,
             after_a_deletion: vacant,
         })
@@ -100,11 +100,7 @@ impl Rules {
 
     pub(super) fn new(settings: Settings, server: Server) -> Result<Self, InvalidSettings> {
         check_candidate(&settings)?;
-        refuse_bucket_settings(
-            &settings,
-            "leave the preset out: in this store every candidate shares its election with Go's",
-            "leave it out: every candidate reads the queue every third of its lease",
-        )?;
+        refuse_bucket_settings(&settings, refusals::preset_in_queue, refusals::interval_in_queue)?;
         let lease = settings.lease.unwrap_or_else(|| settings.preset.lease());
         check_lease(lease, settings.preset, server)?;
         let margin = Margin::of_durations(&settings);
@@ -129,39 +125,24 @@ pub fn default_margin(lease: Duration) -> Duration {
 }
 
 fn check_lease(lease: Duration, preset: Preset, server: Server) -> Result<(), InvalidSettings> {
-    let shown = format!("{lease:?}");
     if lease.subsec_nanos() != 0 {
-        return refuse(
-            "lease",
-            shown,
-            "a whole number of seconds",
-            "the store grants leases in whole seconds",
-        );
+        return Err(refusals::lease_of_part_seconds(lease));
     }
-    let (shortest, longest) = known(server.lease_bounds(), lease)?;
+    let Some((shortest, longest)) = server.lease_bounds() else {
+        return Err(refusals::lease_without_bounds(lease));
+    };
     let shortest = match preset {
         #[cfg(feature = "testing")]
         Preset::Test => Duration::from_secs(1),
         _ => preset.bounds().0.max(shortest),
     };
     if lease < shortest {
-        let remedy = "a shorter one does not outlast an election of the store's own leader";
-        return refuse("lease", shown, format!("at least {shortest:?}"), remedy);
+        return Err(refusals::lease_under_election(lease, shortest));
     }
     if lease > longest {
-        let remedy = "the store may shorten longer leases when its leader changes";
-        return refuse("lease", shown, format!("at most {longest:?}"), remedy);
+        return Err(refusals::lease_over_checkpoint(lease, longest));
     }
     Ok(())
-}
-
-/// Refuses every lease while the shortest is not known: a caller that can ask again does so before.
-fn known<T>(bound: Option<T>, lease: Duration) -> Result<T, InvalidSettings> {
-    let limit = "compared with the shortest that the servers grant, which is not known yet";
-    match bound {
-        Some(bound) => Ok(bound),
-        None => refuse("lease", format!("{lease:?}"), limit, "try again once the store grants leases"),
-    }
 }
 
 /// Refuses a priority: the order of the queue is that of arrival.
@@ -169,13 +150,7 @@ fn known<T>(bound: Option<T>, lease: Duration) -> Result<T, InvalidSettings> {
 /// # Errors
 /// The setting, where there is one.
 pub fn check_priority(priority: Option<i64>) -> Result<(), InvalidSettings> {
-    match priority {
-        None => Ok(()),
-        Some(priority) => {
-            let remedy = "the store's order is that of arrival; `hand-over` moves the leadership to a chosen candidate";
-            refuse("priority", priority.to_string(), "left out in this store", remedy)
-        }
-    }
+    priority.map_or(Ok(()), |priority| Err(refusals::priority(&priority.to_string())))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from incumbent import _refusals
 from incumbent._base import BaseCandidate
 from incumbent.errors import NotLeaderError
 
@@ -11,8 +12,7 @@ from incumbent.errors import NotLeaderError
 def check(otherwise: str) -> None:
     """Raises ``ValueError`` where it is neither of the two."""
     if otherwise not in ("raise", "skip"):
-        message = f"otherwise is {otherwise!r}, and must be 'raise' or 'skip'"
-        raise ValueError(message)
+        raise ValueError(_refusals.otherwise(repr(otherwise)))
 
 
 def refuse(candidate: BaseCandidate[Any], otherwise: str) -> None:

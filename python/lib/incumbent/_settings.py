@@ -7,6 +7,8 @@ from datetime import timedelta
 from os import PathLike
 from typing import Literal, TypedDict, Union
 
+from incumbent import _refusals
+
 Length = Union[float, timedelta, str]
 """A length of time: seconds, a timedelta, or a text such as ``"10s"`` or ``"500ms"``."""
 
@@ -19,60 +21,74 @@ def interval_of(health: object, interval: Length | None) -> Length | None:
     """Returns the interval of a health check; None where there is no check."""
     if health is None:
         if interval is not None:
-            message = "health_interval is for a health check; give one as health"
-            raise TypeError(message)
+            raise TypeError(_refusals.interval_alone())
         return None
     if not callable(health):
-        message = f"health is {health!r}, and must be a function that says whether this candidate is well"
-        raise TypeError(message)
+        raise TypeError(_refusals.no_health(repr(health)))
     return HEALTH_INTERVAL if interval is None else interval
 
 
 class _UrlSettings(TypedDict, total=False):
     # generated: parameters
+    create: bool
+    """SQLite and Kafka: whether a missing file or topic is created; by default it is."""
+    tls_ca: str | PathLike[str]
+    """NATS and etcd: a file with the certificates to trust; by default those of the system."""
+    tls_cert: str | PathLike[str]
+    """NATS and etcd: a file with the client's certificate."""
+    tls_key: str | PathLike[str]
+    """NATS and etcd: a file with the client's key."""
+    connect_timeout: Length
+    """NATS and etcd: the time limit of connecting; by default 2 s."""
     poll: Length
     """
     SQLite: the interval at which the file is checked for changes, from 1 ms to 1 s; by default a tenth of the shortest
-    lease, from 10 ms to 1 s.
+    lease after the last check, from 10 ms to 1 s.
     """
-    create: bool
-    """SQLite and Kafka: whether a missing file or topic is created; by default it is."""
     fuse: bool
     """SQLite: states that only this machine reaches a file on FUSE, and that file locks work there."""
     context: str
-    """NATS: the name of a context, as the `nats` tool stores them."""
+    """
+    NATS: the name of a context of the `nats` tool, which has the settings that the URL leaves out; by default none;
+    without a host (`nats:///BUCKET`) that of `$NATS_CONTEXT`, or the selected one. It is in
+    `$XDG_CONFIG_HOME/nats/context/` or `~/.config/nats/context/`.
+    """
     creds: str | PathLike[str]
     """NATS: a file with credentials."""
     nkey: str | PathLike[str]
     """NATS: a file with the seed of an nkey."""
     token: str
     """NATS: a token."""
-    tls_ca: str | PathLike[str]
-    """NATS and etcd: a file with the certificates to trust."""
-    tls_cert: str | PathLike[str]
-    """NATS and etcd: a file with the client's certificate."""
-    tls_key: str | PathLike[str]
-    """NATS and etcd: a file with the client's key."""
     tls_first: bool
     """NATS: whether TLS comes before the server's greeting."""
     inbox_prefix: str
-    """NATS: the prefix of the subjects of answers, where permissions require one."""
+    """NATS: the prefix of the subjects of answers, where permissions require one; by default `_INBOX`."""
     domain: str
     """NATS: the JetStream domain."""
     api_prefix: str
-    """NATS: the prefix of the subjects of the JetStream API."""
-    connect_timeout: Length
-    """NATS and etcd: the time limit of connecting."""
+    """NATS: the prefix of the subjects of the JetStream API; by default `$JS.API`."""
     ping_interval: Length
-    """NATS: the interval at which the connection is checked."""
+    """NATS: the interval at which the connection is checked; by default a tenth of the lease, from 100 ms to 20 s."""
     topic: str
-    """Kafka: the leader topic, in which {group} is replaced by the group; by default {group}.neli."""
+    """
+    Kafka: the leader topic, in which {group} is replaced by the group; by default {group}.neli. In a URL the braces are
+    `%7B` and `%7D`.
+    """
     session: Length
-    """Kafka: the session timeout of a member, after which a crash is noticed; by default three leases."""
+    """
+    Kafka: the session timeout of a member, after which a crash is noticed; by default three leases. Two leases are the
+    least.
+    """
     protocol: str
-    """Kafka: classic or consumer (KIP-848), the same for all members of a group; by default classic."""
+    """
+    Kafka: classic or consumer (KIP-848), the same for all members of a group; by default classic. With consumer the
+    brokers state the session.
+    """
     instance_id: str
-    """Kafka: a static id of this process: one that restarts within its session keeps its partition."""
+    """
+    Kafka: a static id of this process: one that restarts within its session keeps its partition. Each process needs its
+    own.
+    """
     goneli: bool
     """Kafka: whether members that use goNELI share the groups."""
     sasl: str
@@ -97,6 +113,12 @@ class InitSettings(_UrlSettings, total=False):
     """The settings with which a store is prepared; a parameter of its URL can also be a setting."""
 
     # generated: init
+    new: bool
+    """
+    States that no election was ever held there. Otherwise no candidate leads before the store is one lease old, because
+    it may replace another in which a candidate still leads. Only by hand, or in a test: where a program makes a store
+    again under a leader, there can be two. Refused for a store that has been written to.
+    """
     lease: Length
     """NATS: the lease of the bucket's elections; by default 30 s for a new bucket, and as it is for one that exists."""
     replicas: int
@@ -108,12 +130,6 @@ class InitSettings(_UrlSettings, total=False):
     """NATS: whether watches report expiry (2.11 or newer)."""
     own_leases: bool
     """NATS: whether each election can have its own lease (2.11 or newer)."""
-    new: bool
-    """
-    States that no election was ever held there. Otherwise no candidate leads before the store is one lease old, because
-    it may replace another in which a candidate still leads. Only by hand, or in a test: where a program makes a store
-    again under a leader, there can be two. Refused for a store that has been written to.
-    """
     update: bool
     """NATS: whether to change a bucket that exists and differs; by default that is an error, UNSAFE_STORE."""
     election: str

@@ -10,7 +10,9 @@ use futures_util::FutureExt;
 use super::pulses::Pace;
 use super::{Barrier, Event};
 use crate::options::{CampaignOptions, host};
+use crate::store::kafka::refusals;
 use crate::store::{KafkaSettings, StoreSettings};
+use crate::text::Text;
 use crate::{Error, ErrorKind, Preset, Result};
 
 /// goNELI's heartbeat timeout (`config.go`), and the shortest lease of the standard preset.
@@ -18,7 +20,7 @@ const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The shortest lease in a group; goNELI's limit is 1 ms.
 const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
 /// goNELI's limit of both poll settings.
-const SHORTEST_POLL: Duration = Duration::from_millis(1);
+pub(super) const SHORTEST_POLL: Duration = Duration::from_millis(1);
 /// A session is so many heartbeat timeouts, in goNELI and here.
 const SESSION: u32 = 3;
 
@@ -197,8 +199,7 @@ impl Config {
         check_kafka_name("leader_group", &group)?;
         check_kafka_name("leader_topic", &topic)?;
         if let Some(name) = self.name.as_ref().filter(|name| name.is_empty() || name.contains('%')) {
-            let limit = "a text without %, which ends the time in a heartbeat";
-            return Err(refuse("name", &format!("{name:?}"), limit, "change it, or use `sanitise`"));
+            return Err(refused(refusals::neli_name(name)));
         }
         let mut pace = self.pace;
         let servers = self.kafka.get("bootstrap.servers").map_or("localhost:9092", String::as_str);
@@ -207,9 +208,8 @@ impl Config {
             settings = match property.as_str() {
                 "bootstrap.servers" => settings,
                 "max.poll.interval.ms" => {
-                    let millis = value.parse().map_err(|_| {
-                        refuse(property, &format!("{value:?}"), "a number of milliseconds", "write 300000")
-                    })?;
+                    let millis =
+                        value.parse().map_err(|_| refused(refusals::neli_millis(property, value)))?;
                     pace.max_poll_interval = Duration::from_millis(millis);
                     settings
                 }
@@ -224,12 +224,7 @@ impl Config {
             ("max_poll_interval", pace.max_poll_interval, self.heartbeat_timeout.saturating_mul(SESSION)),
         ] {
             if value < limit {
-                return Err(refuse(
-                    setting,
-                    &format!("{value:?}"),
-                    &format!("at least {limit:?}"),
-                    "use a longer one",
-                ));
+                return Err(refused(refusals::neli_short(setting, value, limit)));
             }
         }
         Ok((settings.topic(topic).goneli(self.compatible).create_topics(self.create_topic), group, pace))
@@ -272,16 +267,15 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "._-".contains(c)
 }
 
-fn check_kafka_name(setting: &str, name: &str) -> Result<()> {
+fn check_kafka_name(setting: &'static str, name: &str) -> Result<()> {
     if !name.is_empty() && name.chars().all(is_plain) {
         return Ok(());
     }
-    let limit = "ASCII alphanumerics, '.', '_' and '-'";
-    Err(refuse(setting, &format!("{name:?}"), limit, "change it, or use `sanitise`"))
+    Err(refused(refusals::neli_plain_name(setting, name)))
 }
 
-fn refuse(setting: &str, value: &str, limit: &str, remedy: &str) -> Error {
-    Error::new(ErrorKind::InvalidSetting, format!("`{setting}` is {value}; allowed is {limit}: {remedy}"))
+fn refused(text: Text) -> Error {
+    Error::named(ErrorKind::InvalidSetting, text)
 }
 
 /// The program's file name.

@@ -36,7 +36,7 @@ mod pem {
     use rustls_pki_types::pem::PemObject;
     use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-    use crate::text::Text;
+    use crate::store::refusals;
     use crate::{Error, ErrorKind, Result};
 
     /// Checks that a file holds certificates; the error names the setting.
@@ -56,9 +56,7 @@ mod pem {
 
     /// The error for a file that cannot be read, or holds something else.
     pub(in crate::store) fn unusable(path: &Path, setting: &'static str, what: &str) -> Error {
-        let file = format!("the file {} that `", path.display());
-        let unreadable =
-            Text::from(file).and(Text::setting(setting)).and("` names cannot be read as a PEM ").and(what);
+        let unreadable = refusals::unusable_file(&path.display().to_string(), setting, what);
         Error::named(ErrorKind::Authentication, unreadable)
     }
 }

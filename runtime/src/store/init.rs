@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use incumbent_core::Incarnation;
 
-use super::StoreSettings;
+use super::{StoreSettings, refusals};
 #[cfg(any(feature = "nats", feature = "sqlite"))]
 use crate::Clock;
 use crate::text::Text;
@@ -88,17 +88,11 @@ impl InitOptions {
             ("replicas", self.replicas.is_some()),
         ];
         if let Some((setting, _)) = of_buckets.iter().find(|(_, is_given)| *is_given) {
-            let quoted = Text::from("`").and(Text::setting(setting)).and("`");
-            let is_for = " is for a bucket of NATS, and this is {}: leave it out";
-            return Err(invalid(quoted.and(Text::fill(is_for, &[&this]))));
+            return Err(invalid(refusals::of_buckets(setting, this)));
         }
         match self.lease {
             None => Ok(()),
-            Some(_) => {
-                let template = "`{lease}` is for a bucket of NATS, and this is {}, where each candidate has its own: \
-                                give it to the campaign";
-                Err(invalid(Text::fill(template, &[&this])))
-            }
+            Some(_) => Err(invalid(refusals::lease_of_buckets(this))),
         }
     }
 }
@@ -180,14 +174,10 @@ impl StoreSettings {
         if let Some(election) = &options.election
             && !self.has_store_per_election()
         {
-            return Err(invalid(format!(
-                "{election:?} is an election, and this store is prepared as a whole; leave the key out"
-            )));
+            return Err(invalid(refusals::election_of_whole(election)));
         }
         match self {
-            Self::Memory(_) => Err(invalid(
-                "a store of this kind needs no preparation; `init` is for sqlite:, nats:, etcd: and kafka:",
-            )),
+            Self::Memory(_) => Err(invalid(refusals::preparation())),
             #[cfg(feature = "sqlite")]
             Self::Sqlite(settings) => file(settings, options).await,
             #[cfg(feature = "nats")]
@@ -279,16 +269,15 @@ async fn topic(settings: &super::KafkaSettings, options: &InitOptions) -> Result
 
     options.only_of_buckets("Kafka")?;
     if options.never_used {
-        let template = "`{new}` is for a store with an age, and a topic of Kafka has none; leave it out";
-        return Err(invalid(Text::fill(template, &[])));
+        return Err(invalid(kafka::refusals::new_topic()));
     }
     let Some(election) = &options.election else {
-        return Err(invalid("each election of Kafka has a topic of its own; give the election's key"));
+        return Err(invalid(kafka::refusals::no_election()));
     };
     let kafka::InitReport { topic, created } = kafka::init(settings, election).await?;
     Ok(InitReport { created, topic: Some(topic), ..InitReport::default() })
 }
 
-fn invalid(message: impl Into<Text>) -> Error {
-    Error::named(ErrorKind::InvalidSetting, message.into())
+fn invalid(refused: Text) -> Error {
+    Error::named(ErrorKind::InvalidSetting, refused)
 }

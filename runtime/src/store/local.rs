@@ -8,6 +8,7 @@ use incumbent_core::record::Kind;
 use incumbent_core::store::Action;
 use incumbent_core::{Incarnation, selector};
 
+use super::refusals;
 use crate::{Error, ErrorKind, Result};
 
 /// The longest key or name, in bytes: an arbitrary bound. NATS and etcd take less or more.
@@ -16,16 +17,16 @@ const LONGEST: usize = 1024;
 /// Refuses a text that is empty, longer than 1024 bytes, or has an invisible character: a control character, white space at
 /// either end. `what` names it in the error.
 pub(crate) fn check_text(what: &str, text: &str) -> Result<()> {
-    let fault = if text.is_empty() {
-        "is empty; give it at least one character".to_owned()
+    let refused = if text.is_empty() {
+        refusals::empty_text(what)
     } else if text.len() > LONGEST {
-        format!("is {} bytes long; the limit is {LONGEST}", text.len())
+        refusals::long_text(what, text.len() as u64, LONGEST as u64)
     } else if let Some(unseen) = selector::unseen(text) {
-        format!("{text:?} has the invisible character {unseen:?}; leave it out")
+        refusals::unseen_text(what, text, unseen)
     } else {
         return Ok(());
     };
-    Err(Error::new(ErrorKind::InvalidName, format!("the {what} {fault}")))
+    Err(Error::named(ErrorKind::InvalidName, refused))
 }
 
 /// The lifetime of a foreign record under a key that never held a lease.

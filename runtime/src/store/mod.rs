@@ -19,7 +19,7 @@ pub mod nats;
 mod query;
 #[cfg(feature = "etcd")]
 pub(crate) mod queue_adapter;
-#[cfg(any(feature = "etcd", feature = "kafka", feature = "nats"))]
+#[rustfmt::skip]
 mod refusals;
 pub(crate) mod registry;
 pub(crate) mod request;

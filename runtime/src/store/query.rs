@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 
+use super::refusals;
 use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
 
@@ -46,11 +47,7 @@ impl Query {
     #[cfg(any(feature = "etcd", feature = "kafka", feature = "nats"))]
     pub(crate) fn text(&mut self, name: &'static str) -> Result<Option<String>> {
         match self.take(name) {
-            Some(value) if value.is_empty() => {
-                let is_empty =
-                    Text::setting(name).and(" is empty in the ").and(self.scheme).and(": URL; leave it out");
-                Err(Error::named(ErrorKind::InvalidUrl, is_empty))
-            }
+            Some(value) if value.is_empty() => Err(unfit(refusals::empty_parameter(name, self.scheme))),
             value => Ok(value),
         }
     }
@@ -60,7 +57,7 @@ impl Query {
         match value.as_str() {
             "true" => Ok(Some(true)),
             "false" => Ok(Some(false)),
-            _ => Err(self.unreadable(name, &value, ": write true or false")),
+            _ => Err(unfit(refusals::flag_in_url(name, &value, self.scheme))),
         }
     }
 
@@ -69,13 +66,8 @@ impl Query {
         let Some(value) = self.take(name) else { return Ok(None) };
         match duration(&value) {
             Some(duration) => Ok(Some(duration)),
-            None => Err(self.unreadable(name, &value, " is no duration; write it like 10ms, 2s or 1m")),
+            None => Err(unfit(refusals::length_in_url(name, &value, self.scheme))),
         }
-    }
-
-    fn unreadable(&self, name: &'static str, value: &str, remedy: &str) -> Error {
-        let given = Text::setting(name).and("=").and(value).and(" in the ").and(self.scheme);
-        Error::named(ErrorKind::InvalidUrl, given.and(": URL").and(remedy))
     }
 
     pub(crate) fn finish(self) -> Result<()> {
@@ -111,6 +103,11 @@ pub(crate) fn decode(scheme: &str, text: &str) -> Result<String> {
     percent_decode_str(text).decode_utf8().map(Into::into).map_err(|cause| {
         invalid(format!("the {scheme}: URL is not UTF-8 once its %XX are read")).caused_by(cause)
     })
+}
+
+/// The error for a parameter that is refused.
+pub(crate) fn unfit(refused: Text) -> Error {
+    Error::named(ErrorKind::InvalidUrl, refused)
 }
 
 fn invalid(message: String) -> Error {

@@ -1,23 +1,92 @@
-//! The refusals that several stores have in common.
+//! What several stores refuse of settings, and why: from `bindings/schema/refusals.toml`.
 
 #[cfg(any(feature = "etcd", feature = "nats"))]
 use incumbent_core::campaign::InvalidSettings;
 
 use crate::text::Text;
-use crate::{Error, ErrorKind};
 
-/// A time limit that is zero.
-#[cfg(any(feature = "etcd", feature = "nats"))]
-pub(in crate::store) fn zero(setting: &'static str) -> Error {
-    Error::from(InvalidSettings {
-        setting,
+// generated: refusals
+/// Refuses a key or a candidate's name that is empty.
+pub(crate) fn empty_text(what: &str) -> Text {
+    Text::from(format!("the {what} is empty; give it at least one character"))
+}
+
+/// Refuses a key or a candidate's name that is too long.
+pub(crate) fn long_text(what: &str, size: u64, most: u64) -> Text {
+    Text::from(format!("the {what} is {size} bytes long; the limit is {most}"))
+}
+
+/// Refuses a key or a candidate's name with a character that is not seen.
+pub(crate) fn unseen_text(what: &str, text: &str, unseen: char) -> Text {
+    Text::from(format!("the {what} {text:?} has the invisible character {unseen:?}; leave it out"))
+}
+
+/// Refuses no time at all.
+#[cfg(any(feature = "nats", feature = "etcd"))]
+pub(crate) fn zero(name: &'static str) -> InvalidSettings {
+    InvalidSettings {
+        setting: name,
         value: "0s".into(),
-        limit: "longer than nothing".into(),
-        remedy: "2s is usual".into(),
-    })
+        limit: Text::from("longer than 0s"),
+        remedy: Text::from("2s is usual"),
+    }
 }
 
-/// Parameters of a URL that do not fit each other, from a template of a [`Text`].
-pub(in crate::store) fn unfit(template: &'static str) -> Error {
-    Error::named(ErrorKind::InvalidUrl, Text::fill(template, &[]))
+/// Refuses a certificate without its key.
+#[cfg(any(feature = "nats", feature = "etcd"))]
+pub(crate) fn certificate_alone() -> Text {
+    Text::setting("tls_cert").and(" needs ").and(Text::setting("tls_key")).and(", the file of its key")
 }
+
+/// Refuses a key without its certificate.
+#[cfg(any(feature = "nats", feature = "etcd"))]
+pub(crate) fn key_alone() -> Text {
+    Text::setting("tls_key").and(" needs ").and(Text::setting("tls_cert")).and(", the file of its certificate")
+}
+
+/// Refuses a file that cannot be read, or holds something else.
+#[cfg(any(feature = "nats", feature = "etcd"))]
+pub(crate) fn unusable_file(path: &str, name: &'static str, what: &str) -> Text {
+    Text::from(format!("the file {path} that `")).and(Text::setting(name)).and(format!("` names cannot be read as a PEM {what}"))
+}
+
+/// Refuses a parameter without a value.
+#[cfg(any(feature = "nats", feature = "etcd", feature = "kafka"))]
+pub(crate) fn empty_parameter(name: &'static str, scheme: &str) -> Text {
+    Text::setting(name).and(format!(" is empty in the {scheme}: URL; leave it out"))
+}
+
+/// Refuses a flag that is neither true nor false.
+pub(crate) fn flag_in_url(name: &'static str, value: &str, scheme: &str) -> Text {
+    Text::setting(name).and(format!("={value} in the {scheme}: URL: write true or false"))
+}
+
+/// Refuses a length of time that is none.
+#[cfg(any(feature = "sqlite", feature = "nats", feature = "etcd", feature = "kafka"))]
+pub(crate) fn length_in_url(name: &'static str, value: &str, scheme: &str) -> Text {
+    Text::setting(name).and(format!("={value} in the {scheme}: URL is no duration; write it like 10ms, 2s or 1m"))
+}
+
+/// Refuses a requirement that means something for a bucket only.
+#[cfg(any(feature = "sqlite", feature = "etcd", feature = "kafka"))]
+pub(crate) fn of_buckets(name: &'static str, this: &str) -> Text {
+    Text::from("`").and(Text::setting(name)).and(format!("` is for a bucket of NATS, and this is {this}: leave it out"))
+}
+
+/// Refuses the lease of a store in which each candidate has its own.
+#[cfg(any(feature = "sqlite", feature = "etcd", feature = "kafka"))]
+pub(crate) fn lease_of_buckets(this: &str) -> Text {
+    Text::from("`").and(Text::setting("lease")).and(format!("` is for a bucket of NATS, and this is {this}, where each candidate has its own: give it to the campaign"))
+}
+
+/// Refuses the preparation of a store that needs none.
+pub(crate) fn preparation() -> Text {
+    Text::from("a store of this kind needs no preparation; `init` is for sqlite:, nats:, etcd: and kafka:")
+}
+
+/// Refuses an election where the whole store is prepared.
+pub(crate) fn election_of_whole(election: &str) -> Text {
+    Text::from(format!("{election:?} is an election, and this store is prepared as a whole; leave the key out"))
+}
+
+// end of refusals

@@ -1,10 +1,11 @@
-//! What is written once in `bindings/schema` and stands in many files: each language's settings, errors, reasons, states
-//! and warnings, and the tables of the reference. The output is committed; a test fails where a file differs from what the schema gives.
+//! What is written once in `bindings/schema`, or in the `schema.toml` of a store, and appears in many files: each language's
+//! settings, refusals, errors, reasons, states and warnings, and the tables of the reference; and the glossary's words. The output is committed; a test fails where a file differs from what the schema gives.
 //!
 //! A file has parts that are written by hand, and generated ones: between a line with `generated: PART` and one with
 //! `end of PART`, or the first paragraph of the documentation of a function or field.
 
 mod codes;
+mod refusals;
 mod schema;
 mod settings;
 mod templates;
@@ -40,11 +41,12 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
 
 /// The files that differ from what the schema gives, with the text that they should have.
 fn stale() -> Result<Vec<(String, String)>> {
-    let schema = root().join("bindings/schema");
-    let settings = settings::files(&Schema::read(&schema.join("settings.toml"))?);
-    let codes = codes::files(&Codes::read(&schema.join("codes.toml"))?);
+    let schema = Schema::read(root())?;
+    let (settings, refusals) = (settings::files(&schema), refusals::files(&schema)?);
+    let codes = codes::files(&Codes::read(&root().join("bindings/schema/codes.toml"))?);
+    let glossary = [("core/src/lib.rs", vec![Part::Between("glossary", words()?)])];
     let mut stale = Vec::new();
-    for (file, parts) in settings.into_iter().chain(codes) {
+    for (file, parts) in settings.into_iter().chain(refusals).chain(codes).chain(glossary) {
         let path = root().join(file);
         let before = fs::read_to_string(&path).with_context(|| format!("cannot read {file}"))?;
         let mut text = before.clone();
@@ -60,6 +62,14 @@ fn stale() -> Result<Vec<(String, String)>> {
         }
     }
     Ok(stale)
+}
+
+/// The words of the glossary, for the documentation of the core.
+fn words() -> Result<Vec<String>> {
+    let file = root().join("docs/reference/glossary.md");
+    let glossary = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let rows = glossary.lines().skip_while(|line| !line.starts_with('|'));
+    Ok(rows.take_while(|line| line.starts_with('|')).map(|line| format!("//! {line}")).collect())
 }
 
 /// A generated part of a file.

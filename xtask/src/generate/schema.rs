@@ -6,9 +6,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-/// Every setting, in the order of the file.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Every setting and refusal, in the order of the files.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct Schema {
     /// Those of a candidate.
     pub(super) candidate: Vec<Setting>,
@@ -18,6 +18,8 @@ pub(super) struct Schema {
     pub(super) parameter: Vec<Setting>,
     /// Those with which a store is prepared.
     pub(super) init: Vec<Setting>,
+    /// The refusals.
+    pub(super) refusal: Vec<Refusal>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -27,13 +29,51 @@ pub(super) struct Setting {
     #[serde(rename = "type")]
     pub(super) kind: Kind,
     pub(super) meaning: String,
+    pub(super) example: Option<String>,
     pub(super) default: Option<String>,
     pub(super) more: Option<String>,
     /// The only stores that have it; all of them where there is none.
     #[serde(default)]
     pub(super) stores: Vec<Store>,
+    /// The command line takes it in another way, or not at all.
+    #[serde(default)]
+    pub(super) is_no_option: bool,
     #[serde(default)]
     pub(super) by_hand: Vec<Language>,
+}
+
+/// A refusal, whose keys the head of `refusals.toml` explains.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Refusal {
+    pub(super) code: String,
+    /// The crate that refuses; the stores where there is none.
+    pub(super) by: By,
+    pub(super) stores: Vec<Store>,
+    pub(super) when: String,
+    pub(super) setting: String,
+    pub(super) value: String,
+    pub(super) limit: String,
+    pub(super) remedy: String,
+    pub(super) text: Option<String>,
+    /// The one store whose schema has it.
+    #[serde(skip)]
+    pub(super) only_of: Option<Store>,
+}
+
+/// The crate that refuses.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum By {
+    Core,
+    Guest,
+    #[default]
+    Stores,
+    Bindings,
+    Node,
+    Python,
+    Kotlin,
+    Swift,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -70,6 +110,10 @@ pub(super) enum Language {
 impl Store {
     pub(super) const ALL: [Self; 5] = [Self::Memory, Self::Sqlite, Self::Nats, Self::Etcd, Self::Kafka];
 
+    /// The stores that have a folder, which is named like their feature.
+    pub(super) const WITH_FOLDERS: [(Self, &'static str); 4] =
+        [(Self::Sqlite, "sqlite"), (Self::Nats, "nats"), (Self::Etcd, "etcd"), (Self::Kafka, "kafka")];
+
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -82,7 +126,23 @@ impl Store {
 }
 
 impl Schema {
-    pub(super) fn read(file: &Path) -> Result<Self> {
+    /// What all stores share, and then what each has alone.
+    pub(super) fn read(root: &Path) -> Result<Self> {
+        let shared = root.join("bindings/schema");
+        let mut whole = Self::of_file(&shared.join("settings.toml"))?;
+        whole.refusal = Self::of_file(&shared.join("refusals.toml"))?.refusal;
+        for (store, folder) in Store::WITH_FOLDERS {
+            let own = Self::of_file(&root.join("runtime/src/store").join(folder).join("schema.toml"))?;
+            let of_store = |setting: Setting| Setting { stores: [store].into(), ..setting };
+            whole.parameter.extend(own.parameter.into_iter().map(of_store));
+            whole.init.extend(own.init.into_iter().map(of_store));
+            let refusals = own.refusal.into_iter();
+            whole.refusal.extend(refusals.map(|refusal| Refusal { only_of: Some(store), ..refusal }));
+        }
+        Ok(whole)
+    }
+
+    fn of_file(file: &Path) -> Result<Self> {
         let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
         toml::from_str(&text).with_context(|| format!("in {}", file.display()))
     }
@@ -96,14 +156,7 @@ impl Setting {
 
     /// The name as `driftPpm`.
     pub(super) fn camel(&self) -> String {
-        let mut camel = String::new();
-        for (place, word) in self.name.split('_').enumerate() {
-            match word.split_at_checked(1) {
-                Some((first, rest)) if place > 0 => camel.extend([&first.to_uppercase(), rest]),
-                _ => camel.push_str(word),
-            }
-        }
-        camel
+        camel(&self.name)
     }
 
     /// The stores that have it, with a colon; nothing where all have it.
@@ -135,6 +188,18 @@ impl Setting {
         }
         text
     }
+}
+
+/// The name as `driftPpm`.
+pub(super) fn camel(name: &str) -> String {
+    let mut camel = String::new();
+    for (place, word) in name.split('_').enumerate() {
+        match word.split_at_checked(1) {
+            Some((first, rest)) if place > 0 => camel.extend([&first.to_uppercase(), rest]),
+            _ => camel.push_str(word),
+        }
+    }
+    camel
 }
 
 /// The text in lines of at most `width` characters, broken at spaces.

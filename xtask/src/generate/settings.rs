@@ -8,7 +8,7 @@ pub(super) const WIDTH: usize = 120;
 
 /// Every file with generated parts.
 pub(super) fn files(schema: &Schema) -> Vec<(&'static str, Vec<Part>)> {
-    let Schema { candidate, store, parameter, init } = schema;
+    let Schema { candidate, store, parameter, init, .. } = schema;
     // A name that a preparation has too, with another meaning, is not one of both.
     let (own, shared): (Vec<&Setting>, Vec<&Setting>) =
         parameter.iter().partition(|setting| init.iter().any(|other| other.name == setting.name));
@@ -19,6 +19,7 @@ pub(super) fn files(schema: &Schema) -> Vec<(&'static str, Vec<Part>)> {
         candidate.iter().map(|setting| Part::Documents(item(setting), doc(setting))).collect()
     };
     vec![
+        ("core/src/text.rs", vec![Part::Between("names", spellings(schema))]),
         ("bindings/ffi/src/settings/names.rs", vec![Part::Between("settings", names(schema))]),
         (
             "runtime/src/options.rs",
@@ -79,6 +80,18 @@ pub(super) fn files(schema: &Schema) -> Vec<(&'static str, Vec<Part>)> {
         ),
         ("bindings/swift/Sources/Incumbent/Preparation.swift", vec![Part::Between("init", swift(&init))]),
         ("docs/reference/settings.md", vec![Part::Between("candidate", table(&candidate))]),
+        (
+            "docs/guide/stores.md",
+            vec![
+                Part::Between("NATS parameters", parameters(schema, Store::Nats)),
+                Part::Between("SQLite parameters", parameters(schema, Store::Sqlite)),
+                Part::Between("Kafka parameters", parameters(schema, Store::Kafka)),
+            ],
+        ),
+        ("docs/guide/etcd.md", vec![Part::Between("parameters", parameters(schema, Store::Etcd))]),
+        ("runtime/src/store/nats/config/settings.rs", in_rust(schema, Store::Nats)),
+        ("runtime/src/store/etcd/settings.rs", in_rust(schema, Store::Etcd)),
+        ("runtime/src/store/kafka/settings.rs", in_rust(schema, Store::Kafka)),
     ]
 }
 
@@ -256,6 +269,28 @@ fn swift(settings: &[&Setting]) -> Vec<String> {
     lines
 }
 
+/// The names that some languages spell otherwise than the rest.
+fn spellings(schema: &Schema) -> Vec<String> {
+    let list = |name: &str, what: &str, settings: &mut dyn Iterator<Item = &Setting>| {
+        let mut names: Vec<_> = settings.map(|setting| setting.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut lines = vec![
+            format!("/// {what}."),
+            "#[rustfmt::skip]".into(),
+            format!("const {name}: [&str; {}] = [", names.len()),
+        ];
+        lines.extend(names.iter().map(|name| format!("    \"{name}\",")));
+        lines.push("];".into());
+        lines
+    };
+    let Schema { candidate, store, parameter, init, .. } = schema;
+    let mut lines = list("PARAMETERS", "The parameters of a store's URL", &mut parameter.iter());
+    let options = candidate.iter().chain(store).chain(init).filter(|setting| !setting.is_no_option);
+    lines.extend(list("OPTIONS", "The options of the command line", &mut { options }));
+    lines
+}
+
 /// The names and kinds that the bindings check, in Rust.
 fn names(schema: &Schema) -> Vec<String> {
     let list = |name: &str, is_public: bool, what: &str, settings: &[Setting]| {
@@ -300,7 +335,21 @@ fn table(settings: &[&Setting]) -> Vec<String> {
         let more =
             setting.more.as_ref().map_or(String::new(), |more| format!(". {}", more.trim_end_matches('.')));
         let default = setting.default.as_deref().unwrap_or_default();
-        lines.push(format!("| `{}` | {}{more} | {default} |", setting.name, setting.meaning));
+        let example = setting.example.as_ref().map_or(String::new(), |example| format!("={example}"));
+        lines.push(format!("| `{}{example}` | {}{more} | {default} |", setting.name, setting.meaning));
     }
     lines
+}
+
+/// A table of everything that the URL of a store can say.
+fn parameters(schema: &Schema, store: Store) -> Vec<String> {
+    let own = schema.parameter.iter().filter(|setting| setting.stores.contains(&store));
+    let common = schema.store.iter().filter(|setting| setting.example.is_some());
+    table(&own.chain(common).collect::<Vec<_>>())
+}
+
+/// The same in the documentation of Rust.
+fn in_rust(schema: &Schema, store: Store) -> Vec<Part> {
+    let lines = parameters(schema, store).into_iter().map(|line| format!("/// {line}"));
+    vec![Part::Between("parameters", lines.collect())]
 }

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use incumbent::text::Text;
 use incumbent::{CampaignOptions, LoopProbe, Preset, WinDelay};
 
 use super::dialect::DRAIN_TIME;
-use super::fields::{Fields, refuse};
+use super::fields::{Fields, invalid, shown};
 use super::names::CAMPAIGN;
-use super::{Dialect, Given, Map, Value};
+use super::{Dialect, Given, Map, Value, refusals};
 use crate::Result;
 
 /// The settings of a candidate, parsed.
@@ -31,11 +30,7 @@ impl Campaign {
             Fields::new("a campaign", &[NAME], vec![(dialect.key(NAME).into(), interval.clone())], dialect)?;
         self.health_interval = fields.length(NAME)?;
         if self.health_interval.is_none_or(|interval| interval.is_zero()) {
-            return refuse(
-                Text::setting(NAME),
-                &interval,
-                &format!("longer than nothing: {}", fields.lengths()),
-            );
+            return Err(invalid(refusals::health_interval(&shown(&interval), dialect.lengths)));
         }
         Ok(self)
     }
@@ -74,20 +69,12 @@ const LEAST: Duration = Duration::from_millis(100);
 pub fn loop_watch(value: Value, dialect: Dialect) -> Result<LoopWatch> {
     const NAME: &str = "watch_loop";
     let fields = Fields::new("a campaign", &[NAME], Vec::new(), dialect)?;
-    let refused = |value| {
-        let lengths = fields.lengths();
-        refuse(
-            Text::setting(NAME),
-            value,
-            &format!("true for the lease, false for off, or at least 100 ms: {lengths}"),
-        )
-    };
     match value {
         Value::Nothing | Value::Flag(true) => Ok(LoopWatch::Lease),
         Value::Flag(false) => Ok(LoopWatch::Off),
         value => match fields.as_length(NAME, &value) {
             Ok(limit) if limit >= LEAST => Ok(LoopWatch::Limit(limit)),
-            _ => refused(&value),
+            _ => Err(invalid(refusals::watch_limit(&shown(&value), dialect.lengths))),
         },
     }
 }
@@ -151,7 +138,7 @@ fn preset(value: &Value) -> Result<Preset> {
         "go_compatible" => Preset::GoCompatible,
         // Leases of milliseconds, for tests; not offered in messages.
         "test" => Preset::Test,
-        _ => return refuse(Text::setting("preset"), value, "\"standard\", \"fast\" or \"go_compatible\""),
+        _ => return Err(invalid(refusals::no_preset(&shown(value)))),
     })
 }
 
@@ -161,10 +148,7 @@ fn win_delay(fields: &Fields, value: &Value) -> Result<WinDelay> {
         Value::Text(text) if text == "cautious" => Ok(WinDelay::Cautious),
         fixed => match fields.as_length("win_delay", fixed) {
             Ok(fixed) => Ok(WinDelay::Fixed(fixed)),
-            Err(_) => {
-                let accepted = format!("\"automatic\", \"cautious\", or {}", fields.lengths());
-                refuse(Text::setting("win_delay"), fixed, &accepted)
-            }
+            Err(_) => Err(invalid(refusals::no_win_delay(&shown(fixed), fields.dialect.lengths))),
         },
     }
 }
@@ -177,11 +161,7 @@ fn backoff(fields: &Fields, options: CampaignOptions, value: &Value) -> Result<C
     let read = |value| fields.as_length("backoff", value);
     let waits = values.iter().map(read).collect::<Result<Vec<_>>>()?;
     let Some(&last) = waits.last() else {
-        return refuse(
-            Text::setting("backoff"),
-            &Value::Other("an empty list".into()),
-            "a list of one wait or more",
-        );
+        return Err(invalid(refusals::no_waits()));
     };
     Ok(options.backoff(|failures| {
         let place = usize::try_from(failures).unwrap_or(usize::MAX).saturating_sub(1);
@@ -190,10 +170,10 @@ fn backoff(fields: &Fields, options: CampaignOptions, value: &Value) -> Result<C
 }
 
 fn metadata(mut options: CampaignOptions, value: &Value) -> Result<CampaignOptions> {
-    let Value::Map(map) = value else { return refuse(Text::setting("metadata"), value, "a map of texts") };
+    let Value::Map(map) = value else { return Err(invalid(refusals::no_map(&shown(value)))) };
     for (key, value) in map {
         let Value::Text(text) = value else {
-            return refuse(Text::setting("metadata").and(format!("[{key:?}]")), value, "a text");
+            return Err(invalid(refusals::no_text_in_map(key, &shown(value))));
         };
         options = options.metadata(key, text);
     }

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::names;
+use incumbent::text::Names;
 
-/// How a language writes settings. Every name of a setting in a message is spelled here.
+/// How a language writes settings. Its names are those in every message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
     /// The unit of a bare number.
@@ -24,18 +24,6 @@ pub enum Unit {
     Seconds,
     /// Milliseconds.
     Milliseconds,
-}
-
-/// How a language writes the names of settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Names {
-    /// As the schema does: `win_delay`.
-    Schema,
-    /// In camel case, and settings come under these names: `winDelay`.
-    Camel,
-    /// Properties in camel case, which come under the schema's names. The parameters of a URL keep the names that they have
-    /// in the URL.
-    Properties,
 }
 
 impl Dialect {
@@ -59,34 +47,17 @@ impl Dialect {
 
     /// The name of a setting as this language writes it.
     pub fn spell(&self, name: &'static str) -> Cow<'static, str> {
-        match self.names {
-            Names::Schema => name.into(),
-            Names::Camel => camel(name),
-            Names::Properties if name == "watch_loop" => "watchLimit".into(),
-            Names::Properties if names::is_parameter(name) => name.into(),
-            Names::Properties => camel(name),
-        }
+        self.names.spell(name)
     }
 
     /// The name under which a setting comes from this language.
     pub(super) fn key(&self, name: &'static str) -> Cow<'static, str> {
         match self.names {
-            Names::Schema | Names::Properties => name.into(),
-            Names::Camel => camel(name),
+            Names::Camel => self.names.spell(name),
+            _ => name.into(),
         }
     }
 }
 
 /// The time of `drain`, in a language where that may also be a function.
 pub(super) const DRAIN_TIME: &str = "drain_time";
-
-fn camel(name: &'static str) -> Cow<'static, str> {
-    let mut words = name.split('_');
-    let mut spelled = Cow::from(words.next().unwrap_or_default());
-    for word in words {
-        let (first, rest) = word.split_at(word.len().min(1));
-        spelled.to_mut().push_str(&first.to_ascii_uppercase());
-        spelled.to_mut().push_str(rest);
-    }
-    spelled
-}

@@ -5,13 +5,13 @@ use std::time::Duration;
 use incumbent::ErrorKind;
 use incumbent::text::Text;
 
-use super::{Dialect, Given, Map, Unit, Value};
+use super::{Dialect, Given, Map, Unit, Value, refusals};
 use crate::{Error, Result};
 
 /// A map that is being read; each field is taken by name.
 pub(super) struct Fields {
     map: Vec<(&'static str, Value)>,
-    dialect: Dialect,
+    pub(super) dialect: Dialect,
 }
 
 impl Fields {
@@ -23,7 +23,7 @@ impl Fields {
                 return Err(unknown(what, known, &given, dialect));
             };
             if fields.iter().any(|(other, _)| *other == name) {
-                return Err(invalid(Text::setting(name).and(" is given twice; give it once")));
+                return Err(invalid(refusals::given_twice(name)));
             }
             fields.push((name, value));
         }
@@ -46,7 +46,7 @@ impl Fields {
         match self.value(name) {
             None => Ok(None),
             Some(Value::Text(text)) => Ok(Some(text)),
-            Some(other) => refuse(Text::setting(name), &other, "a text"),
+            Some(other) => Err(invalid(refusals::no_text(name, &shown(&other)))),
         }
     }
 
@@ -54,7 +54,7 @@ impl Fields {
         match self.value(name) {
             None => Ok(None),
             Some(Value::Flag(flag)) => Ok(Some(flag)),
-            Some(other) => refuse(Text::setting(name), &other, "true or false"),
+            Some(other) => Err(invalid(refusals::no_flag(name, &shown(&other)))),
         }
     }
 
@@ -70,12 +70,7 @@ impl Fields {
             Value::Text(text) => incumbent::store::duration(text),
             _ => None,
         };
-        length.map_or_else(|| refuse(Text::setting(name), value, &self.lengths()), Ok)
-    }
-
-    /// Describes the accepted lengths of time, for messages.
-    pub(super) fn lengths(&self) -> String {
-        format!("{}, not negative; or a text such as \"10s\" or \"500ms\"", self.dialect.lengths)
+        length.ok_or_else(|| invalid(refusals::no_length(name, &shown(value), self.dialect.lengths)))
     }
 
     /// Takes a whole number from 0 to `u32::MAX`.
@@ -88,7 +83,7 @@ impl Fields {
                 return Ok(Some(whole));
             }
         }
-        refuse(Text::setting(name), &value, "a whole number, not negative")
+        Err(invalid(refusals::no_whole(name, &shown(&value))))
     }
 }
 
@@ -100,15 +95,10 @@ fn seconds(number: f64, unit: Unit) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// Returns the error for a value that a field does not accept.
-pub(super) fn refuse<T>(name: impl Into<Text>, value: &Value, accepted: &str) -> Result<T> {
-    Err(invalid(name.into().and(" is ").and(shown(value)).and(", and must be ").and(accepted)))
-}
-
 fn unknown(what: &str, known: &[&'static str], given: &str, dialect: Dialect) -> Error {
     let nearest =
         known.iter().map(|&one| (strsim::damerau_levenshtein(&dialect.spell(one), given), one)).min();
-    let mut text = Text::from(format!("{what} has no setting {given:?}: "));
+    let mut text = Text::default();
     if let Some((distance, one)) = nearest
         && distance <= given.chars().count().max(3) / 3
     {
@@ -118,10 +108,10 @@ fn unknown(what: &str, known: &[&'static str], given: &str, dialect: Dialect) ->
     for (place, &one) in known.iter().enumerate() {
         text = text.and(if place == 0 { "" } else { ", " }).and(Text::setting(one));
     }
-    invalid(text)
+    invalid(refusals::unknown(what, given, text))
 }
 
-fn invalid(text: Text) -> Error {
+pub(super) fn invalid(text: Text) -> Error {
     Error::new(ErrorKind::InvalidSetting, text)
 }
 

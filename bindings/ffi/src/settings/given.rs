@@ -31,7 +31,7 @@ impl Given {
     pub(crate) fn shown_in(&self, error: incumbent::Error) -> Error {
         let as_given = error.refusal().and_then(|refusal| {
             let (_, value) = self.values.iter().find(|(name, _)| *name == refusal.setting)?;
-            Some(Text::refusal(refusal, &as_given(value, &refusal.value)?))
+            Some(refusal.text(&as_given(value, &refusal.value)?))
         });
         let error = Error::from(error);
         let text = as_given.unwrap_or(error.text);

@@ -10,12 +10,14 @@ mod fields;
 mod given;
 mod init;
 mod names;
+#[rustfmt::skip]
+mod refusals;
 mod store;
 
 use std::time::Duration;
 
 pub use campaign::{Campaign, LoopWatch, campaign, loop_watch};
-pub use dialect::{Dialect, Names, Unit};
+pub use dialect::{Dialect, Unit};
 pub(crate) use given::Given;
 pub use init::{Init, init};
 pub use names::CAMPAIGN;

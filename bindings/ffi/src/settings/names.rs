@@ -8,11 +8,6 @@ pub(super) enum Kind {
     Length,
 }
 
-/// Whether a setting is a parameter of a URL.
-pub(super) fn is_parameter(name: &str) -> bool {
-    [&MEMORY[..], &SQLITE, &NATS, &ETCD, &KAFKA].iter().any(|kinds| kinds.iter().any(|(one, _)| *one == name))
-}
-
 // generated: settings
 /// The names of the settings of a candidate.
 #[rustfmt::skip]
@@ -39,11 +34,11 @@ pub(super) const COMMON: [&str; 2] = [
 /// The names of the settings of a preparation, besides those of the store.
 #[rustfmt::skip]
 pub(super) const INIT: [&str; 7] = [
+    "new",
     "lease",
     "replicas",
     "markers",
     "own_leases",
-    "new",
     "update",
     "election",
 ];
@@ -55,25 +50,25 @@ pub(super) const MEMORY: [(&str, Kind); 1] = [
 /// The parameters of a URL of SQLite.
 #[rustfmt::skip]
 pub(super) const SQLITE: [(&str, Kind); 3] = [
-    ("poll", Kind::Length),
     ("create", Kind::Flag),
+    ("poll", Kind::Length),
     ("fuse", Kind::Flag),
 ];
 /// The parameters of a URL of NATS.
 #[rustfmt::skip]
 pub(super) const NATS: [(&str, Kind); 13] = [
+    ("tls_ca", Kind::Text),
+    ("tls_cert", Kind::Text),
+    ("tls_key", Kind::Text),
+    ("connect_timeout", Kind::Length),
     ("context", Kind::Text),
     ("creds", Kind::Text),
     ("nkey", Kind::Text),
     ("token", Kind::Text),
-    ("tls_ca", Kind::Text),
-    ("tls_cert", Kind::Text),
-    ("tls_key", Kind::Text),
     ("tls_first", Kind::Flag),
     ("inbox_prefix", Kind::Text),
     ("domain", Kind::Text),
     ("api_prefix", Kind::Text),
-    ("connect_timeout", Kind::Length),
     ("ping_interval", Kind::Length),
 ];
 /// The parameters of a URL of etcd.

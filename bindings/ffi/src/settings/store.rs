@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use incumbent::store::StoreSettings;
-use incumbent::text::Text;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::fields::{Fields, refuse};
+use super::fields::{Fields, invalid, shown};
 use super::names::{COMMON, ETCD, KAFKA, Kind, MEMORY, NATS, SQLITE};
-use super::{Dialect, Given, Map, Value};
+use super::{Dialect, Given, Map, Value, refusals};
 use crate::Result;
 
 /// The settings of a store, parsed.
@@ -57,7 +56,7 @@ fn millis(name: &'static str, length: Duration) -> Result<String> {
     if length.subsec_nanos().is_multiple_of(1_000_000) {
         return Ok(format!("{}ms", length.as_millis()));
     }
-    refuse(Text::setting(name), &Value::Time(length), "a whole number of milliseconds")
+    Err(invalid(refusals::part_of_millisecond(name, &shown(&Value::Time(length)))))
 }
 
 impl Opening {

@@ -9,6 +9,10 @@ internal import IncumbentRaw
 /// ```
 public struct PreparationSettings: Sendable {
     // generated: init
+    /// States that no election was ever held there. Otherwise no candidate leads before the store is one lease old,
+    /// because it may replace another in which a candidate still leads. Only by hand, or in a test: where a program
+    /// makes a store again under a leader, there can be two. Refused for a store that has been written to.
+    public var new: Bool?
     /// NATS: the lease of the bucket's elections; by default 30 s for a new bucket, and as it is for one that exists.
     public var lease: Duration?
     /// NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket, and as
@@ -18,10 +22,6 @@ public struct PreparationSettings: Sendable {
     public var markers: Bool?
     /// NATS: whether each election can have its own lease (2.11 or newer).
     public var ownLeases: Bool?
-    /// States that no election was ever held there. Otherwise no candidate leads before the store is one lease old,
-    /// because it may replace another in which a candidate still leads. Only by hand, or in a test: where a program
-    /// makes a store again under a leader, there can be two. Refused for a store that has been written to.
-    public var new: Bool?
     /// NATS: whether to change a bucket that exists and differs; by default that is an error, UNSAFE_STORE.
     public var update: Bool?
     /// Kafka: the election whose topic is created.
@@ -30,11 +30,11 @@ public struct PreparationSettings: Sendable {
     private var generated: [String: Setting] {
         get throws {
             var plain: [String: Setting] = [:]
+            plain["new"] = new.map { .flag(value: $0) }
             plain["lease"] = try time("lease", lease)
             plain["replicas"] = replicas.map { .number(value: Double($0)) }
             plain["markers"] = markers.map { .flag(value: $0) }
             plain["own_leases"] = ownLeases.map { .flag(value: $0) }
-            plain["new"] = new.map { .flag(value: $0) }
             plain["update"] = update.map { .flag(value: $0) }
             plain["election"] = election.map { .text(value: $0) }
             return plain

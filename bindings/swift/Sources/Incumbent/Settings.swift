@@ -215,7 +215,7 @@ func time(_ name: String, _ length: Duration?) throws -> Setting? {
 /// Refuses a length of time that the compiled part has no representation for.
 package func positive(_ name: String, _ length: Duration) throws -> TimeInterval {
     guard length >= .zero else {
-        let message = "\(name) is \(length), and must be a length of time that is not negative"
+        let message = noLength(name: name, value: "\(length)")
         throw IncumbentError.invalidSetting(.init(message: message, causes: []))
     }
     return length.interval

@@ -3,12 +3,13 @@
 use core::time::Duration;
 use std::cell::RefCell;
 
-use incumbent_core::campaign::{Identity, InvalidSettings, Settings, check_name, draw};
+use incumbent_core::campaign::{Identity, Settings, check_name, draw};
 use incumbent_core::session::{Command, Refusal};
 
 use super::bindings::exports::incumbent::election::elections::{self, Error, GuestCandidate, StepResult};
 use super::driver::Driver;
 use super::imports::{Clock, Key, random_numbers};
+use super::refusals;
 use super::wit::events::{Leader, Lease, State, Term};
 use super::wit::settings::CampaignSettings;
 use super::wit::types;
@@ -105,7 +106,7 @@ impl Candidate {
 
 fn enter(bucket: &str, key: String, settings: Settings) -> Result<Driver, Refusal> {
     if !Clock::is_fit() {
-        return Err(Refusal::Settings(unfit_clock()));
+        return Err(Refusal::Settings(refusals::clock()));
     }
     check_name(&settings.name).map_err(Refusal::Settings)?;
     let key = Key::open(bucket, key, &settings.name).map_err(Refusal::Store)?;
@@ -113,15 +114,4 @@ fn enter(bucket: &str, key: String, settings: Settings) -> Result<Driver, Refusa
     let identity = Identity { name: &settings.name, key: key.name(), now: clock.now(), process: &[] };
     let (nonce, seed) = draw(random_numbers(), identity).map_err(Refusal::Settings)?;
     Driver::enter(clock, key, settings, nonce, seed)
-}
-
-fn unfit_clock() -> InvalidSettings {
-    InvalidSettings {
-        setting: "clock",
-        value: "one that may stand still while the machine is suspended".into(),
-        limit: "one that counts the time of a suspension".into(),
-        remedy: "have the host read CLOCK_BOOTTIME on Linux, mach_continuous_time on macOS, or \
-                 QueryPerformanceCounter on Windows, and answer counts-suspension with true"
-            .into(),
-    }
 }

@@ -18,6 +18,8 @@
 mod candidate;
 mod driver;
 mod imports;
+#[rustfmt::skip]
+mod refusals;
 
 #[allow(missing_docs, unsafe_code, unused_qualifications, clippy::all, reason = "generated")]
 mod bindings {

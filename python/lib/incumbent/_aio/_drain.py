@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from incumbent import _incumbent
+from incumbent import _incumbent, _refusals
 from incumbent._aio import _tasks
 from incumbent._aio._loop import running
 from incumbent._aio._stream import Stream
@@ -24,8 +24,7 @@ def handler_of(drain: Any, drain_time: Any) -> tuple[Any, dict[str, object]]:
     if callable(drain):
         return drain, {"drain_time": drain_time}
     if drain is not None and drain_time is not None:
-        message = "drain and drain_time both give a length of time; give one of them"
-        raise TypeError(message)
+        raise TypeError(_refusals.two_drains())
     return None, {"drain": drain, "drain_time": drain_time}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from incumbent import _incumbent, _inside, _log
+from incumbent import _incumbent, _inside, _log, _refusals
 from incumbent._open import OpenCandidate, OpenStore
 from incumbent._settings import CampaignSettings, InitSettings, Length, StoreSettings, interval_of
 from incumbent._types import (
@@ -59,8 +59,7 @@ class Store:
         :class:`TimedOutError`. The other settings, and the errors, are those of :meth:`incumbent.Store.campaign`.
         """
         if callable(drain):
-            message = f"drain is {drain!r}, and must be a length of time; for a function see attach(on_draining=…)"
-            raise TypeError(message)
+            raise TypeError(_refusals.drain_function(repr(drain)))
         _log.refresh()
         given: dict[str, object] = {**settings, "drain": drain}
         native = answer(self._native.campaign(election, given, interval_of(health, health_interval)), timeout)

@@ -11,6 +11,8 @@ mod keys;
 mod leases;
 mod prefixes;
 mod reads;
+#[rustfmt::skip]
+mod refusals;
 mod settings;
 #[cfg(test)]
 #[cfg(unix)]

@@ -4,17 +4,16 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use incumbent_core::campaign::InvalidSettings;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use super::keys::Keys;
+use super::refusals;
 use super::wire::connection::Connection;
 use crate::store::authority::{Authority, Form};
 use crate::store::credentials::{Secret, check_certificates, check_private_key, unusable};
-use crate::store::query::{Query, decode};
-use crate::store::refusals::{unfit, zero};
+use crate::store::query::{Query, decode, unfit};
+use crate::store::refusals as shared;
 use crate::store::selectors::{self, Selector, named};
-use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
 
 /// The time limit for connecting to a member, with TLS; 2 s, as for NATS.
@@ -84,12 +83,15 @@ impl EtcdSettings {
     /// Elections under a prefix by URL: `etcd://host:2379/PREFIX`. The scheme `etcds` encrypts; several hosts are separated
     /// by commas; `user:password@` is percent-decoded. The parameters:
     ///
-    /// | parameter | meaning |
-    /// |---|---|
-    /// | `tls_ca` | a file of certificates to trust instead of the system's |
-    /// | `tls_cert`, `tls_key` | the client's certificate and its key, as files |
-    /// | `connect_timeout` | the time limit for connecting to a member, for instance `5s` |
-    /// | `fail_fast` | `true`: fail at once where no member answers, instead of waiting for one |
+    /// <!-- generated: parameters -->
+    /// | setting | meaning | by default |
+    /// |---|---|---|
+    /// | `tls_ca=FILE` | A file with the certificates to trust | those of the system |
+    /// | `tls_cert=FILE` | A file with the client's certificate |  |
+    /// | `tls_key=FILE` | A file with the client's key |  |
+    /// | `connect_timeout=5s` | The time limit of connecting | 2 s |
+    /// | `fail_fast=true` | Whether a store that does not answer is an error | it is waited for |
+    /// <!-- end of parameters -->
     ///
     /// The keys of an election `jobs` are those under `PREFIX/jobs/`, or under `jobs/` without a prefix. For keys that
     /// begin with a slash, write two: `etcd://host:2379//app`.
@@ -117,8 +119,8 @@ impl EtcdSettings {
         settings = match (query.text("tls_cert")?, query.text("tls_key")?) {
             (Some(certificate), Some(key)) => settings.tls_client_certificate(certificate, key),
             (None, None) => settings,
-            (Some(_), None) => return Err(unfit("{tls_cert} needs {tls_key}, the file of its key")),
-            (None, Some(_)) => return Err(unfit("{tls_key} needs {tls_cert}, the file of its certificate")),
+            (Some(_), None) => return Err(unfit(shared::certificate_alone())),
+            (None, Some(_)) => return Err(unfit(shared::key_alone())),
         };
         if let Some(timeout) = query.duration("connect_timeout")? {
             settings = settings.connect_timeout(timeout);
@@ -128,9 +130,7 @@ impl EtcdSettings {
         }
         query.finish()?;
         if scheme == "etcd" && settings.tls {
-            return Err(unfit(
-                "{tls_ca}, {tls_cert} and {tls_key} need TLS; write etcds:// instead of etcd://",
-            ));
+            return Err(unfit(refusals::files_without_tls()));
         }
         selectors::check(ErrorKind::InvalidUrl, settings.selectors())?;
         Ok(settings)
@@ -243,15 +243,10 @@ impl EtcdSettings {
     /// Checks the settings and files before a connection is tried.
     pub(super) fn check(&self) -> Result<()> {
         if self.keys().is_of_another() {
-            return Err(Error::from(InvalidSettings {
-                setting: "prefix",
-                value: format!("{:?}", self.prefix),
-                limit: "free of the part \".incumbent\"".into(),
-                remedy: "incumbent keeps keys of its own there; choose another".into(),
-            }));
+            return Err(Error::from(refusals::prefix_of_ours(&self.prefix)));
         }
         if self.connect_timeout.is_zero() {
-            return Err(zero("connect_timeout"));
+            return Err(Error::from(shared::zero("connect_timeout")));
         }
         selectors::check(ErrorKind::InvalidSetting, self.selectors())?;
         if let Some(ca) = &self.ca {
@@ -285,9 +280,7 @@ impl EtcdSettings {
             tls = tls.identity(Identity::from_pem(certificate, read(key, "tls_key", "private key")?));
         }
         endpoint.tls_config(tls).map_err(|error| {
-            let template = "TLS cannot be set up: the files of {tls_ca}, {tls_cert} and {tls_key} do not fit each \
-                            other, or the system trusts no certificate; give {tls_ca}";
-            Error::named(ErrorKind::Authentication, Text::fill(template, &[])).caused_by(error)
+            Error::named(ErrorKind::Authentication, refusals::unfit_files()).caused_by(error)
         })
     }
 }

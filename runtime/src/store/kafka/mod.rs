@@ -13,6 +13,8 @@ mod cluster;
 mod member;
 mod native;
 mod reader;
+#[rustfmt::skip]
+pub(crate) mod refusals;
 mod settings;
 
 pub use admin::{Acl, InitReport, Survey, TopicState, init, permissions, survey};

@@ -9,10 +9,10 @@ use std::time::Duration;
 use incumbent_core::induction::{Group, Protocol, check_member_name};
 
 use self::clients::{FORBIDDEN, OWN};
+use super::refusals;
 use crate::store::authority::{Authority, Form};
 use crate::store::credentials::Secret;
 use crate::store::query::{Query, decode};
-use crate::store::refusals::unfit;
 use crate::store::selectors::{self, Selector, named};
 use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
@@ -77,16 +77,18 @@ impl KafkaSettings {
     /// Elections by URL: `kafka://host:9092,host2/PREFIX`. The scheme `kafkas` encrypts; several hosts are separated by
     /// commas; `user:password@` is percent-decoded. The parameters:
     ///
-    /// | parameter | meaning |
-    /// |---|---|
-    /// | `topic` | the leader topic, in which `{group}` stands for the group; `{group}.neli` by default |
-    /// | `session` | the session timeout of a member, for instance `15s`; three leases by default |
-    /// | `protocol` | `classic` (the default), or `consumer` (KIP-848, with the brokers' session timeout) |
-    /// | `instance_id` | the static id of this process's member; each process needs its own |
-    /// | `goneli` | `true`: members that use goNELI share the groups |
-    /// | `create` | `false`: do not create a missing topic |
-    /// | `sasl` | the SASL mechanism: `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`, `OAUTHBEARER` |
-    /// | `fail_fast` | `true`: fail at once where no broker answers, instead of waiting for one |
+    /// <!-- generated: parameters -->
+    /// | setting | meaning | by default |
+    /// |---|---|---|
+    /// | `create=false` | Whether a missing file or topic is created | it is |
+    /// | `topic=TOPIC` | The leader topic, in which {group} is replaced by the group. In a URL the braces are `%7B` and `%7D` | {group}.neli |
+    /// | `session=15s` | The session timeout of a member, after which a crash is noticed. Two leases are the least | three leases |
+    /// | `protocol=consumer` | classic or consumer (KIP-848), the same for all members of a group. With consumer the brokers state the session | classic |
+    /// | `instance_id=ID` | A static id of this process: one that restarts within its session keeps its partition. Each process needs its own |  |
+    /// | `goneli=true` | Whether members that use goNELI share the groups |  |
+    /// | `sasl=SCRAM-SHA-512` | PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER | PLAIN with a password, and none without |
+    /// | `fail_fast=true` | Whether a store that does not answer is an error | it is waited for |
+    /// <!-- end of parameters -->
     ///
     /// A parameter with a `.` in its name is a property of librdkafka, such as `ssl.ca.location` or
     /// `socket.timeout.ms`. Those on which the election depends are refused.
@@ -118,7 +120,9 @@ impl KafkaSettings {
             None => {}
             Some("classic") => settings = settings.protocol(Protocol::Classic),
             Some("consumer") => settings = settings.protocol(Protocol::Consumer),
-            Some(_) => return Err(unfit("{protocol} in the kafka: URL: write classic or consumer")),
+            Some(other) => {
+                return Err(Error::refused(ErrorKind::InvalidUrl, refusals::protocol(other)));
+            }
         }
         if let Some(id) = query.text("instance_id")? {
             settings = settings.instance_id(id);
@@ -231,10 +235,7 @@ impl KafkaSettings {
             "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512" | "OAUTHBEARER" => {
                 self.property("sasl.mechanism", mechanism)
             }
-            _ => Err(refused(
-                "`{sasl}` is none of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER; choose one",
-                &[],
-            )),
+            _ => Err(Error::from(refusals::mechanism(mechanism))),
         }
     }
 
@@ -246,10 +247,7 @@ impl KafkaSettings {
         // Both are names of the same setting.
         let name = if name == "sasl.mechanisms" { "sasl.mechanism" } else { name };
         if let Some((name, why)) = FORBIDDEN.iter().chain(&OWN).find(|(forbidden, _)| *forbidden == name) {
-            return Err(refused(
-                "cannot override the property {}: {}; leave it out",
-                &[&format!("{name:?}"), why],
-            ));
+            return Err(refused(refusals::property(name, why)));
         }
         self.properties.insert(name.to_owned(), value.to_owned());
         Ok(self)
@@ -335,21 +333,16 @@ impl KafkaSettings {
         let topic = self.topic_of("a");
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if topic.len() > LONGEST || !topic.chars().all(plain) {
-            let template = "the prefix or `{topic}` makes a topic {}; topics have a-z, A-Z, 0-9, '.', '_' and '-', 249 \
-                            characters at most: change them";
-            return Err(refused(template, &[&format!("{topic:?}")]));
+            return Err(refused(refusals::topic(&topic, LONGEST as u64)));
         }
         if self.properties.get("sasl.mechanism").is_some_and(|mechanism| mechanism != "OAUTHBEARER")
             && self.user.is_none()
             && !self.properties.contains_key("sasl.username")
         {
-            return Err(refused(
-                "the SASL mechanism needs a user; give user:password@ before the first host",
-                &[],
-            ));
+            return Err(refused(refusals::mechanism_without_user()));
         }
-        if self.instance_id.as_ref().is_some_and(|id| id.trim().is_empty()) {
-            return Err(refused("`{instance_id}` is empty; leave it out, or give each process its own", &[]));
+        if let Some(id) = self.instance_id.as_ref().filter(|id| id.trim().is_empty()) {
+            return Err(Error::from(refusals::instance_id(id)));
         }
         // Names and values are checked by the client itself.
         self.base("incumbent").create_native_config().map(drop).map_err(|error| {
@@ -380,8 +373,8 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidUrl, message)
 }
 
-fn refused(template: &'static str, values: &[&dyn ToString]) -> Error {
-    Error::named(ErrorKind::InvalidSetting, Text::fill(template, values))
+fn refused(text: Text) -> Error {
+    Error::named(ErrorKind::InvalidSetting, text)
 }
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ mod config {
     pub(super) mod url;
 }
 mod connection;
+#[rustfmt::skip]
+mod refusals;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod watching;

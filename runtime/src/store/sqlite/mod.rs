@@ -39,6 +39,8 @@ mod forked;
 mod identity;
 mod notice;
 mod process;
+#[rustfmt::skip]
+mod refusals;
 mod settings;
 mod table;
 mod watchers;

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use incumbent_core::campaign::InvalidSettings;
-
+use super::refusals;
 use crate::store::selectors::{self, Selector, named};
 use crate::{Error, ErrorKind, Result};
 
@@ -63,12 +62,7 @@ impl SqliteSettings {
     pub(super) fn resolved(&self) -> Result<Self> {
         let (shortest, longest) = (Duration::from_millis(1), Duration::from_secs(1));
         if let Some(poll) = self.poll.filter(|poll| !(shortest..=longest).contains(poll)) {
-            return Err(Error::from(InvalidSettings {
-                setting: "poll",
-                value: format!("{poll:?}"),
-                limit: format!("between {shortest:?} and {longest:?}").into(),
-                remedy: "each poll reads the file; a tenth of the lease is often enough".into(),
-            }));
+            return Err(Error::from(refusals::poll(poll, shortest, longest)));
         }
         selectors::check(ErrorKind::InvalidSetting, self.selectors())?;
         Ok(Self { path: absolute(&self.path)?, ..self.clone() })

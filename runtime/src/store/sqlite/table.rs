@@ -12,10 +12,10 @@ use super::candidates;
 use super::failure::{Cause, is_io};
 use super::file::{Database, WRITE_AHEAD};
 use super::identity::{FileState, Identity, LATE, wall};
+use super::refusals;
 use crate::ErrorKind;
 use crate::store::local::{FOREIGN_LEASE, Message, next_incarnation, pairs, remember_incarnation};
 use crate::store::{EntryInfo, WatchEvent};
-use crate::text::Text;
 
 /// One row for the store, and one for each key. Instants and spans are nanoseconds, instants on the clock of the recorded
 /// boot.
@@ -277,8 +277,7 @@ impl Database {
         let writing = Writing::begin(self)?;
         if writing.head.newest > Revision(0) {
             let count = writing.head.newest.0;
-            let template = "it has been written to {} times, so it is not new; leave `{new}` out";
-            return Err(Cause::Refused(ErrorKind::UnsafeStore, Text::fill(template, &[&count])));
+            return Err(Cause::Refused(ErrorKind::UnsafeStore, refusals::not_new(count)));
         }
         writing.transaction.execute("UPDATE store SET never_used = 1", [])?;
         Ok(writing.commit()?)

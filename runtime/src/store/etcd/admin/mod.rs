@@ -21,9 +21,9 @@ use super::wire::messages::{
     self as wire, GrantRequest, GrantResponse, KeyValue, OperationKind, Order, PutRequest, RangeRequest,
     RangeResponse, SortTarget, TxnRequest, TxnResponse,
 };
+use crate::store::etcd::refusals;
 use crate::store::local::next_incarnation;
 use crate::store::{StoreAdmin, request};
-use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
 
 /// The time limit of an operator's act: a cluster that has just elected a leader loses requests.
@@ -67,10 +67,7 @@ pub async fn init(settings: &EtcdSettings, never_used: bool) -> Result<InitRepor
 async fn prepare(connection: &Connection, settings: &EtcdSettings, never_used: bool) -> Result<InitReport> {
     let (keys, prefix) = (settings.keys(), &settings.prefix);
     let failed = |status: Status| error_of(connection.member(), settings, &status);
-    let used = |what: String| {
-        let template = "{}, so the prefix {} of etcd is not new; leave `{new}` out";
-        Err(Error::named(ErrorKind::UnsafeStore, Text::fill(template, &[&what, &format!("{prefix:?}")])))
-    };
+    let used = |what: String| Err(Error::named(ErrorKind::UnsafeStore, refusals::not_new(&what, prefix)));
     if never_used {
         // Without a prefix, keys that are not ours may be those of any software.
         let (key, range_end) = if prefix.is_empty() { keys.ours() } else { keys.all() };

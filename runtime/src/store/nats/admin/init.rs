@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use incumbent_core::campaign::InvalidSettings;
 use serde_json::{Map, Value, json};
 
 use super::difference::{Wanted, wanted};
@@ -12,9 +11,9 @@ use crate::store::nats::account_level;
 use crate::store::nats::check_server;
 use crate::store::nats::config::settings::NatsSettings;
 use crate::store::nats::connection::Connection;
+use crate::store::nats::refusals;
 use crate::store::nats::wire::api::{Api, Bucket, CONSUMERS_LIMITED, Failure, STREAM_NOT_FOUND};
 use crate::store::nats::wire::stream::{LEVEL_2_11, LEVEL_2_12, NEVER_USED, StreamInfo};
-use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
 
 /// The stream's name is taken: another client created the bucket at the same moment.
@@ -22,6 +21,8 @@ const NAME_TAKEN: u64 = 10058;
 /// The server's default for the window in which it looks for duplicates. This crate sends none.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
+/// The shortest age that NATS keeps.
+const SHORTEST: Duration = Duration::from_millis(100);
 /// The most consumers of a new bucket: each process that campaigns or observes has one. nats-server 2.15 and newer allow 1,000
 /// where neither the stream nor the account sets a limit, and take -1 for none set.
 const MOST_CONSUMERS: i64 = 100_000;
@@ -84,21 +85,11 @@ impl InitOptions {
     }
 
     pub(in crate::store) fn check(&self) -> Result<()> {
-        if self.lease < Duration::from_millis(100) {
-            return Err(Error::from(InvalidSettings {
-                setting: "lease",
-                value: format!("{:?}", self.lease),
-                limit: "at least 100ms".into(),
-                remedy: "NATS keeps records for as long or longer".into(),
-            }));
+        if self.lease < SHORTEST {
+            return Err(Error::from(refusals::age_too_short(self.lease, SHORTEST)));
         }
         if !matches!(self.replicas, 1 | 3 | 5) {
-            return Err(Error::from(InvalidSettings {
-                setting: "replicas",
-                value: self.replicas.to_string(),
-                limit: "1, 3 or 5".into(),
-                remedy: "a cluster then survives the loss of none, one or two".into(),
-            }));
+            return Err(Error::from(refusals::replicas(self.replicas.into())));
         }
         Ok(())
     }
@@ -191,9 +182,7 @@ async fn run(api: &Api, options: &InitOptions, creating: &mut bool) -> Result<In
     let info = read(&existing)?;
     let count = info.state.last_seq;
     if options.never_used && count > 0 {
-        let template = "the NATS bucket {} has been written to {} times, so it is not new; leave `{new}` out";
-        let text = Text::fill(template, &[&format!("{:?}", api.bucket.name), &count]);
-        return Err(Error::named(ErrorKind::UnsafeStore, text));
+        return Err(Error::named(ErrorKind::UnsafeStore, refusals::not_new(&api.bucket.name, count)));
     }
     let wanted = wanted(&api.bucket, options, &info);
     let differences: Vec<_> = wanted.iter().map(|wanted| wanted.difference.clone()).collect();
@@ -218,17 +207,15 @@ async fn run(api: &Api, options: &InitOptions, creating: &mut bool) -> Result<In
 fn check_level(options: &InitOptions, level: Option<u32>) -> Result<()> {
     // Unknown without permission to ask; the resulting settings are checked afterwards.
     let Some(level) = level else { return Ok(()) };
-    let refused = |template, version: &str| {
-        Err(Error::named(ErrorKind::Unsupported, Text::fill(template, &[&version])))
-    };
-    if options.markers && level < LEVEL_2_11 {
-        return refused("`{markers}` need nats-server {} or newer: upgrade", "2.11");
-    }
-    if options.own_leases && level < LEVEL_2_11 {
-        return refused("`{own_leases}` need nats-server {} or newer: upgrade", "2.11");
-    }
-    if options.replicas > 1 && level < LEVEL_2_12 {
-        return refused("{replicas} need nats-server {} or newer: upgrade", "2.12");
+    let needed = [
+        ("markers", options.markers, LEVEL_2_11, "2.11"),
+        ("own_leases", options.own_leases, LEVEL_2_11, "2.11"),
+        ("replicas", options.replicas > 1, LEVEL_2_12, "2.12"),
+    ];
+    for (setting, is_asked, least, version) in needed {
+        if is_asked && level < least {
+            return Err(Error::named(ErrorKind::Unsupported, refusals::old_server(setting, version)));
+        }
     }
     Ok(())
 }

@@ -74,21 +74,24 @@ impl NatsSettings {
     /// `wss`; several hosts are separated by commas; `user:password@` and `token@` are
     /// percent-decoded. The parameters:
     ///
-    /// | parameter | meaning |
-    /// |---|---|
-    /// | `context` | a context of the `nats` tool, for the settings that the URL leaves out |
-    /// | `creds` | a credentials file |
-    /// | `nkey` | a file with an nkey's seed |
-    /// | `token` | a token |
-    /// | `tls_ca` | a file of certificates to trust instead of the system's |
-    /// | `tls_cert`, `tls_key` | the client's certificate and its key, as files |
-    /// | `tls_first` | `true`: TLS before the server's greeting |
-    /// | `inbox_prefix` | the prefix of reply subjects, instead of `_INBOX` |
-    /// | `domain` | the JetStream domain |
-    /// | `api_prefix` | the prefix of the JetStream API's subjects, instead of `$JS.API` |
-    /// | `connect_timeout` | the time limit for connecting to a server, for instance `5s` |
-    /// | `ping_interval` | the interval of pings on the connection, for instance `500ms` |
-    /// | `fail_fast` | `true`: fail at once where no server answers, instead of waiting for one |
+    /// <!-- generated: parameters -->
+    /// | setting | meaning | by default |
+    /// |---|---|---|
+    /// | `tls_ca=FILE` | A file with the certificates to trust | those of the system |
+    /// | `tls_cert=FILE` | A file with the client's certificate |  |
+    /// | `tls_key=FILE` | A file with the client's key |  |
+    /// | `connect_timeout=5s` | The time limit of connecting | 2 s |
+    /// | `context=NAME` | The name of a context of the `nats` tool, which has the settings that the URL leaves out. It is in `$XDG_CONFIG_HOME/nats/context/` or `~/.config/nats/context/` | none; without a host (`nats:///BUCKET`) that of `$NATS_CONTEXT`, or the selected one |
+    /// | `creds=FILE` | A file with credentials |  |
+    /// | `nkey=FILE` | A file with the seed of an nkey |  |
+    /// | `token=TOKEN` | A token |  |
+    /// | `tls_first=true` | Whether TLS comes before the server's greeting |  |
+    /// | `inbox_prefix=PREFIX` | The prefix of the subjects of answers, where permissions require one | `_INBOX` |
+    /// | `domain=NAME` | The JetStream domain |  |
+    /// | `api_prefix=PREFIX` | The prefix of the subjects of the JetStream API | `$JS.API` |
+    /// | `ping_interval=3s` | The interval at which the connection is checked | a tenth of the lease, from 100 ms to 20 s |
+    /// | `fail_fast=true` | Whether a store that does not answer is an error | it is waited for |
+    /// <!-- end of parameters -->
     ///
     /// A URL without a host, `nats:///BUCKET`, uses the context that `context` names, or `$NATS_CONTEXT`, or the one
     /// selected by `nats context select`.
@@ -342,10 +345,10 @@ impl NatsSettings {
     /// Checks the settings and files before a connection is tried.
     pub(in crate::store::nats) fn check_files(&self) -> Result<()> {
         if self.connect_timeout.is_zero() {
-            return Err(zero("connect_timeout"));
+            return Err(Error::from(zero("connect_timeout")));
         }
         if self.ping_interval.is_some_and(|interval| interval.is_zero()) {
-            return Err(zero("ping_interval"));
+            return Err(Error::from(zero("ping_interval")));
         }
         selectors::check(ErrorKind::InvalidSetting, self.selectors())?;
         self.credentials.check()?;

@@ -9,10 +9,10 @@ use super::context::Environment;
 use super::credentials::Credentials;
 use super::settings::NatsSettings;
 use crate::store::credentials::Secret;
-use crate::store::query::{Query, decode, is_word};
-use crate::store::refusals::unfit;
+use crate::store::nats::refusals;
+use crate::store::query::{Query, decode, is_word, unfit};
+use crate::store::refusals as shared;
 use crate::store::selectors;
-use crate::text::Text;
 use crate::{Error, ErrorKind, Result};
 
 const SCHEMES: [&str; 4] = ["nats", "tls", "ws", "wss"];
@@ -57,8 +57,8 @@ pub(in crate::store::nats) fn read(text: &str, environment: &Environment) -> Res
     settings = match (query.text("tls_cert")?, query.text("tls_key")?) {
         (Some(certificate), Some(key)) => settings.tls_client_certificate(certificate, key),
         (None, None) => settings,
-        (Some(_), None) => return Err(unfit("{tls_cert} needs {tls_key}, the file of its key")),
-        (None, Some(_)) => return Err(unfit("{tls_key} needs {tls_cert}, the file of its certificate")),
+        (Some(_), None) => return Err(unfit(shared::certificate_alone())),
+        (None, Some(_)) => return Err(unfit(shared::key_alone())),
     };
     if let Some(first) = query.flag("tls_first")? {
         settings = settings.tls_first(first);
@@ -67,7 +67,7 @@ pub(in crate::store::nats) fn read(text: &str, environment: &Environment) -> Res
         settings = settings.inbox_prefix(prefix);
     }
     settings = match (subject(&mut query, "domain")?, subject(&mut query, "api_prefix")?) {
-        (Some(_), Some(_)) => return Err(unfit("{domain} and {api_prefix} exclude each other")),
+        (Some(_), Some(_)) => return Err(unfit(refusals::two_prefixes())),
         (Some(domain), None) => settings.domain(&domain),
         (None, Some(prefix)) => settings.api_prefix(prefix),
         (None, None) => settings,
@@ -91,8 +91,7 @@ fn subject(query: &mut Query, name: &'static str) -> Result<Option<String>> {
     let text = query.text(name)?;
     match &text {
         Some(text) if text.is_empty() || text.contains(|c: char| c.is_whitespace() || "*>".contains(c)) => {
-            let is = format!(" is {text:?}, and is a part of subjects: no spaces, no * and no >");
-            Err(Error::named(ErrorKind::InvalidUrl, Text::setting(name).and(is)))
+            Err(unfit(refusals::subject(name, text)))
         }
         _ => Ok(text),
     }
@@ -109,9 +108,7 @@ fn credentials(query: &mut Query, from_authority: Option<Credentials>) -> Result
     let mut given = given.into_iter().flatten();
     let first = given.next();
     if given.next().is_some() {
-        return Err(invalid(
-            "the URL says twice who we are; give one of user:password, token, nkey and creds",
-        ));
+        return Err(unfit(refusals::two_identities()));
     }
     Ok(first)
 }
@@ -285,8 +282,8 @@ mod tests {
             ("nats://u:%FF@a/b", "is not UTF-8"),
             ("nats://a/b?creds=", "creds is empty"),
             ("nats://a/b?creds=x&creds=y", "gives creds twice"),
-            ("nats://a/b?creds=x&token=y", "says twice who we are"),
-            ("nats://u:x@a/b?nkey=y", "says twice who we are"),
+            ("nats://a/b?creds=x&token=y", "two sets of credentials"),
+            ("nats://u:x@a/b?nkey=y", "two sets of credentials"),
             ("nats://a/b?tls_cert=x", "needs tls_key"),
             ("nats://a/b?tls_key=x", "needs tls_cert"),
             ("nats://a/b?tls_first=yes", "write true or false"),

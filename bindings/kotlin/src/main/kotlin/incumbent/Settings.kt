@@ -63,6 +63,13 @@ public class StoreSettings {
 public class InitSettings {
     // generated: init
     /**
+     * States that no election was ever held there. Otherwise no candidate leads before the store is one lease old,
+     * because it may replace another in which a candidate still leads. Only by hand, or in a test: where a program
+     * makes a store again under a leader, there can be two. Refused for a store that has been written to.
+     */
+    public var new: Boolean? = null
+
+    /**
      * NATS: the lease of the bucket's elections; by default 30 s for a new bucket, and as it is for one that exists.
      */
     public var lease: Duration? = null
@@ -79,13 +86,6 @@ public class InitSettings {
     /** NATS: whether each election can have its own lease (2.11 or newer). */
     public var ownLeases: Boolean? = null
 
-    /**
-     * States that no election was ever held there. Otherwise no candidate leads before the store is one lease old,
-     * because it may replace another in which a candidate still leads. Only by hand, or in a test: where a program
-     * makes a store again under a leader, there can be two. Refused for a store that has been written to.
-     */
-    public var new: Boolean? = null
-
     /** NATS: whether to change a bucket that exists and differs; by default that is an error, UNSAFE_STORE. */
     public var update: Boolean? = null
 
@@ -93,11 +93,11 @@ public class InitSettings {
     public var election: String? = null
 
     private fun generated(): Map<String, Setting> = buildMap {
+        new?.let { put("new", Setting.Flag(it)) }
         lease?.let { put("lease", time("lease", it)) }
         replicas?.let { put("replicas", Setting.Number(it.toDouble())) }
         markers?.let { put("markers", Setting.Flag(it)) }
         ownLeases?.let { put("own_leases", Setting.Flag(it)) }
-        new?.let { put("new", Setting.Flag(it)) }
         update?.let { put("update", Setting.Flag(it)) }
         election?.let { put("election", Setting.Text(it)) }
     }
@@ -112,6 +112,9 @@ public class InitSettings {
     public fun parameter(name: String, value: Boolean): InitSettings = apply { parameters[name] = Setting.Flag(value) }
 
     // generated: init for Java
+    /** [new], for Java. */
+    public fun isNew(value: Boolean): InitSettings = apply { new = value }
+
     /** [lease], for Java. */
     public fun lease(value: JavaDuration): InitSettings = apply { lease = value.toKotlinDuration() }
 
@@ -123,9 +126,6 @@ public class InitSettings {
 
     /** [ownLeases], for Java. */
     public fun ownLeases(value: Boolean): InitSettings = apply { ownLeases = value }
-
-    /** [new], for Java. */
-    public fun isNew(value: Boolean): InitSettings = apply { new = value }
 
     /** [update], for Java. */
     public fun update(value: Boolean): InitSettings = apply { update = value }
@@ -350,7 +350,7 @@ private fun time(name: String, length: Duration): Setting = Setting.Time(positiv
 /** Refuses what the compiled part has no representation for. */
 internal fun positive(name: String, length: Duration): JavaDuration {
     if (length.isNegative() || length.isInfinite()) {
-        throw InvalidSettingException("$name is $length, and must be a length of time, not negative and not infinite", null)
+        throw InvalidSettingException(noLength(name, "$length"), null)
     }
     return length.toJavaDuration()
 }

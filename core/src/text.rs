@@ -1,0 +1,235 @@
+//! Texts that name settings. Each language spells the names in its own way, so they are kept apart from the words.
+
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::string::String;
+use core::fmt;
+
+/// A text that may name settings.
+///
+/// The names are apart from the words, so that a language can write its own: nothing else in the text is changed, whatever a
+/// caller's values contain.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Text {
+    words: String,
+    /// The names of settings, each with its place among the words; boxed, as an error should be small.
+    names: Box<[(usize, &'static str)]>,
+}
+
+/// A part of a [`Text`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// Words, numbers and a caller's values.
+    Words(&'a str),
+    /// The name of a setting, as Rust and a store's URL write it.
+    Setting(&'static str),
+}
+
+impl Text {
+    /// The name of a setting.
+    pub fn setting(name: &'static str) -> Self {
+        Self { words: String::new(), names: Box::new([(0, name)]) }
+    }
+
+    /// The same text, followed by another.
+    #[must_use]
+    pub fn and(mut self, other: impl Into<Self>) -> Self {
+        let other = other.into();
+        let length = self.words.len();
+        self.words.push_str(&other.words);
+        let names = other.names.iter().map(|&(place, name)| (length + place, name));
+        self.names = self.names.iter().copied().chain(names).collect();
+        self
+    }
+
+    /// The parts, in order.
+    pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        let ends = self.names.iter().map(|&(place, name)| (place, Some(name)));
+        let mut from = 0;
+        ends.chain([(self.words.len(), None)]).flat_map(move |(end, name)| {
+            let words = self.words.get(from..end).unwrap_or_default();
+            from = end;
+            [Some(words).filter(|words| !words.is_empty()).map(Part::Words), name.map(Part::Setting)]
+                .into_iter()
+                .flatten()
+        })
+    }
+
+    /// The text, with the names of settings as a language writes them.
+    pub fn spelled(&self, names: Names) -> String {
+        let mut text = self.words.clone();
+        // From the last, so that the places of those before it stay as they are.
+        for &(place, name) in self.names.iter().rev() {
+            text.insert_str(place, &names.spell(name));
+        }
+        text
+    }
+}
+
+impl From<&str> for Text {
+    fn from(words: &str) -> Self {
+        String::from(words).into()
+    }
+}
+
+impl From<String> for Text {
+    fn from(words: String) -> Self {
+        Self { words, names: Box::default() }
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.spelled(Names::Schema))
+    }
+}
+
+/// The form in which a language writes the names of settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// `win_delay`, as the schema does: Rust, Python and the URL of a store.
+    Schema,
+    /// `winDelay`: Node.
+    Camel,
+    /// `winDelay`: Kotlin, Java and Swift, in which the parameters of a URL have the names that they have there.
+    Properties,
+    /// `win-delay`: the components' interfaces.
+    Kebab,
+    /// `--win-delay`: the command line, to which the parameters of a URL come in the URL.
+    Options,
+}
+
+impl Names {
+    /// The name of a setting in this form.
+    pub fn spell(self, name: &'static str) -> Cow<'static, str> {
+        match self {
+            Self::Schema => name.into(),
+            Self::Properties if name == "watch_loop" => "watchLimit".into(),
+            Self::Properties if PARAMETERS.contains(&name) => name.into(),
+            Self::Camel | Self::Properties => camel(name),
+            Self::Kebab if name == "backoff" => "back-off".into(),
+            Self::Kebab => name.replace('_', "-").into(),
+            Self::Options if OPTIONS.contains(&name) => {
+                let mut option = String::from("--");
+                option.extend(name.chars().map(|c| if c == '_' { '-' } else { c }));
+                option.into()
+            }
+            Self::Options => name.into(),
+        }
+    }
+}
+
+fn camel(name: &'static str) -> Cow<'static, str> {
+    let mut words = name.split('_');
+    let mut spelled = Cow::from(words.next().unwrap_or_default());
+    for word in words {
+        let (first, rest) = word.split_at(word.len().min(1));
+        spelled.to_mut().push_str(&first.to_ascii_uppercase());
+        spelled.to_mut().push_str(rest);
+    }
+    spelled
+}
+
+// generated: names
+/// The parameters of a store's URL.
+#[rustfmt::skip]
+const PARAMETERS: [&str; 23] = [
+    "api_prefix",
+    "connect_timeout",
+    "context",
+    "create",
+    "creds",
+    "domain",
+    "fuse",
+    "goneli",
+    "inbox_prefix",
+    "instance_id",
+    "markers",
+    "nkey",
+    "ping_interval",
+    "poll",
+    "protocol",
+    "sasl",
+    "session",
+    "tls_ca",
+    "tls_cert",
+    "tls_first",
+    "tls_key",
+    "token",
+    "topic",
+];
+/// The options of the command line.
+#[rustfmt::skip]
+const OPTIONS: [&str; 18] = [
+    "backoff",
+    "drain",
+    "drift_ppm",
+    "fail_fast",
+    "interval",
+    "lease",
+    "markers",
+    "metadata",
+    "name",
+    "new",
+    "own_leases",
+    "preset",
+    "replicas",
+    "skew",
+    "slack",
+    "splay",
+    "update",
+    "win_delay",
+];
+// end of names
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn the_names_in_a_text_are_spelled_and_the_words_are_not() {
+        let text = Text::setting("win_delay").and(" is a win_delay: raise ").and(Text::setting("drift_ppm"));
+        assert_eq!(text.to_string(), "win_delay is a win_delay: raise drift_ppm");
+        for (names, spelled) in [
+            (Names::Schema, "win_delay is a win_delay: raise drift_ppm"),
+            (Names::Camel, "winDelay is a win_delay: raise driftPpm"),
+            (Names::Properties, "winDelay is a win_delay: raise driftPpm"),
+            (Names::Kebab, "win-delay is a win_delay: raise drift-ppm"),
+            (Names::Options, "--win-delay is a win_delay: raise --drift-ppm"),
+        ] {
+            assert_eq!(text.spelled(names), spelled);
+        }
+    }
+
+    #[test]
+    fn a_parameter_of_a_url_is_spelled_as_it_is_there_where_it_comes_in_the_url() {
+        let spelled = [Names::Camel, Names::Properties, Names::Options].map(|names| names.spell("tls_ca"));
+        assert_eq!(spelled, ["tlsCa", "tls_ca", "tls_ca"]);
+    }
+
+    #[test]
+    fn what_a_language_calls_otherwise_has_its_name_there() {
+        assert_eq!(Names::Properties.spell("watch_loop"), "watchLimit");
+        assert_eq!(Names::Kebab.spell("backoff"), "back-off");
+    }
+
+    #[test]
+    fn a_text_that_follows_another_keeps_its_names() {
+        let text = Text::setting("win_delay").and(" of win_delay: ");
+        let text = text.and(Text::from("see ").and(Text::setting("win_delay")));
+        assert_eq!(text.spelled(Names::Camel), "winDelay of win_delay: see winDelay");
+        assert_eq!(
+            text.parts().collect::<Vec<_>>(),
+            [Part::Setting("win_delay"), Part::Words(" of win_delay: see "), Part::Setting("win_delay")]
+        );
+    }
+
+    #[test]
+    fn words_alone_have_no_names() {
+        let text = Text::from("win_delay {lease}");
+        assert_eq!(text.spelled(Names::Camel), "win_delay {lease}");
+        assert_eq!(Text::default().parts().count(), 0);
+    }
+}

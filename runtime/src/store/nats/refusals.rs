@@ -1,0 +1,55 @@
+//! What NATS alone refuses of settings, and why: from `schema.toml`.
+
+use std::time::Duration;
+
+use incumbent_core::campaign::InvalidSettings;
+
+use crate::text::Text;
+
+// generated: refusals
+/// Refuses credentials that are given twice.
+pub(crate) fn two_identities() -> Text {
+    Text::from("the URL contains two sets of credentials; keep one of user:password, ").and(Text::setting("token")).and(", ").and(Text::setting("nkey")).and(" and ").and(Text::setting("creds"))
+}
+
+/// Refuses a text that no subject can have.
+pub(crate) fn subject(name: &'static str, text: &str) -> Text {
+    Text::setting(name).and(format!(" is {text:?}, and is a part of subjects: no spaces, no * and no >"))
+}
+
+/// Refuses a domain with a prefix of the API.
+pub(crate) fn two_prefixes() -> Text {
+    Text::setting("domain").and(" and ").and(Text::setting("api_prefix")).and(" exclude each other")
+}
+
+/// Refuses an age that NATS cannot keep.
+pub(crate) fn age_too_short(lease: Duration, least: Duration) -> InvalidSettings {
+    InvalidSettings {
+        setting: "lease",
+        value: format!("{lease:?}"),
+        limit: Text::from(format!("at least {least:?}")),
+        remedy: Text::from("NATS keeps records for as long or longer"),
+    }
+}
+
+/// Refuses a number of replicas that survives no more than a smaller one.
+pub(crate) fn replicas(replicas: u64) -> InvalidSettings {
+    InvalidSettings {
+        setting: "replicas",
+        value: format!("{replicas}"),
+        limit: Text::from("1, 3 or 5"),
+        remedy: Text::from("a cluster then survives the loss of none, one or two"),
+    }
+}
+
+/// Refuses the statement that a bucket is new that was written to.
+pub(crate) fn not_new(bucket: &str, count: u64) -> Text {
+    Text::from(format!("the NATS bucket {bucket:?} has been written to {count} times, so it is not new; leave `")).and(Text::setting("new")).and("` out")
+}
+
+/// Refuses what a server is too old for.
+pub(crate) fn old_server(name: &'static str, version: &str) -> Text {
+    Text::from("`").and(Text::setting(name)).and(format!("` need nats-server {version} or newer: upgrade"))
+}
+
+// end of refusals
