@@ -6,6 +6,7 @@ use std::io;
 
 use incumbent::incumbent_core::store::{Fault, FaultKind};
 use incumbent::{Error, ErrorKind};
+#[cfg(feature = "demo")]
 use incumbent_rig::candidate::Failed;
 use serde_json::json;
 
@@ -145,6 +146,7 @@ impl From<Fault> for Failure {
     }
 }
 
+#[cfg(feature = "demo")]
 impl From<Failed> for Failure {
     fn from(failed: Failed) -> Self {
         let Failed { code, message, causes } = failed;
