@@ -23,6 +23,9 @@ use super::waiting;
 /// The interval between two scans of all processes for members of a group (20 ms).
 const LOOKING: Duration = Duration::from_millis(20);
 
+/// The time in which killed processes are usually gone (100 ms).
+const LEAVING: Duration = Duration::from_millis(100);
+
 /// The environment variables of a command or a handler.
 pub(super) struct Environment<'a> {
     pub(super) key: &'a str,
@@ -59,8 +62,8 @@ pub(super) struct Group {
     /// Where the process expects the message that lets it begin; none once that was sent.
     begin: Option<UnixStream>,
     started: Instant,
-    /// Its exit status.
-    ended: Option<ExitStatus>,
+    /// Its exit status, and when it was reaped.
+    ended: Option<(ExitStatus, Instant)>,
     /// The last check that only dead processes are left of the group.
     looked: Option<Instant>,
 }
@@ -128,9 +131,9 @@ impl Group {
         }
     }
 
-    /// Returns true if the command has ended, and processes are left of its group, or of what it started.
-    pub(super) fn has_leftovers(&self) -> bool {
-        self.ended.is_some()
+    /// Returns true if the command has just ended, and what it leaves behind is about to.
+    pub(super) fn has_just_ended(&self) -> bool {
+        self.ended.is_some_and(|(_, at)| at.elapsed() < LEAVING)
     }
 
     /// The process id of the command and of its group.
@@ -163,7 +166,7 @@ impl Group {
     /// `within`. Kills the processes that it leaves behind.
     pub(super) fn reap(&mut self, within: Option<&Cgroup>) -> io::Result<Option<ExitStatus>> {
         let status = match self.ended {
-            Some(status) => status,
+            Some((status, _)) => status,
             None => {
                 let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
                 match waitid(WaitId::Pid(self.pid), look) {
@@ -172,7 +175,7 @@ impl Group {
                     Err(error) => return Err(error.into()),
                 }
                 self.kill(within);
-                *self.ended.insert(self.child.wait()?)
+                self.ended.insert((self.child.wait()?, Instant::now())).0
             }
         };
         // Without a limit: a process that is left may still work.

@@ -23,8 +23,8 @@ use crate::stderr::report;
 
 /// The interval between two checks for a new deadline, and for the command's end where no signal reported it.
 const TICK: Duration = Duration::from_millis(50);
-/// The interval between two looks at what a command leaves behind, whose end no signal reports (1 ms).
-const LEAVING: Duration = Duration::from_millis(1);
+/// The interval between two looks at what a command that has just ended leaves behind, whose end no signal reports (1 ms).
+const SOON: Duration = Duration::from_millis(1);
 /// The shortest time between two starts of a process that waits: one that keeps ending must not keep a processor busy.
 const AGAIN: Duration = Duration::from_secs(1);
 /// The time before the end of a drain at which the command is killed, so that it is dead by then.
@@ -114,7 +114,7 @@ impl Form for Supervisor {
     async fn wait(&mut self) -> Wake {
         let group = self.work.as_ref().map(|work| &work.group).or(self.ready.as_ref());
         let nap = match group {
-            Some(group) if group.has_leftovers() => Some(LEAVING),
+            Some(group) if group.has_just_ended() => Some(SOON),
             // Nothing happens by the clock while a process waits for a term.
             Some(_) if self.work.is_none() && self.rest.is_none() => None,
             _ => Some(TICK),

@@ -8,7 +8,7 @@ use incumbent::{Instant, Term};
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::{DYING, Exit, Failure, LEAVING, Supervisor, TICK, end};
+use super::{DYING, Exit, Failure, SOON, Supervisor, TICK, end};
 use crate::run::args::OnExit;
 use crate::run::command::{Group, exit_code};
 use crate::run::guard::{Order, Watch};
@@ -207,7 +207,7 @@ impl Supervisor {
             }
             tokio::select! {
                 () = end(self.work.as_ref().map(|work| &work.group)) => {}
-                () = tokio::time::sleep(LEAVING) => {}
+                () = tokio::time::sleep(SOON) => {}
             }
         }
         self.runner.health.stays_out = false;
