@@ -4,7 +4,11 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, CommandFactory as _, Parser, Subcommand};
 
-use crate::{demo, doctor, exit, init, observe, operate, pages, permissions, run, sim, status, top};
+#[cfg(feature = "demo")]
+use crate::demo;
+#[cfg(feature = "sim")]
+use crate::sim;
+use crate::{doctor, exit, init, observe, operate, pages, permissions, run, status, top};
 
 /// Leader election on the infrastructure you already run
 ///
@@ -71,6 +75,7 @@ impl Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    #[cfg(feature = "demo")]
     Demo(Box<demo::Args>),
     Run(Box<run::Args>),
     Status(status::Args),
@@ -84,9 +89,11 @@ pub(crate) enum Command {
     Init(init::Args),
     Doctor(doctor::Args),
     Permissions(permissions::Args),
+    #[cfg(feature = "sim")]
     Sim(sim::Args),
     Completions(pages::CompletionsArgs),
     Man(pages::ManArgs),
+    #[cfg(feature = "demo")]
     #[command(name = "demo-candidate", hide = true)]
     Candidate(demo::CandidateArgs),
     #[command(name = "run-guard", hide = true)]

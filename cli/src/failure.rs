@@ -8,6 +8,7 @@ use incumbent::incumbent_core::campaign::InvalidSettings;
 use incumbent::incumbent_core::store::{Fault, FaultKind};
 use incumbent::text::Names;
 use incumbent::{Error, ErrorKind};
+#[cfg(feature = "demo")]
 use incumbent_rig::candidate::Failed;
 use serde_json::json;
 
@@ -160,6 +161,7 @@ impl From<Fault> for Failure {
     }
 }
 
+#[cfg(feature = "demo")]
 impl From<Failed> for Failure {
     fn from(failed: Failed) -> Self {
         let Failed { code, message, causes } = failed;

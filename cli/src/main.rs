@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 mod args;
+#[cfg(feature = "demo")]
 mod demo;
 mod doctor;
 mod exit;
@@ -18,6 +19,7 @@ mod permissions;
 mod run;
 mod screen;
 mod settings;
+#[cfg(feature = "sim")]
 mod sim;
 mod status;
 mod stderr;
@@ -60,6 +62,7 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
     let ended = runtime.block_on(async move {
         let done = |()| Exit::Done as u8;
         match cli.command {
+            #[cfg(feature = "demo")]
             Command::Demo(args) => demo::run(*args, as_json).await.map(|exit| exit as u8),
             Command::Run(_) if std::process::id() == 1 => Ok(run::supervise_as_first().await?),
             Command::Run(args) => {
@@ -74,10 +77,12 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
             Command::AcceptReset(args) => operate::accept_reset::run(&args, as_json).await.map(done),
             Command::Doctor(args) => doctor::run(&args, as_json).await.map(|exit| exit as u8),
             Command::Init(args) => init::run(&args, as_json).await.map(done),
+            #[cfg(feature = "sim")]
             Command::Sim(args) => sim::run(&args, as_json).map(|exit| exit as u8),
             Command::Permissions(args) => permissions::run(&args, as_json).map(done),
             Command::Completions(args) => pages::completions(&args, &Cli::whole()).map(done),
             Command::Man(args) => pages::man(&args, &Cli::whole()).map(done),
+            #[cfg(feature = "demo")]
             Command::Candidate(args) => demo::candidate(&args).await.map(done),
             Command::Guard(args) => {
                 stderr::never_block()?;

@@ -73,7 +73,7 @@ impl Artefact {
     /// The most bytes that it may have. Lower a budget when what it limits became less.
     pub(crate) fn budget(self, made: Made) -> u64 {
         let (released, trial) = match self {
-            Self::CommandLine => (27_500_000, 60_000_000),
+            Self::CommandLine => (20_000_000, 60_000_000),
             Self::Wheel => (7_500_000, 12_000_000),
             Self::Addon => (7_500_000, 12_000_000),
             Self::NodePackage => (60_000, 60_000),

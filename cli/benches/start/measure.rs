@@ -79,6 +79,8 @@ pub(crate) fn measure() {
         let name = format!("{}, p90", side.name);
         figures.push(Figure::plain(name, side.times.percentile(90), "ms", ROUNDS));
     }
+    eprintln!("the hand-over of `incumbent run`");
+    figures.extend(crate::handover::measure(ours));
     eprintln!("the memory of `incumbent run`");
     figures.extend(memory(ours));
     println!("{}", serde_json::to_string(&figures).expect("figures are plain data"));
@@ -110,7 +112,8 @@ fn first_byte(mut connection: TcpStream, began: Instant) -> Duration {
     began.elapsed()
 }
 
-/// The memory of `incumbent run`, of its guard and of its child, while it leads.
+/// The memory of `incumbent run`, of its guard and of its child, while it leads, and of the process that waits to become the
+/// child of another candidate.
 fn memory(program: &str) -> Vec<Figure> {
     let server = NatsServer::start(Options::new());
     let store = format!("{}/B", server.url());
@@ -121,10 +124,10 @@ fn memory(program: &str) -> Vec<Figure> {
     };
     let made = command(&["init", "--store", &store, "--lease", "30s", "--new"]).status();
     assert!(made.expect("the program is there").success(), "the bucket is made");
-    let run = ["run", "--store", &store, "--key", "k", "--splay", "0s", "--", "sleep", "600"];
-    let run = ChildGuard::spawn(command(&run)).expect("the program is there");
+    let words = ["run", "--store", &store, "--key", "k", "--splay", "0s", "--", "sleep", "600"];
+    let run = ChildGuard::spawn(command(&words)).expect("the program is there");
     let pid = i32::try_from(run.pid()).expect("the system's own number");
-    let named = |name: &str| {
+    let named = |pid: i32, name: &str| {
         wait::until_some(name, wait::GENEROUS, || {
             let processes = procfs::process::all_processes().ok()?;
             let is_it =
@@ -132,11 +135,19 @@ fn memory(program: &str) -> Vec<Figure> {
             processes.flatten().find(is_it)
         })
     };
-    let guard = named("run-guard");
-    let child = named("sleep");
+    let guard = named(pid, "run-guard");
+    let child = named(pid, "sleep");
+    let other = ChildGuard::spawn(command(&words)).expect("the program is there");
+    let waiting = named(i32::try_from(other.pid()).expect("the system's own number"), "run-exec");
     let run = Process::new(pid).expect("it runs");
     let mut figures = Vec::new();
-    for (name, process) in [("incumbent run", &run), ("its guard", &guard), ("its child, sleep", &child)] {
+    let processes = [
+        ("incumbent run", &run),
+        ("its guard", &guard),
+        ("its child, sleep", &child),
+        ("a process that waits for a term", &waiting),
+    ];
+    for (name, process) in processes {
         let resident = rollup(process, "Rss");
         let own = rollup(process, "Private_Clean") + rollup(process, "Private_Dirty");
         figures.push(Figure::plain(format!("memory of {name}, resident"), resident / 1e6, "MB", 1));

@@ -59,6 +59,11 @@ impl Cgroup {
         is_populated(&self.path)
     }
 
+    /// Returns true while its processes are being killed: what enters it now would be too.
+    pub(super) fn is_being_killed(&self) -> bool {
+        self.killing.load(Ordering::SeqCst)
+    }
+
     /// Kills all processes in it, from a thread, because the write may take long on a busy machine.
     pub(super) fn kill(&self) {
         if self.killing.swap(true, Ordering::SeqCst) {

@@ -1,30 +1,30 @@
 //! The user's command as a process group.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use incumbent::Token;
-use incumbent_rig::fleet::die_with_parent;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, kill_process_group, test_kill_process_group,
-    waitid,
+    Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid,
 };
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
-use super::args::ExecArgs;
-use super::cgroup::{self, Cgroup};
-use crate::failure::Failure;
-use crate::stderr::report;
+use super::cgroup::Cgroup;
+use super::waiting;
 
 /// The interval between two scans of all processes for members of a group (20 ms).
 const LOOKING: Duration = Duration::from_millis(20);
 
-/// The interval between two checks that a command's process exists (1 ms).
-const STARTING: Duration = Duration::from_millis(1);
+/// The time in which killed processes are usually gone (100 ms).
+const LEAVING: Duration = Duration::from_millis(100);
 
 /// The environment variables of a command or a handler.
 pub(super) struct Environment<'a> {
@@ -42,64 +42,98 @@ impl Environment<'_> {
             .env("INCUMBENT_NAME", self.name)
             .env("INCUMBENT_DEADLINE_FILE", &self.deadline_file);
         if let Some(token) = self.token {
-            command
-                .env("INCUMBENT_TOKEN", token.to_string())
-                .env("INCUMBENT_SEQUENCE", token.sequence.0.to_string());
+            set_term(command, token);
         }
     }
 }
 
-/// The running command, leader of its own process group. It is killed when this is dropped.
+/// Sets the environment variables of a term.
+pub(super) fn set_term(command: &mut Command, token: Token) {
+    command.env("INCUMBENT_TOKEN", token.to_string()).env("INCUMBENT_SEQUENCE", token.sequence.0.to_string());
+}
+
+/// The command's process, leader of its own process group: it waits for its term, or is the running command. It is
+/// killed when this is dropped.
 pub(super) struct Group {
     child: Child,
     pid: Pid,
+    /// Readable once the process has ended; none where the system has no such descriptor, and only a signal reports it.
+    end: Option<AsyncFd<OwnedFd>>,
+    /// Where the process expects the message that lets it begin; none once that was sent.
+    begin: Option<UnixStream>,
     started: Instant,
-    /// Its exit status.
-    ended: Option<ExitStatus>,
+    /// Its exit status, and when it was reaped.
+    ended: Option<(ExitStatus, Instant)>,
     /// The last check that only dead processes are left of the group.
     looked: Option<Instant>,
 }
 
 impl Group {
-    /// Makes the command's process for a term. It begins as this program, asks the kernel to be killed with its
-    /// parent, enters the control group where there is one, and stops itself. It becomes the command at the call of
-    /// [`go_on`](Self::go_on).
-    pub(super) fn start(
+    /// Makes the command's process. It begins as this program, asks the kernel to be killed with its parent, enters the
+    /// control group where there is one, and waits. It becomes the command at the call of [`begin`](Self::begin).
+    ///
+    /// To be called by a thread that lives as long as this process: the kernel takes its end for the parent's.
+    pub(super) fn prepare(
         command: &[OsString],
         environment: &Environment<'_>,
         within: Option<&Cgroup>,
     ) -> io::Result<Self> {
+        let (begin, theirs) = UnixStream::pair()?;
         let mut exec = Command::new(std::env::current_exe()?);
         exec.arg("run-exec").arg("--parent").arg(std::process::id().to_string());
         if let Some(within) = within {
             exec.arg("--cgroup").arg(within.path());
         }
         exec.arg("--").args(command);
-        exec.process_group(0);
-        if io::stdin().is_terminal() {
-            // A process outside the terminal's foreground group would be stopped at its first read.
-            exec.stdin(Stdio::null());
-        }
+        exec.process_group(0).stdin(OwnedFd::from(theirs));
         environment.set(&mut exec);
         let child = exec.spawn()?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let pid = pid.ok_or_else(|| io::Error::other("the operating system gave no process number"))?;
-        Ok(Self { child, pid, started: Instant::now(), ended: None, looked: None })
+        let (end, begin) = (end_of(pid), Some(begin));
+        Ok(Self { child, pid, end, begin, started: Instant::now(), ended: None, looked: None })
     }
 
-    /// Lets the command begin, as soon as its process exists.
-    pub(super) async fn go_on(&self) -> io::Result<()> {
-        let look =
-            WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        loop {
-            match waitid(WaitId::Pid(self.pid), look) {
-                Ok(None) | Err(rustix::io::Errno::INTR) => tokio::time::sleep(STARTING).await,
-                Ok(Some(_)) => break,
-                Err(error) => return Err(error.into()),
-            }
-        }
+    /// Lets the command begin.
+    ///
+    /// # Errors
+    /// It cannot be let; where its process has ended meanwhile, [`reap`](Self::reap) finds that.
+    pub(super) fn begin(&mut self, token: Token) -> io::Result<()> {
+        let Some(begin) = self.begin.take() else { return Ok(()) };
+        // One that was stopped while it waited. Sent before the message, because the command may act on this signal.
         self.signal(Signal::CONT);
-        Ok(())
+        self.started = Instant::now();
+        let stdin = io::stdin();
+        let sent = match stdin.is_terminal() {
+            // A process outside the terminal's foreground group would be stopped at its first read.
+            true => waiting::send(&begin, token, File::open("/dev/null")?.as_fd()),
+            false => waiting::send(&begin, token, stdin.as_fd()),
+        };
+        sent.or_else(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(()),
+            _ => Err(error),
+        })
+    }
+
+    /// Returns true if its process has not ended.
+    pub(super) fn is_alive(&self) -> bool {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        matches!(waitid(WaitId::Pid(self.pid), look), Ok(None) | Err(rustix::io::Errno::INTR))
+    }
+
+    /// Returns once its process has ended, and [`reap`](Self::reap) or [`is_alive`](Self::is_alive) should look; never
+    /// where it was reaped. Cancel-safe.
+    pub(super) async fn end(&self) {
+        match self.end.as_ref().filter(|_| self.ended.is_none()) {
+            // An error of the wait shows again at the look.
+            Some(end) => drop(end.readable().await),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Returns true if the command has just ended, and what it leaves behind is about to.
+    pub(super) fn has_just_ended(&self) -> bool {
+        self.ended.is_some_and(|(_, at)| at.elapsed() < LEAVING)
     }
 
     /// The process id of the command and of its group.
@@ -132,7 +166,7 @@ impl Group {
     /// `within`. Kills the processes that it leaves behind.
     pub(super) fn reap(&mut self, within: Option<&Cgroup>) -> io::Result<Option<ExitStatus>> {
         let status = match self.ended {
-            Some(status) => status,
+            Some((status, _)) => status,
             None => {
                 let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
                 match waitid(WaitId::Pid(self.pid), look) {
@@ -141,7 +175,7 @@ impl Group {
                     Err(error) => return Err(error.into()),
                 }
                 self.kill(within);
-                *self.ended.insert(self.child.wait()?)
+                self.ended.insert((self.child.wait()?, Instant::now())).0
             }
         };
         // Without a limit: a process that is left may still work.
@@ -169,6 +203,19 @@ impl Group {
         self.looked = Some(Instant::now());
         !cfg!(target_os = "linux") || has_live_members(self.pid).unwrap_or(true)
     }
+}
+
+/// A descriptor that is readable once the process has ended.
+#[expect(
+    deprecated,
+    reason = "its successor is unsafe, for types that may close their descriptor; this one owns it"
+)]
+fn end_of(pid: Pid) -> Option<AsyncFd<OwnedFd>> {
+    #[cfg(target_os = "linux")]
+    let end = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok();
+    #[cfg(not(target_os = "linux"))]
+    let end = Some(pid).and(None);
+    AsyncFd::with_interest(end?, Interest::READABLE).ok()
 }
 
 /// Returns true if a process of this group is alive, from the kernel's list of all processes.
@@ -206,31 +253,6 @@ impl Drop for Group {
 pub(super) fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
-}
-
-/// The hidden command that becomes the user's. It returns only where that fails: 127 where there is no such command
-/// and 126 where it cannot be run, as in shells.
-pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
-    die_with_parent(args.parent)?;
-    if let Some(within) = &args.cgroup {
-        enter(within);
-    }
-    // Waits until the guard knows of this process: a supervisor that is stopped at this moment must not leave a
-    // command that nothing ends.
-    kill_process(getpid(), Signal::STOP).map_err(io::Error::from)?;
-    let [program, arguments @ ..] = args.command.as_slice() else {
-        return Err(Failure::usage("no command is given"));
-    };
-    let error = Command::new(program).args(arguments).exec();
-    report(format_args!("incumbent: {} cannot be run: {error}", program.to_string_lossy()));
-    Ok(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
-}
-
-/// Without its control group the command still has its process group, so it runs all the same.
-fn enter(within: &Path) {
-    if let Err(error) = cgroup::enter(within) {
-        tracing::warn!(%error, "the command could not be put into a control group of its own");
-    }
 }
 
 #[cfg(test)]

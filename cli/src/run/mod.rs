@@ -7,6 +7,8 @@
 //!     └── command ── a process group, killed by the kernel with the supervisor
 //! ```
 //!
+//! While there is no term, the process that becomes the command [waits](waiting) for one.
+//!
 //! All forms are driven by one [loop](runner), which opens the store, campaigns and waits. The guard, and the process
 //! that cleans up after handlers, are [helpers](helper): processes of this program that act when this one is gone.
 //!
@@ -37,12 +39,13 @@ mod signals;
 mod source;
 mod stale;
 mod supervisor;
+mod waiting;
 
 pub(crate) use args::{Args, ExecArgs, GuardArgs};
-pub(crate) use command::exec;
 pub(crate) use elector::{CleanupArgs, cleanup};
 pub(crate) use first::supervise as supervise_as_first;
 pub(crate) use guard::guard;
+pub(crate) use waiting::exec;
 
 use crate::failure::Failure;
 

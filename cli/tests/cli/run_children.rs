@@ -243,21 +243,3 @@ fn a_command_is_ended_in_good_time_where_the_server_is_silent() {
     assert_eq!(run.wait().code, Some(0));
     server.stop();
 }
-
-#[test]
-fn a_command_does_not_begin_before_it_is_let_go() {
-    let parent = std::process::id().to_string();
-    let words = ["run-exec", "--parent", &parent, "--", "sh", "-c", "echo begun $$"];
-    let mut exec = Running::start(incumbent(&words));
-    let state = |pid: u32| {
-        let said =
-            std::process::Command::new("ps").args(["-o", "stat=", "-p", &pid.to_string()]).output().unwrap();
-        String::from_utf8(said.stdout).unwrap()
-    };
-    // A supervisor that is stopped before its guard knows of the process leaves it in this state.
-    wait::until("that it waits", LIMIT, || state(exec.pid()).starts_with('T'));
-    exec.signal(Signal::CONT);
-    let begun = format!("begun {}", exec.pid());
-    exec.until("the command", |line| (line == begun).then_some(()));
-    assert_eq!(exec.wait().code, Some(0));
-}

@@ -289,8 +289,9 @@ get; the tests check them [as well](../xtask/src/budgets.rs).\n\n";
 const START: &str = "\
 From the start of a process until a server has its first byte, which is what a cron job waits for before its election can begin; \
 the candidate in Go has the official client alone. `incumbent run` has a second process, which ends the command where the first \
-is killed or stopped. Both are one program, so most of what is resident is the program's file, which they share; the rows below \
-each say what a process has for itself.\n\n";
+is killed or stopped, and while it waits a third, which becomes the command. All are one program, so most of what is resident is \
+the program's file, which they share; the rows below each say what a process has for itself. A hand-over is from the SIGTERM to the \
+leader's supervisor to the first line of the successor's command, a shell.\n\n";
 
 /// What bounds the figures. The numbers are those of other software's sources and settings, not measurements.
 const LIMITS: &str = "\n\

@@ -28,7 +28,7 @@ pub(super) fn steps<'env>(without_go: bool) -> Vec<Step<'env>> {
     } else {
         checks.push(("workflows", || Ok(workflows())));
     }
-    let builds: [(&'static str, Make); 4] = [
+    let builds: [(&'static str, Make); 5] = [
         ("clippy", || Ok(cargo("clippy --workspace --all-targets --all-features -- -Dwarnings"))),
         ("documentation", || {
             let mut docs = cargo("doc --workspace --no-deps --all-features");
@@ -39,6 +39,9 @@ pub(super) fn steps<'env>(without_go: bool) -> Vec<Step<'env>> {
             Ok(cargo(&format!("check --package incumbent-core --target {WASM}")))
         }),
         ("runtime without its features", || Ok(cargo("check --package incumbent --no-default-features"))),
+        ("command line without its features", || {
+            Ok(cargo("check --package incumbent-cli --no-default-features"))
+        }),
     ];
     let check = |(what, command): (&'static str, Make)| {
         Step::new(Part::Lint, what, Lane::Compute, move |report| check(what, &mut command()?, report))

@@ -2,6 +2,7 @@
 
 mod work;
 
+use std::io;
 use std::time::Duration;
 
 use incumbent::{Event, Instant, Reason, Term};
@@ -10,6 +11,7 @@ use rustix::process::Signal;
 use self::work::Work;
 use super::args::Args;
 use super::cgroup::Cgroup;
+use super::command::Group;
 use super::guard::{self, Order};
 use super::helper::Helper;
 use super::runner::{Form, Opened, Runner, drive};
@@ -21,6 +23,10 @@ use crate::stderr::report;
 
 /// The interval between two checks for a new deadline, and for the command's end where no signal reported it.
 const TICK: Duration = Duration::from_millis(50);
+/// The interval between two looks at what a command that has just ended leaves behind, whose end no signal reports (1 ms).
+const SOON: Duration = Duration::from_millis(1);
+/// The shortest time between two starts of a process that waits: one that keeps ending must not keep a processor busy.
+const AGAIN: Duration = Duration::from_secs(1);
 /// The time before the end of a drain at which the command is killed, so that it is dead by then.
 const DYING: Duration = Duration::from_millis(200);
 
@@ -40,6 +46,8 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
         guard: guard::start(runner.file.folder(), &where_to_look(cgroup.as_ref()))?,
         runner,
         cgroup,
+        ready: None,
+        ready_from: Instant::ZERO,
         work: None,
         rest: None,
         backoff: Backoff::default(),
@@ -47,9 +55,11 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
         asked: None,
         is_over: false,
     };
+    supervisor.keep_ready();
     let done = drive(&mut supervisor, &mut opened).await;
     // Dropped first in every case: the command does not outlive the candidate.
     supervisor.work = None;
+    supervisor.ready = None;
     supervisor.rest = None;
     opened.close().await?;
     done.map(|()| supervisor.result.unwrap_or(Exit::Done as u8))
@@ -60,6 +70,10 @@ struct Supervisor {
     runner: Runner,
     /// Holds the command and all its children, where control groups can be used.
     cgroup: Option<Cgroup>,
+    /// The process that waits to become the command, while there is none.
+    ready: Option<Group>,
+    /// The earliest time at which another is started.
+    ready_from: Instant,
     work: Option<Work>,
     /// The term whose command is started again, and the time.
     rest: Option<(Term, Instant)>,
@@ -98,10 +112,18 @@ impl Form for Supervisor {
     }
 
     async fn wait(&mut self) -> Wake {
+        let group = self.work.as_ref().map(|work| &work.group).or(self.ready.as_ref());
+        let nap = match group {
+            Some(group) if group.has_just_ended() => Some(SOON),
+            // Nothing happens by the clock while a process waits for a term.
+            Some(_) if self.work.is_none() && self.rest.is_none() => None,
+            _ => Some(TICK),
+        };
         tokio::select! {
             () = self.guard.gone() => Wake::GuardGone,
             () = self.runner.health.changed() => Wake::Look,
-            () = tokio::time::sleep(TICK), if self.work.is_some() || self.rest.is_some() => Wake::Look,
+            () = end(group) => Wake::Look,
+            () = tokio::time::sleep(nap.unwrap_or_default()), if nap.is_some() => Wake::Look,
         }
     }
 
@@ -166,7 +188,9 @@ impl Form for Supervisor {
 
     async fn settle(&mut self, _: &Source) -> Result<(), Failure> {
         self.start_again().await?;
-        self.look_after_work()
+        self.look_after_work()?;
+        self.keep_ready();
+        Ok(())
     }
 }
 
@@ -177,6 +201,23 @@ impl Supervisor {
             return Ok(());
         }
         self.begin(term).await
+    }
+
+    /// Has a process wait for the next term, while there is no command.
+    fn keep_ready(&mut self) {
+        self.ready = self.ready.take().filter(Group::is_alive);
+        let now = self.runner.clock.now();
+        let is_busy = self.work.is_some() || self.cgroup.as_ref().is_some_and(Cgroup::is_being_killed);
+        if self.ready.is_none() && !is_busy && !self.is_leaving() && !self.is_over && now >= self.ready_from {
+            self.ready_from = now + AGAIN;
+            // Where there is none at the win, it is started then, and that may not fail.
+            self.ready =
+                self.prepare().inspect_err(|error| tracing::warn!(%error, "no process is ready")).ok();
+        }
+    }
+
+    fn prepare(&self) -> io::Result<Group> {
+        Group::prepare(&self.runner.args.command, &self.runner.environment(None), self.cgroup.as_ref())
     }
 
     fn leave(&mut self, signal: Signal) {
@@ -204,6 +245,14 @@ impl Supervisor {
             self.result = Some(Exit::Failure as u8);
             self.runner.leave();
         }
+    }
+}
+
+/// Returns once the process has ended; never where there is none. Cancel-safe.
+async fn end(group: Option<&Group>) {
+    match group {
+        Some(group) => group.end().await,
+        None => std::future::pending().await,
     }
 }
 

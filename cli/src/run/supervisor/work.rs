@@ -8,7 +8,7 @@ use incumbent::{Instant, Term};
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::{DYING, Exit, Failure, Supervisor, TICK};
+use super::{DYING, Exit, Failure, SOON, Supervisor, TICK, end};
 use crate::run::args::OnExit;
 use crate::run::command::{Group, exit_code};
 use crate::run::guard::{Order, Watch};
@@ -59,9 +59,10 @@ impl Supervisor {
             }
             written => written?,
         }
-        let environment = self.runner.environment(Some(term.token()));
-        let group = Group::start(&self.runner.args.command, &environment, self.cgroup.as_ref())?;
-        tracing::info!(pid = group.pid().as_raw_nonzero().get(), token = %term.token(), "the command runs");
+        let group = match self.ready.take().filter(Group::is_alive) {
+            Some(ready) => ready,
+            None => self.prepare()?,
+        };
         self.work = Some(Work {
             group,
             term,
@@ -75,8 +76,10 @@ impl Supervisor {
         self.look_after_work()?;
         let has_received = self.guard.has_received().await;
         match self.work.take() {
-            Some(work) if has_received => {
-                work.group.go_on().await?;
+            Some(mut work) if has_received => {
+                let (pid, token) = (work.group.pid().as_raw_nonzero().get(), work.term.token());
+                work.group.begin(token)?;
+                tracing::info!(pid, %token, "the command runs");
                 self.work = Some(work);
             }
             // Another guard is about to be started.
@@ -202,7 +205,10 @@ impl Supervisor {
                 self.runner.health.stays_out = true;
                 self.runner.apply_health();
             }
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            tokio::select! {
+                () = end(self.work.as_ref().map(|work| &work.group)) => {}
+                () = tokio::time::sleep(SOON) => {}
+            }
         }
         self.runner.health.stays_out = false;
         self.runner.apply_health();

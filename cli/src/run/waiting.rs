@@ -1,0 +1,164 @@
+//! The process that becomes the user's command, and the message that lets it.
+//!
+//! A candidate that waits keeps such a process at hand, because its start takes longer than all else between the win
+//! and the command. It reads its standard input, a socket, and acts on nothing else: a signal may end or stop it, none
+//! makes it continue. A whole message is a token, a line end, and the descriptor of the command's standard input.
+//! Where less arrives, or the supervisor is gone, nothing is run.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use incumbent::Token;
+use incumbent_rig::fleet::die_with_parent;
+use rustix::io::retry_on_intr;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+use rustix::stdio;
+
+use super::args::ExecArgs;
+use super::cgroup;
+use super::command::set_term;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::stderr::report;
+
+/// The space for one descriptor in a message.
+const ONE: usize = rustix::cmsg_space!(ScmRights(1));
+
+/// The bytes of a whole message: a token as text, and a line end.
+const WHOLE: usize = 34;
+
+/// Lets the process begin its term, as the command.
+///
+/// # Errors
+/// The message could not be sent whole.
+pub(super) fn send(to: &UnixStream, token: Token, stdin: BorrowedFd<'_>) -> io::Result<()> {
+    let text = format!("{token}\n");
+    let (mut space, descriptors) = ([MaybeUninit::uninit(); ONE], [stdin]);
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    let text = [IoSlice::new(text.as_bytes())];
+    let sent = retry_on_intr(|| sendmsg(to, &text, &mut control, SendFlags::empty()))?;
+    if sent == WHOLE { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}
+
+/// A message as far as it arrived.
+#[derive(Debug, Default)]
+struct Received {
+    text: Vec<u8>,
+    stdin: Option<OwnedFd>,
+}
+
+impl Received {
+    /// Waits for a message from this socket.
+    fn from(socket: BorrowedFd<'_>) -> io::Result<Self> {
+        let mut received = Self::default();
+        while received.text.len() < WHOLE {
+            let (mut bytes, mut space) = ([0; WHOLE], [MaybeUninit::uninit(); ONE]);
+            let mut control = RecvAncillaryBuffer::new(&mut space);
+            let mut into = [IoSliceMut::new(&mut bytes)];
+            let read = retry_on_intr(|| recvmsg(socket, &mut into, &mut control, RecvFlags::empty()))?.bytes;
+            for message in control.drain() {
+                if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+                    received.stdin = descriptors.last();
+                }
+            }
+            if read == 0 {
+                break;
+            }
+            received.text.extend(&bytes[..read]);
+        }
+        Ok(received)
+    }
+
+    /// The term and the standard input of the command; none where the message is not whole.
+    fn whole(self) -> Option<(Token, OwnedFd)> {
+        let text = std::str::from_utf8(self.text.strip_suffix(b"\n")?).ok()?;
+        Some((text.parse().ok()?, self.stdin?))
+    }
+}
+
+/// The hidden command that waits, and becomes the user's. It returns only where that does not happen: 1 where no whole
+/// message came, 127 where there is no such command and 126 where it cannot be run, as in shells.
+pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
+    die_with_parent(args.parent)?;
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::set_name(c"run-exec");
+    if let Some(within) = &args.cgroup {
+        enter(within);
+    }
+    let [program, arguments @ ..] = args.command.as_slice() else {
+        return Err(Failure::usage("no command is given"));
+    };
+    let received = Received::from(stdio::stdin())?;
+    let is_over = received.text.is_empty();
+    let Some((token, stdin)) = received.whole() else {
+        if !is_over {
+            report("incumbent: the message that lets the command begin is not whole, and it is not run");
+        }
+        return Ok(Exit::Failure as u8);
+    };
+    stdio::dup2_stdin(&stdin).map_err(io::Error::from)?;
+    drop(stdin);
+    let mut command = Command::new(program);
+    set_term(&mut command, token);
+    let error = command.args(arguments).exec();
+    report(format_args!("incumbent: {} cannot be run: {error}", program.to_string_lossy()));
+    Ok(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
+}
+
+/// Without its control group the command still has its process group, so it runs all the same.
+fn enter(within: &Path) {
+    if let Err(error) = cgroup::enter(within) {
+        tracing::warn!(%error, "the command could not be put into a control group of its own");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::{Read, Seek, Write};
+    use std::os::fd::AsFd;
+
+    use incumbent::incumbent_core::{Incarnation, Revision};
+
+    use super::*;
+
+    const TOKEN: Token = Token { incarnation: Incarnation(7), sequence: Revision(3) };
+
+    #[test]
+    fn a_whole_message_has_the_token_and_the_standard_input() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"input").unwrap();
+        file.rewind().unwrap();
+        send(&ours, TOKEN, file.as_fd()).unwrap();
+        let (token, stdin) = Received::from(theirs.as_fd()).unwrap().whole().unwrap();
+        assert_eq!(token, TOKEN);
+        let mut text = String::new();
+        File::from(stdin).read_to_string(&mut text).unwrap();
+        assert_eq!(text, "input");
+    }
+
+    #[test]
+    fn a_message_that_ends_early_or_says_something_else_or_lacks_the_input_is_not_whole() {
+        let whole = format!("{TOKEN}\n");
+        for (text, has_stdin) in
+            [("", true), (&whole[..33], true), (&whole.replace('-', "+"), true), (&whole, false)]
+        {
+            let (mut ours, theirs) = UnixStream::pair().unwrap();
+            ours.write_all(text.as_bytes()).unwrap();
+            drop(ours);
+            let mut received = Received::from(theirs.as_fd()).unwrap();
+            received.stdin = has_stdin.then(|| theirs.try_clone().unwrap().into());
+            assert!(received.whole().is_none(), "{text:?}");
+        }
+    }
+}
