@@ -44,8 +44,7 @@ impl Turns {
 }
 
 impl Campaign {
-    /// As many requests may leave until the next call, of which a campaign makes two at most. The store answered last at
-    /// `answered`.
+    /// As many requests may leave until the next call; a campaign makes two at most. The store answered last at `answered`.
     pub(crate) fn allow(&mut self, places: u32, answered: Instant, now: Instant) {
         self.turns.silent = answered + self.attempt_limit() <= now;
         self.turns.places = u8::try_from(places).map_or(ANY - 1, |places| places.min(ANY - 1));

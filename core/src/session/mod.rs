@@ -438,7 +438,7 @@ impl<C: Rule> Session<C> {
         }
     }
 
-    /// Hands an input to a campaign, of which as many requests may leave as there are places. Its lease and its events are
+    /// Hands an input to a campaign, which may make as many requests as there are places. Its lease and its events are
     /// emitted before its requests.
     fn step(
         &mut self,
