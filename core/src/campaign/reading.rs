@@ -33,7 +33,7 @@ impl Campaign {
         if let Some(pending) = self.key.stop_waiting() {
             self.step_failed(Step::Read, pending.sent, None);
         }
-        self.timed_out();
+        self.timed_out(Wanted::Read);
     }
 
     pub(super) fn read_answered(&mut self, read: ReadId, result: Result<Entry, Fault>) {

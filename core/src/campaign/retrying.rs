@@ -3,6 +3,7 @@
 use alloc::string::String;
 
 use super::timers::Timer;
+use super::turns::Wanted;
 use super::{Campaign, Stage, backoff};
 use crate::store::{Fault, FaultKind};
 
@@ -55,12 +56,14 @@ impl Campaign {
         self.failed_perhaps_isolated();
     }
 
-    /// An operation got no answer in time; its answer still counts. Where nothing was answered for as long, over a new
-    /// connection it may be. Otherwise the store is slow, and a new connection, which drops all that is under way, would
-    /// give it more to do.
-    pub(super) fn timed_out(&mut self) {
-        if self.turns.is_silent() {
+    /// An operation got no answer in time; its answer still counts. Where none of its kind was answered for as long, over a
+    /// new connection it may be. Otherwise the store is slow, and a new connection, which drops all that is under way, would
+    /// give it more to do; or it was made again, which an inspection shows.
+    pub(super) fn timed_out(&mut self, what: Wanted) {
+        if self.turns.is_silent(what) {
             self.reconnect();
+        } else {
+            self.inspect(self.now);
         }
         self.report_silence();
         self.failed();

@@ -7,7 +7,7 @@
 use super::io::{Output, Request};
 use super::timers::Timer;
 use super::{Campaign, Stage};
-use crate::session::{Class, Wish};
+use crate::session::{Class, LastAnswers, Wish};
 use crate::time::Instant;
 
 /// A request that a campaign wants to make.
@@ -23,8 +23,9 @@ pub(super) struct Turns {
     /// The requests that may leave now; [`ANY`] without a session.
     places: u8,
     waits: Option<Wanted>,
-    /// The store has not answered any campaign of the session for as long as an attempt takes.
+    /// For as long as an attempt takes, the store has not answered a read or a write, and a write, of any campaign of the session.
     silent: bool,
+    writes_silent: bool,
 }
 
 /// Any number.
@@ -32,21 +33,26 @@ const ANY: u8 = u8::MAX;
 
 impl Default for Turns {
     fn default() -> Self {
-        Self { places: ANY, waits: None, silent: true }
+        Self { places: ANY, waits: None, silent: true, writes_silent: true }
     }
 }
 
 impl Turns {
-    /// Whether nothing was answered for as long as an attempt takes. A campaign without a session knows of none.
-    pub(super) fn is_silent(&self) -> bool {
-        self.silent
+    /// Whether nothing of this kind was answered for as long as an attempt takes. A campaign without a session knows of none.
+    pub(super) fn is_silent(&self, timed_out: Wanted) -> bool {
+        match timed_out {
+            Wanted::Read => self.silent,
+            Wanted::Write => self.writes_silent,
+        }
     }
 }
 
 impl Campaign {
     /// As many requests may leave until the next call; a campaign makes two at most. The store answered last at `answered`.
-    pub(crate) fn allow(&mut self, places: u32, answered: Instant, now: Instant) {
-        self.turns.silent = answered + self.attempt_limit() <= now;
+    pub(crate) fn allow(&mut self, places: u32, answered: LastAnswers, now: Instant) {
+        let limit = self.attempt_limit();
+        self.turns.silent = answered.any + limit <= now;
+        self.turns.writes_silent = answered.write + limit <= now;
         self.turns.places = u8::try_from(places).map_or(ANY - 1, |places| places.min(ANY - 1));
     }
 

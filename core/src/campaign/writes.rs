@@ -9,6 +9,7 @@ use super::io::Request;
 use super::key::Wait;
 use super::store_view::Freshness;
 use super::timers::Timer;
+use super::turns::Wanted;
 use super::{Campaign, Stage, pace};
 use crate::record::{Attempt, Entry, Release, TermInfo, WriteId, live_headers, release_headers};
 use crate::store::{Action, Expect, Outcome, Put, Write};
@@ -110,7 +111,7 @@ impl Campaign {
     /// No answer came in time. The write may still be applied, and its answer still counts.
     pub(super) fn attempt_timed_out(&mut self) {
         self.attempts.stop_waiting();
-        self.timed_out();
+        self.timed_out(Wanted::Write);
         self.resume();
     }
 

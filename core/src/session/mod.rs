@@ -58,7 +58,7 @@ pub use io::{Command, Enter, Input, Output, Refusal, Request};
 pub use rule::{Common, Early, Rule, Sorted};
 pub use timers::{Timer, Wake};
 pub use watch::Scope;
-pub use window::Ticket;
+pub use window::{LastAnswers, Ticket};
 pub use wishes::{Class, Wish};
 
 use crate::campaign::{Campaign, Event, Lease, Misuse, State, Warning};
@@ -450,7 +450,7 @@ impl<C: Rule> Session<C> {
         let Some(candidate) = self.candidates.get_mut(&id) else { return Ok(()) };
         let Stage::Running(campaign) = &mut candidate.stage else { return Ok(()) };
         observer.input(id, self.now, &input);
-        campaign.allow(places, self.window.last_answer(), self.now);
+        campaign.allow(places, self.window.last_answers(), self.now);
         let result = campaign.handle(self.now, input);
         observer.handled(id, self.now, campaign);
         let (mut events, mut wanted) = (Vec::new(), Vec::new());

@@ -5,7 +5,7 @@ use core::fmt::Debug;
 use core::time::Duration;
 
 use super::io::Command;
-use super::window::Ticket;
+use super::window::{LastAnswers, Ticket};
 use super::wishes::Wish;
 use crate::campaign::{self, Campaign, EarlySights, Event, InvalidSettings, Lease, Misuse, Settings, State};
 use crate::candidacy::Waiting;
@@ -97,8 +97,8 @@ pub trait Rule: Waiting + Clone + Debug + Sized {
     fn sort(output: Self::Output) -> Sorted<Self>;
 
     /// As many requests may leave until the next call; [`wish`](Self::wish) returns what more there is. Of a rule that has no
-    /// wishes, any number leaves. The store answered some campaign last at `answered`.
-    fn allow(&mut self, places: u32, answered: Instant, now: Instant) {
+    /// wishes, any number leaves. `answered` says when the store answered some campaign last.
+    fn allow(&mut self, places: u32, answered: LastAnswers, now: Instant) {
         let _ = (places, answered, now);
     }
 
@@ -360,7 +360,7 @@ impl Rule for Campaign {
         }
     }
 
-    fn allow(&mut self, places: u32, answered: Instant, now: Instant) {
+    fn allow(&mut self, places: u32, answered: LastAnswers, now: Instant) {
         Self::allow(self, places, answered, now);
     }
 

@@ -72,8 +72,25 @@ pub(super) struct Window {
     answers_since: Instant,
     /// The spans before show that the store answers more when it is asked more.
     answers_grow: bool,
-    /// The time of the latest answer.
-    answered: Instant,
+    answered: LastAnswers,
+}
+
+/// The times of the latest answers to campaigns.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LastAnswers {
+    /// To a read or a write.
+    pub any: Instant,
+    /// To a write: a server that is isolated answers reads.
+    pub write: Instant,
+}
+
+impl LastAnswers {
+    fn answered(&mut self, ticket: Ticket, now: Instant) {
+        self.any = now;
+        if matches!(ticket, Ticket::Write(_)) {
+            self.write = now;
+        }
+    }
 }
 
 impl Window {
@@ -92,7 +109,7 @@ impl Window {
             answers: [0; 2],
             answers_since: Instant::ZERO,
             answers_grow: false,
-            answered: Instant::ZERO,
+            answered: LastAnswers::default(),
         }
     }
 
@@ -124,20 +141,20 @@ impl Window {
         else {
             // It counted as lost.
             if of_store {
-                self.answered = now;
+                self.answered.answered(ticket, now);
             }
             return of_store;
         };
         self.late -= u32::from(request.is_late);
         if of_store {
+            self.answered.answered(ticket, now);
             self.count(now.since(request.sent), request.is_late, now);
             self.drop_lost(request.sent);
         }
         of_store && request.is_late
     }
 
-    /// The time of the latest answer to a campaign. A server that is isolated may answer inspections, and no writes.
-    pub(super) fn last_answer(&self) -> Instant {
+    pub(super) fn last_answers(&self) -> LastAnswers {
         self.answered
     }
 
@@ -186,7 +203,6 @@ impl Window {
 
     /// Learns from an answer that took so long.
     fn count(&mut self, took: Duration, is_late: bool, now: Instant) {
-        self.answered = now;
         if now >= self.answers_since + SPAN {
             let [present, before] = self.answers;
             self.answers_grow = present > before + before / 16;
@@ -373,7 +389,7 @@ mod tests {
         window.pass(at(2_000));
         assert!(window.ended(1, Ticket::Write(1), true, at(3_000)));
         assert!(!window.ended(1, Ticket::Write(2), false, at(3_000)));
-        assert_eq!(window.last_answer(), at(3_000));
+        assert_eq!(window.last_answers().write, at(3_000));
         assert!(window.unanswered.is_empty() && window.late == 0);
     }
 

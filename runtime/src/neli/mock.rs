@@ -7,11 +7,9 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
-use super::config::SHORTEST_POLL;
 use super::pulses::Pace;
 use super::{Barrier, Event, Leadership, Neli, Parts, Shared, lock};
 use crate::clock::Clock;
-use crate::store::kafka::refusals;
 use crate::testing::ScriptedElection;
 use crate::{Error, ErrorKind, Reason, Result};
 
@@ -67,9 +65,12 @@ impl Mock {
     /// When called outside of a tokio runtime.
     pub fn new(config: MockConfig) -> Result<Self> {
         let MockConfig { pace, clock, barrier } = config;
-        if pace.min_poll_interval < SHORTEST_POLL {
-            let short = refusals::neli_short("min_poll_interval", pace.min_poll_interval, SHORTEST_POLL);
-            return Err(Error::named(ErrorKind::InvalidSetting, short));
+        if pace.min_poll_interval < Duration::from_millis(1) {
+            let message = format!(
+                "`min_poll_interval` is {:?}; allowed is at least 1ms: use a longer one",
+                pace.min_poll_interval
+            );
+            return Err(Error::new(ErrorKind::InvalidSetting, message));
         }
         let (election, candidate) = ScriptedElection::new("mock", "mock", clock.clone());
         let steps = Mutex::new(Steps { target: Event::Revoked, current: Event::Revoked });
