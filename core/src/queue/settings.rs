@@ -128,9 +128,8 @@ fn check_lease(lease: Duration, preset: Preset, server: Server) -> Result<(), In
     if lease.subsec_nanos() != 0 {
         return Err(refusals::lease_of_part_seconds(lease));
     }
-    let Some((shortest, longest)) = server.lease_bounds() else {
-        return Err(refusals::lease_without_bounds(lease));
-    };
+    let bounds = server.lease_bounds();
+    let (shortest, longest) = bounds.ok_or_else(|| refusals::lease_without_bounds(lease))?;
     let shortest = match preset {
         #[cfg(feature = "testing")]
         Preset::Test => Duration::from_secs(1),
