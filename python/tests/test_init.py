@@ -60,7 +60,7 @@ def test_a_bucket_that_differs_is_an_error_and_is_changed_only_when_asked_to(nat
         ("sqlite:FILE", {"own_leases": True}, "`own_leases` is for a bucket of NATS, and this is a file: leave it out"),
         ("sqlite:FILE", {"lease": 5}, "`lease` is for a bucket of NATS, and this is a file, where each candidate has its own"),
         ("sqlite:FILE", {"election": "jobs"}, "\"jobs\" is an election, and this store is prepared as a whole"),
-        ("sqlite:FILE", {"fresh": True}, 'the preparation of a sqlite: store has no setting "fresh": known are lease,'),
+        ("sqlite:FILE", {"fresh": True}, 'the preparation of a sqlite: store has no setting "fresh": known are new, lease,'),
         ("nats://127.0.0.1:1/B", {"replicas": 2}, "replicas is 2, and must be 1, 3 or 5"),
         ("nats://127.0.0.1:1/B", {"new": "yes"}, 'new is "yes", and must be true or false'),
     ],

@@ -326,8 +326,13 @@ impl Campaign {
             Input::Drained => self.drained(),
             Input::HandlerFailed => self.handler_failed(),
             Input::Accept => self.accept(),
-            Input::Answered(Answer::Wrote { attempt, outcome }) => self.wrote(attempt, outcome),
-            Input::Answered(Answer::Read { read, result }) => self.read_answered(read, result),
+            Input::Answered(answer) => {
+                self.store_answered(&answer);
+                match answer {
+                    Answer::Wrote { attempt, outcome } => self.wrote(attempt, outcome),
+                    Answer::Read { read, result } => self.read_answered(read, result),
+                }
+            }
             Input::Inspected(result) => self.inspected(result),
             Input::Watched(entry) => self.watched(entry),
             Input::Watching { since } => self.watch_began(since),

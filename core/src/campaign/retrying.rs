@@ -60,7 +60,7 @@ impl Campaign {
     /// new connection it may be. Otherwise the store is slow, and a new connection, which drops all that is under way, would
     /// give it more to do; or it was made again, which an inspection shows.
     pub(super) fn timed_out(&mut self, what: Wanted) {
-        if self.turns.is_silent(what) {
+        if self.is_silent(what) {
             self.reconnect();
         } else {
             self.inspect(self.now);

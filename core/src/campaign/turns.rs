@@ -4,11 +4,11 @@
 //! the next number and decide what to expect; or its reason is gone by then, and nothing is asked. A campaign without a
 //! session asks at once.
 
-use super::io::{Output, Request};
+use super::io::{Answer, Output, Request};
 use super::timers::Timer;
 use super::{Campaign, Stage};
 use crate::session::{Class, LastAnswers, Wish};
-use crate::time::Instant;
+use crate::store::{FaultKind, Outcome};
 
 /// A request that a campaign wants to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,9 +23,8 @@ pub(super) struct Turns {
     /// The requests that may leave now; [`ANY`] without a session.
     places: u8,
     waits: Option<Wanted>,
-    /// For as long as an attempt takes, the store has not answered a read or a write, and a write, of any campaign of the session.
-    silent: bool,
-    writes_silent: bool,
+    /// When the store answered this campaign last, or another one of its session.
+    answered: LastAnswers,
 }
 
 /// Any number.
@@ -33,27 +32,35 @@ const ANY: u8 = u8::MAX;
 
 impl Default for Turns {
     fn default() -> Self {
-        Self { places: ANY, waits: None, silent: true, writes_silent: true }
-    }
-}
-
-impl Turns {
-    /// Whether nothing of this kind was answered for as long as an attempt takes. A campaign without a session knows of none.
-    pub(super) fn is_silent(&self, timed_out: Wanted) -> bool {
-        match timed_out {
-            Wanted::Read => self.silent,
-            Wanted::Write => self.writes_silent,
-        }
+        Self { places: ANY, waits: None, answered: LastAnswers::default() }
     }
 }
 
 impl Campaign {
     /// As many requests may leave until the next call; a campaign makes two at most. The store answered last at `answered`.
-    pub(crate) fn allow(&mut self, places: u32, answered: LastAnswers, now: Instant) {
-        let limit = self.attempt_limit();
-        self.turns.silent = answered.any + limit <= now;
-        self.turns.writes_silent = answered.write + limit <= now;
+    pub(crate) fn allow(&mut self, places: u32, answered: LastAnswers) {
+        self.turns.answered.learn(answered);
         self.turns.places = u8::try_from(places).map_or(ANY - 1, |places| places.min(ANY - 1));
+    }
+
+    /// The store answered a request of this campaign.
+    pub(super) fn store_answered(&mut self, answer: &Answer) {
+        let answered = self.turns.answered;
+        self.turns.answered = match answer {
+            Answer::Wrote { outcome: Outcome::NotSent | Outcome::Unknown, .. } => answered,
+            Answer::Wrote { .. } => LastAnswers { any: self.now, write: self.now },
+            Answer::Read { result: Err(fault), .. } if fault.kind == FaultKind::Unreachable => answered,
+            Answer::Read { .. } => LastAnswers { any: self.now, ..answered },
+        };
+    }
+
+    /// Whether nothing of this kind was answered for as long as an attempt takes.
+    pub(super) fn is_silent(&self, timed_out: Wanted) -> bool {
+        let answered = match timed_out {
+            Wanted::Read => self.turns.answered.any,
+            Wanted::Write => self.turns.answered.write,
+        };
+        answered + self.attempt_limit() <= self.now
     }
 
     /// Whether a request may leave now; otherwise it waits.

@@ -450,7 +450,7 @@ impl<C: Rule> Session<C> {
         let Some(candidate) = self.candidates.get_mut(&id) else { return Ok(()) };
         let Stage::Running(campaign) = &mut candidate.stage else { return Ok(()) };
         observer.input(id, self.now, &input);
-        campaign.allow(places, self.window.last_answers(), self.now);
+        campaign.allow(places, self.window.last_answers());
         let result = campaign.handle(self.now, input);
         observer.handled(id, self.now, campaign);
         let (mut events, mut wanted) = (Vec::new(), Vec::new());

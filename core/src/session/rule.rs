@@ -98,8 +98,8 @@ pub trait Rule: Waiting + Clone + Debug + Sized {
 
     /// As many requests may leave until the next call; [`wish`](Self::wish) returns what more there is. Of a rule that has no
     /// wishes, any number leaves. `answered` says when the store answered some campaign last.
-    fn allow(&mut self, places: u32, answered: LastAnswers, now: Instant) {
-        let _ = (places, answered, now);
+    fn allow(&mut self, places: u32, answered: LastAnswers) {
+        let _ = (places, answered);
     }
 
     /// The request that waits. It leaves with a [`Common::Tick`] for which it is [allowed](Self::allow).
@@ -360,8 +360,8 @@ impl Rule for Campaign {
         }
     }
 
-    fn allow(&mut self, places: u32, answered: LastAnswers, now: Instant) {
-        Self::allow(self, places, answered, now);
+    fn allow(&mut self, places: u32, answered: LastAnswers) {
+        Self::allow(self, places, answered);
     }
 
     fn wish(&self) -> Option<Wish> {

@@ -76,7 +76,7 @@ pub(super) struct Window {
 }
 
 /// The times of the latest answers to campaigns.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LastAnswers {
     /// To a read or a write.
     pub any: Instant,
@@ -85,6 +85,11 @@ pub struct LastAnswers {
 }
 
 impl LastAnswers {
+    /// Others were answered then.
+    pub(crate) fn learn(&mut self, others: Self) {
+        (self.any, self.write) = (self.any.max(others.any), self.write.max(others.write));
+    }
+
     fn answered(&mut self, ticket: Ticket, now: Instant) {
         self.any = now;
         if matches!(ticket, Ticket::Write(_)) {

@@ -31,6 +31,7 @@ const SCRIPTS: &[Script] = &[
     ("a companion that moves", a_companion_that_moves),
     ("reads that fail late", reads_that_fail_late),
     ("a companion that runs out", a_companion_that_runs_out),
+    ("a companion that a backup brought back", a_companion_that_a_backup_brought_back),
 ];
 
 /// The script whose outcome is not as it should be.
@@ -171,6 +172,39 @@ fn a_companion_that_runs_out() -> bool {
         let Output::WakeAt(Some(wake)) = campaign.poll() else { return false };
         now = now.max(wake.at + std::mem::take(&mut wait));
         inputs.push(Input::Tick);
+    }
+    false
+}
+
+/// A candidate's first read shows a companion of its own, ahead of it, of a candidacy that it gave up: it removes it, and begins
+/// with the lease after which that is named.
+fn a_companion_that_a_backup_brought_back() -> bool {
+    let revived = LeaseId(5);
+    // As above.
+    let mut campaign = campaign(SERVER, Instant::ZERO).expect("they fit");
+    let mut inputs = vec![Input::Campaign];
+    while let Some(input) = inputs.pop() {
+        // The script answers only what was asked; a panic is no verdict.
+        campaign.handle(Instant::ZERO, input).expect("it keeps the contract");
+        loop {
+            match campaign.poll() {
+                Output::WakeAt(_) => break,
+                Output::Ask(Request::Revoke { lease }) if lease == revived => return true,
+                Output::Ask(request) => {
+                    let answers = answers(request, Instant::ZERO).into_iter().map(|mut answer| {
+                        if let Answer::Read { result: Ok(snapshot), .. } = &mut answer {
+                            let own = snapshot.companions.first().cloned();
+                            let key = revived.to_string();
+                            let ahead = own.map(|own| Companion { key, created: Revision(5), ..own });
+                            snapshot.companions.splice(0..0, ahead);
+                        }
+                        answer
+                    });
+                    inputs.extend(answers.map(Input::from));
+                }
+                _ => {}
+            }
+        }
     }
     false
 }
