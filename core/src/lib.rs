@@ -81,27 +81,8 @@
 //! [`candidacy`] has what every candidate does, whatever its rule. [`reconcile`] keeps a user's handlers in line with leadership. [`store`] defines the answers of a store, and what each
 //! proves. [`record`] is the encoding, byte by byte.
 //!
-//! # From a fault to its rule
-//!
-//! | fault | file with the rule, under `core/src` |
-//! |---|---|
-//! | an answer is lost, late, repeated or refused | `campaign/writes.rs`; attempts in flight: `campaign/attempts.rs` |
-//! | a clock drifts, a process is stopped, a machine is suspended | the deadline: `campaign/holder.rs`; the margin: `campaign/settings.rs` |
-//! | a record is deleted, or expires too early | `campaign/key.rs`; the waits: `campaign/candidate.rs` |
-//! | a store answers with old data, or was replaced or restored | `campaign/store_view.rs`, `campaign/inspecting.rs`; tokens that would not grow: `campaign/barred.rs` |
-//! | a leader leaves, and its release fails | `campaign/releasing.rs` |
-//! | a store refuses, or cannot be reached | `campaign/retrying.rs`, `campaign/pace.rs` |
-//! | a watch is silent, many candidates wait | `campaign/reading.rs`, `campaign/candidate.rs` |
-//! | a key or a part of a store's URL has an invisible character | `selector.rs` |
-//! | a record is of other software, or of a campaign with the same random numbers | `record/mod.rs`, `record/fields.rs`, `campaign/draw.rs` |
-//! | a connection breaks, a setting of the store becomes unsafe | `session/mod.rs`, `session/watch.rs`, `session/inspection.rs` |
-//! | a key or a lease of a queue is lost, a server of the cluster is stale | the proof: `queue/round.rs`; the order: `queue/line.rs`; leaving: `queue/leaving.rs` |
-//! | no one leads for longer than the worst fail-over | `candidacy/vacancy.rs`; what each rule waits for: its `waiting.rs` |
-//! | a consumer group takes the partition away, a member hangs | `induction/owning.rs`, `induction/proof.rs` |
-//! | a candidate cannot prove its claim, and holds others back | `candidacy/giving_way.rs` |
-//! | a handler fails or hangs | `reconcile/mod.rs` |
-//!
-//! `docs/internals/faults.md` lists every fault with the tests that show its rule.
+//! In the repository, `ARCHITECTURE.md` leads from each kind of fault to the file with its rule and to its tests, and
+//! `docs/internals/faults.md` lists every fault.
 //!
 //! # Glossary
 //!

@@ -3,11 +3,12 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "a test fails")]
 
 use std::io::{BufRead, BufReader, Lines};
+use std::path::Path;
 use std::process::{ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use incumbent::Clock;
-use incumbent::store::{Sqlite, SqliteSettings};
+use incumbent::store::{Sqlite, SqliteSettings, StoreSettings};
 use incumbent_testkit::process::ChildGuard;
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -22,8 +23,12 @@ struct Example {
 
 impl Example {
     fn start(program: &str, arguments: &[&str]) -> Self {
+        Self::start_in(".", program, arguments)
+    }
+
+    fn start_in(folder: impl AsRef<Path>, program: &str, arguments: &[&str]) -> Self {
         let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
+        command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut process = ChildGuard::spawn(command).unwrap();
         let lines = BufReader::new(process.take_stdout().unwrap()).lines();
         Self { process, lines }
@@ -40,12 +45,15 @@ impl Example {
     }
 }
 
+fn now<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
 /// A file for elections, stated to be new so that its first leader need not wait for a lease.
 fn elections(folder: &TempDir) -> String {
     let path = folder.path().join("elections.db");
     let (settings, clock) = (SqliteSettings::new(&path), Clock::system());
-    let init = Sqlite::init(&settings, &clock, true);
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(init).unwrap();
+    now(Sqlite::init(&settings, &clock, true)).unwrap();
     format!("sqlite:{}", path.display())
 }
 
@@ -97,4 +105,22 @@ fn the_observer_prints_the_leader_and_the_vacancy_after_it() {
     runner.interrupt();
     assert!(runner.process.wait(TIMEOUT).success());
     assert_eq!(observer.line(), "no leader");
+}
+
+#[test]
+fn the_program_of_the_readme_leads_again_after_its_lease_was_taken_away() {
+    let (readme, program) = (include_str!("../../../README.md"), include_str!("../src/bin/billing_cron.rs"));
+    let (_, program) = program.split_once("\n\n").unwrap();
+    assert!(readme.contains(&format!("```rust,no_run\n{program}```\n")), "the README has another program");
+
+    let folder = tempfile::tempdir().unwrap();
+    let url = elections(&folder);
+    let mut program = Example::start_in(&folder, env!("CARGO_BIN_EXE_billing_cron"), &[]);
+    let first = program.line();
+    assert!(first.starts_with("leading with token "), "{first}");
+    now(async {
+        let settings: StoreSettings = url.parse().unwrap();
+        settings.operate(&Clock::system()).await.unwrap().delete("billing-cron").await.unwrap();
+    });
+    while program.line() == first {}
 }
