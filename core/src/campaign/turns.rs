@@ -7,8 +7,7 @@
 use super::io::{Answer, Output, Request};
 use super::timers::Timer;
 use super::{Campaign, Stage};
-use crate::session::{Class, LastAnswers, Wish};
-use crate::store::{FaultKind, Outcome};
+use crate::session::{Class, LastAnswers, Rule, Wish};
 
 /// A request that a campaign wants to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,13 +44,9 @@ impl Campaign {
 
     /// The store answered a request of this campaign.
     pub(super) fn store_answered(&mut self, answer: &Answer) {
-        let answered = self.turns.answered;
-        self.turns.answered = match answer {
-            Answer::Wrote { outcome: Outcome::NotSent | Outcome::Unknown, .. } => answered,
-            Answer::Wrote { .. } => LastAnswers { any: self.now, write: self.now },
-            Answer::Read { result: Err(fault), .. } if fault.kind == FaultKind::Unreachable => answered,
-            Answer::Read { .. } => LastAnswers { any: self.now, ..answered },
-        };
+        if let Some((ticket, true)) = <Self as Rule>::answers(answer) {
+            self.turns.answered.answered(ticket, self.now);
+        }
     }
 
     /// Whether nothing of this kind was answered for as long as an attempt takes.

@@ -90,7 +90,7 @@ impl LastAnswers {
         (self.any, self.write) = (self.any.max(others.any), self.write.max(others.write));
     }
 
-    fn answered(&mut self, ticket: Ticket, now: Instant) {
+    pub(crate) fn answered(&mut self, ticket: Ticket, now: Instant) {
         self.any = now;
         if matches!(ticket, Ticket::Write(_)) {
             self.write = now;
