@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt::{self, Write};
 use core::time::Duration;
 
 use super::{TermInfo, WriteId};
@@ -68,7 +69,8 @@ pub(crate) fn live_headers(
     term_info: TermInfo,
     metadata: &[(String, String)],
 ) -> Headers {
-    let mut headers = nonce_header(Some(write_id));
+    let mut headers = Headers::with_capacity(3 + metadata.len());
+    headers.extend(nonce_header(Some(write_id)));
     headers.push(lease_header(lease));
     headers.push(term_header(term_info));
     headers.extend(metadata.iter().map(metadata_header));
@@ -82,7 +84,8 @@ pub(crate) fn release_headers(
     incarnation: Incarnation,
     successor: Option<&str>,
 ) -> Headers {
-    let mut headers = nonce_header(Some(write_id));
+    let mut headers = Headers::with_capacity(3);
+    headers.extend(nonce_header(Some(write_id)));
     headers.push(release_header(owed, incarnation));
     headers.extend(successor.map(successor_header));
     headers
@@ -94,8 +97,8 @@ pub fn deletion_headers(lease: Duration) -> Headers {
     Headers::from([lease_header(lease)])
 }
 
-pub(super) fn nonce_header(write_id: Option<WriteId>) -> Headers {
-    write_id.map(|write_id| (NONCE.into(), write_id.to_string())).into_iter().collect()
+pub(super) fn nonce_header(write_id: Option<WriteId>) -> Option<(String, String)> {
+    write_id.map(|write_id| (NONCE.into(), text::<43>(&write_id)))
 }
 
 pub(super) fn lease_header(lease: Duration) -> (String, String) {
@@ -103,7 +106,15 @@ pub(super) fn lease_header(lease: Duration) -> (String, String) {
 }
 
 pub(super) fn term_header(term_info: TermInfo) -> (String, String) {
-    (TERM.into(), term_info.to_string())
+    (TERM.into(), text::<47>(&term_info))
+}
+
+/// The text of a value, of so many bytes: zeros are written one by one, and would each time grow it.
+fn text<const LENGTH: usize>(value: &dyn fmt::Display) -> String {
+    let mut text = String::with_capacity(LENGTH);
+    // Writing to a string cannot fail.
+    let _ = write!(text, "{value}");
+    text
 }
 
 pub(super) fn metadata_header((key, text): &(String, String)) -> (String, String) {

@@ -203,14 +203,14 @@ impl Entry {
             Self::Vacant => None,
             Self::Live(record) if record.oversize.is_some() => bare(&record.revision, Kind::Live),
             Self::Live(record) => {
-                let mut headers = nonce_header(record.write_id);
+                let mut headers = Headers::from_iter(nonce_header(record.write_id));
                 headers.extend(record.lease.map(lease_header));
                 headers.extend(record.term_info.map(term_header));
                 headers.extend(record.metadata.iter().map(metadata_header));
                 Some((record.revision, Kind::Live, record.candidate.clone(), headers))
             }
             Self::Released(release) => {
-                let mut headers = nonce_header(release.write_id);
+                let mut headers = Headers::from_iter(nonce_header(release.write_id));
                 headers.push(release_header(release.owed, release.incarnation));
                 headers.extend(release.successor.as_deref().map(successor_header));
                 Some((release.revision, Kind::Tombstone, String::new(), headers))

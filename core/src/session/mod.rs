@@ -272,6 +272,7 @@ impl<C: Rule> Session<C> {
     ) -> Result<(), Misuse> {
         self.now = self.now.max(now);
         self.window.pass(self.now);
+        let waited = !self.wishes.is_empty();
         self.dispatch(input, observer);
         let mut result = self.deliver(observer);
         // Each once, so that no timer keeps other work waiting.
@@ -279,7 +280,9 @@ impl<C: Rule> Session<C> {
             self.fire(timer);
             result = result.and(self.deliver(observer));
         }
-        self.set_turn();
+        if waited || !self.wishes.is_empty() {
+            self.set_turn();
+        }
         result
     }
 
@@ -477,6 +480,9 @@ impl<C: Rule> Session<C> {
         let wake = wake.or(vacant.map(|at| (at, Timer::Vacant(id))));
         let (lease, lease_time) = (campaign.lease(), Some(campaign.lease_time()));
         let (is_over, wish, was_campaigning) = (campaign.is_over(), campaign.wish(), candidate.campaigning);
+        if wish.is_some() || candidate.wish.is_some() {
+            candidate.wish = self.wishes.set(id, wish, candidate.wish);
+        }
         candidate.campaigning = !matches!(state, State::Idle | State::Closed);
         let campaigning = candidate.campaigning;
         match wake {
@@ -490,7 +496,6 @@ impl<C: Rule> Session<C> {
         for output in wanted {
             self.carry_out(id, output);
         }
-        self.wish(id, wish);
         if campaigning != was_campaigning {
             self.outputs.push_back(Output::Campaigning(id, campaigning));
             self.register();

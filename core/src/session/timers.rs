@@ -91,11 +91,11 @@ impl<T: Copy> Timers<T> {
     /// Sets a timer in place of the one that its owner had.
     pub(super) fn set(&mut self, timer: Timer<T>, at: Instant) {
         let (key, wake) = (Key::from(timer), Wake { at, timer });
-        match self.wake(&key) {
-            Some((number, before)) if before.at == at => self.set.insert(key, Some((number, wake))),
-            _ => {
+        match self.set.get_or_default(key) {
+            Some((_, before)) if before.at == at => *before = wake,
+            set => {
                 self.newest += 1;
-                self.set.insert(key, Some((self.newest, wake)));
+                *set = Some((self.newest, wake));
                 self.order.push(Reverse((at, key, self.newest)));
                 self.skip_old();
             }
@@ -146,10 +146,9 @@ impl<T: Copy> Timers<T> {
     }
 
     fn unset(&mut self, key: Key) {
-        if let Some(wake) = self.set.get_mut(&key) {
-            *wake = None;
+        if self.set.get_mut(&key).is_some_and(|wake| wake.take().is_some()) {
+            self.skip_old();
         }
-        self.skip_old();
     }
 
     /// Drops the times that come first and are of no timer that is set; and all such times, where they are most.

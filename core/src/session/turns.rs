@@ -1,20 +1,10 @@
 //! The turns of campaigns that wait: renewals first, then releases, reads and acquires.
 
-use super::wishes::{Class, Wish};
+use super::wishes::Class;
 use super::{CampaignId, Rule, Session, Timer};
 use crate::time::Instant;
 
 impl<C: Rule> Session<C> {
-    /// The request of a campaign that waits from now on, if any does.
-    pub(super) fn wish(&mut self, id: CampaignId, wish: Option<Wish>) {
-        let Some(candidate) = self.candidates.get_mut(&id) else { return };
-        if let Some(wish) = wish {
-            candidate.wish = Some(self.wishes.enter(id, wish, candidate.wish));
-        } else if candidate.wish.take().is_some() {
-            self.wishes.left();
-        }
-    }
-
     /// The store answered a request, or will not.
     pub(super) fn answered(&mut self, id: CampaignId, answer: &C::Answer) {
         if let Some((ticket, of_store)) = C::answers(answer) {

@@ -57,9 +57,22 @@ impl Default for Wishes {
 }
 
 impl Wishes {
+    /// A campaign has this wish from now on, or none, in place of the one `before`. Returns the place of it.
+    pub(super) fn set(
+        &mut self,
+        id: CampaignId,
+        wish: Option<Wish>,
+        before: Option<Queued>,
+    ) -> Option<Queued> {
+        if wish.is_none() && before.is_some() {
+            self.left();
+        }
+        wish.map(|wish| self.enter(id, wish, before))
+    }
+
     /// Enters a wish in place of the one `before`. A wish of the same class keeps its place, except for a renewal: its time
     /// may be another.
-    pub(super) fn enter(&mut self, id: CampaignId, wish: Wish, before: Option<Queued>) -> Queued {
+    fn enter(&mut self, id: CampaignId, wish: Wish, before: Option<Queued>) -> Queued {
         let class = wish.class as usize;
         match before {
             Some(queued)
