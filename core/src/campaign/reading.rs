@@ -13,6 +13,8 @@ use super::{Campaign, Stage, pace};
 use crate::candidacy::Step;
 use crate::record::{Entry, Record, Release};
 use crate::store::{Fault, FaultKind};
+use crate::time::Instant;
+use crate::token::Revision;
 use core::time::Duration;
 
 impl Campaign {
@@ -71,6 +73,7 @@ impl Campaign {
         }
         self.succeeded();
         self.step_succeeded(Step::Read, pending.sent);
+        self.suspect_the_watch(&entry, pending.sent);
         // Where something newer became known while the answer was on its way, it says nothing.
         if entry.revision().unwrap_or(pending.mark) >= self.store.mark() {
             self.observe(entry);
@@ -86,6 +89,17 @@ impl Campaign {
             Stage::Releasing(_) if idle => self.release(),
             Stage::Candidate => self.plan(),
             _ => {}
+        }
+    }
+
+    /// A candidate's read shows a write that its watch, ready for long, did not: that may watch an incarnation which is over,
+    /// and never end. An inspection shows the present one, whose wait is counted from then and not from a win.
+    fn suspect_the_watch(&mut self, entry: &Entry, asked_at: Instant) {
+        let mark = self.store.mark();
+        let is_news = mark > Revision(0) && entry.revision() > Some(mark);
+        let limit = pace::attempt_limit(self.lease);
+        if matches!(self.stage, Stage::Candidate) && is_news && self.store.watches_since(limit, asked_at) {
+            self.inspect(self.now);
         }
     }
 

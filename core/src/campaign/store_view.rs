@@ -297,6 +297,11 @@ impl StoreView {
         self.watch_since = Some(since);
     }
 
+    /// Whether the watch was ready for so long at that time.
+    pub(super) fn watches_since(&self, span: Duration, at: Instant) -> bool {
+        self.watch_since.is_some_and(|since| since + span <= at)
+    }
+
     /// The watch showed our attempt at this revision. Whether that verifies the incarnation: a watch sees one
     /// incarnation. It is no later than the one known, which was verified after the watch stood; and no earlier, since
     /// the attempt was sent when that one was known.

@@ -44,6 +44,47 @@ fn where_the_watch_dies_silently_the_poll_still_elects() {
     assert_eq!(bench.read(2, Entry::Vacant), ["acquire 1 over absent", "leader vacant", "state ACQUIRING"]);
 }
 
+/// A candidate whose watch is ready since then shows the first record, 10.
+fn watching_since(since: std::time::Duration) -> Bench {
+    let mut bench = Bench::new();
+    bench.give(Input::Watching { since: bench.now.before(since) });
+    bench.give(Input::Campaign);
+    bench.watched(theirs(10));
+    bench.read(1, theirs(10));
+    bench
+}
+
+#[test]
+fn a_read_that_shows_a_write_which_the_watch_did_not_asks_which_incarnation_that_is() {
+    let mut bench = watching_since(secs(2));
+    assert_eq!(bench.pass(T + ms(250)), ["read 2"]);
+    assert_eq!(bench.read(2, theirs(13)), ["inspect"]);
+    let replaced = |info| StoreInfo { incarnation: Incarnation(2_000), ..info };
+    assert_eq!(bench.inspected_as(replaced), ["warning StoreReset", "read 3"]);
+}
+
+#[test]
+fn a_read_that_shows_what_the_watch_showed_asks_nothing() {
+    let mut bench = watching_since(secs(2));
+    assert_eq!(bench.pass(T + ms(250)), ["read 2"]);
+    bench.watched(theirs(13));
+    assert_eq!(bench.read(2, theirs(13)), NOTHING);
+}
+
+#[test]
+fn the_first_record_may_be_shown_by_a_read_alone() {
+    let mut bench = Bench::new();
+    bench.give(Input::Watching { since: bench.now.before(secs(2)) });
+    assert_eq!(bench.begin(theirs(10)), ["leader other"]);
+}
+
+#[test]
+fn where_there_is_no_watch_a_read_asks_nothing_though_it_shows_another_write() {
+    let mut bench = Bench::candidate(theirs(10));
+    assert_eq!(bench.pass(T + ms(250)), ["read 2"]);
+    assert_eq!(bench.read(2, theirs(13)), NOTHING);
+}
+
 #[test]
 fn a_watched_record_of_ones_own_makes_no_winner() {
     let mut bench = Bench::candidate(Entry::Vacant);

@@ -43,6 +43,7 @@ const SCRIPTS: &[Script] = &[
     ("a leader shown early", a_leader_shown_early),
     ("a token in a stale record", a_token_in_a_stale_record),
     ("late acknowledgements", late_acknowledgements),
+    ("a watch that shows nothing", a_watch_that_shows_nothing),
 ];
 
 /// The script whose outcome is not as it should be.
@@ -524,6 +525,19 @@ fn a_token_in_a_stale_record() -> bool {
 
 /// Three acquires are not answered for now, and the fourth is acknowledged. Then the first is: below what was known when it
 /// was sent, and in another run above that, but below what is known now.
+fn a_watch_that_shows_nothing() -> bool {
+    let (mut bench, _) = Bench::on(Some(LEASE), &[], live(10, 10), false);
+    bench.handle(Input::Watching { since: bench.now.before(LEASE) });
+    let asks = |outputs: &[Output]| {
+        outputs.iter().any(|output| matches!(output, Output::Ask(Request::Read(_))))
+    };
+    asks(&bench.pass(LEASE + Duration::from_secs(1))) && {
+        let newer = Answer::Read { read: ReadId(2), result: Ok(live(13, 13)) };
+        let outputs = bench.handle(Input::Answered(newer));
+        outputs.iter().any(|output| matches!(output, Output::Inspect { .. }))
+    }
+}
+
 fn late_acknowledgements() -> bool {
     let leading = || {
         let (mut bench, _) = Bench::with(Some(LEASE), live(35, 30));
