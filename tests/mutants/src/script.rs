@@ -528,9 +528,8 @@ fn a_token_in_a_stale_record() -> bool {
 fn a_watch_that_shows_nothing() -> bool {
     let (mut bench, _) = Bench::on(Some(LEASE), &[], live(10, 10), false);
     bench.handle(Input::Watching { since: bench.now.before(LEASE) });
-    let asks = |outputs: &[Output]| {
-        outputs.iter().any(|output| matches!(output, Output::Ask(Request::Read(_))))
-    };
+    let asks =
+        |outputs: &[Output]| outputs.iter().any(|output| matches!(output, Output::Ask(Request::Read(_))));
     asks(&bench.pass(LEASE + Duration::from_secs(1))) && {
         let newer = Answer::Read { read: ReadId(2), result: Ok(live(13, 13)) };
         let outputs = bench.handle(Input::Answered(newer));
