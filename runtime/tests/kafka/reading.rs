@@ -8,6 +8,7 @@ use incumbent::Candidate;
 use incumbent::incumbent_core::induction::{KIND, Kind};
 use incumbent::incumbent_core::record::{Attempt, NONCE, Nonce, TERM, TermInfo, WriteId};
 use incumbent::incumbent_core::{Incarnation, Revision, Token};
+use incumbent::store::kafka::{self, KafkaSettings};
 use incumbent_testkit::kafka::{Kafka, Options};
 use incumbent_testkit::tools::KafkaVersion;
 use rdkafka::admin::{AdminClient, AdminOptions};
@@ -114,7 +115,7 @@ async fn a_log_in_which_each_fetch_brings_a_heartbeat_is_read_to_its_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_week_of_heartbeats_delays_neither_an_observer_nor_a_candidate() {
+async fn a_week_of_heartbeats_delays_neither_an_observer_nor_an_examination_nor_a_candidate() {
     let (broker, jobs) = (broker(), election("week"));
     let topic = format!("{jobs}.neli");
     block_in_place(|| {
@@ -127,6 +128,14 @@ async fn a_week_of_heartbeats_delays_neither_an_observer_nor_a_candidate() {
     for _ in 0..3 {
         let (took, _) = status(&broker.address(), "", &jobs).await;
         answers.push(took);
+    }
+    quick(answers);
+    let mut answers = Vec::new();
+    for _ in 0..3 {
+        let began = Instant::now();
+        let survey = kafka::survey(&KafkaSettings::new(&broker.address()).unwrap()).await.unwrap();
+        answers.push(began.elapsed());
+        assert!(survey.topics.iter().any(|found| found.name == topic), "{survey:?}");
     }
     quick(answers);
     let store = open(&broker.address(), "").await;
@@ -159,6 +168,20 @@ fn append(address: &str, topic: &str, count: u32) {
         producer.send(record).map_err(|(error, _)| error).unwrap();
     }
     producer.flush(LIMIT).unwrap();
+}
+
+/// A cluster makes the topic of its groups when it is asked about the first one, which takes seconds.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_never_had_a_group_is_looked_at_within_a_second() {
+    let broker = block_in_place(|| Kafka::start_with(Options::new()));
+    let jobs = election("first");
+    let mut answers = Vec::new();
+    for _ in 0..3 {
+        let (took, leader) = status(&broker.address(), "", &jobs).await;
+        assert_eq!(leader, None);
+        answers.push(took);
+    }
+    quick(answers);
 }
 
 /// The token is in the metadata of the group's commits: retention, or a reading that begins late, forgets none.

@@ -453,6 +453,10 @@ impl Cluster {
 
     /// The client ids of a group's members; none where the group does not exist.
     pub(crate) fn members(&self, group: &str) -> Result<Vec<String>, Fault> {
+        // A cluster makes the topic of its groups when it is first asked about one, which takes seconds.
+        if self.describe_topic("__consumer_offsets").is_err_and(|fault| is_missing(&fault)) {
+            return Ok(Vec::new());
+        }
         let name = c_text(group);
         let mut names = [name.as_ptr()];
         let op = sys::rd_kafka_admin_op_t::RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS;
