@@ -125,7 +125,7 @@ impl Error {
     }
 
     /// An error of `kind` about a setting that is refused.
-    pub(crate) fn refused(kind: ErrorKind, refusal: InvalidSettings) -> Self {
+    pub fn refused(kind: ErrorKind, refusal: InvalidSettings) -> Self {
         let message = refusal.to_string();
         Self { named: Some(Box::new(Named::Refusal(refusal))), ..Self::new(kind, message) }
     }

@@ -7,8 +7,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use incumbent::incumbent_core::reconcile::Message;
+use incumbent::incumbent_core::selector;
 use incumbent::{
-    Candidate, Clock, ErrorKind, Event, Instant as CoreInstant, Leader, Reason, Store, Term, Token, Warning,
+    Candidate, Clock, Error, ErrorKind, Event, Instant as CoreInstant, Leader, Reason, Store, Term, Token,
+    Warning,
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -157,6 +159,10 @@ impl Opened {
         let key = args.key.as_deref().filter(|_| !args.is_console());
         if key.is_none() && !args.is_console() {
             return Err(Failure::usage("no election is named: give --key KEY"));
+        }
+        if let Some(key) = key {
+            // Before the store is waited for.
+            selector::check("key", key).map_err(|refused| Error::refused(ErrorKind::InvalidName, refused))?;
         }
         // Before any wait: a signal meanwhile ends this process.
         let mut signals = Signals::new()?;

@@ -83,6 +83,13 @@ fn a_store_or_a_key_with_what_no_one_sees_is_refused_wherever_it_comes_from() {
 }
 
 #[test]
+fn a_key_is_refused_before_the_store_is_waited_for() {
+    let run =
+        ["run", "--store", "nats://127.0.0.1:1/ELECTIONS", "--name", "ada", "--key", "jobs ", "--", "true"];
+    refused(&run, 2, &["key is \"jobs \", and must be free of control characters"]);
+}
+
+#[test]
 fn a_key_in_quotes_is_warned_about_with_the_remedy() {
     let scratch = Scratch::made();
     let mut command = incumbent(&["run", "--name", "ada", "--preset", "fast", "--", "true"]);
