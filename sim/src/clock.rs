@@ -6,6 +6,9 @@ use incumbent_core::Instant;
 
 const MILLION: i128 = 1_000_000;
 
+/// The world's time at which runs begin, so that clocks may differ both ways.
+pub(crate) const START: Instant = Instant::from_nanos(1_000_000_000_000);
+
 /// A clock that runs at a constant rate until another rate is set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {

@@ -61,8 +61,8 @@ impl Happened {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::START;
     use crate::plan::Choice;
-    use crate::store::START;
 
     #[test]
     fn a_fault_counts_while_it_lasts_and_for_the_given_time_after_it() {

@@ -13,8 +13,7 @@
 //!
 //! No real servers, sockets or threads, and no code of the runtime: `world` carries out what a
 //! session asks, as the runtime's driver does. The simulated store is one key of one bucket, one election's queue in an
-//! etcd, or a consumer group of Kafka with its topic: `world`, `etcd` and `kafka`. The loop and the driver of the latter two
-//! are in `shared`.
+//! etcd, or a consumer group of Kafka with its topic: `nats`, `etcd` and `kafka`.
 
 mod clock;
 mod command;
@@ -27,6 +26,7 @@ pub mod hunt;
 mod kafka;
 mod kind;
 mod many;
+mod nats;
 mod observation;
 mod oracle;
 mod overload;
@@ -38,9 +38,7 @@ mod report;
 mod scenario;
 mod script;
 mod setting;
-mod shared;
 mod shrink;
-mod store;
 mod timeline;
 mod world;
 
@@ -60,8 +58,8 @@ pub use shrink::shrink;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use nats::World;
 use plan::Plan;
-use world::World;
 
 /// The outcome of a run.
 #[derive(Clone, Debug)]
@@ -92,8 +90,8 @@ pub struct TracedRun {
 pub fn run_traced(choice: &Choice, trace: bool, picture: bool) -> TracedRun {
     let plan = Plan::new(choice);
     match choice.store {
-        Store::Etcd => return shared::run_traced::<etcd::Etcd>(plan, trace, picture),
-        Store::Kafka => return shared::run_traced::<kafka::Kafka>(plan, trace, picture),
+        Store::Etcd => return world::run_traced::<etcd::Etcd>(plan, trace, picture),
+        Store::Kafka => return world::run_traced::<kafka::Kafka>(plan, trace, picture),
         Store::Nats => {}
     }
     let mut world = World::new(plan, trace, picture);

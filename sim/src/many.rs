@@ -124,7 +124,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::store::START;
+    use crate::clock::START;
 
     fn jobs(count: usize) -> NonZeroUsize {
         NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN)

@@ -12,11 +12,11 @@ use incumbent_core::{Incarnation, Instant, Revision};
 
 use crate::etcd::Content;
 use crate::kind::Kind;
+use crate::nats::Bucket;
 use crate::oracle::{Checkers, Violation};
 use crate::plan::Plan;
 use crate::promise::Promises;
 use crate::report::Tally;
-use crate::store::Bucket;
 use crate::timeline::Timeline;
 
 /// A campaign as the oracles of every rule observe it.

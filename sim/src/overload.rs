@@ -13,11 +13,12 @@ use incumbent_core::session::{CampaignId, Enter, Input, Output, Scope, Session};
 use incumbent_core::store::{Capabilities, Outcome, StoreInfo, Write};
 use incumbent_core::{Instant, Revision};
 
+use crate::clock::START;
 use crate::dice::Dice;
+use crate::nats::{Bucket, Put};
 use crate::plan::BUCKET;
 use crate::queue::Queue;
 use crate::setting::Setting;
-use crate::store::{Bucket, Put, START};
 
 /// The processor time of an input, and of a request: a session at rest needs about a fifth of a processor.
 const WORK: Duration = Duration::from_micros(500);

@@ -6,13 +6,13 @@ use incumbent_core::Incarnation;
 use incumbent_core::campaign::{Forecast, Preset, Settings};
 use incumbent_core::store::{Capabilities, StoreInfo};
 
+use crate::clock::START;
 use crate::dice::Dice;
 use crate::happened::Happened;
 use crate::kind::{Kind, Promise, Store};
 use crate::oracle::ACandidateLeads;
 use crate::scenario::Scenario;
 use crate::setting::Setting;
-use crate::store::START;
 
 /// Parts per million that a clock may drift by the default settings.
 pub(crate) const DRIFT: i64 = 5_000;

@@ -387,8 +387,8 @@ impl Promises {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::START;
     use crate::plan::Choice;
-    use crate::store::START;
 
     /// The incarnation of every token here.
     const INCARNATION: Incarnation = Incarnation(1);

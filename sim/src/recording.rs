@@ -5,8 +5,8 @@ use incumbent_core::campaign::{Input, Lease, Output, Settings};
 use incumbent_core::record::Nonce;
 use incumbent_core::store::{Capabilities, StoreInfo};
 
+use crate::nats::World;
 use crate::plan::{Choice, Plan};
-use crate::world::World;
 use crate::{Outcome, run_to_the_end};
 
 /// An input or output of a campaign. Processes are numbered over the whole run.

@@ -6,10 +6,10 @@ use std::time::Duration;
 use incumbent_core::Instant;
 use incumbent_core::campaign::Event;
 
+use crate::clock::START;
 use crate::kind::{Kind, Store};
 use crate::observation::{Observation, Observed, View};
 use crate::promise::Excuse;
-use crate::store::START;
 
 /// Counts over one run or many.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use crate::etcd::Etcd;
 use crate::kind::{Kind, Store};
+use crate::nats::World;
 use crate::plan::Plan;
-use crate::world::World;
-use crate::{Outcome, TracedRun, run_to_the_end, shared};
+use crate::{Outcome, TracedRun, run_to_the_end, world};
 
 /// A run that is written down. Its store is new: a bucket of one server that keeps a lease for each record, or an etcd of
 /// three members.
@@ -60,7 +60,7 @@ impl Scenario {
     /// Makes the run and writes down its events.
     pub fn run_traced(&self) -> TracedRun {
         if self.store == Store::Etcd {
-            return shared::run_traced::<Etcd>(Plan::of(self), true, false);
+            return world::run_traced::<Etcd>(Plan::of(self), true, false);
         }
         let mut world = World::new(Plan::of(self), true, false);
         run_to_the_end(&mut world);

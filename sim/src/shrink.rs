@@ -124,8 +124,8 @@ fn places(choice: &Choice) -> Vec<usize> {
 mod tests {
     use super::*;
     use crate::Tally;
+    use crate::clock::START;
     use crate::kind::Kind;
-    use crate::store::START;
 
     /// Breaks the contract wherever a pause and a cut both come, and there are two candidates or more.
     fn broken_by_a_pause_and_a_cut(choice: &Choice) -> Outcome {

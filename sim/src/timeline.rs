@@ -7,10 +7,10 @@ use incumbent_core::Instant;
 use incumbent_core::campaign::{Event, State};
 use incumbent_core::record::Entry;
 
+use crate::clock::START;
 use crate::kind::Kind;
 use crate::observation::{Observation, Observed, View};
 use crate::plan::Plan;
-use crate::store::START;
 
 const WIDTH: f64 = 1600.0;
 const LEFT: f64 = 70.0;

@@ -9,7 +9,7 @@ use incumbent_core::store::{Fault, FaultKind};
 
 use super::process::{Incoming, KeepAlive, Request, Stream, Watch, asked_by, number_of};
 use super::{Etcd, Event, World};
-use crate::shared::{CANDIDATE, OutputOf};
+use crate::world::{CANDIDATE, OutputOf};
 
 impl World {
     /// Hands a message to a process.

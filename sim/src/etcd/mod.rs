@@ -1,6 +1,6 @@
 //! The world of a run on an etcd: candidates in a queue, foreign ones among them, and a store of one member or three.
 //!
-//! It shares the plan, the clocks and the oracles with the world of a bucket, and runs as [`shared`] says.
+//! It shares the plan, the clocks and the oracles with the world of a bucket, and runs as [`world`] says.
 
 mod cluster;
 mod content;
@@ -19,13 +19,13 @@ use incumbent_core::record::Nonce;
 use incumbent_core::session::Command;
 use incumbent_core::{Incarnation, Instant, Revision};
 
+use crate::clock::START;
 use crate::dice::Dice;
 use crate::kind::Kind;
 use crate::observation::Observation;
 use crate::oracle::Checkers;
 use crate::plan::{Fault, Plan};
-use crate::shared::{self, Hooks, InputOf, OutputOf, Store};
-use crate::store::START;
+use crate::world::{self, Hooks, InputOf, OutputOf, Store};
 use cluster::{Cluster, ELECTION, LATE, SHORTEST};
 pub(crate) use content::Content;
 use foreign::{Foreign, ForeignEvent};
@@ -98,7 +98,7 @@ pub(crate) struct Etcd {
 /// The stream of the raft term at the beginning.
 const TERM: u64 = 0xb_0000;
 
-type World = shared::World<Etcd>;
+type World = world::World<Etcd>;
 
 /// The longest time until a candidate leads, where the store was healthy for it: the leases of those that are gone run
 /// out, each extended by an election and late; those that are older than the raft term are waited out from then on, as is what
@@ -286,7 +286,7 @@ impl World {
         self.foreign_look();
         if change.revision > Revision(0) {
             self.note(|trace| write!(trace, "store: {change:?}"));
-            self.publish(shared::ELECTION, change);
+            self.publish(world::ELECTION, change);
         }
     }
 
@@ -295,7 +295,7 @@ impl World {
         self.changed(&incumbent_core::queue::Change::default());
         if change.revision > Revision(0) {
             self.note(|trace| write!(trace, "store: second election: {change:?}"));
-            self.publish(shared::SECOND, change);
+            self.publish(world::SECOND, change);
         }
     }
 }

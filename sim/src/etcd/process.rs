@@ -10,7 +10,7 @@ use incumbent_core::session::{CampaignId, Command, Input};
 use incumbent_core::store::{Fault, FaultKind};
 
 use crate::dice::Dice;
-use crate::shared::CANDIDATE;
+use crate::world::CANDIDATE;
 
 /// A request of a candidate to the store, other than a keep-alive.
 #[derive(Clone, Debug)]

@@ -15,7 +15,7 @@ use super::process::{Incoming, KeepAlive, Request, asked_by};
 use super::{Event, World};
 use crate::kind::Kind;
 use crate::observation::Observation;
-use crate::shared::{CANDIDATE, is_of_second, nonce_of};
+use crate::world::{CANDIDATE, is_of_second, nonce_of};
 
 /// The longest time for which a member without a leader holds a keep-alive back (measured: 7 s).
 const HELD: Duration = Duration::from_secs(7);

@@ -210,7 +210,7 @@ mod tests {
     fn without_excuses(choice: &Choice) -> Outcome {
         let mut outcome = run(choice);
         if outcome.violation.is_none() && outcome.tally.overlaps > 0 {
-            let mut violation = Violation::of_contract(crate::store::START, "two lead at once".into());
+            let mut violation = Violation::of_contract(crate::clock::START, "two lead at once".into());
             violation.invariant = "I1";
             outcome.violation = Some(violation);
         }
@@ -241,7 +241,7 @@ mod tests {
         let mut tally = one_run();
         tally.faults[Kind::Loss as usize] = choice.seed;
         let failed = choice.seed.is_multiple_of(3);
-        let violation = failed.then(|| Violation::of_contract(crate::store::START, "planted".into()));
+        let violation = failed.then(|| Violation::of_contract(crate::clock::START, "planted".into()));
         Outcome { tally, violation }
     }
 

@@ -133,8 +133,8 @@ fn day(days: i64) -> String {
 mod tests {
     use super::*;
     use crate::Store;
+    use crate::clock::START;
     use crate::oracle::Violation;
-    use crate::store::START;
 
     fn red() -> Red {
         let violation = Violation::of_contract(START, "c0: \"a\\b\"".into());

@@ -219,7 +219,7 @@ pub(super) fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::START;
+    use crate::clock::START;
 
     fn tally(kinds: &[Kind]) -> Tally {
         let mut tally = Tally::default();

@@ -13,10 +13,10 @@ use incumbent_core::{Incarnation, Revision};
 use super::group::{MemberId, Reply};
 use super::process::{Incoming, Reader};
 use super::{Event, Request, Who, World};
+use crate::clock::START;
 use crate::kind::Kind;
 use crate::observation::Observation;
-use crate::shared::CANDIDATE;
-use crate::store::START;
+use crate::world::CANDIDATE;
 
 /// The world's time of day at the beginning of a run.
 const DAY: Duration = Duration::from_secs(1_700_000_000);

@@ -12,7 +12,7 @@ use super::group::Reply;
 use super::process::{Client, Incoming};
 use super::{Event, Request, Who, World};
 use crate::plan::{Assigning, Plan};
-use crate::shared::CANDIDATE;
+use crate::world::CANDIDATE;
 
 /// The time after which a client that could not leave is closed all the same.
 const CLOSES: (u64, u64) = (5_000, 20_000);

@@ -7,7 +7,7 @@ use incumbent_core::session::{Input, Output};
 
 use super::process::Incoming;
 use super::{Event, Kafka, World};
-use crate::shared::{CANDIDATE, ELECTION, OutputOf};
+use crate::world::{CANDIDATE, ELECTION, OutputOf};
 
 impl World {
     /// Hands a message to a process.

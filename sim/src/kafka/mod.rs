@@ -1,7 +1,7 @@
 //! The world of a run on Kafka: candidates in a consumer group, members that use goNELI among them, the group's coordinator
 //! and the log that all of them read.
 //!
-//! It shares the plan, the clocks and the oracles with the world of a bucket, and runs as [`shared`] says.
+//! It shares the plan, the clocks and the oracles with the world of a bucket, and runs as [`world`] says.
 
 mod broker;
 mod client;
@@ -21,13 +21,13 @@ use incumbent_core::record::{Attempt, Nonce};
 use incumbent_core::session::Command;
 use incumbent_core::{Incarnation, Instant};
 
+use crate::clock::START;
 use crate::dice::Dice;
 use crate::happened::Happened;
 use crate::kind::Kind;
 use crate::oracle::Checkers;
 use crate::plan::{Assigning, Fault, KAFKA, Plan};
-use crate::shared::{self, Hooks, InputOf, OutputOf, Store};
-use crate::store::START;
+use crate::world::{self, Hooks, InputOf, OutputOf, Store};
 use group::{Group, MemberId, Replies, Reply, Who};
 use log::Log;
 use peer::{Peer, PeerEvent};
@@ -127,7 +127,7 @@ pub(crate) struct Kafka {
     peers: Vec<Peer>,
 }
 
-type World = shared::World<Kafka>;
+type World = world::World<Kafka>;
 
 /// The longest time until a candidate leads, where the brokers were healthy for it: the members that are gone are no members
 /// any more, the partition is assigned, the lease before is waited out, and the next renewal shows it.

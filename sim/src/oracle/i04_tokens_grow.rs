@@ -139,9 +139,9 @@ mod tests {
     use incumbent_core::{Incarnation, Instant};
 
     use super::*;
+    use crate::clock::START;
     use crate::plan::{Choice, Plan};
     use crate::promise::Promises;
-    use crate::store::START;
 
     const INCARNATION: Incarnation = Incarnation(1);
 

@@ -6,11 +6,11 @@ use incumbent_core::Instant;
 
 use super::Oracle;
 use super::known::Resting;
+use crate::clock::START;
 use crate::happened::Happened;
 use crate::kind::{Kind, Store};
 use crate::observation::{Observation, Observed, View};
 use crate::plan::{CLOCK_STEP, Plan};
-use crate::store::START;
 
 /// Time for candidates that start late, or whose servers do: the store elects a leader within a second, a process
 /// asks it at most two seconds after the last failure, waits a random second, and may lose a race.

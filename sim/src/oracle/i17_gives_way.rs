@@ -5,10 +5,10 @@ use std::time::Duration;
 use incumbent_core::Instant;
 
 use super::Oracle;
+use crate::clock::START;
 use crate::kind::{Kind, Store};
 use crate::observation::{Observation, Observed, View};
 use crate::plan::Plan;
-use crate::store::START;
 
 /// Time for what is not a part of the rule: a store that was just made, processes that start, a race that is lost.
 const COMING: Duration = Duration::from_secs(5);

@@ -37,9 +37,9 @@ use incumbent_core::Instant;
 use incumbent_core::campaign::Campaign;
 use incumbent_core::{induction, queue};
 
+use crate::clock::START;
 use crate::observation::{Observation, Observed, View};
 use crate::plan::Plan;
-use crate::store::START;
 pub(crate) use i15_a_candidate_leads::ACandidateLeads;
 
 /// One invariant.

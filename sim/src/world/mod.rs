@@ -1,41 +1,113 @@
-//! The world of a run: candidates, a network and a store, driven by a queue of events.
+//! What the worlds of an etcd and of Kafka share: the loop, the driver of the sessions and the faults of every store.
+//!
+//! A store gives its state, its events and its rules as [`Store`] and [`Hooks`]; a [`World`] runs them.
 
 mod driver;
 mod faults;
-mod network;
-mod node;
-mod peer;
-mod quiet;
-mod serve;
+
+pub(crate) use driver::{is_of_second, nonce_of};
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
-use std::iter;
+use std::fmt::{Debug, Write as _};
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use incumbent_core::record::Entry;
-use incumbent_core::store::Write;
-use incumbent_core::{Incarnation, Instant, Revision};
+use incumbent_core::campaign::Lease;
+use incumbent_core::record::Nonce;
+use incumbent_core::session::{CampaignId, Command, Input, Output, Rule, Session};
+use incumbent_core::{Incarnation, Instant, Token};
 
 use crate::clock::Clock;
+use crate::clock::START;
 use crate::dice::Dice;
 use crate::kind::Kind;
-use crate::observation::{Observation, Observers, View};
-use crate::oracle::Checkers;
-use crate::plan::{DRIFT, Plan};
+use crate::nats::drift;
+use crate::observation::{Observation, Observed, Observers, View};
+use crate::oracle::{Checkers, Violation};
+use crate::plan::{Fault, Plan};
 use crate::promise::Promises;
 use crate::queue::Queue;
-use crate::recording::Recorded;
 use crate::report::Tally;
-use crate::store::{Bucket, Cluster, START};
 use crate::timeline::Timeline;
-pub(crate) use node::Node;
-use node::{Incoming, Request};
-use peer::{Peer, PeerEvent};
+use crate::{Outcome, TracedRun};
+
+/// The number of the first candidate on each session. Every other one is in the second election.
+pub(crate) const CANDIDATE: CampaignId = 1;
+
+/// The election's name, and that of the second one where a run has it.
+pub(crate) const ELECTION: &str = "election";
+pub(crate) const SECOND: &str = "second";
+
+pub(crate) type InputOf<S> =
+    Input<<<S as Store>::Campaign as Rule>::Answer, <<S as Store>::Campaign as Rule>::Shown>;
+pub(crate) type OutputOf<S> =
+    Output<<<S as Store>::Campaign as Rule>::Request, <<S as Store>::Campaign as Rule>::Timer>;
+
+/// The state of a simulated store.
+pub(crate) trait Store: Sized {
+    type Campaign: Observed;
+    /// A future event of this store.
+    type Event: Debug;
+    /// A message that arrives in a process.
+    type Incoming;
+    /// What a candidate's process has on this store beside what it has on all.
+    type Process;
+
+    fn new(plan: &Plan) -> Self;
+    /// The process at an index, which may draw from the candidate's random numbers.
+    fn process(place: usize, plan: &Plan, dice: &mut Dice) -> Self::Process;
+    fn checkers(plan: &Plan) -> Checkers<Self::Campaign>;
+    /// What is checked of a second election, where each session has a candidate in one.
+    fn of_second(_plan: &Plan) -> Option<Checkers<Self::Campaign>> {
+        None
+    }
+    fn input(input: InputOf<Self>) -> Self::Incoming;
+    fn command(command: Command) -> Self::Incoming;
+    /// The present incarnation, the time of its creation, and whether an operator stated that it is the first.
+    fn birth(&self) -> (Incarnation, Instant, bool);
+}
+
+/// The rules of a simulated store.
+pub(crate) trait Hooks<S: Store> {
+    /// Starts the candidates of other software.
+    fn foreign_begin(&mut self);
+    /// An event of this store happens.
+    fn happen(&mut self, event: S::Event);
+    /// A process starts at this index, or the process there ends.
+    fn starts(&mut self, node: usize);
+    fn ends(&mut self, _node: usize) {}
+    /// A process closes in order.
+    fn closes(&mut self, _node: usize) {}
+    /// A process that was stopped goes on: before and after what came meanwhile.
+    fn resumes(&mut self, _node: usize) {}
+    fn resumed(&mut self, _node: usize) {}
+    /// What a session has to know of the store.
+    fn connection(&self, node: usize) -> <S::Campaign as Rule>::Store;
+    /// A process that is not stopped gets a message.
+    fn receive(&mut self, node: usize, incoming: S::Incoming);
+    /// Carries out an output that concerns the store.
+    fn carry_out(&mut self, node: usize, output: OutputOf<S>);
+    /// The candidate that leads by what the store holds, for when none leads by its own clock.
+    fn owner(&self) -> Option<usize>;
+    /// Begins or ends a fault that is not the same on every store.
+    fn begin_own_fault(&mut self, fault: &Fault, victim: usize, dice: &mut Dice);
+    fn end_own_fault(&mut self, kind: Kind, hit: &[usize]);
+    /// All faults are over.
+    fn faults_ended(&mut self) {}
+    /// The time, after a drain, within which an orderly change is over.
+    fn change(&self) -> Duration;
+    /// The number of candidates that the store shows.
+    fn present(&self) -> usize;
+    /// Whether a leader that resigns is not elected again at once.
+    fn may_resign(&self) -> bool {
+        true
+    }
+    /// An operator removes the leader from the store.
+    fn remove(&mut self, leader: usize);
+}
 
 /// A future event.
-#[derive(Debug)]
-pub(crate) enum Event {
+enum Event<S: Store> {
     /// A process begins, or tries again to.
     Begin {
         node: usize,
@@ -45,44 +117,20 @@ pub(crate) enum Event {
         node: usize,
         process: u64,
     },
-    /// A request arrives at a server.
-    Request {
+    /// A process's candidate enters the second election again.
+    EnterSecond {
         node: usize,
         process: u64,
-        server: usize,
-        request: Request,
-        copy: bool,
-    },
-    /// A message arrives at a candidate.
-    Deliver {
-        node: usize,
-        process: u64,
-        incoming: Incoming,
-    },
-    /// A candidate's client tries the next server.
-    Connect {
-        node: usize,
-        process: u64,
-    },
-    /// The time for this watch to be ready is over.
-    WatchAgain {
-        node: usize,
-        process: u64,
-        number: u64,
-    },
-    /// An event of a candidate of other software.
-    Peer {
-        peer: usize,
-        event: PeerEvent,
     },
     Resume(usize),
     /// A process that gets a part of its time does not run for so long.
     Stop(usize, Duration),
-    Commit(u64),
-    Expire(Incarnation, Revision),
-    Erase(Incarnation, Revision),
-    Elect(u64),
-    Remake(Remaking),
+    Deliver {
+        node: usize,
+        process: u64,
+        incoming: S::Incoming,
+    },
+    Store(S::Event),
     BeginFault(usize),
     EndFault(usize),
     Quiet,
@@ -93,117 +141,192 @@ pub(crate) enum Event {
     Over,
 }
 
-/// The way in which a bucket is made again.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Remaking {
-    /// The beginning of its sequence, after writes to other keys.
-    sequence: u64,
-    never_used: bool,
-    /// Its lower maximum age from now on.
-    max_age: Option<Duration>,
+/// A candidate's process: its session and its clock, and what it has on this store.
+pub(crate) struct Node<S: Store> {
+    /// Separate random numbers, so that events of other candidates change little for it.
+    pub(crate) dice: Dice,
+    /// Counts the processes at this index.
+    pub(crate) process: u64,
+    pub(crate) nonce: Nonce,
+    /// It is large, and moved for every input.
+    pub(crate) session: Option<Box<Session<S::Campaign>>>,
+    /// The same session again, with clean clock readings, where the run compares.
+    twin: Option<Box<Session<S::Campaign>>>,
+    pub(crate) alive: bool,
+    pub(crate) clock: Clock,
+    /// The rate of its clock when nothing is wrong with it.
+    rate: i64,
+    stopped_until: Instant,
+    backlog: VecDeque<S::Incoming>,
+    pub(crate) cut_out: u32,
+    pub(crate) cut_in: u32,
+    pub(crate) denied: u32,
+    pub(crate) slow: u32,
+    wakes: Instant,
+    lease: Option<Lease>,
+    /// The token above which it stays out, where it last reported so and did not lead since.
+    barred: Option<Token>,
+    /// The world's time until which it leads.
+    leads_until: Option<Instant>,
+    second: Second,
+    own: S::Process,
 }
 
-/// A write that the stream's leader took and the servers have not yet agreed on.
-#[derive(Debug)]
-pub(crate) struct Proposal {
-    number: u64,
-    node: usize,
-    process: u64,
-    server: usize,
-    write: Write,
-    incarnation: Incarnation,
-    /// Its leader is gone: it may commit under another one, without an answer.
-    stalled: bool,
-    survives: bool,
+/// A process's candidate in the second election.
+#[derive(Default)]
+struct Second {
+    /// Its number on the session; another one each time that it enters.
+    id: CampaignId,
+    lease: Option<Lease>,
+    leads_until: Option<Instant>,
+    barred: bool,
 }
 
-pub(crate) struct World {
+impl<S: Store> Deref for Node<S> {
+    type Target = S::Process;
+
+    fn deref(&self) -> &S::Process {
+        &self.own
+    }
+}
+
+impl<S: Store> DerefMut for Node<S> {
+    fn deref_mut(&mut self) -> &mut S::Process {
+        &mut self.own
+    }
+}
+
+impl<S: Store> Node<S> {
+    fn new(mut dice: Dice, clock: Clock, rate: i64, place: usize, plan: &Plan) -> Self {
+        Self {
+            process: 0,
+            nonce: Nonce(0),
+            session: None,
+            twin: None,
+            alive: false,
+            clock,
+            rate,
+            stopped_until: Instant::ZERO,
+            backlog: VecDeque::new(),
+            cut_out: 0,
+            cut_in: 0,
+            denied: 0,
+            slow: 0,
+            wakes: Instant::NEVER,
+            lease: None,
+            barred: None,
+            leads_until: None,
+            second: Second::default(),
+            own: S::process(place, plan, &mut dice),
+            dice,
+        }
+    }
+
+    pub(crate) fn is_stopped(&self, now: Instant) -> bool {
+        self.stopped_until > now
+    }
+
+    /// Whether it leads, by its `is_leader`.
+    pub(crate) fn leads(&self, now: Instant) -> bool {
+        self.leads_until.is_some_and(|until| now < until)
+    }
+}
+
+pub(crate) struct World<S: Store> {
     pub(crate) now: Instant,
     pub(crate) plan: Plan,
-    queue: Queue<Event>,
-    dice: Dice,
-    cluster: Cluster,
-    in_flight: Option<Proposal>,
-    proposals: u64,
-    /// Former contents of the bucket, where it may go back to one.
-    history: VecDeque<(Instant, Bucket)>,
-    nodes: Vec<Node>,
-    peers: Vec<Peer>,
+    queue: Queue<Event<S>>,
+    pub(crate) dice: Dice,
+    pub(crate) store: S,
+    pub(crate) nodes: Vec<Node<S>>,
     processes: u64,
     /// The number of active faults of each kind.
     active: [u32; Kind::ALL.len()],
-    /// The candidates that the script's faults hit, for when they end.
-    hit: Vec<Vec<usize>>,
-    quiet: bool,
-    promises: Promises,
-    pub(crate) observers: Observers,
-    pub(crate) trace: Option<String>,
-    pub(crate) recording: Option<Vec<Recorded>>,
+    /// The candidates and servers that the script's faults hit, for when they end.
+    pub(crate) hit: Vec<Vec<usize>>,
+    pub(crate) quiet: bool,
+    pub(crate) promises: Promises,
+    observers: Observers<S::Campaign>,
+    /// What is checked of the second election, where each session has a candidate in one.
+    second: Option<Checkers<S::Campaign>>,
+    trace: Option<String>,
 }
 
-impl World {
-    pub(crate) fn new(plan: Plan, trace: bool, timeline: bool) -> Self {
+/// Makes a run.
+pub(crate) fn run_traced<S: Store>(plan: Plan, trace: bool, picture: bool) -> TracedRun
+where
+    World<S>: Hooks<S>,
+{
+    let mut world = World::new(plan, trace, picture);
+    if let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.run())) {
+        // After a panic the world is only read.
+        world.observers.violation = Some(Violation::of_panic(world.now, panic.as_ref()));
+    }
+    let picture = world.observers.timeline.take().map(|timeline| timeline.draw(world.now));
+    TracedRun {
+        outcome: Outcome { tally: world.observers.tally, violation: world.observers.violation },
+        trace: world.trace.unwrap_or_default(),
+        picture: picture.unwrap_or_default(),
+    }
+}
+
+impl<S: Store> World<S>
+where
+    Self: Hooks<S>,
+{
+    fn new(plan: Plan, trace: bool, timeline: bool) -> Self {
         let mut dice = Dice::new(plan.choice.seed, 2);
-        let cluster = Cluster::new(plan.replicas, plan.max_age, plan.store_rate, plan.never_used);
         let nodes = (0..plan.choice.candidates)
             .map(|place| {
-                let drawn =
-                    if plan.has(Kind::Drift) { drift(&mut dice) } else { dice.below(101) as i64 - 50 };
-                let rate = plan.rates.as_ref().map_or(drawn, |rates| rates[place]);
+                let rate = if plan.has(Kind::Drift) { drift(&mut dice) } else { dice.below(101) as i64 - 50 };
                 let shows = START.before(dice.millis(0, 900_000));
                 let own = Dice::new(plan.choice.seed, 16 + place as u64);
-                Node::new(own, Clock::new(START, shows, rate), rate, place % plan.replicas)
+                Node::new(own, Clock::new(START, shows, rate), rate, place, &plan)
             })
             .collect();
         let mut world = Self {
             now: START,
             queue: Queue::new(),
             dice,
-            cluster,
-            in_flight: None,
-            proposals: 0,
-            history: VecDeque::new(),
+            store: S::new(&plan),
             nodes,
-            peers: Vec::new(),
             processes: 0,
             active: [0; Kind::ALL.len()],
             hit: vec![Vec::new(); plan.script.last().map_or(0, |fault| fault.place + 1)],
             quiet: false,
             promises: Promises::new(&plan),
             observers: Observers {
-                checkers: Checkers::new(&plan),
+                checkers: S::checkers(&plan),
                 tally: Tally::default(),
                 timeline: timeline.then(|| Timeline::new(&plan)),
                 violation: None,
             },
+            second: S::of_second(&plan),
             trace: trace.then(String::new),
-            recording: None,
             plan,
         };
-        world.set_skew();
         for node in 0..world.nodes.len() {
-            let drawn = world.nodes[node].dice.millis(0, 2_000);
-            let wait = world.plan.begins.as_ref().map_or(drawn, |begins| begins[node]);
+            let wait = world.nodes[node].dice.millis(0, 2_000);
             world.start_process(node, wait);
         }
-        world.peers_begin();
+        world.foreign_begin();
         for fault in world.plan.script.clone().iter() {
             world.queue.put(START + fault.from, Event::BeginFault(fault.place));
         }
-        world.after(world.plan.faulty, Event::Quiet);
-        world.after(world.plan.faulty + world.plan.quiet(), Event::Over);
+        world.later(world.plan.faulty, Event::Quiet);
+        world.later(world.plan.faulty + world.plan.quiet(), Event::Over);
         world
     }
 
     /// Runs to the end, or to the first violation.
-    pub(crate) fn run(&mut self) {
+    fn run(&mut self) {
         while let Some((at, event)) = self.queue.take() {
             self.now = at;
             if matches!(event, Event::Over) {
-                self.observe(&Observation::Over);
+                self.observe_all(&Observation::Over);
                 break;
             }
-            self.happen(event);
+            self.dispatch(event);
             if self.observers.violation.is_some() {
                 break;
             }
@@ -212,7 +335,7 @@ impl World {
         self.observers.tally.time = self.now.since(START);
     }
 
-    fn happen(&mut self, event: Event) {
+    fn dispatch(&mut self, event: Event<S>) {
         match event {
             Event::Begin { node, process } => {
                 if self.is_present(node, process) && self.nodes[node].session.is_none() {
@@ -224,36 +347,20 @@ impl World {
                     self.wake(node);
                 }
             }
-            Event::Request { node, process, server, request, copy } => {
-                if self.is_present(node, process) || matches!(request, Request::Write(_)) {
-                    self.serve(node, process, server, request, copy);
+            Event::EnterSecond { node, process } => {
+                if self.is_present(node, process) && self.nodes[node].session.is_some() {
+                    self.enter_second(node);
                 }
             }
+            Event::Resume(node) => self.resume(node),
+            Event::Stop(node, lasts) if !self.quiet => self.stop(node, lasts, false),
+            Event::Stop(..) => {}
             Event::Deliver { node, process, incoming } => {
                 if self.is_present(node, process) {
                     self.deliver(node, incoming);
                 }
             }
-            Event::Connect { node, process } => {
-                if self.is_present(node, process) {
-                    self.connect(node);
-                }
-            }
-            Event::WatchAgain { node, process, number } => {
-                let watch = &self.nodes[node].watch;
-                if self.is_present(node, process) && watch.number == number && !watch.ready {
-                    self.deliver(node, Incoming::Gap { number });
-                }
-            }
-            Event::Peer { peer, event } => self.peer(peer, event),
-            Event::Resume(node) => self.resume(node),
-            Event::Stop(node, lasts) if !self.quiet => self.stop(node, lasts, false),
-            Event::Stop(..) => {}
-            Event::Commit(number) => self.commit(number),
-            Event::Expire(incarnation, revision) => self.expire(incarnation, revision),
-            Event::Erase(incarnation, revision) => self.erase(incarnation, revision),
-            Event::Elect(number) => self.elect(number),
-            Event::Remake(remaking) => self.remake(remaking),
+            Event::Store(event) => self.happen(event),
             Event::BeginFault(place) => self.begin_fault(place),
             Event::EndFault(place) => self.end_fault(place),
             Event::Quiet => self.end_all_faults(),
@@ -264,34 +371,80 @@ impl World {
     }
 
     /// Whether the process is still the one at its index.
-    fn is_present(&self, node: usize, process: u64) -> bool {
+    pub(crate) fn is_present(&self, node: usize, process: u64) -> bool {
         self.nodes[node].alive && self.nodes[node].process == process
     }
 
-    fn after(&mut self, span: Duration, event: Event) {
+    fn later(&mut self, span: Duration, event: Event<S>) {
         self.queue.put(self.now + span, event);
     }
 
+    /// Lets an event of the store happen after a time, or at one.
+    pub(crate) fn after(&mut self, span: Duration, event: S::Event) {
+        self.later(span, Event::Store(event));
+    }
+
+    pub(crate) fn put(&mut self, at: Instant, event: S::Event) {
+        self.queue.put(at, Event::Store(event));
+    }
+
+    /// Lets a message arrive in a process after a time, or at one.
+    pub(crate) fn deliver_after(&mut self, span: Duration, node: usize, process: u64, incoming: S::Incoming) {
+        self.later(span, Event::Deliver { node, process, incoming });
+    }
+
+    pub(crate) fn deliver_at(&mut self, at: Instant, node: usize, process: u64, incoming: S::Incoming) {
+        self.queue.put(at, Event::Deliver { node, process, incoming });
+    }
+
     /// Whether a fault of a kind is active.
-    fn is_on(&self, kind: Kind) -> bool {
+    pub(crate) fn is_on(&self, kind: Kind) -> bool {
         self.active[kind as usize] > 0
     }
 
-    /// Shows an event to all observers.
-    fn observe(&mut self, observation: &Observation<'_>) {
-        let view = View::new(self.now, &self.plan, &self.promises, &self.cluster.bucket);
-        self.observers.observe(&view, observation);
+    pub(crate) fn is_lost(&mut self, node: usize) -> bool {
+        self.is_on(Kind::Loss) && self.nodes[node].dice.percent(15)
     }
 
-    /// Records an input or output for another machine, where that is wanted.
-    fn record(&mut self, recorded: impl FnOnce() -> Recorded) {
-        if let Some(recording) = &mut self.recording {
-            recording.push(recorded());
+    pub(crate) fn latency(&mut self, node: usize) -> Duration {
+        if self.is_on(Kind::Delay) && self.nodes[node].dice.percent(15) {
+            self.nodes[node].dice.millis(1, 12_000)
+        } else {
+            self.nodes[node].dice.micros(100, 3_000)
+        }
+    }
+
+    /// Shows an event of the first election to all observers.
+    pub(crate) fn observe(&mut self, observation: &Observation<'_, S::Campaign>) {
+        self.observe_of(true, false, observation);
+    }
+
+    /// Shows an event that is of no election to all observers.
+    pub(crate) fn observe_all(&mut self, observation: &Observation<'_, S::Campaign>) {
+        self.observe_of(true, true, observation);
+    }
+
+    /// Shows an event of a candidate to the observers of its election.
+    pub(crate) fn observe_by(&mut self, id: CampaignId, observation: &Observation<'_, S::Campaign>) {
+        self.observe_of(id == CANDIDATE, id != CANDIDATE, observation);
+    }
+
+    fn observe_of(&mut self, first: bool, second: bool, observation: &Observation<'_, S::Campaign>) {
+        let (incarnation, made, never_used) = self.store.birth();
+        let (now, plan, promises) = (self.now, &self.plan, &self.promises);
+        let view = View { now, plan, promises, incarnation, made, never_used };
+        if first {
+            self.observers.observe(&view, observation);
+        }
+        let Some(checkers) = self.second.as_mut().filter(|_| second) else { return };
+        let verdict = checkers.observe(&view, observation);
+        if self.observers.violation.is_none() {
+            self.observers.violation = verdict.err();
         }
     }
 
     /// Writes a line into the trace, where there is one.
-    fn note(&mut self, line: impl FnOnce(&mut String) -> std::fmt::Result) {
+    pub(crate) fn note(&mut self, line: impl FnOnce(&mut String) -> std::fmt::Result) {
         if let Some(trace) = &mut self.trace {
             let nanos = self.now.since(START).as_nanos();
             // Writing to a string does not fail.
@@ -301,64 +454,8 @@ impl World {
         }
     }
 
-    /// The candidate that leads, or holds the key.
-    fn incumbent(&self) -> Option<usize> {
-        let leads = (0..self.nodes.len()).find(|node| self.nodes[*node].leads(self.now));
-        leads.or_else(|| {
-            let write_id = self.cluster.bucket.message.as_ref()?.write_id?;
-            (0..self.nodes.len()).find(|node| self.nodes[*node].nonce == write_id.nonce)
-        })
-    }
-
-    /// Publishes the present entry of the key.
-    fn key_changed(&mut self) {
-        let entry = self.cluster.bucket.entry();
-        self.note(|trace| write!(trace, "store: {}", brief(&entry)));
-        self.observe(&Observation::Key { entry: &entry });
-        if self.plan.has(Kind::Restore) || self.plan.has(Kind::LostWrites) {
-            if self.history.len() == 512 {
-                self.history.pop_front();
-            }
-            self.history.push_back((self.now, self.cluster.bucket.clone()));
-        }
-        let (incarnation, sequence) = (self.cluster.bucket.incarnation, self.cluster.bucket.sequence);
-        self.promises.holds(self.now, incarnation, sequence, self.cluster.bucket.revision());
-        self.expire_later();
-        if entry != Entry::Vacant {
-            self.publish(&entry);
-        }
-    }
-}
-
-/// The rate of a clock that drifts within the setting, often at its limit.
-pub(crate) fn drift(dice: &mut Dice) -> i64 {
-    match dice.below(3) {
-        0 => DRIFT,
-        1 => -DRIFT,
-        _ => dice.below(2 * DRIFT as u64 + 1) as i64 - DRIFT,
-    }
-}
-
-/// When a process that gets a part of its time does not run, from the beginning of a fault on, and for how long: within a quota's
-/// periods of 100 ms, or longer ones, as on a machine that swaps.
-pub(crate) fn stops(dice: &mut Dice, lasts: Duration) -> impl Iterator<Item = (Duration, Duration)> + use<> {
-    let period = Duration::from_millis(dice.pick(&[100, 500, 2_000, 5_000])).max(lasts / 200);
-    let stopped = period * (100 - dice.pick(&[5, 10, 20, 30])) / 100;
-    let begins = iter::successors(Some(Duration::ZERO), move |from| Some(*from + period));
-    begins.take_while(move |from| *from < lasts).map(move |from| (from, stopped.min(lasts - from)))
-}
-
-/// An entry in few words.
-pub(crate) fn brief(entry: &Entry) -> String {
-    match entry {
-        Entry::Vacant => "vacant".into(),
-        Entry::Live(record) => {
-            let attempt =
-                record.write_id.map_or(String::new(), |write_id| format!(" {}", write_id.attempt.0));
-            format!("@{} live {}{attempt}", record.revision.0, record.candidate)
-        }
-        Entry::Released(release) => format!("@{} released, {:?} owed", release.revision.0, release.owed),
-        Entry::Deleted { revision, .. } => format!("@{} deleted", revision.0),
-        Entry::Expired { revision } => format!("@{} expired", revision.0),
+    /// The candidate that leads.
+    fn leader(&self) -> Option<usize> {
+        (0..self.nodes.len()).find(|node| self.nodes[*node].leads(self.now))
     }
 }

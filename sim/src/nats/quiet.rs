@@ -7,12 +7,12 @@ use incumbent_core::Token;
 use incumbent_core::record::Kind as Message;
 use incumbent_core::session::Command;
 
+use super::cluster::Put;
 use super::{Event, World};
 use crate::dice::Dice;
 use crate::kind::Kind;
 use crate::observation::{Observation, Order};
 use crate::oracle::ACandidateLeads;
-use crate::store::Put;
 
 /// A lease that survives the failure of one server.
 const LONG: Duration = Duration::from_secs(30);

@@ -7,7 +7,7 @@ use incumbent_core::record::{Entry, Headers, Kind, WriteId};
 use incumbent_core::store::{Action, Expect, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, START};
 
 /// The newest message of the key.
 #[derive(Debug)]
@@ -129,9 +129,6 @@ impl Bucket {
         }));
     }
 }
-
-/// The world's time at which runs begin, so that clocks may differ both ways.
-pub(crate) const START: Instant = Instant::from_nanos(1_000_000_000_000);
 
 #[derive(Debug, Default)]
 pub(crate) struct Server {

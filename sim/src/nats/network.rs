@@ -5,7 +5,7 @@ use std::time::Duration;
 use incumbent_core::Instant;
 use incumbent_core::record::Entry;
 
-use super::node::{Incoming, Request};
+use super::process::{Incoming, Request};
 use super::{Event, World};
 use crate::kind::Kind;
 

@@ -9,11 +9,11 @@ use std::time::Duration;
 use incumbent_core::Revision;
 use incumbent_core::record::{Entry, Headers, Kind as Message};
 
+use super::cluster::{Put, Route};
 use super::{Event, World};
 use crate::dice::Dice;
 use crate::kind::Kind;
 use crate::observation::Observation;
-use crate::store::{Put, Route};
 
 /// The stream of the first one's random numbers.
 const STREAM: u64 = 0x2_0000;

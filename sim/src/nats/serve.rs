@@ -8,13 +8,13 @@ use incumbent_core::session::Input;
 use incumbent_core::store::{Action, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
-use super::node::{CANDIDATE, Incoming, Request};
+use super::cluster::{Bucket, Put, Route};
+use super::process::{CANDIDATE, Incoming, Request};
 use super::{Event, Proposal, Remaking, World};
 use crate::kind::Kind;
 use crate::observation::Observation;
 use crate::plan::{DRIFT, GRANULARITY};
 use crate::promise::Excuse;
-use crate::store::{Bucket, Put, Route};
 
 /// The time for which an isolated server goes on answering: 11 s were measured.
 const STALE: Duration = Duration::from_secs(11);
