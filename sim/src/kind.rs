@@ -194,6 +194,37 @@ impl Kind {
         )
     }
 
+    /// Whether it happens to one candidate, and not to the store or the network.
+    pub(crate) const fn hits_one(self) -> bool {
+        matches!(
+            self,
+            Self::Cut
+                | Self::Queue
+                | Self::CutRequests
+                | Self::CutReplies
+                | Self::CutGroup
+                | Self::CutLog
+                | Self::Pause
+                | Self::Suspend
+                | Self::Freeze
+                | Self::Crash
+                | Self::Denied
+                | Self::Drift
+                | Self::BadDrift
+                | Self::SlowConsumer
+                | Self::NoProof
+                | Self::SlowProcess
+                | Self::HeldPoll
+                | Self::NewProducer
+                | Self::Removal
+                | Self::Replacement
+                | Self::Resign
+                | Self::Handler
+                | Self::Illness
+                | Self::Close
+        )
+    }
+
     /// Whether it happens in this store.
     pub const fn is_of(self, store: Store) -> bool {
         match self.stores() {

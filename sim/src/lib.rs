@@ -56,9 +56,6 @@ pub use scenario::{Candidate, PlannedFault, Scenario};
 pub use script::{Script, ScriptedFault};
 pub use shrink::shrink;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use nats::World;
 use plan::Plan;
 
 /// The outcome of a run.
@@ -90,23 +87,8 @@ pub struct TracedRun {
 pub fn run_traced(choice: &Choice, trace: bool, picture: bool) -> TracedRun {
     let plan = Plan::new(choice);
     match choice.store {
-        Store::Etcd => return world::run_traced::<etcd::Etcd>(plan, trace, picture),
-        Store::Kafka => return world::run_traced::<kafka::Kafka>(plan, trace, picture),
-        Store::Nats => {}
-    }
-    let mut world = World::new(plan, trace, picture);
-    run_to_the_end(&mut world);
-    let picture = world.observers.timeline.take().map(|timeline| timeline.draw(world.now));
-    TracedRun {
-        outcome: Outcome { tally: world.observers.tally, violation: world.observers.violation },
-        trace: world.trace.unwrap_or_default(),
-        picture: picture.unwrap_or_default(),
-    }
-}
-
-fn run_to_the_end(world: &mut World) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| world.run())) {
-        // After a panic the world is only read.
-        world.observers.violation = Some(Violation::of_panic(world.now, panic.as_ref()));
+        Store::Nats => world::run_traced::<nats::Nats>(plan, trace, picture),
+        Store::Etcd => world::run_traced::<etcd::Etcd>(plan, trace, picture),
+        Store::Kafka => world::run_traced::<kafka::Kafka>(plan, trace, picture),
     }
 }

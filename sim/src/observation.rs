@@ -12,7 +12,6 @@ use incumbent_core::{Incarnation, Instant, Revision};
 
 use crate::etcd::Content;
 use crate::kind::Kind;
-use crate::nats::Bucket;
 use crate::oracle::{Checkers, Violation};
 use crate::plan::Plan;
 use crate::promise::Promises;
@@ -177,13 +176,6 @@ pub(crate) struct View<'a> {
     pub(crate) made: Instant,
     /// An operator stated that the present incarnation is the first.
     pub(crate) never_used: bool,
-}
-
-impl<'a> View<'a> {
-    pub(crate) fn new(now: Instant, plan: &'a Plan, promises: &'a Promises, bucket: &Bucket) -> Self {
-        let (made, never_used) = (bucket.made, bucket.never_used);
-        Self { now, plan, promises, incarnation: bucket.incarnation, made, never_used }
-    }
 }
 
 /// All observers of a run: the oracles, the counts and the drawing.

@@ -5,9 +5,9 @@ use incumbent_core::campaign::{Input, Lease, Output, Settings};
 use incumbent_core::record::Nonce;
 use incumbent_core::store::{Capabilities, StoreInfo};
 
+use crate::Outcome;
 use crate::nats::World;
 use crate::plan::{Choice, Plan};
-use crate::{Outcome, run_to_the_end};
 
 /// An input or output of a campaign. Processes are numbered over the whole run.
 #[derive(Clone, Debug)]
@@ -52,10 +52,7 @@ pub enum Recorded {
 /// Makes a run on a bucket, and records its campaigns' inputs and outputs.
 pub fn record(choice: &Choice) -> (Outcome, Vec<Recorded>) {
     let mut world = World::new(Plan::new(choice), false, false);
-    world.recording = Some(Vec::new());
-    run_to_the_end(&mut world);
-    (
-        Outcome { tally: world.observers.tally, violation: world.observers.violation },
-        world.recording.unwrap_or_default(),
-    )
+    world.store.recording = Some(Vec::new());
+    let (run, store) = world.run();
+    (run.outcome, store.recording.unwrap_or_default())
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use crate::etcd::Etcd;
 use crate::kind::{Kind, Store};
-use crate::nats::World;
+use crate::nats::Nats;
 use crate::plan::Plan;
-use crate::{Outcome, TracedRun, run_to_the_end, world};
+use crate::{Outcome, TracedRun, world};
 
 /// A run that is written down. Its store is new: a bucket of one server that keeps a lease for each record, or an etcd of
 /// three members.
@@ -59,15 +59,10 @@ impl Scenario {
 
     /// Makes the run and writes down its events.
     pub fn run_traced(&self) -> TracedRun {
-        if self.store == Store::Etcd {
-            return world::run_traced::<Etcd>(Plan::of(self), true, false);
-        }
-        let mut world = World::new(Plan::of(self), true, false);
-        run_to_the_end(&mut world);
-        TracedRun {
-            outcome: Outcome { tally: world.observers.tally, violation: world.observers.violation },
-            trace: world.trace.unwrap_or_default(),
-            picture: String::new(),
+        let plan = Plan::of(self);
+        match self.store {
+            Store::Etcd => world::run_traced::<Etcd>(plan, true, false),
+            _ => world::run_traced::<Nats>(plan, true, false),
         }
     }
 }

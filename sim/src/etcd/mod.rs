@@ -22,7 +22,7 @@ use incumbent_core::{Incarnation, Instant, Revision};
 use crate::clock::START;
 use crate::dice::Dice;
 use crate::kind::Kind;
-use crate::observation::Observation;
+use crate::observation::{Observation, Order};
 use crate::oracle::Checkers;
 use crate::plan::{Fault, Plan};
 use crate::world::{self, Hooks, InputOf, OutputOf, Store};
@@ -150,7 +150,7 @@ impl Store for Etcd {
 }
 
 impl Hooks<Etcd> for World {
-    fn foreign_begin(&mut self) {
+    fn begins(&mut self) {
         self.start_foreign();
     }
 
@@ -242,8 +242,8 @@ impl Hooks<Etcd> for World {
         self.begin_store_fault(fault, victim, dice);
     }
 
-    fn end_own_fault(&mut self, kind: Kind, hit: &[usize]) {
-        self.end_store_fault(kind, hit);
+    fn end_own_fault(&mut self, fault: &Fault, hit: &[usize]) {
+        self.end_store_fault(fault.kind, hit);
     }
 
     fn faults_ended(&mut self) {
@@ -259,8 +259,12 @@ impl Hooks<Etcd> for World {
         self.plan.delay() + self.plan.owed()
     }
 
-    fn present(&self) -> usize {
-        self.store.cluster.content.companions.len()
+    fn next_order(&self, turn: u32, leader: usize, dice: Dice) -> Option<Order> {
+        self.usual_order(turn, leader, dice, self.store.cluster.content.companions.len(), true)
+    }
+
+    fn needs_an_operator(&self) -> bool {
+        self.any_stays_out()
     }
 
     fn remove(&mut self, _: usize) {

@@ -25,6 +25,7 @@ use crate::clock::START;
 use crate::dice::Dice;
 use crate::happened::Happened;
 use crate::kind::Kind;
+use crate::observation::Order;
 use crate::oracle::Checkers;
 use crate::plan::{Assigning, Fault, KAFKA, Plan};
 use crate::world::{self, Hooks, InputOf, OutputOf, Store};
@@ -185,7 +186,7 @@ impl Store for Kafka {
 }
 
 impl Hooks<Kafka> for World {
-    fn foreign_begin(&mut self) {
+    fn begins(&mut self) {
         self.start_peers();
     }
 
@@ -316,22 +317,23 @@ impl Hooks<Kafka> for World {
         self.begin_store_fault(fault.kind, victim, dice);
     }
 
-    fn end_own_fault(&mut self, kind: Kind, hit: &[usize]) {
-        self.end_store_fault(kind, hit);
+    fn end_own_fault(&mut self, fault: &Fault, hit: &[usize]) {
+        self.end_store_fault(fault.kind, hit);
     }
 
     fn change(&self) -> Duration {
         self.plan.delay() + self.plan.owed() + self.plan.lease * 2
     }
 
-    fn present(&self) -> usize {
-        self.store.group.count()
-    }
-
-    fn may_resign(&self) -> bool {
+    fn next_order(&self, turn: u32, leader: usize, dice: Dice) -> Option<Order> {
         // Where a successor has to wait as long as the one that resigned rests, a rebalance may give it back.
         let waits = self.plan.delay() > Duration::ZERO || !self.plan.group.has_ids;
-        !(self.plan.group.assigning == Assigning::Eager && waits)
+        let may_resign = !(self.plan.group.assigning == Assigning::Eager && waits);
+        self.usual_order(turn, leader, dice, self.store.group.count(), may_resign)
+    }
+
+    fn needs_an_operator(&self) -> bool {
+        self.any_stays_out()
     }
 
     fn remove(&mut self, leader: usize) {

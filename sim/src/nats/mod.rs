@@ -1,4 +1,6 @@
-//! The world of a run: candidates, a network and a store, driven by a queue of events.
+//! The world of a run on a NATS bucket: candidates, a network, one server or three, and candidates of the Go library.
+//!
+//! It runs as [`world`] says.
 
 mod cluster;
 mod driver;
@@ -11,43 +13,29 @@ mod serve;
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::iter;
 use std::time::Duration;
 
-use incumbent_core::record::Entry;
-use incumbent_core::store::Write;
+use incumbent_core::campaign::{self, Campaign};
+use incumbent_core::record::{Entry, Kind as Message};
+use incumbent_core::session::Command;
+use incumbent_core::store::{Capabilities, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
-use crate::clock::Clock;
-use crate::clock::START;
 use crate::dice::Dice;
 use crate::kind::Kind;
-use crate::observation::{Observation, Observers, View};
+use crate::observation::{Observation, Order};
 use crate::oracle::Checkers;
-use crate::plan::{DRIFT, Plan};
-use crate::promise::Promises;
-use crate::queue::Queue;
+use crate::plan::{Fault, Plan};
 use crate::recording::Recorded;
-use crate::report::Tally;
-use crate::timeline::Timeline;
+use crate::world::{self, Hooks, InputOf, OutputOf, Store};
 use cluster::Cluster;
 pub(crate) use cluster::{Bucket, Put};
 use peer::{Peer, PeerEvent};
-pub(crate) use process::Node;
-use process::{Incoming, Request};
+use process::{Incoming, Process, Request, Watch};
 
 /// A future event.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A process begins, or tries again to.
-    Begin {
-        node: usize,
-        process: u64,
-    },
-    Wake {
-        node: usize,
-        process: u64,
-    },
     /// A request arrives at a server.
     Request {
         node: usize,
@@ -55,12 +43,6 @@ pub(crate) enum Event {
         server: usize,
         request: Request,
         copy: bool,
-    },
-    /// A message arrives at a candidate.
-    Deliver {
-        node: usize,
-        process: u64,
-        incoming: Incoming,
     },
     /// A candidate's client tries the next server.
     Connect {
@@ -78,22 +60,11 @@ pub(crate) enum Event {
         peer: usize,
         event: PeerEvent,
     },
-    Resume(usize),
-    /// A process that gets a part of its time does not run for so long.
-    Stop(usize, Duration),
     Commit(u64),
     Expire(Incarnation, Revision),
     Erase(Incarnation, Revision),
     Elect(u64),
     Remake(Remaking),
-    BeginFault(usize),
-    EndFault(usize),
-    Quiet,
-    /// An operator helps the candidates that stay out.
-    Operator,
-    /// An orderly change after the faults: the first or the second.
-    Order(u32),
-    Over,
 }
 
 /// The way in which a bucket is made again.
@@ -120,121 +91,69 @@ pub(crate) struct Proposal {
     survives: bool,
 }
 
-pub(crate) struct World {
-    pub(crate) now: Instant,
-    pub(crate) plan: Plan,
-    queue: Queue<Event>,
-    dice: Dice,
+/// A bucket, its servers and the candidates of other software.
+pub(crate) struct Nats {
     cluster: Cluster,
     in_flight: Option<Proposal>,
     proposals: u64,
     /// Former contents of the bucket, where it may go back to one.
     history: VecDeque<(Instant, Bucket)>,
-    nodes: Vec<Node>,
     peers: Vec<Peer>,
-    processes: u64,
-    /// The number of active faults of each kind.
-    active: [u32; Kind::ALL.len()],
-    /// The candidates that the script's faults hit, for when they end.
-    hit: Vec<Vec<usize>>,
-    quiet: bool,
-    promises: Promises,
-    pub(crate) observers: Observers,
-    pub(crate) trace: Option<String>,
     pub(crate) recording: Option<Vec<Recorded>>,
 }
 
-impl World {
-    pub(crate) fn new(plan: Plan, trace: bool, timeline: bool) -> Self {
-        let mut dice = Dice::new(plan.choice.seed, 2);
-        let cluster = Cluster::new(plan.replicas, plan.max_age, plan.store_rate, plan.never_used);
-        let nodes = (0..plan.choice.candidates)
-            .map(|place| {
-                let drawn =
-                    if plan.has(Kind::Drift) { drift(&mut dice) } else { dice.below(101) as i64 - 50 };
-                let rate = plan.rates.as_ref().map_or(drawn, |rates| rates[place]);
-                let shows = START.before(dice.millis(0, 900_000));
-                let own = Dice::new(plan.choice.seed, 16 + place as u64);
-                Node::new(own, Clock::new(START, shows, rate), rate, place % plan.replicas)
-            })
-            .collect();
-        let mut world = Self {
-            now: START,
-            queue: Queue::new(),
-            dice,
-            cluster,
+pub(crate) type World = world::World<Nats>;
+
+impl Store for Nats {
+    type Campaign = Campaign;
+    type Event = Event;
+    type Incoming = Incoming;
+    type Process = Process;
+
+    fn new(plan: &Plan) -> Self {
+        Self {
+            cluster: Cluster::new(plan.replicas, plan.max_age, plan.store_rate, plan.never_used),
             in_flight: None,
             proposals: 0,
             history: VecDeque::new(),
-            nodes,
             peers: Vec::new(),
-            processes: 0,
-            active: [0; Kind::ALL.len()],
-            hit: vec![Vec::new(); plan.script.last().map_or(0, |fault| fault.place + 1)],
-            quiet: false,
-            promises: Promises::new(&plan),
-            observers: Observers {
-                checkers: Checkers::new(&plan),
-                tally: Tally::default(),
-                timeline: timeline.then(|| Timeline::new(&plan)),
-                violation: None,
-            },
-            trace: trace.then(String::new),
             recording: None,
-            plan,
-        };
-        world.set_skew();
-        for node in 0..world.nodes.len() {
-            let drawn = world.nodes[node].dice.millis(0, 2_000);
-            let wait = world.plan.begins.as_ref().map_or(drawn, |begins| begins[node]);
-            world.start_process(node, wait);
         }
-        world.peers_begin();
-        for fault in world.plan.script.clone().iter() {
-            world.queue.put(START + fault.from, Event::BeginFault(fault.place));
-        }
-        world.after(world.plan.faulty, Event::Quiet);
-        world.after(world.plan.faulty + world.plan.quiet(), Event::Over);
-        world
     }
 
-    /// Runs to the end, or to the first violation.
-    pub(crate) fn run(&mut self) {
-        while let Some((at, event)) = self.queue.take() {
-            self.now = at;
-            if matches!(event, Event::Over) {
-                self.observe(&Observation::Over);
-                break;
-            }
-            self.happen(event);
-            if self.observers.violation.is_some() {
-                break;
-            }
-        }
-        self.observers.tally.runs = 1;
-        self.observers.tally.time = self.now.since(START);
+    fn process(place: usize, plan: &Plan, _: &mut Dice) -> Process {
+        Process::new(place % plan.replicas)
+    }
+
+    fn checkers(plan: &Plan) -> Checkers<Campaign> {
+        Checkers::new(plan)
+    }
+
+    fn input(input: InputOf<Self>) -> Incoming {
+        Incoming::Input(input)
+    }
+
+    fn command(command: Command) -> Incoming {
+        Incoming::Command(command)
+    }
+
+    fn birth(&self) -> (Incarnation, Instant, bool) {
+        let bucket = &self.cluster.bucket;
+        (bucket.incarnation, bucket.made, bucket.never_used)
+    }
+}
+
+impl Hooks<Nats> for World {
+    fn begins(&mut self) {
+        self.set_skew();
+        self.peers_begin();
     }
 
     fn happen(&mut self, event: Event) {
         match event {
-            Event::Begin { node, process } => {
-                if self.is_present(node, process) && self.nodes[node].session.is_none() {
-                    self.begin(node);
-                }
-            }
-            Event::Wake { node, process } => {
-                if self.is_present(node, process) {
-                    self.wake(node);
-                }
-            }
             Event::Request { node, process, server, request, copy } => {
                 if self.is_present(node, process) || matches!(request, Request::Write(_)) {
                     self.serve(node, process, server, request, copy);
-                }
-            }
-            Event::Deliver { node, process, incoming } => {
-                if self.is_present(node, process) {
-                    self.deliver(node, incoming);
                 }
             }
             Event::Connect { node, process } => {
@@ -249,83 +168,131 @@ impl World {
                 }
             }
             Event::Peer { peer, event } => self.peer(peer, event),
-            Event::Resume(node) => self.resume(node),
-            Event::Stop(node, lasts) if !self.quiet => self.stop(node, lasts, false),
-            Event::Stop(..) => {}
             Event::Commit(number) => self.commit(number),
             Event::Expire(incarnation, revision) => self.expire(incarnation, revision),
             Event::Erase(incarnation, revision) => self.erase(incarnation, revision),
             Event::Elect(number) => self.elect(number),
             Event::Remake(remaking) => self.remake(remaking),
-            Event::BeginFault(place) => self.begin_fault(place),
-            Event::EndFault(place) => self.end_fault(place),
-            Event::Quiet => self.end_all_faults(),
-            Event::Operator => self.operator(),
-            Event::Order(turn) => self.order(turn),
-            Event::Over => {}
         }
     }
 
-    /// Whether the process is still the one at its index.
-    fn is_present(&self, node: usize, process: u64) -> bool {
-        self.nodes[node].alive && self.nodes[node].process == process
+    fn starts(&mut self, node: usize) {
+        let place = &mut self.nodes[node];
+        place.outbox.clear();
+        (place.oldest, place.seen, place.watch) = (Duration::ZERO, Default::default(), Watch::new(0));
     }
 
-    fn after(&mut self, span: Duration, event: Event) {
-        self.queue.put(self.now + span, event);
+    fn ends(&mut self, node: usize) {
+        if self.nodes[node].misled.take().is_some() {
+            self.promises.undeceive(self.now, node);
+        }
     }
 
-    /// Whether a fault of a kind is active.
-    fn is_on(&self, kind: Kind) -> bool {
-        self.active[kind as usize] > 0
+    fn campaigns(&mut self, node: usize, clock: Instant, info: &StoreInfo) {
+        self.enters(node, clock, *info);
     }
 
-    /// Shows an event to all observers.
-    fn observe(&mut self, observation: &Observation<'_>) {
-        let view = View::new(self.now, &self.plan, &self.promises, &self.cluster.bucket);
-        self.observers.observe(&view, observation);
+    fn hears(&mut self, node: usize, input: &campaign::Input) {
+        if let campaign::Input::Inspected(Ok(info)) = input {
+            self.note_info(node, info);
+        }
+        self.nodes[node].hears = self.store.recording.is_some().then(|| input.clone());
     }
 
+    fn handled(&mut self, node: usize, clock: Instant) {
+        let place = &mut self.nodes[node];
+        let (process, lease) = (place.process, place.lease);
+        if let Some(input) = place.hears.take() {
+            self.record(|| Recorded::Input { process, now: clock, input, lease });
+        }
+    }
+
+    fn says(&mut self, node: usize, output: &campaign::Output) {
+        let process = self.nodes[node].process;
+        self.record(|| Recorded::Output { process, output: output.clone() });
+    }
+
+    fn connection(&self, _: usize) -> Capabilities {
+        self.plan.capabilities()
+    }
+
+    fn receive(&mut self, node: usize, incoming: Incoming) {
+        self.handle_message(node, incoming);
+    }
+
+    fn carry_out(&mut self, node: usize, output: OutputOf<Nats>) {
+        self.serve_output(node, output);
+    }
+
+    /// The candidate whose record is in the bucket.
+    fn owner(&self) -> Option<usize> {
+        let write_id = self.store.cluster.bucket.message.as_ref()?.write_id?;
+        (0..self.nodes.len()).find(|node| self.nodes[*node].nonce == write_id.nonce)
+    }
+
+    fn begin_own_fault(&mut self, fault: &Fault, victim: usize, dice: &mut Dice) {
+        self.begin_store_fault(fault, victim, dice);
+    }
+
+    fn end_own_fault(&mut self, fault: &Fault, hit: &[usize]) {
+        self.end_store_fault(fault, hit);
+    }
+
+    fn reaches_again(&mut self, node: usize) {
+        self.flush(node);
+    }
+
+    fn faults_ended(&mut self) {
+        self.store.cluster.max_age = self.plan.max_age;
+        if self.store.cluster.leader.is_none() {
+            self.elect_after(Duration::from_secs(1));
+        }
+        self.expire_later();
+        self.help_later();
+    }
+
+    fn change(&self) -> Duration {
+        self.plan.delay()
+    }
+
+    fn next_order(&self, turn: u32, leader: usize, dice: Dice) -> Option<Order> {
+        self.drawn_order(turn, leader, dice)
+    }
+
+    fn remove(&mut self, _: usize) {
+        self.operate(&Put::bare(Message::Tombstone));
+    }
+
+    fn isolate(&mut self) {
+        self.isolate_leader(self.plan.choice.seed.is_multiple_of(3));
+    }
+
+    fn needs_an_operator(&self) -> bool {
+        self.some_stay_out()
+    }
+}
+
+impl World {
     /// Records an input or output for another machine, where that is wanted.
     fn record(&mut self, recorded: impl FnOnce() -> Recorded) {
-        if let Some(recording) = &mut self.recording {
+        if let Some(recording) = &mut self.store.recording {
             recording.push(recorded());
         }
     }
 
-    /// Writes a line into the trace, where there is one.
-    fn note(&mut self, line: impl FnOnce(&mut String) -> std::fmt::Result) {
-        if let Some(trace) = &mut self.trace {
-            let nanos = self.now.since(START).as_nanos();
-            // Writing to a string does not fail.
-            let _ = write!(trace, "{:>6}.{:06} ", nanos / 1_000_000_000, nanos / 1_000 % 1_000_000)
-                .and_then(|()| line(trace));
-            trace.push('\n');
-        }
-    }
-
-    /// The candidate that leads, or holds the key.
-    fn incumbent(&self) -> Option<usize> {
-        let leads = (0..self.nodes.len()).find(|node| self.nodes[*node].leads(self.now));
-        leads.or_else(|| {
-            let write_id = self.cluster.bucket.message.as_ref()?.write_id?;
-            (0..self.nodes.len()).find(|node| self.nodes[*node].nonce == write_id.nonce)
-        })
-    }
-
     /// Publishes the present entry of the key.
     fn key_changed(&mut self) {
-        let entry = self.cluster.bucket.entry();
+        let entry = self.store.cluster.bucket.entry();
         self.note(|trace| write!(trace, "store: {}", brief(&entry)));
         self.observe(&Observation::Key { entry: &entry });
         if self.plan.has(Kind::Restore) || self.plan.has(Kind::LostWrites) {
-            if self.history.len() == 512 {
-                self.history.pop_front();
+            if self.store.history.len() == 512 {
+                self.store.history.pop_front();
             }
-            self.history.push_back((self.now, self.cluster.bucket.clone()));
+            self.store.history.push_back((self.now, self.store.cluster.bucket.clone()));
         }
-        let (incarnation, sequence) = (self.cluster.bucket.incarnation, self.cluster.bucket.sequence);
-        self.promises.holds(self.now, incarnation, sequence, self.cluster.bucket.revision());
+        let bucket = &self.store.cluster.bucket;
+        self.promises.holds(self.now, bucket.incarnation, bucket.sequence, bucket.revision());
         self.expire_later();
         if entry != Entry::Vacant {
             self.publish(&entry);
@@ -333,26 +300,8 @@ impl World {
     }
 }
 
-/// The rate of a clock that drifts within the setting, often at its limit.
-pub(crate) fn drift(dice: &mut Dice) -> i64 {
-    match dice.below(3) {
-        0 => DRIFT,
-        1 => -DRIFT,
-        _ => dice.below(2 * DRIFT as u64 + 1) as i64 - DRIFT,
-    }
-}
-
-/// When a process that gets a part of its time does not run, from the beginning of a fault on, and for how long: within a quota's
-/// periods of 100 ms, or longer ones, as on a machine that swaps.
-pub(crate) fn stops(dice: &mut Dice, lasts: Duration) -> impl Iterator<Item = (Duration, Duration)> + use<> {
-    let period = Duration::from_millis(dice.pick(&[100, 500, 2_000, 5_000])).max(lasts / 200);
-    let stopped = period * (100 - dice.pick(&[5, 10, 20, 30])) / 100;
-    let begins = iter::successors(Some(Duration::ZERO), move |from| Some(*from + period));
-    begins.take_while(move |from| *from < lasts).map(move |from| (from, stopped.min(lasts - from)))
-}
-
 /// An entry in few words.
-pub(crate) fn brief(entry: &Entry) -> String {
+fn brief(entry: &Entry) -> String {
     match entry {
         Entry::Vacant => "vacant".into(),
         Entry::Live(record) => {

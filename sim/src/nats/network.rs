@@ -1,7 +1,5 @@
 //! The network between candidates and servers: messages are lost, late or doubled.
 
-use std::time::Duration;
-
 use incumbent_core::Instant;
 use incumbent_core::record::Entry;
 
@@ -46,10 +44,10 @@ impl World {
         }
         if self.is_on(Kind::Duplication) && self.nodes[node].dice.percent(20) {
             let latency = self.latency(node);
-            self.after(latency, Event::Deliver { node, process, incoming: incoming.clone() });
+            self.deliver_after(latency, node, process, incoming.clone());
         }
         let latency = self.latency(node);
-        self.after(latency, Event::Deliver { node, process, incoming });
+        self.deliver_after(latency, node, process, incoming);
     }
 
     /// Sends the present entry of the key to the watches that are ready.
@@ -63,8 +61,8 @@ impl World {
         let Some((incarnation, server)) = self.nodes[node].watch.on else { return };
         let is_reached = self.nodes[node].alive
             && !self.nodes[node].lacks.is_some_and(|lacks| lacks.watch)
-            && incarnation == self.cluster.bucket.incarnation
-            && self.cluster.is_up(server)
+            && incarnation == self.store.cluster.bucket.incarnation
+            && self.store.cluster.is_up(server)
             && self.nodes[node].cut_in == 0;
         if !is_reached
             || self.is_lost(node)
@@ -77,8 +75,7 @@ impl World {
             if self.nodes[node].dice.percent(30) {
                 // The next message shows a gap, a heartbeat at the latest.
                 let wait = self.nodes[node].dice.millis(1, 5_000);
-                return self
-                    .after(wait, Event::Deliver { node, process, incoming: Incoming::Gap { number } });
+                return self.deliver_after(wait, node, process, Incoming::Gap { number });
             }
             let held = self.nodes[node].dice.millis(1, self.plan.lease.as_millis() as u64);
             let watch = &mut self.nodes[node].watch;
@@ -86,7 +83,7 @@ impl World {
         }
         let at = self.watch_latency(node);
         let incoming = Incoming::Watched { number, incarnation, entry: entry.clone() };
-        self.queue.put(at, Event::Deliver { node, process, incoming });
+        self.deliver_at(at, node, process, incoming);
     }
 
     /// The arrival of the next message of a watch: no earlier than the last.
@@ -95,17 +92,5 @@ impl World {
         let watch = &mut self.nodes[node].watch;
         watch.last = watch.last.max(self.now + latency);
         watch.last
-    }
-
-    pub(super) fn is_lost(&mut self, node: usize) -> bool {
-        self.is_on(Kind::Loss) && self.nodes[node].dice.percent(15)
-    }
-
-    pub(super) fn latency(&mut self, node: usize) -> Duration {
-        if self.is_on(Kind::Delay) && self.nodes[node].dice.percent(15) {
-            self.nodes[node].dice.millis(1, 12_000)
-        } else {
-            self.nodes[node].dice.micros(100, 3_000)
-        }
     }
 }

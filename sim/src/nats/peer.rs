@@ -57,7 +57,7 @@ impl World {
         for peer in 0..self.plan.choice.peers {
             let mut dice = Dice::new(self.plan.choice.seed, STREAM + peer as u64);
             let splay = dice.millis(0, self.peer_interval().as_millis() as u64);
-            self.peers.push(Peer { dice, request: 0, held: None, acquires: 0, leads: false });
+            self.store.peers.push(Peer { dice, request: 0, held: None, acquires: 0, leads: false });
             self.after(splay, Event::Peer { peer, event: PeerEvent::Request });
         }
     }
@@ -70,14 +70,14 @@ impl World {
         match event {
             PeerEvent::Request => self.peer_requests(peer),
             PeerEvent::Arrive { request, expect } => self.peer_arrives(peer, request, expect),
-            PeerEvent::Answer { request, revision } if self.peers[peer].request == request => {
+            PeerEvent::Answer { request, revision } if self.store.peers[peer].request == request => {
                 self.peer_answered(peer, revision)
             }
-            PeerEvent::GiveUp { request } if self.peers[peer].request == request => {
+            PeerEvent::GiveUp { request } if self.store.peers[peer].request == request => {
                 self.peer_answered(peer, None)
             }
             PeerEvent::Report { acquires }
-                if self.peers[peer].held.is_some() && self.peers[peer].acquires == acquires =>
+                if self.store.peers[peer].held.is_some() && self.store.peers[peer].acquires == acquires =>
             {
                 self.peer_leads(peer, true)
             }
@@ -86,8 +86,8 @@ impl World {
     }
 
     fn peer_requests(&mut self, peer: usize) {
-        self.peers[peer].request += 1;
-        let (request, expect) = (self.peers[peer].request, self.peers[peer].held);
+        self.store.peers[peer].request += 1;
+        let (request, expect) = (self.store.peers[peer].request, self.store.peers[peer].held);
         // A ticker: the next request comes in its time, also while this one is under way.
         self.after(self.peer_interval(), Event::Peer { peer, event: PeerEvent::Request });
         self.after(TIMEOUT, Event::Peer { peer, event: PeerEvent::GiveUp { request } });
@@ -97,7 +97,7 @@ impl World {
     /// Sends a message through the network, either way.
     fn peer_sends(&mut self, peer: usize, event: PeerEvent) {
         let (lost, late) = (self.is_on(Kind::Loss), self.is_on(Kind::Delay));
-        let dice = &mut self.peers[peer].dice;
+        let dice = &mut self.store.peers[peer].dice;
         if lost && dice.percent(15) {
             return;
         }
@@ -107,44 +107,44 @@ impl World {
 
     fn peer_arrives(&mut self, peer: usize, request: u64, expect: Option<Revision>) {
         let server = peer % self.plan.replicas;
-        let Route::Leader(_) = self.cluster.route(server) else { return };
-        let bucket = &self.cluster.bucket;
+        let Route::Leader(_) = self.store.cluster.route(server) else { return };
+        let bucket = &self.store.cluster.bucket;
         let present = bucket.revision();
         let free = match expect {
             Some(revision) => revision == present,
             // `Create` writes over a deletion.
             None => !matches!(bucket.entry(), Entry::Live(_)),
         };
-        let busy = self.in_flight.is_some() || self.is_on(Kind::Full);
+        let busy = self.store.in_flight.is_some() || self.is_on(Kind::Full);
         let revision = (free && !busy).then(|| {
-            let (wall, value) = (self.cluster.leaders_wall(self.now), format!("go-{peer}"));
+            let (wall, value) = (self.store.cluster.leaders_wall(self.now), format!("go-{peer}"));
             let headers = &Headers::new();
             let put = Put { kind: Message::Live, value: &value, headers, ttl: None, write_id: None };
-            self.cluster.bucket.put(&put, self.now, wall);
+            self.store.cluster.bucket.put(&put, self.now, wall);
             self.key_changed();
-            self.cluster.bucket.revision()
+            self.store.cluster.bucket.revision()
         });
         self.peer_sends(peer, PeerEvent::Answer { request, revision });
     }
 
     fn peer_answered(&mut self, peer: usize, revision: Option<Revision>) {
-        self.peers[peer].request += 1;
+        self.store.peers[peer].request += 1;
         let interval = self.peer_interval();
         match revision {
-            Some(_) if self.peers[peer].held.is_none() => {
-                self.peers[peer].acquires += 1;
-                let acquires = self.peers[peer].acquires;
+            Some(_) if self.store.peers[peer].held.is_none() => {
+                self.store.peers[peer].acquires += 1;
+                let acquires = self.store.peers[peer].acquires;
                 self.after(interval + LATER, Event::Peer { peer, event: PeerEvent::Report { acquires } });
             }
-            None if self.peers[peer].leads => self.peer_leads(peer, false),
+            None if self.store.peers[peer].leads => self.peer_leads(peer, false),
             _ => {}
         }
-        self.peers[peer].held = revision;
+        self.store.peers[peer].held = revision;
     }
 
     fn peer_leads(&mut self, peer: usize, leads: bool) {
         self.note(|trace| write!(trace, "go-{peer}: {}", if leads { "OnWon" } else { "OnLost" }));
-        self.peers[peer].leads = leads;
+        self.store.peers[peer].leads = leads;
         self.observe(&Observation::Peer { peer, leads });
     }
 }

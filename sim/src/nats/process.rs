@@ -1,19 +1,15 @@
-//! A candidate's process: its campaign, its clock, its connection and its watch.
+//! A candidate's process: its connection and its watch, what it asks and what arrives.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
-use incumbent_core::campaign::{Campaign, Lease, ReadId};
-use incumbent_core::record::{Entry, Nonce};
-use incumbent_core::session::{CampaignId, Command, Input, Session};
+use incumbent_core::campaign::{self, ReadId};
+use incumbent_core::record::Entry;
+use incumbent_core::session::{Command, Input};
 use incumbent_core::store::{Fault, FaultKind, Write};
-use incumbent_core::{Incarnation, Instant, Revision, Token};
+use incumbent_core::{Incarnation, Instant, Revision};
 
-use crate::clock::Clock;
 use crate::dice::Dice;
-
-/// The number of the one candidate on each session.
-pub(crate) const CANDIDATE: CampaignId = 1;
+use crate::world::CANDIDATE;
 
 /// A request of a candidate to the store.
 #[derive(Clone, Debug)]
@@ -41,51 +37,24 @@ pub(crate) enum Incoming {
     Connected,
 }
 
-pub(crate) struct Node {
-    /// Separate random numbers, so that events of other candidates change little for it.
-    pub(crate) dice: Dice,
-    /// Counts the processes at this index.
-    pub(crate) process: u64,
-    pub(crate) nonce: Nonce,
-    /// The seed of its campaign, where the run is recorded.
-    pub(crate) seed: u64,
-    /// The session of its process; `None` before it begins, and after its end. It is large, and moved for every input.
-    pub(crate) session: Option<Box<Session>>,
-    /// The same session again, with clean clock readings, where the run compares.
-    pub(crate) twin: Option<Box<Session>>,
-    pub(crate) alive: bool,
-    pub(crate) healthy: bool,
-    pub(crate) clock: Clock,
-    /// The rate of its clock when nothing is wrong with it.
-    pub(crate) rate: i64,
-    pub(crate) stopped_until: Instant,
-    pub(crate) backlog: VecDeque<Incoming>,
-    pub(crate) server: usize,
-    /// The numbers of faults that cut off its messages, cut off its inputs, and let its client queue.
-    pub(crate) cut_out: u32,
-    pub(crate) cut_in: u32,
-    pub(crate) queueing: u32,
-    pub(crate) outbox: Vec<Request>,
-    pub(crate) denied: u32,
+/// What a process has on a bucket.
+pub(crate) struct Process {
+    /// The input that is being handled, and the clock's reading, where the run is recorded.
+    pub(super) hears: Option<campaign::Input>,
+    pub(super) server: usize,
+    /// The number of faults that let its client queue.
+    pub(super) queueing: u32,
+    pub(super) outbox: Vec<Request>,
     /// What it cannot do, where it is the one that cannot prove.
-    pub(crate) lacks: Option<Lacks>,
-    /// The number of faults that make its client slow to read its watch.
-    pub(crate) slow: u32,
+    pub(super) lacks: Option<Lacks>,
     /// A server answered it from a former incarnation of the store: the time until such an answer may arrive.
-    pub(crate) misled: Option<Instant>,
+    pub(super) misled: Option<Instant>,
     /// The longest maximum age of the store that its process was shown.
-    pub(crate) oldest: Duration,
-    pub(crate) watch: Watch,
+    pub(super) oldest: Duration,
+    pub(super) watch: Watch,
     /// The newest revision from its watch or an acknowledgement, and its incarnation. The answer to a read
     /// does not count: a late one was given up by the campaign.
-    pub(crate) seen: (Incarnation, Revision),
-    /// The time of its next wake-up; never where nothing is due.
-    pub(crate) wakes: Instant,
-    pub(crate) lease: Option<Lease>,
-    /// The token above which it stays out, where it last reported so and did not lead since.
-    pub(crate) barred: Option<Token>,
-    /// The time, in the world's time, until it leads.
-    pub(crate) leads_until: Option<Instant>,
+    pub(super) seen: (Incarnation, Revision),
 }
 
 /// What a candidate cannot do that cannot prove.
@@ -135,42 +104,23 @@ pub(crate) struct Watch {
     pub(crate) last: Instant,
 }
 
-impl Node {
-    pub(crate) fn new(dice: Dice, clock: Clock, rate: i64, server: usize) -> Self {
+impl Process {
+    pub(super) fn new(server: usize) -> Self {
         Self {
-            dice,
-            process: 0,
-            nonce: Nonce(0),
-            seed: 0,
-            session: None,
-            twin: None,
-            alive: false,
-            healthy: true,
-            clock,
-            rate,
-            stopped_until: Instant::ZERO,
-            backlog: VecDeque::new(),
+            hears: None,
             server,
-            cut_out: 0,
-            cut_in: 0,
             queueing: 0,
             outbox: Vec::new(),
-            denied: 0,
             lacks: None,
-            slow: 0,
             misled: None,
             oldest: Duration::ZERO,
             watch: Watch::new(0),
             seen: (Incarnation(0), Revision(0)),
-            wakes: Instant::NEVER,
-            lease: None,
-            barred: None,
-            leads_until: None,
         }
     }
 
     /// The answer to a request that it cannot have answered: a denial, or none.
-    pub(crate) fn denial(&self, request: &Request) -> Option<Option<Input>> {
+    pub(super) fn denial(&self, request: &Request) -> Option<Option<Input>> {
         let lacks = self.lacks.filter(|lacks| lacks.holds(request))?;
         let fault = || Fault { kind: FaultKind::Denied, detail: "no permission".into() };
         let input = match request {
@@ -179,35 +129,6 @@ impl Node {
             Request::Write(_) | Request::Watch { .. } => return Some(None),
         };
         Some((!lacks.answers).then_some(input))
-    }
-
-    pub(crate) fn is_stopped(&self, now: Instant) -> bool {
-        self.stopped_until > now
-    }
-
-    /// Whether it leads, by its `is_leader`.
-    pub(crate) fn leads(&self, now: Instant) -> bool {
-        self.leads_until.is_some_and(|until| now < until)
-    }
-
-    /// Notes a revision before the campaign gets it.
-    pub(crate) fn note_revision(&mut self, revision: Option<Revision>) {
-        if let (Some(incarnation), Some(revision)) = (self.inspected(), revision) {
-            if self.seen.0 != incarnation {
-                self.seen = (incarnation, revision);
-            }
-            self.seen.1 = self.seen.1.max(revision);
-        }
-    }
-
-    /// Its campaign, once the store has answered.
-    pub(crate) fn campaign(&self) -> Option<&Campaign> {
-        self.session.as_ref()?.campaign(CANDIDATE)
-    }
-
-    /// The incarnation that its last inspection showed.
-    pub(crate) fn inspected(&self) -> Option<Incarnation> {
-        self.session.as_ref()?.info().map(|info| info.incarnation)
     }
 }
 

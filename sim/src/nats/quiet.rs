@@ -1,18 +1,13 @@
-//! The quiet phase: every fault ends, and a candidate must lead before long.
+//! Orderly changes when every fault is over, and an operator's help.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use incumbent_core::Token;
-use incumbent_core::record::Kind as Message;
-use incumbent_core::session::Command;
 
-use super::cluster::Put;
-use super::{Event, World};
+use super::World;
 use crate::dice::Dice;
 use crate::kind::Kind;
-use crate::observation::{Observation, Order};
-use crate::oracle::ACandidateLeads;
+use crate::observation::Order;
 
 /// A lease that survives the failure of one server.
 const LONG: Duration = Duration::from_secs(30);
@@ -21,67 +16,13 @@ const LONG: Duration = Duration::from_secs(30);
 const SMALL_GAP: u64 = 360;
 
 impl World {
-    /// Ends every fault.
-    pub(super) fn end_all_faults(&mut self) {
-        let places: Vec<_> = self.plan.script.iter().map(|fault| fault.place).collect();
-        for place in places {
-            self.end_fault(place);
-        }
-        self.quiet = true;
-        self.cluster.max_age = self.plan.max_age;
-        self.note(|trace| write!(trace, "no more faults"));
-        for node in 0..self.nodes.len() {
-            if self.nodes[node].is_stopped(self.now) {
-                self.nodes[node].stopped_until = self.now;
-                self.resume(node);
-            }
-            if !self.nodes[node].alive {
-                self.start_process(node, Duration::from_millis(100));
-            }
-        }
-        if self.cluster.leader.is_none() {
-            self.elect_after(Duration::from_secs(1));
-        }
-        self.expire_later();
-        self.observe(&Observation::Quiet);
-        let worst = ACandidateLeads::worst(&self.plan);
-        let usual = ACandidateLeads::usual(&self.plan, &self.promises.happened, self.now);
-        self.after(usual, Event::Operator);
-        // By then a candidate leads, or an oracle has reported a violation.
-        self.after(worst * 2 + Duration::from_secs(1), Event::Order(0));
-    }
-
-    /// Makes an orderly change happen to the leader: first it leaves, later it is removed.
-    pub(super) fn order(&mut self, turn: u32) {
-        if turn == 0 {
-            let wanted = self.plan.delay();
-            self.after(self.plan.drain() + wanted + Duration::from_secs(6), Event::Order(1));
-        }
-        let Some(order) = self.next_order(turn) else { return };
-        self.note(|trace| write!(trace, "{order:?}"));
-        self.observe(&Observation::Order(order));
-        match order {
-            Order::Resign { leader } => self.command(leader, Command::Resign),
-            Order::HandOver { leader, successor } => {
-                self.command(leader, Command::HandOver(format!("c{successor}")));
-            }
-            Order::Delete { .. } => self.operate(&Put::bare(Message::Tombstone)),
-            Order::Isolate { .. } => self.isolate_leader(self.plan.choice.seed.is_multiple_of(3)),
-            Order::Crash { leader } => {
-                self.end_process(leader);
-                self.start_process(leader, Duration::from_secs(1));
-            }
-        }
-    }
-
-    fn next_order(&self, turn: u32) -> Option<Order> {
-        let leader = (0..self.nodes.len()).find(|node| self.nodes[*node].leads(self.now))?;
-        let mut dice = Dice::new(self.plan.choice.seed, 5 + u64::from(turn));
+    /// The orderly change of this turn: first it leaves, later it is removed, cut off with its server, or dies.
+    pub(super) fn drawn_order(&self, turn: u32, leader: usize, mut dice: Dice) -> Option<Order> {
         let successor = dice.below(self.nodes.len() as u64) as usize;
         let all_watch = (0..self.nodes.len()).all(|node| self.is_watching(node));
         // A candidate that learns only now that the store was made again may have a record in it that it does not know
         // of, and must wait for it.
-        let present = Some(self.cluster.bucket.incarnation);
+        let present = Some(self.store.cluster.bucket.incarnation);
         // A candidate after the Go library's rules leads without a report, so the end of the wait would be unknown.
         if self.plan.choice.peers > 0 || self.nodes.iter().any(|node| node.inspected() != present) {
             return None;
@@ -121,29 +62,19 @@ impl World {
     /// Whether a candidate has a watch that reports changes of the key.
     fn is_watching(&self, node: usize) -> bool {
         let watch = &self.nodes[node].watch;
-        let present = self.cluster.bucket.incarnation;
+        let present = self.store.cluster.bucket.incarnation;
         watch.ready
-            && watch
-                .on
-                .is_some_and(|(incarnation, server)| incarnation == present && self.cluster.is_up(server))
+            && watch.on.is_some_and(|(incarnation, server)| {
+                incarnation == present && self.store.cluster.is_up(server)
+            })
     }
 
-    /// An operator accepts that tokens start again, where candidates stay out because the store went back further, or more
-    /// often, than they can make up for by themselves.
-    pub(super) fn operator(&mut self) {
-        let newest = (self.cluster.bucket.incarnation, self.cluster.bucket.sequence);
+    /// Whether candidates stay out because the store went back further, or more often, than they can make up for by themselves.
+    pub(super) fn some_stay_out(&self) -> bool {
+        let newest = (self.store.cluster.bucket.incarnation, self.store.cluster.bucket.sequence);
         let far = |seen: Token| seen.incarnation > newest.0 || seen.sequence.0 > newest.1 + SMALL_GAP;
         let all_barred = self.nodes.iter().all(|node| node.barred.is_some());
         let barred = all_barred || self.nodes.iter().filter_map(|node| node.barred).any(far);
-        let led = (0..self.nodes.len()).any(|node| self.nodes[node].leads(self.now));
-        if !barred || led {
-            return;
-        }
-        self.note(|trace| write!(trace, "an operator accepts that tokens start again"));
-        self.observe(&Observation::Accepted);
-        for node in 0..self.nodes.len() {
-            self.nodes[node].barred = None;
-            self.command(node, Command::Accept);
-        }
+        barred && !self.nodes.iter().any(|node| node.leads(self.now))
     }
 }

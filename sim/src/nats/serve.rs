@@ -9,12 +9,13 @@ use incumbent_core::store::{Action, Fault, FaultKind, Outcome, StoreInfo, Write}
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::cluster::{Bucket, Put, Route};
-use super::process::{CANDIDATE, Incoming, Request};
+use super::process::{Incoming, Request};
 use super::{Event, Proposal, Remaking, World};
 use crate::kind::Kind;
 use crate::observation::Observation;
 use crate::plan::{DRIFT, GRANULARITY};
 use crate::promise::Excuse;
+use crate::world::CANDIDATE;
 
 /// The time for which an isolated server goes on answering: 11 s were measured.
 const STALE: Duration = Duration::from_secs(11);
@@ -27,12 +28,12 @@ impl World {
     pub(super) fn serve(&mut self, node: usize, process: u64, server: usize, request: Request, copy: bool) {
         // The fate of a second copy proves nothing about the first, so no answer states that it was not applied.
         if copy && matches!(request, Request::Write(_)) {
-            if let Route::Leader(leader) = self.cluster.route(server) {
+            if let Route::Leader(leader) = self.store.cluster.route(server) {
                 self.serve_as_leader(node, process, server, leader, request, copy);
             }
             return;
         }
-        match self.cluster.route(server) {
+        match self.store.cluster.route(server) {
             Route::Leader(_) if self.is_on(Kind::Unsent) && self.dice.percent(40) => {
                 self.reject(node, process, request)
             }
@@ -70,16 +71,19 @@ impl World {
             }
             return;
         }
-        let gone = self.cluster.gone;
+        let gone = self.store.cluster.gone;
         let fault = || Fault { kind: FaultKind::Broken, detail: "there is no such bucket".into() };
         let input = match request {
             Request::Write(write) => return self.take_write(node, process, server, write, copy),
             Request::Read(read) if gone => Input::read(CANDIDATE, read, Err(fault())),
             Request::Inspect { number, .. } if gone => Input::Inspected { number, result: Err(fault()) },
-            Request::Read(read) => Input::read(CANDIDATE, read, Ok(self.cluster.bucket.entry())),
+            Request::Read(read) => Input::read(CANDIDATE, read, Ok(self.store.cluster.bucket.entry())),
             Request::Inspect { number, asked_at } => {
-                let wall = self.cluster.wall(leader, self.now);
-                Input::Inspected { number, result: Ok(self.store_info(&self.cluster.bucket, asked_at, wall)) }
+                let wall = self.store.cluster.wall(leader, self.now);
+                Input::Inspected {
+                    number,
+                    result: Ok(self.store_info(&self.store.cluster.bucket, asked_at, wall)),
+                }
             }
             Request::Watch { number } => {
                 if !gone {
@@ -97,8 +101,8 @@ impl World {
         if !self.is_present(node, process) || watch.number != number || watch.on.is_some() || watch.over {
             return;
         }
-        let incarnation = self.cluster.bucket.incarnation;
-        let mut entry = self.cluster.bucket.entry();
+        let incarnation = self.store.cluster.bucket.incarnation;
+        let mut entry = self.store.cluster.bucket.entry();
         if self.plan.shows_all && self.is_on(Kind::SilentWatch) && self.nodes[node].dice.percent(30) {
             // It is served by a replica that is behind, and shows that there is nothing.
             entry = Entry::Vacant;
@@ -106,14 +110,7 @@ impl World {
         self.nodes[node].watch.on = Some((incarnation, server));
         if self.nodes[node].cut_in == 0 && !self.is_lost(node) {
             let at = self.watch_latency(node);
-            self.queue.put(
-                at,
-                Event::Deliver {
-                    node,
-                    process,
-                    incoming: Incoming::WatchReady { number, incarnation, entry },
-                },
-            );
+            self.deliver_at(at, node, process, Incoming::WatchReady { number, incarnation, entry });
         }
     }
 
@@ -123,7 +120,7 @@ impl World {
             incarnation: bucket.incarnation,
             age: Some(wall.since(bucket.made_wall)),
             never_used: bucket.never_used,
-            max_age: Some(self.cluster.max_age),
+            max_age: Some(self.store.cluster.max_age),
             newest: Some(Revision(bucket.sequence)),
         }
     }
@@ -133,16 +130,16 @@ impl World {
         let outcome = if copy {
             // The answer to a second copy of a write says nothing.
             Outcome::Unknown
-        } else if self.cluster.gone {
+        } else if self.store.cluster.gone {
             failed(FaultKind::Broken, "there is no such bucket")
         } else if self.nodes[node].denied > 0 {
             failed(FaultKind::Denied, "no permission to publish")
         } else if self.is_on(Kind::Full) && !matches!(write.action, Action::Release { .. }) {
             failed(FaultKind::Broken, "the bucket is full")
-        } else if self.in_flight.is_some() {
+        } else if self.store.in_flight.is_some() {
             Outcome::Busy
-        } else if !self.cluster.bucket.compare(write.expect) {
-            Outcome::Refused { current: self.cluster.bucket.revision() }
+        } else if !self.store.cluster.bucket.compare(write.expect) {
+            Outcome::Refused { current: self.store.cluster.bucket.revision() }
         } else {
             return self.propose(node, process, server, write);
         };
@@ -150,11 +147,11 @@ impl World {
     }
 
     fn propose(&mut self, node: usize, process: u64, server: usize, write: Write) {
-        self.proposals += 1;
-        let number = self.proposals;
-        let incarnation = self.cluster.bucket.incarnation;
+        self.store.proposals += 1;
+        let number = self.store.proposals;
+        let incarnation = self.store.cluster.bucket.incarnation;
         let (stalled, survives) = (false, false);
-        self.in_flight =
+        self.store.in_flight =
             Some(Proposal { number, node, process, server, write, incarnation, stalled, survives });
         let slow = self.is_on(Kind::SlowCommit) && self.dice.percent(40);
         let wait = if slow { self.dice.millis(1, 8_000) } else { self.dice.micros(50, 800) };
@@ -164,19 +161,19 @@ impl World {
     /// Commits a write that the servers agree on.
     pub(super) fn commit(&mut self, number: u64) {
         let ready = |proposal: &mut Proposal| proposal.number == number && !proposal.stalled;
-        let Some(proposal) = self.in_flight.take_if(ready) else { return };
+        let Some(proposal) = self.store.in_flight.take_if(ready) else { return };
         let outcome = self.carry_out(&proposal);
         let Proposal { node, process, server, write, .. } = proposal;
         // Only a client that is connected to a healthy server gets the answer.
-        if let Some(outcome) = outcome.filter(|_| self.cluster.is_up(server)) {
+        if let Some(outcome) = outcome.filter(|_| self.store.cluster.is_up(server)) {
             self.answer(node, process, Incoming::Input(Input::wrote(CANDIDATE, write.attempt, outcome)));
         }
     }
 
     /// Applies a write that was agreed on; `None` where its bucket is gone.
     pub(super) fn carry_out(&mut self, proposal: &Proposal) -> Option<Outcome> {
-        let bucket = &self.cluster.bucket;
-        if bucket.incarnation != proposal.incarnation || self.cluster.gone {
+        let bucket = &self.store.cluster.bucket;
+        if bucket.incarnation != proposal.incarnation || self.store.cluster.gone {
             return None;
         }
         if !bucket.compare(proposal.write.expect) {
@@ -184,13 +181,13 @@ impl World {
         }
         // A server of three that removes the old message may take the new one with it: measured over an old
         // `DEL` and over an expired record, never over a `PURGE`.
-        let overdue = self.cluster.expires_at(self.now).is_some_and(|at| at <= self.now);
+        let overdue = self.store.cluster.expires_at(self.now).is_some_and(|at| at <= self.now);
         let erasable = match bucket.entry() {
             Entry::Live(_) => overdue,
             Entry::Deleted { .. } => true,
             Entry::Vacant | Entry::Released(_) | Entry::Expired { .. } => false,
         };
-        let wall = self.cluster.leaders_wall(self.now);
+        let wall = self.store.cluster.leaders_wall(self.now);
         let nonce = self.nonce_of(&proposal.write)?;
         self.others_write();
         if let Some(node) = self.nodes.iter().position(|node| node.nonce == nonce) {
@@ -198,8 +195,9 @@ impl World {
         }
         let attempt = proposal.write.attempt;
         let write_id = WriteId { nonce, attempt };
-        self.cluster.bucket.apply(&proposal.write, write_id, self.plan.own_lease, self.now, wall);
-        let (incarnation, revision) = (self.cluster.bucket.incarnation, self.cluster.bucket.revision());
+        self.store.cluster.bucket.apply(&proposal.write, write_id, self.plan.own_lease, self.now, wall);
+        let (incarnation, revision) =
+            (self.store.cluster.bucket.incarnation, self.store.cluster.bucket.revision());
         self.observe(&Observation::Applied { nonce, attempt, incarnation, revision });
         self.key_changed();
         if erasable
@@ -227,9 +225,9 @@ impl World {
     /// An isolated server that led answers from its old state, and can commit nothing.
     fn serve_stale(&mut self, node: usize, process: u64, server: usize, request: Request) {
         let old_incarnation = self.is_on(Kind::OldIncarnation);
-        let (now, present) = (self.now, self.cluster.bucket.incarnation);
-        let wall = self.cluster.wall(server, now);
-        let Some(isolated) = &mut self.cluster.servers[server].isolated else { return };
+        let (now, present) = (self.now, self.store.cluster.bucket.incarnation);
+        let wall = self.store.cluster.wall(server, now);
+        let Some(isolated) = &mut self.store.cluster.servers[server].isolated else { return };
         let over = isolated.knew.incarnation != present;
         // As long as it is cut off, it answers that a write is in flight.
         let busy = isolated.stuck && matches!(request, Request::Write(_));
@@ -264,29 +262,32 @@ impl World {
 
     /// Checks the key's message when it should be too old.
     pub(super) fn expire_later(&mut self) {
-        if let Some(at) = self.cluster.expires_at(self.now) {
-            let (incarnation, revision) = (self.cluster.bucket.incarnation, self.cluster.bucket.revision());
+        if let Some(at) = self.store.cluster.expires_at(self.now) {
+            let (incarnation, revision) =
+                (self.store.cluster.bucket.incarnation, self.store.cluster.bucket.revision());
             let late = self.dice.micros(0, GRANULARITY.as_micros() as u64);
-            self.queue.put(at + late, Event::Expire(incarnation, revision));
+            self.put(at + late, Event::Expire(incarnation, revision));
         }
     }
 
     /// Removes the message of this revision if it is too old.
     pub(super) fn expire(&mut self, incarnation: Incarnation, revision: Revision) {
-        let bucket = &self.cluster.bucket;
+        let bucket = &self.store.cluster.bucket;
         let same = bucket.incarnation == incarnation && bucket.revision() == revision;
-        let due = self.cluster.expires_at(self.now).is_some_and(|at| at <= self.now);
-        if !same || !due || self.in_flight.as_ref().is_some_and(|proposal| proposal.stalled) {
+        let due = self.store.cluster.expires_at(self.now).is_some_and(|at| at <= self.now);
+        if !same || !due || self.store.in_flight.as_ref().is_some_and(|proposal| proposal.stalled) {
             return;
         }
         let marked = self.plan.markers && matches!(bucket.entry(), Entry::Live(_));
-        self.remove(marked);
+        self.remove_message(marked);
     }
 
     /// Lets the server's own marker erase a write.
     pub(super) fn erase(&mut self, incarnation: Incarnation, revision: Revision) {
-        let bucket = &self.cluster.bucket;
-        if bucket.incarnation == incarnation && bucket.revision() == revision && self.cluster.leader.is_some()
+        let bucket = &self.store.cluster.bucket;
+        if bucket.incarnation == incarnation
+            && bucket.revision() == revision
+            && self.store.cluster.leader.is_some()
         {
             self.note(|trace| write!(trace, "store: a marker erases @{}", revision.0));
             // The marker looks like an expiry, and hides a deletion of a moment ago.
@@ -297,26 +298,26 @@ impl World {
     }
 
     /// Removes the key's message, with a marker or without a trace.
-    pub(super) fn remove(&mut self, marked: bool) {
+    pub(super) fn remove_message(&mut self, marked: bool) {
         self.check_removal();
         if marked {
             self.put_marker();
         } else {
-            self.cluster.bucket.message = None;
+            self.store.cluster.bucket.message = None;
             self.key_changed();
         }
     }
 
     fn put_marker(&mut self) {
-        let wall = self.cluster.leaders_wall(self.now);
+        let wall = self.store.cluster.leaders_wall(self.now);
         self.others_write();
-        self.cluster.bucket.put(&Put::bare(Message::Expired), self.now, wall);
+        self.store.cluster.bucket.put(&Put::bare(Message::Expired), self.now, wall);
         self.key_changed();
     }
 
     /// Checks whether the removed record could still be counted on.
     fn check_removal(&mut self) {
-        let Some(message) = &self.cluster.bucket.message else { return };
+        let Some(message) = &self.store.cluster.bucket.message else { return };
         let lease = message.ttl.unwrap_or(self.plan.lease);
         // The servers' clocks may disagree, and run fast.
         let allowed = self.plan.skew + lease * DRIFT as u32 / 1_000_000;
@@ -330,7 +331,7 @@ impl World {
 
     /// The candidates that were not handed the newest revision.
     fn unaware(&self) -> Vec<usize> {
-        let newest = (self.cluster.bucket.incarnation, self.cluster.bucket.revision());
+        let newest = (self.store.cluster.bucket.incarnation, self.store.cluster.bucket.revision());
         let unaware =
             |node: &usize| self.nodes[*node].campaign().is_some() && self.nodes[*node].seen != newest;
         (0..self.nodes.len()).filter(unaware).collect()
@@ -339,25 +340,25 @@ impl World {
     /// Writes other keys of the bucket, where there are any.
     pub(super) fn others_write(&mut self) {
         if self.plan.other_keys > 0 && self.dice.percent(self.plan.other_keys) {
-            self.cluster.bucket.sequence += 1 + self.dice.below(5);
+            self.store.cluster.bucket.sequence += 1 + self.dice.below(5);
         }
     }
 
     /// Whether every candidate was handed the newest revision.
     pub(super) fn all_saw_it(&self) -> bool {
-        let newest = (self.cluster.bucket.incarnation, self.cluster.bucket.revision());
+        let newest = (self.store.cluster.bucket.incarnation, self.store.cluster.bucket.revision());
         self.nodes.iter().all(|node| node.campaign().is_none() || node.seen == newest)
     }
 
     /// Ends the leadership of the stream's leader.
     pub(super) fn depose(&mut self) {
-        let Some(leader) = self.cluster.leader else { return };
-        if self.cluster.is_up(leader) && self.cluster.has_quorum() {
+        let Some(leader) = self.store.cluster.leader else { return };
+        if self.store.cluster.is_up(leader) && self.store.cluster.has_quorum() {
             return;
         }
-        self.cluster.leader = None;
+        self.store.cluster.leader = None;
         let survives = self.dice.percent(50);
-        if let Some(proposal) = &mut self.in_flight {
+        if let Some(proposal) = &mut self.store.in_flight {
             proposal.stalled = true;
             proposal.survives = survives;
         }
@@ -367,21 +368,25 @@ impl World {
     }
 
     pub(super) fn elect_after(&mut self, wait: Duration) {
-        self.cluster.election += 1;
-        self.after(wait, Event::Elect(self.cluster.election));
+        self.store.cluster.election += 1;
+        self.after(wait, Event::Elect(self.store.cluster.election));
     }
 
     /// Elects a leader among the healthy servers, if they are the majority.
     pub(super) fn elect(&mut self, number: u64) {
-        if number != self.cluster.election || self.cluster.leader.is_some() || !self.cluster.has_quorum() {
+        if number != self.store.cluster.election
+            || self.store.cluster.leader.is_some()
+            || !self.store.cluster.has_quorum()
+        {
             return;
         }
-        let well: Vec<_> =
-            (0..self.cluster.servers.len()).filter(|server| self.cluster.is_up(*server)).collect();
+        let well: Vec<_> = (0..self.store.cluster.servers.len())
+            .filter(|server| self.store.cluster.is_up(*server))
+            .collect();
         let leader = self.dice.pick(&well);
         self.note(|trace| write!(trace, "store: server {leader} leads"));
-        self.cluster.leader = Some(leader);
-        if let Some(proposal) = self.in_flight.take_if(|proposal| proposal.stalled)
+        self.store.cluster.leader = Some(leader);
+        if let Some(proposal) = self.store.in_flight.take_if(|proposal| proposal.stalled)
             && proposal.survives
         {
             self.note(|trace| write!(trace, "store: commits late {:?}", proposal.write.attempt));
@@ -392,25 +397,25 @@ impl World {
 
     /// Makes the bucket again; other keys have brought its sequence to `sequence`.
     pub(super) fn remake(&mut self, remaking: Remaking) {
-        if !self.cluster.gone {
+        if !self.store.cluster.gone {
             return;
         }
-        let wall = self.cluster.leaders_wall(self.now);
+        let wall = self.store.cluster.leaders_wall(self.now);
         let Remaking { sequence, never_used, max_age } = remaking;
         // An incarnation that does not come after the last one, or is older than it is.
-        let before = wall.as_nanos() <= self.cluster.bucket.incarnation.0;
+        let before = wall.as_nanos() <= self.store.cluster.bucket.incarnation.0;
         if before || self.promises.largest().is_some_and(|token| wall.as_nanos() <= token.incarnation.0) {
             self.promises.began_before(self.now);
         } else {
             self.promises.began_after(self.now);
         }
-        if self.cluster.spread() > self.plan.skew || self.is_on(Kind::ClockStep) {
+        if self.store.cluster.spread() > self.plan.skew || self.is_on(Kind::ClockStep) {
             self.promises.waive(self.now, self.plan.lease * 2, Excuse::ServerClocks);
         }
         if let Some(lower) = max_age.filter(|_| self.is_on(Kind::RecreateLower)) {
-            self.cluster.max_age = lower;
+            self.store.cluster.max_age = lower;
         }
-        if never_used || self.cluster.max_age < self.plan.max_age {
+        if never_used || self.store.cluster.max_age < self.plan.max_age {
             // The lease of the old bucket's leader is known to candidates that knew that bucket, and its maximum age.
             let knew_less = |node: &usize| {
                 let node = &self.nodes[*node];
@@ -419,11 +424,11 @@ impl World {
             let unaware: Vec<_> = (0..self.nodes.len()).filter(knew_less).collect();
             self.promises.vanished(self.now, unaware.into_iter());
         }
-        self.cluster.gone = false;
-        self.cluster.bucket = Bucket::new(self.now, wall, sequence, never_used);
-        self.history.clear();
+        self.store.cluster.gone = false;
+        self.store.cluster.bucket = Bucket::new(self.now, wall, sequence, never_used);
+        self.store.history.clear();
         self.note(|trace| write!(trace, "store: made again, at sequence {sequence}"));
-        let max_age = self.cluster.max_age;
+        let max_age = self.store.cluster.max_age;
         self.observe(&Observation::Remade { max_age });
         self.key_changed();
     }

@@ -60,6 +60,7 @@ where
         let place = &mut self.nodes[node];
         place.twin = self.observers.checkers.compare.then(|| Box::new(Session::new(connection.clone())));
         place.session = Some(Box::new(Session::new(connection)));
+        place.seed = seed;
         let (settings, nonce) = (self.plan.settings_of(node), place.nonce);
         let enter =
             Enter { id: CANDIDATE, election: ELECTION.into(), settings, nonce, seed, fail_fast: false };
@@ -271,21 +272,23 @@ impl<S: Store> Observer<S::Campaign> for Steps<'_, S>
 where
     World<S>: Hooks<S>,
 {
-    fn begins(&mut self, id: CampaignId, _: Instant, _: &StoreInfo) {
+    fn begins(&mut self, id: CampaignId, clock: Instant, info: &StoreInfo) {
         let (node, nonce) = (self.node, nonce_of(self.world.nodes[self.node].nonce, id));
         self.world.promises.newcomer(self.world.now, node);
         self.world.observe_by(id, &Observation::Begins { node, nonce });
+        self.world.campaigns(node, clock, info);
     }
 
     fn input(&mut self, id: CampaignId, clock: Instant, input: &<S::Campaign as Rule>::Input) {
         let node = self.node;
+        self.world.hears(node, input);
         if !S::Campaign::is_tick(input) {
             self.world.note(|trace| write!(trace, "c{node}{} < {input:?}", mark(id)));
         }
         self.world.observe_by(id, &Observation::Input { node, clock, input });
     }
 
-    fn handled(&mut self, id: CampaignId, _: Instant, campaign: &S::Campaign) {
+    fn handled(&mut self, id: CampaignId, clock: Instant, campaign: &S::Campaign) {
         let node = self.node;
         let lease = campaign.lease();
         let place = &mut self.world.nodes[node];
@@ -297,8 +300,9 @@ where
             *held = lease;
             *leads_until = lease.map(|lease| place.clock.when(lease.deadline));
         }
-        let (clock, until) = (self.clean, *leads_until);
-        self.world.observe_by(id, &Observation::Handled { node, clock, campaign, until });
+        let until = *leads_until;
+        self.world.handled(node, clock);
+        self.world.observe_by(id, &Observation::Handled { node, clock: self.clean, campaign, until });
     }
 
     fn output(&mut self, id: CampaignId, campaign: &S::Campaign, output: &<S::Campaign as Rule>::Output) {
@@ -306,6 +310,7 @@ where
         if S::Campaign::wake(output).is_none() {
             self.world.note(|trace| write!(trace, "c{node}{} > {output:?}", mark(id)));
         }
+        self.world.says(node, output);
         self.world.observe_by(id, &Observation::Output { node, campaign, output });
     }
 }

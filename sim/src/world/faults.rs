@@ -1,6 +1,7 @@
 //! The faults that are the same on every store, and the quiet phase after all faults.
 
 use std::fmt::Write as _;
+use std::iter;
 use std::time::Duration;
 
 use incumbent_core::session::{Command, Input};
@@ -8,10 +9,9 @@ use incumbent_core::session::{Command, Input};
 use super::{CANDIDATE, Event, Hooks, Node, Store, World};
 use crate::dice::Dice;
 use crate::kind::Kind;
-use crate::nats::{drift, stops};
 use crate::observation::{Observation, Order};
 use crate::oracle::ACandidateLeads;
-use crate::plan::Fault;
+use crate::plan::{DRIFT, Fault};
 use crate::promise::Excuse;
 
 impl<S: Store> World<S>
@@ -39,7 +39,8 @@ where
         self.hit[place] = vec![victim];
         self.active[kind as usize] += 1;
         self.promises.happened.begins(kind);
-        self.observe_all(&Observation::Fault { kind, node: Some(victim), place, begins: true });
+        let node = kind.hits_one().then_some(victim);
+        self.observe_all(&Observation::Fault { kind, node, place, begins: true });
         self.later(lasts, Event::EndFault(place));
         match kind {
             Kind::Pause => self.stop(victim, lasts, false),
@@ -106,7 +107,8 @@ where
             self.promises.happened.ends(self.now, kind);
         }
         self.note(|trace| write!(trace, "fault {place}: {kind} is over"));
-        self.observe_all(&Observation::Fault { kind, node: Some(victim), place, begins: false });
+        let node = kind.hits_one().then_some(victim);
+        self.observe_all(&Observation::Fault { kind, node, place, begins: false });
         match kind {
             Kind::Cut => {
                 self.nodes[victim].cut_out -= 1;
@@ -124,7 +126,10 @@ where
             Kind::Close if !self.nodes[victim].alive => {
                 self.start_process(victim, Duration::from_millis(100));
             }
-            _ => self.end_own_fault(kind, &hit),
+            _ => self.end_own_fault(&fault, &hit),
+        }
+        if self.nodes[victim].cut_out == 0 {
+            self.reaches_again(victim);
         }
     }
 
@@ -214,35 +219,54 @@ where
             self.later(self.plan.drain() + self.change() + Duration::from_secs(6), Event::Order(1));
         }
         let Some(leader) = self.leader() else { return };
-        // Of candidates that the store does not know yet, none follows at once.
-        if self.plan.choice.peers > 0 || self.present() < self.nodes.len() || self.nodes.len() < 2 {
-            return;
-        }
-        let mut dice = Dice::new(self.plan.choice.seed, 5 + u64::from(turn));
-        let order = match (turn, dice.percent(50)) {
-            (0, _) if self.may_resign() => Order::Resign { leader },
-            (_, true) => Order::Delete { leader },
-            _ => Order::Crash { leader },
-        };
+        let dice = Dice::new(self.plan.choice.seed, 5 + u64::from(turn));
+        let Some(order) = self.next_order(turn, leader, dice) else { return };
         self.note(|trace| write!(trace, "{order:?}"));
         self.observe(&Observation::Order(order));
         match order {
+            Order::Resign { .. } => self.command(leader, Command::Resign),
+            Order::HandOver { successor, .. } => {
+                self.command(leader, Command::HandOver(format!("c{successor}")));
+            }
             Order::Delete { .. } => self.remove(leader),
+            Order::Isolate { .. } => self.isolate(),
             Order::Crash { .. } => {
                 self.end_process(leader);
                 self.start_process(leader, Duration::from_secs(1));
             }
-            _ => self.command(leader, Command::Resign),
         }
+    }
+
+    /// It resigns first, where it `may_resign`; later it is removed or dies. Nothing happens where candidates that the store
+    /// does not know yet would not follow at once.
+    pub(crate) fn usual_order(
+        &self,
+        turn: u32,
+        leader: usize,
+        mut dice: Dice,
+        present: usize,
+        may_resign: bool,
+    ) -> Option<Order> {
+        let follows = self.plan.choice.peers == 0 && present >= self.nodes.len() && self.nodes.len() > 1;
+        follows.then(|| match (turn, dice.percent(50)) {
+            (0, _) if may_resign => Order::Resign { leader },
+            (_, true) => Order::Delete { leader },
+            _ => Order::Crash { leader },
+        })
+    }
+
+    /// Whether any candidate stays out, and none leads, in either election.
+    pub(crate) fn any_stays_out(&self) -> bool {
+        let now = self.now;
+        let barred = self.nodes.iter().any(|node| node.barred.is_some()) && self.leader().is_none();
+        let leads = |node: &Node<S>| node.second.leads_until.is_some_and(|until| now < until);
+        let second = self.nodes.iter().any(|node| node.second.barred) && !self.nodes.iter().any(leads);
+        barred || second
     }
 
     /// An operator accepts that tokens start again, where candidates stay out because the store went back.
     pub(super) fn operator(&mut self) {
-        let barred = self.nodes.iter().any(|node| node.barred.is_some()) && self.leader().is_none();
-        let now = self.now;
-        let leads = |node: &Node<S>| node.second.leads_until.is_some_and(|until| now < until);
-        let second = self.nodes.iter().any(|node| node.second.barred) && !self.nodes.iter().any(leads);
-        if !barred && !second {
+        if !self.needs_an_operator() {
             return;
         }
         self.note(|trace| write!(trace, "an operator accepts that tokens start again"));
@@ -256,4 +280,22 @@ where
             }
         }
     }
+}
+
+/// The rate of a clock that drifts within the setting, often at its limit.
+pub(super) fn drift(dice: &mut Dice) -> i64 {
+    match dice.below(3) {
+        0 => DRIFT,
+        1 => -DRIFT,
+        _ => dice.below(2 * DRIFT as u64 + 1) as i64 - DRIFT,
+    }
+}
+
+/// When a process that gets a part of its time does not run, from the beginning of a fault on, and for how long: within a quota's
+/// periods of 100 ms, or longer ones, as on a machine that swaps.
+fn stops(dice: &mut Dice, lasts: Duration) -> impl Iterator<Item = (Duration, Duration)> + use<> {
+    let period = Duration::from_millis(dice.pick(&[100, 500, 2_000, 5_000])).max(lasts / 200);
+    let stopped = period * (100 - dice.pick(&[5, 10, 20, 30])) / 100;
+    let begins = iter::successors(Some(Duration::ZERO), move |from| Some(*from + period));
+    begins.take_while(move |from| *from < lasts).map(move |from| (from, stopped.min(lasts - from)))
 }

@@ -1,4 +1,5 @@
-//! What the worlds of an etcd and of Kafka share: the loop, the driver of the sessions and the faults of every store.
+//! The world of a run: candidates and a store, driven by a queue of events. The loop, the driver of the sessions and the
+//! faults are the same on every store.
 //!
 //! A store gives its state, its events and its rules as [`Store`] and [`Hooks`]; a [`World`] runs them.
 
@@ -6,6 +7,7 @@ mod driver;
 mod faults;
 
 pub(crate) use driver::{is_of_second, nonce_of};
+use faults::drift;
 
 use std::collections::VecDeque;
 use std::fmt::{Debug, Write as _};
@@ -15,14 +17,14 @@ use std::time::Duration;
 use incumbent_core::campaign::Lease;
 use incumbent_core::record::Nonce;
 use incumbent_core::session::{CampaignId, Command, Input, Output, Rule, Session};
+use incumbent_core::store::StoreInfo;
 use incumbent_core::{Incarnation, Instant, Token};
 
 use crate::clock::Clock;
 use crate::clock::START;
 use crate::dice::Dice;
 use crate::kind::Kind;
-use crate::nats::drift;
-use crate::observation::{Observation, Observed, Observers, View};
+use crate::observation::{Observation, Observed, Observers, Order, View};
 use crate::oracle::{Checkers, Violation};
 use crate::plan::{Fault, Plan};
 use crate::promise::Promises;
@@ -69,8 +71,8 @@ pub(crate) trait Store: Sized {
 
 /// The rules of a simulated store.
 pub(crate) trait Hooks<S: Store> {
-    /// Starts the candidates of other software.
-    fn foreign_begin(&mut self);
+    /// The run begins: starts the candidates of other software.
+    fn begins(&mut self);
     /// An event of this store happens.
     fn happen(&mut self, event: S::Event);
     /// A process starts at this index, or the process there ends.
@@ -81,6 +83,13 @@ pub(crate) trait Hooks<S: Store> {
     /// A process that was stopped goes on: before and after what came meanwhile.
     fn resumes(&mut self, _node: usize) {}
     fn resumed(&mut self, _node: usize) {}
+    /// A candidate has its campaign; its clock shows `clock`.
+    fn campaigns(&mut self, _node: usize, _clock: Instant, _info: &StoreInfo) {}
+    /// A campaign is about to handle an input, and has handled it.
+    fn hears(&mut self, _node: usize, _input: &<S::Campaign as Rule>::Input) {}
+    fn handled(&mut self, _node: usize, _clock: Instant) {}
+    /// A campaign emits an output.
+    fn says(&mut self, _node: usize, _output: &<S::Campaign as Rule>::Output) {}
     /// What a session has to know of the store.
     fn connection(&self, node: usize) -> <S::Campaign as Rule>::Store;
     /// A process that is not stopped gets a message.
@@ -91,19 +100,21 @@ pub(crate) trait Hooks<S: Store> {
     fn owner(&self) -> Option<usize>;
     /// Begins or ends a fault that is not the same on every store.
     fn begin_own_fault(&mut self, fault: &Fault, victim: usize, dice: &mut Dice);
-    fn end_own_fault(&mut self, kind: Kind, hit: &[usize]);
+    fn end_own_fault(&mut self, fault: &Fault, hit: &[usize]);
+    /// A fault is over, and nothing keeps this candidate's requests from the store any more.
+    fn reaches_again(&mut self, _node: usize) {}
     /// All faults are over.
     fn faults_ended(&mut self) {}
     /// The time, after a drain, within which an orderly change is over.
     fn change(&self) -> Duration;
-    /// The number of candidates that the store shows.
-    fn present(&self) -> usize;
-    /// Whether a leader that resigns is not elected again at once.
-    fn may_resign(&self) -> bool {
-        true
-    }
+    /// The orderly change of this turn that happens to the leader, drawn with these dice.
+    fn next_order(&self, turn: u32, leader: usize, dice: Dice) -> Option<Order>;
     /// An operator removes the leader from the store.
     fn remove(&mut self, leader: usize);
+    /// The server that leads is cut off from the others.
+    fn isolate(&mut self) {}
+    /// Whether candidates stay out for their tokens, and an operator has to accept that these start again.
+    fn needs_an_operator(&self) -> bool;
 }
 
 /// A future event.
@@ -148,6 +159,8 @@ pub(crate) struct Node<S: Store> {
     /// Counts the processes at this index.
     pub(crate) process: u64,
     pub(crate) nonce: Nonce,
+    /// The seed of its campaign's random numbers.
+    pub(crate) seed: u64,
     /// It is large, and moved for every input.
     pub(crate) session: Option<Box<Session<S::Campaign>>>,
     /// The same session again, with clean clock readings, where the run compares.
@@ -163,9 +176,9 @@ pub(crate) struct Node<S: Store> {
     pub(crate) denied: u32,
     pub(crate) slow: u32,
     wakes: Instant,
-    lease: Option<Lease>,
+    pub(crate) lease: Option<Lease>,
     /// The token above which it stays out, where it last reported so and did not lead since.
-    barred: Option<Token>,
+    pub(crate) barred: Option<Token>,
     /// The world's time until which it leads.
     leads_until: Option<Instant>,
     second: Second,
@@ -201,6 +214,7 @@ impl<S: Store> Node<S> {
         Self {
             process: 0,
             nonce: Nonce(0),
+            seed: 0,
             session: None,
             twin: None,
             alive: false,
@@ -230,6 +244,16 @@ impl<S: Store> Node<S> {
     pub(crate) fn leads(&self, now: Instant) -> bool {
         self.leads_until.is_some_and(|until| now < until)
     }
+
+    /// Its campaign, once the store has answered.
+    pub(crate) fn campaign(&self) -> Option<&S::Campaign> {
+        self.session.as_ref()?.campaign(CANDIDATE)
+    }
+
+    /// The incarnation that its last inspection showed.
+    pub(crate) fn inspected(&self) -> Option<Incarnation> {
+        self.session.as_ref()?.info().map(|info| info.incarnation)
+    }
 }
 
 pub(crate) struct World<S: Store> {
@@ -257,28 +281,20 @@ pub(crate) fn run_traced<S: Store>(plan: Plan, trace: bool, picture: bool) -> Tr
 where
     World<S>: Hooks<S>,
 {
-    let mut world = World::new(plan, trace, picture);
-    if let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.run())) {
-        // After a panic the world is only read.
-        world.observers.violation = Some(Violation::of_panic(world.now, panic.as_ref()));
-    }
-    let picture = world.observers.timeline.take().map(|timeline| timeline.draw(world.now));
-    TracedRun {
-        outcome: Outcome { tally: world.observers.tally, violation: world.observers.violation },
-        trace: world.trace.unwrap_or_default(),
-        picture: picture.unwrap_or_default(),
-    }
+    World::new(plan, trace, picture).run().0
 }
 
 impl<S: Store> World<S>
 where
     Self: Hooks<S>,
 {
-    fn new(plan: Plan, trace: bool, timeline: bool) -> Self {
+    pub(crate) fn new(plan: Plan, trace: bool, timeline: bool) -> Self {
         let mut dice = Dice::new(plan.choice.seed, 2);
         let nodes = (0..plan.choice.candidates)
             .map(|place| {
-                let rate = if plan.has(Kind::Drift) { drift(&mut dice) } else { dice.below(101) as i64 - 50 };
+                let drawn =
+                    if plan.has(Kind::Drift) { drift(&mut dice) } else { dice.below(101) as i64 - 50 };
+                let rate = plan.rates.as_ref().map_or(drawn, |rates| rates[place]);
                 let shows = START.before(dice.millis(0, 900_000));
                 let own = Dice::new(plan.choice.seed, 16 + place as u64);
                 Node::new(own, Clock::new(START, shows, rate), rate, place, &plan)
@@ -306,10 +322,11 @@ where
             plan,
         };
         for node in 0..world.nodes.len() {
-            let wait = world.nodes[node].dice.millis(0, 2_000);
+            let drawn = world.nodes[node].dice.millis(0, 2_000);
+            let wait = world.plan.begins.as_ref().map_or(drawn, |begins| begins[node]);
             world.start_process(node, wait);
         }
-        world.foreign_begin();
+        world.begins();
         for fault in world.plan.script.clone().iter() {
             world.queue.put(START + fault.from, Event::BeginFault(fault.place));
         }
@@ -318,8 +335,22 @@ where
         world
     }
 
-    /// Runs to the end, or to the first violation.
-    fn run(&mut self) {
+    /// Runs to the end, or to the first violation. Returns the state of the store then, too.
+    pub(crate) fn run(mut self) -> (TracedRun, S) {
+        if let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.run_to_the_end())) {
+            // After a panic the world is only read.
+            self.observers.violation = Some(Violation::of_panic(self.now, panic.as_ref()));
+        }
+        let picture = self.observers.timeline.take().map(|timeline| timeline.draw(self.now));
+        let run = TracedRun {
+            outcome: Outcome { tally: self.observers.tally, violation: self.observers.violation },
+            trace: self.trace.unwrap_or_default(),
+            picture: picture.unwrap_or_default(),
+        };
+        (run, self.store)
+    }
+
+    fn run_to_the_end(&mut self) {
         while let Some((at, event)) = self.queue.take() {
             self.now = at;
             if matches!(event, Event::Over) {
