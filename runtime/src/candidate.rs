@@ -175,8 +175,8 @@ impl Candidate {
         })
     }
 
-    /// Sets whether this candidate is healthy; it is at first. An unhealthy candidate does not campaign, an unhealthy
-    /// leader drains and leaves.
+    /// Sets whether this candidate is healthy; it is at first, [unless its options say otherwise](crate::CampaignOptions::healthy).
+    /// An unhealthy candidate does not campaign, an unhealthy leader drains and leaves.
     pub fn set_healthy(&self, is_well: bool) {
         self.send(Command::Health(is_well));
     }

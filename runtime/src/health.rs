@@ -248,8 +248,8 @@ impl HealthCheck {
     }
 
     async fn keep_asking(self, shared: Arc<CandidateState>, driver: Weak<dyn CommandSink>) {
-        // A candidate is healthy at first.
-        let mut was_well = true;
+        // The candidate does not campaign before the first answer.
+        let mut was_well = false;
         loop {
             let is_well = self.ask(&shared).await;
             if is_well != was_well {

@@ -45,6 +45,7 @@ pub struct CampaignOptions {
     interval: Option<Duration>,
     backoff: Wait,
     metadata: Vec<(String, String)>,
+    pub(crate) healthy: bool,
     pub(crate) health: Option<HealthCheck>,
     pub(crate) watched: Option<LoopWatch>,
 }
@@ -72,6 +73,7 @@ impl CampaignOptions {
             interval: None,
             backoff: Wait::Standard,
             metadata: Vec::new(),
+            healthy: true,
             health: None,
             watched: None,
         }
@@ -169,8 +171,15 @@ impl CampaignOptions {
         self
     }
 
+    /// Whether the candidate is healthy until [`set_healthy`](crate::Candidate::set_healthy) is called for the first time;
+    /// true by default. One that is not does not campaign.
+    pub fn healthy(mut self, is_well: bool) -> Self {
+        self.healthy = is_well;
+        self
+    }
+
     /// Calls `check` every `interval` to find out whether this candidate is healthy. An unhealthy candidate does not
-    /// campaign; an unhealthy leader drains and leaves.
+    /// campaign; an unhealthy leader drains and leaves. Before the first answer the candidate does not campaign.
     ///
     /// The check runs on a task of its own, on the runtime that calls
     /// [`Store::campaign`](crate::Store::campaign). A check that panics, or takes longer than
@@ -181,7 +190,7 @@ impl CampaignOptions {
         Fut: Future<Output = bool> + Send + 'static,
     {
         self.health = Some(HealthCheck::new(interval, check));
-        self
+        self.healthy(false)
     }
 
     /// Watches an event loop that is not tokio's, such as that of a user interface: while this candidate leads, a loop that

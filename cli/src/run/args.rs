@@ -187,7 +187,7 @@ impl Args {
 
     /// Options for a candidate that drains for this long when it leaves.
     pub(super) fn options(&self, drain: Duration) -> CampaignOptions {
-        let mut options = self.timing.apply(self.lease.options().drain(drain));
+        let mut options = self.timing.apply(self.lease.options().drain(drain)).healthy(self.health.is_none());
         for (key, text) in &self.metadata {
             options = options.metadata(key, text);
         }

@@ -1,16 +1,21 @@
 //! The candidate's health: the user's check command, run at intervals.
 
-use std::io;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::pin::pin;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use incumbent::Candidate;
 use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::AsyncReadExt;
+use tokio::process::ChildStderr;
 use tokio::sync::watch;
 
 use super::args::Args;
 use crate::stderr::report;
+
+/// So much of what a failed check wrote to its standard error is kept, in bytes.
+const SAID: usize = 4096;
 
 /// True if the candidate may take part: its check succeeds, and nothing else keeps it out.
 pub(super) struct Health {
@@ -21,29 +26,30 @@ pub(super) struct Health {
 }
 
 impl Health {
-    /// Starts the check, where there is one.
+    /// Starts the check, where there is one. Before its first answer the candidate stays out.
     pub(super) fn start(args: &Args) -> Self {
-        let (sender, checked) = watch::channel(true);
+        let is_well = args.health.is_none();
+        let (sender, checked) = watch::channel(is_well);
         if let Some(command) = args.health.clone() {
             let interval = args.health_interval;
             tokio::spawn(async move {
+                let mut failed = false;
                 while !sender.is_closed() {
-                    let is_well = ask(&command, interval).await;
-                    sender.send_if_modified(|before| {
-                        if *before && !is_well {
-                            report(format_args!(
-                                "incumbent: the health check fails, and this candidate stays out of the election"
-                            ));
-                        } else if !*before && is_well {
-                            report(format_args!("incumbent: the health check succeeds again"));
-                        }
-                        std::mem::replace(before, is_well) != is_well
-                    });
+                    let answer = ask(&command, interval).await;
+                    if let Some(why) = answer.as_ref().err().filter(|_| !failed) {
+                        report(format_args!(
+                            "incumbent: the health check fails, and this candidate stays out of the election: {why}"
+                        ));
+                    } else if answer.is_ok() && failed {
+                        report(format_args!("incumbent: the health check succeeds again"));
+                    }
+                    failed = answer.is_err();
+                    sender.send_if_modified(|before| std::mem::replace(before, !failed) == failed);
                     tokio::time::sleep(interval).await;
                 }
             });
         }
-        Self { checked, stays_out: false, applied: true }
+        Self { checked, stays_out: false, applied: is_well }
     }
 
     /// Returns when the check's result changes. Cancel-safe.
@@ -63,24 +69,58 @@ impl Health {
     }
 }
 
-/// Returns true if the command succeeds in time. The processes in its group end with it.
-async fn ask(command: &str, limit: Duration) -> bool {
+/// Runs the command; an error says why it counts as failed. The processes in its group end with it.
+async fn ask(command: &str, limit: Duration) -> Result<(), String> {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).process_group(0);
-    shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let started = tokio::process::Command::from(shell).spawn();
-    let mut child = match started {
-        Ok(child) => child,
-        Err(error) => {
-            report(format_args!("incumbent: the health check cannot be started: {error}"));
-            return false;
+    shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = tokio::process::Command::from(shell)
+        .spawn()
+        .map_err(|error| format!("it cannot be started: {error}"))?;
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    let (mut said, mut stderr, mut part) = (Vec::new(), child.stderr.take(), [0; 1024]);
+    let mut over = pin!(tokio::time::sleep(limit));
+    let ended = loop {
+        tokio::select! {
+            // What it wrote before its end is read first.
+            biased;
+            () = &mut over => break None,
+            read = read(&mut stderr, &mut part), if stderr.is_some() => {
+                said.extend_from_slice(&part[..read]);
+                said.truncate(SAID);
+                if read == 0 {
+                    stderr = None;
+                }
+            }
+            ended = child.wait() => break Some(ended),
         }
     };
-    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    let ended: Result<io::Result<_>, _> = tokio::time::timeout(limit, child.wait()).await;
-    if let (Err(_), Some(group)) = (&ended, group) {
-        let _ = kill_process_group(group, Signal::KILL);
-        let _ = child.wait().await;
+    let why = match ended {
+        Some(Ok(status)) if status.success() => return Ok(()),
+        Some(Ok(status)) => match status.code() {
+            Some(code) => format!("it exits with {code}"),
+            None => format!("it is ended by signal {}", status.signal().unwrap_or_default()),
+        },
+        Some(Err(error)) => format!("its end is not known: {error}"),
+        None => {
+            if let Some(group) = group {
+                let _ = kill_process_group(group, Signal::KILL);
+                let _ = child.wait().await;
+            }
+            format!("it does not end within {limit:?}")
+        }
+    };
+    let said = String::from_utf8_lossy(&said);
+    Err(match said.trim().lines().next_back() {
+        Some(line) => format!("{why}: {line}"),
+        None => why,
+    })
+}
+
+/// Reads a part of what the command writes to its standard error; nothing where that is closed.
+async fn read(stderr: &mut Option<ChildStderr>, part: &mut [u8]) -> usize {
+    match stderr {
+        Some(stderr) => stderr.read(part).await.unwrap_or_default(),
+        None => 0,
     }
-    matches!(ended, Ok(Ok(status)) if status.success())
 }

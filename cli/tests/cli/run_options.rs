@@ -106,6 +106,35 @@ fn a_health_check_that_hangs_counts_as_failed() {
 }
 
 #[test]
+fn a_candidate_does_not_campaign_before_its_first_health_check_has_answered() {
+    let scratch = Scratch::made();
+    let options = ["--splay", "0s", "--health", "sleep 0.4; false", "--health-interval", "1s"];
+    let mut run = started(&scratch, "ada", &options, "echo ran; sleep 3");
+    run.until_reported("the check's failure", |line| line.contains("the health check fails"));
+    assert_eq!(state(&scratch), "vacant");
+    run.signal(Signal::TERM);
+    let run = run.wait();
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_health_check_that_fails_says_why() {
+    for (check, why) in [
+        ("no-such-check", ": it exits with 127: sh: 1: no-such-check: not found"),
+        ("echo no disk >&2; exit 3", ": it exits with 3: no disk"),
+        ("kill -9 $$", ": it is ended by signal 9"),
+        ("sleep 1000", ": it does not end within 200ms"),
+    ] {
+        let scratch = Scratch::made();
+        let options = ["--health", check, "--health-interval", "200ms"];
+        let mut run = started(&scratch, "ada", &options, "true");
+        run.until_reported(why, |line| line.ends_with(why));
+        run.signal(Signal::TERM);
+        assert_eq!(run.wait().code, Some(0));
+    }
+}
+
+#[test]
 fn a_command_that_exits_is_started_again_in_the_same_term() {
     let scratch = Scratch::made();
     let script = "echo $INCUMBENT_SEQUENCE; exit 7";

@@ -70,7 +70,7 @@ impl CandidateEntry {
             reply: Some(enter.reply),
             term: None,
             kept_commands: None,
-            is_well: true,
+            is_well: enter.options.healthy,
             loop_responds: true,
             handing_over: Vec::new(),
             leaving: Vec::new(),
@@ -146,8 +146,12 @@ impl<L: Link> Driver<L> {
         match checked.and_then(|()| self.admit(&enter)) {
             Ok(admitted) => {
                 self.store.link.follow(&enter.shared.election);
-                self.candidates.insert(enter.id, Box::new(CandidateEntry::new(enter)));
+                let (id, is_well) = (enter.id, enter.options.healthy);
+                self.candidates.insert(id, Box::new(CandidateEntry::new(enter)));
                 self.feed(Input::<L>::Enter(Box::new(admitted)));
+                if !is_well {
+                    self.feed(Input::<L>::Command { id, command: session::Command::Health(false) });
+                }
             }
             // A caller that is gone needs no answer.
             Err(error) => drop(enter.reply.send(Err(error))),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use incumbent::{LoopProbe, Reason, State};
+use incumbent::{LoopProbe, Reason, State, Store};
 
 use crate::support::{alone, lost, options, soon, until};
 
@@ -53,6 +53,24 @@ async fn a_health_check_that_panics_or_hangs_counts_as_failed() {
         until(|| candidate.state() == State::Idle).await;
         soon(candidate.close()).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_candidate_does_not_campaign_before_its_first_health_check_has_answered() {
+    let store = Store::open("memory:").await.unwrap();
+    let asked = options("a").health_check(Duration::from_secs(60), std::future::pending);
+    let first = store.campaign("jobs", asked).await.unwrap();
+    let second = store.campaign("jobs", options("b")).await.unwrap();
+    soon(second.next_term()).await.unwrap();
+    assert_eq!(first.state(), State::Idle);
+}
+
+#[tokio::test]
+async fn a_candidate_that_is_not_healthy_at_first_campaigns_once_it_is() {
+    let candidate = alone(options("a").healthy(false)).await;
+    assert_eq!(candidate.state(), State::Idle);
+    candidate.set_healthy(true);
+    soon(candidate.next_term()).await.unwrap();
 }
 
 /// A probe of an event loop that turns while `turns` is set.
