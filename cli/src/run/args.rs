@@ -72,7 +72,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     pub(super) quiet: bool,
     /// A command whose exit code says whether this candidate is healthy. While it fails, or takes longer than its
-    /// interval, the candidate does not campaign; a leader drains and resigns
+    /// interval, and until its first answer, the candidate does not campaign; a leader drains and resigns
     #[arg(long, value_name = "CMD", help_heading = "Health")]
     pub(super) health: Option<String>,
     /// The interval between two health checks
@@ -290,11 +290,14 @@ Send the token with every request, and let the resource refuse a smaller one
 than it has seen.
 
 Signals:
-  SIGTERM, SIGINT and SIGQUIT end the candidacy: the command gets the same
-  signal, or --on-lost is run, and the lease is held until that is done. A
-  second signal kills it; the same signal within a second does not count.
-  SIGHUP, SIGUSR1 and SIGUSR2 are passed on. The command has a process group of
-  its own, and no terminal to read from.
+  SIGTERM, SIGINT, SIGQUIT, SIGPWR and SIGRTMIN+3 end the candidacy: the command
+  gets the same signal, or --on-lost is run, and the lease is held until that is
+  done. A second signal kills it; the same signal within a second does not
+  count. All others that can be caught, such as SIGHUP, SIGUSR1 and SIGWINCH,
+  are passed on, but for those that mean a process itself, such as SIGTSTP. A
+  SIGHUP that was ignored at the start, as by nohup, stays ignored; otherwise it
+  ends a candidate that has no command to pass it on to. The command has a
+  process group of its own, and no terminal to read from.
 
 The exit code is the command's own with --on-exit exit: 128 and the number of
 the signal that ended it, 127 where there is no such command, 126 where it

@@ -1,9 +1,12 @@
 //! The signals that the supervisor handles, and their meaning.
 
+use std::future::poll_fn;
 use std::io;
+use std::task::Poll;
 use std::time::Duration;
 
 use rustix::process::Signal;
+use rustix_libc_wrappers::process::SignalExt as _;
 use tokio::signal::unix::{self, SignalKind, signal};
 use tokio::time::Instant;
 
@@ -19,14 +22,38 @@ pub(super) enum Asked {
     PassOn(Signal),
 }
 
+/// The signals that ask for the end; PWR and the third real-time signal are those by which LXC and systemd stop a container.
+const ENDING: &[Signal] = &[
+    Signal::TERM,
+    Signal::INT,
+    Signal::QUIT,
+    #[cfg(target_os = "linux")]
+    Signal::POWER,
+];
+#[cfg(target_os = "linux")]
+const ENDING_OF_SYSTEMD: usize = 3;
+
+/// The signals that are passed on beside the real-time ones. The others mean this process itself, or cannot be caught.
+const PASSED_ON: &[Signal] = &[
+    Signal::HUP,
+    Signal::USR1,
+    Signal::USR2,
+    Signal::ALARM,
+    Signal::CONT,
+    Signal::IO,
+    Signal::PROF,
+    Signal::URG,
+    Signal::VTALARM,
+    Signal::WINCH,
+    Signal::XCPU,
+    Signal::XFSZ,
+    #[cfg(target_os = "linux")]
+    Signal::STKFLT,
+];
+
 /// All signals that are handled.
 pub(super) struct Signals {
-    terminate: unix::Signal,
-    interrupt: unix::Signal,
-    quit: unix::Signal,
-    hangup: unix::Signal,
-    user1: unix::Signal,
-    user2: unix::Signal,
+    asking: Vec<(Asked, unix::Signal)>,
     child: unix::Signal,
     /// The first signal that asked the supervisor to end, and its time.
     asked: Option<(Signal, Instant)>,
@@ -34,13 +61,16 @@ pub(super) struct Signals {
 
 impl Signals {
     pub(super) fn new() -> io::Result<Self> {
+        let caught = |asked: Asked| {
+            let (Asked::End(kind) | Asked::PassOn(kind)) = asked;
+            signal(SignalKind::from_raw(kind.as_raw())).map(|signal| (asked, signal))
+        };
+        let is_ignored = is_hangup_ignored();
+        let ending = ENDING.iter().copied().map(Asked::End);
+        let passed_on = PASSED_ON.iter().copied().filter(|kind| *kind != Signal::HUP || !is_ignored);
+        let asking = ending.chain(passed_on.map(Asked::PassOn)).chain(real_time()).map(caught);
         Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            quit: signal(SignalKind::quit())?,
-            hangup: signal(SignalKind::hangup())?,
-            user1: signal(SignalKind::user_defined1())?,
-            user2: signal(SignalKind::user_defined2())?,
+            asking: asking.collect::<io::Result<_>>()?,
             child: signal(SignalKind::child())?,
             asked: None,
         })
@@ -67,18 +97,44 @@ impl Signals {
         first == signal && at != now && now < at + ONE
     }
 
-    /// The next signal, including repeats.
+    /// The next signal, including repeats. Cancel-safe.
     pub(super) async fn any(&mut self) -> Option<Asked> {
-        tokio::select! {
-            _ = self.terminate.recv() => Some(Asked::End(Signal::TERM)),
-            _ = self.interrupt.recv() => Some(Asked::End(Signal::INT)),
-            _ = self.quit.recv() => Some(Asked::End(Signal::QUIT)),
-            _ = self.hangup.recv() => Some(Asked::PassOn(Signal::HUP)),
-            _ = self.user1.recv() => Some(Asked::PassOn(Signal::USR1)),
-            _ = self.user2.recv() => Some(Asked::PassOn(Signal::USR2)),
-            _ = self.child.recv() => None,
-        }
+        poll_fn(|context| {
+            for (asked, signal) in &mut self.asking {
+                if signal.poll_recv(context).is_ready() {
+                    return Poll::Ready(Some(*asked));
+                }
+            }
+            self.child.poll_recv(context).map(|_| None)
+        })
+        .await
     }
+}
+
+/// The real-time signals.
+#[cfg(target_os = "linux")]
+fn real_time() -> impl Iterator<Item = Asked> {
+    (0..).map_while(Signal::rt).enumerate().map(|(number, signal)| match number {
+        ENDING_OF_SYSTEMD => Asked::End(signal),
+        _ => Asked::PassOn(signal),
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn real_time() -> impl Iterator<Item = Asked> {
+    std::iter::empty()
+}
+
+/// Whether a hangup was ignored when this process began, as under `nohup`. Then it stays ignored, here and in the command.
+#[cfg(target_os = "linux")]
+fn is_hangup_ignored() -> bool {
+    let status = procfs::process::Process::myself().and_then(|process| process.status());
+    status.is_ok_and(|status| status.sigign & 1 << (Signal::HUP.as_raw() - 1) != 0)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_hangup_ignored() -> bool {
+    false
 }
 
 #[cfg(test)]

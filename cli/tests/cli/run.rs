@@ -138,6 +138,55 @@ fn signals_that_do_not_end_are_passed_on_alone() {
     assert_eq!(run.wait().code, Some(7));
 }
 
+/// A shell knows no real-time signals by name.
+#[test]
+fn every_signal_that_does_not_mean_the_supervisor_itself_is_passed_on() {
+    let scratch = Scratch::made();
+    let numbers = [14, 10, 12, 18, 23, 24, 25, 26, 27, 28, 29, 16, 34, 36, 38, 50, 64];
+    let traps: String = numbers.iter().map(|number| format!("trap 'echo got {number}' {number}; ")).collect();
+    let script = format!("{traps} echo $$; while :; do sleep 0.01; done");
+    let mut run = started(&scratch, "ada", &[], &format!("exec bash -c '{}'", script.replace('\'', "\"")));
+    pid(&mut run);
+    for number in numbers {
+        run.signal_of_number(number);
+        run.until("the signal", |line| (line == format!("got {number}")).then_some(()));
+    }
+    run.signal(Signal::TERM);
+    assert_eq!(run.wait().code, Some(0));
+}
+
+#[test]
+fn the_signals_by_which_containers_are_stopped_end_the_candidacy() {
+    for number in [30, 37] {
+        let scratch = Scratch::made();
+        let script = format!("trap \"echo asked; exit 0\" {number}; echo $$; while :; do sleep 0.01; done");
+        let mut run = started(&scratch, "ada", &[], &format!("exec bash -c '{script}'"));
+        pid(&mut run);
+        run.signal_of_number(number);
+        let run = run.wait();
+        assert_eq!((run.code, run.stdout.lines().last()), (Some(0), Some("asked")), "signal {number}");
+        assert_eq!(state(&scratch), "released");
+    }
+}
+
+#[test]
+fn a_hangup_that_was_ignored_at_the_start_stays_ignored() {
+    let scratch = Scratch::made();
+    let script = "echo $$; while :; do sleep 0.01; done";
+    let program = incumbent(&command(&scratch, "ada", &[], script));
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(program.get_program()).args(program.get_args());
+    shell.env("NO_COLOR", "1").stdin(std::process::Stdio::null());
+    shell.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut run = Running::start(shell);
+    let command = pid(&mut run);
+    run.signal(Signal::HUP);
+    run.signal(Signal::USR1);
+    // The second signal is passed on, and ends the command; the first was not.
+    assert_eq!(run.wait().code, Some(138));
+    assert!(!is_running(command));
+}
+
 #[test]
 fn a_command_that_ignores_the_signal_is_killed_when_the_grace_is_over() {
     let scratch = Scratch::made();

@@ -214,11 +214,14 @@ fn a_stopped_process_whose_supervisor_is_killed_ends_and_runs_nothing() {
 #[test]
 fn a_candidate_whose_terminal_is_closed_leaves_and_runs_nothing() {
     let scratch = Scratch::made();
-    let ((ada, command), (mut ben, waits)) = led(&scratch);
-    for pid in [waits, ben.pid()] {
+    let ((ada, command), _) = led(&scratch);
+    let mut cleo = Running::start(incumbent(&candidate(&scratch, "cleo")));
+    takes_part(&mut cleo, "ada");
+    let waits = waiting(&cleo);
+    for pid in [waits, cleo.pid()] {
         signal(pid, Signal::HUP);
     }
-    let ended = ben.wait();
+    let ended = cleo.wait();
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""));
     assert!(!is_running(waits));
     assert!(is_running(command));

@@ -78,6 +78,13 @@ impl Running {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
+    /// A signal that has no name here.
+    pub(crate) fn signal_of_number(&self, number: i32) {
+        let kill = format!("kill -{number} {}", self.pid());
+        let sent = std::process::Command::new("sh").args(["-c", &kill]).status();
+        assert!(sent.unwrap().success());
+    }
+
     pub(crate) fn kill(&mut self) {
         self.child.kill();
     }
