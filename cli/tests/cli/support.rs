@@ -81,7 +81,7 @@ impl Running {
     /// A signal that has no name here.
     pub(crate) fn signal_of_number(&self, number: i32) {
         let kill = format!("kill -{number} {}", self.pid());
-        let sent = std::process::Command::new("sh").args(["-c", &kill]).status();
+        let sent = Command::new("sh").args(["-c", &kill]).status();
         assert!(sent.unwrap().success());
     }
 
