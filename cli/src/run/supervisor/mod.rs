@@ -5,7 +5,7 @@ mod work;
 use std::io;
 use std::time::Duration;
 
-use incumbent::{Event, Instant, Reason, Term};
+use incumbent::{Event, Instant, Reason, Term, TermView};
 use rustix::process::Signal;
 
 use self::work::Work;
@@ -50,6 +50,7 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
         ready_from: Instant::ZERO,
         work: None,
         rest: None,
+        overdue: None,
         backoff: Backoff::default(),
         result: None,
         asked: None,
@@ -77,6 +78,8 @@ struct Supervisor {
     work: Option<Work>,
     /// The term whose command is started again, and the time.
     rest: Option<(Term, Instant)>,
+    /// The term whose command was ended because its lease was not renewed, and the deadline then.
+    overdue: Option<(TermView, Instant)>,
     backoff: Backoff,
     /// The exit code, once it is known; then only leaving remains.
     result: Option<u8>,
@@ -116,7 +119,7 @@ impl Form for Supervisor {
         let nap = match group {
             Some(group) if group.has_just_ended() => Some(SOON),
             // Nothing happens by the clock while a process waits for a term.
-            Some(_) if self.work.is_none() && self.rest.is_none() => None,
+            Some(_) if self.work.is_none() && self.rest.is_none() && self.overdue.is_none() => None,
             _ => Some(TICK),
         };
         tokio::select! {
@@ -189,6 +192,7 @@ impl Form for Supervisor {
     async fn settle(&mut self, _: &Source) -> Result<(), Failure> {
         self.start_again().await?;
         self.look_after_work()?;
+        self.resign_if_renewed();
         self.keep_ready();
         Ok(())
     }
@@ -230,7 +234,7 @@ impl Supervisor {
         let mut orders = where_to_look(self.cgroup.as_ref());
         if let Some(work) = &self.work {
             orders.extend(work.watch.map(|(_, watch)| Order::Watch(watch)));
-            if work.is_overdue {
+            if work.overdue.is_some() {
                 work.group.signal(Signal::TERM);
             }
         }

@@ -30,8 +30,8 @@ pub(super) struct Work {
     kill_at: Option<Instant>,
     /// It was asked to end, or its term is over: its exit is not voluntary.
     is_ending: bool,
-    /// It was ended before any request to end, because the lease was not renewed.
-    pub(super) is_overdue: bool,
+    /// The deadline for which it was ended before any request to end, because the lease was not renewed.
+    pub(super) overdue: Option<Instant>,
 }
 
 impl Work {
@@ -70,7 +70,7 @@ impl Supervisor {
             watch: None,
             kill_at: None,
             is_ending: false,
-            is_overdue: false,
+            overdue: None,
         });
         // The guard first: from then on the command ends in time whatever happens to this process.
         self.look_after_work()?;
@@ -102,9 +102,10 @@ impl Supervisor {
     pub(super) fn look_after_work(&mut self) -> Result<(), Failure> {
         let Some(work) = &mut self.work else { return Ok(()) };
         let now = self.runner.clock.now();
-        if work.watch.is_some_and(|(_, watch)| watch.is_pressing(now)) && !work.is_ending {
+        if let Some((deadline, _)) = work.watch.filter(|(_, watch)| watch.is_pressing(now) && !work.is_ending)
+        {
             tracing::warn!("the lease is not renewed in time, and the command is ended");
-            work.is_overdue = self.asked.is_none();
+            work.overdue = self.asked.is_none().then_some(deadline);
             work.is_ending = true;
             work.kill_at = Some(now + self.runner.args.drain);
             // The guard sends the signal, as it would without us: a command that got two might hurry its shutdown.
@@ -138,11 +139,24 @@ impl Supervisor {
         if let Some(asked) = self.asked {
             // An end by the requested signal is success; after an end for the lease the exit code says nothing.
             let obeyed = i32::from(exit_code(status)) == 128 + asked.as_raw();
-            self.result = Some(if obeyed || work.is_overdue { Exit::Done as u8 } else { exit_code(status) });
+            self.result =
+                Some(if obeyed || work.overdue.is_some() { Exit::Done as u8 } else { exit_code(status) });
         } else if !work.is_ending {
             self.exited_by_itself(work, code);
-        } else if work.term.is_current() && work.term.drains_until().is_none() {
-            // It was ended for a lease that was renewed after all: a healthy candidate may lead.
+        } else if let Some(deadline) = work.overdue {
+            self.overdue = Some((work.term.view(), deadline));
+        }
+    }
+
+    /// Resigns from a term whose lease was renewed after all, when the command had been ended for it: a healthy candidate may
+    /// lead. A term that is not renewed runs out.
+    pub(super) fn resign_if_renewed(&mut self) {
+        let Some((term, deadline)) = self.overdue.take_if(|(term, deadline)| {
+            !term.is_current() || term.drains_until().is_some() || term.deadline() > *deadline
+        }) else {
+            return;
+        };
+        if term.is_current() && term.drains_until().is_none() && term.deadline() > deadline {
             self.runner.resign();
         }
     }
