@@ -111,7 +111,7 @@ pub(crate) trait Hooks<S: Store> {
     fn next_order(&self, turn: u32, leader: usize, dice: Dice) -> Option<Order>;
     /// An operator removes the leader from the store.
     fn remove(&mut self, leader: usize);
-    /// The server that leads is cut off from the others.
+    /// The server that leads is cut off from every other one.
     fn isolate(&mut self) {}
     /// Whether candidates stay out for their tokens, and an operator has to accept that these start again.
     fn needs_an_operator(&self) -> bool;
