@@ -39,6 +39,9 @@ pub(crate) fn measure<T: Send>(
     fault: Option<Fault>,
     measure_one: impl Fn(&mut Pair<'_>) -> Option<T> + Sync,
 ) -> Vec<Vec<T>> {
+    if sides.is_empty() {
+        return Vec::new();
+    }
     let Extent { pairs, rounds } = extent;
     let mut running: Vec<Pair<'_>> = thread::scope(|scope| {
         let starting: Vec<_> = sides
@@ -58,8 +61,8 @@ pub(crate) fn measure<T: Send>(
                 scope.spawn(|| pair.complete());
             }
         });
-        let mut phase = |pair: &Pair<'_>| drawn.below(pair.side.renewal) + drawn.below(SWEEP);
-        let phases: Vec<Duration> = running.iter().map(|pair| phase(pair)).collect();
+        let phase = |pair: &Pair<'_>| drawn.below(pair.side.renewal) + drawn.below(SWEEP);
+        let phases: Vec<Duration> = running.iter().map(phase).collect();
         let shown: Vec<u128> = phases.iter().map(Duration::as_millis).collect();
         eprintln!("{election}, round {round}: after ms {shown:?}");
         let outcomes: Vec<_> = thread::scope(|scope| {

@@ -40,7 +40,7 @@ pub(crate) async fn campaign(url: &str, elections: u32, name: &str) {
     // A term that is kept would hold up the end of its campaign.
     drop(won);
     let closing: FuturesUnordered<_> = candidates.iter().map(Candidate::close).collect();
-    closing.for_each(|closed| std::future::ready(closed.expect("closed once"))).await;
+    closing.for_each(async |closed| closed.expect("closed once")).await;
     store.close().await.expect("closed once");
     drop((candidates, store));
     report_with_memory("closed");

@@ -166,8 +166,9 @@ impl Tried {
     /// Returns true if the server has sent everything to all that watch.
     fn is_read(&self) -> bool {
         let backlog = self.server.backlog(Self::BUCKET);
-        backlog.is_some_and(|Backlog { consumers, messages, bytes }| {
-            consumers >= self.watchers && messages <= u64::from(self.elections / 100) && bytes <= UNREAD
+        backlog.is_some_and(|Backlog { messages, bytes }| {
+            let keeps_up = |messages: &&u64| **messages <= u64::from(self.elections / 100);
+            messages.iter().filter(keeps_up).count() >= self.watchers && bytes <= UNREAD
         })
     }
 }

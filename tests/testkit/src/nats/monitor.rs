@@ -46,12 +46,10 @@ fn messages_in(answer: &Value, stream: &str) -> Option<u64> {
 }
 
 /// What the server has not sent yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backlog {
-    /// The consumers of the stream.
-    pub consumers: usize,
-    /// The messages that they have to be sent, in all.
-    pub messages: u64,
+    /// The messages that each consumer of the stream has to be sent. One that was left stays for seconds, and has ever more.
+    pub messages: Vec<u64>,
     /// The bytes that wait in the server for its clients to read, in all.
     pub bytes: u64,
 }
@@ -65,8 +63,7 @@ fn backlog_in(streams: &Value, stream: &str, connections: &Value) -> Option<Back
     let consumers = detail(streams, stream)?["consumer_detail"].as_array().map_or(&[][..], Vec::as_slice);
     let connections = connections["connections"].as_array()?;
     Some(Backlog {
-        consumers: consumers.len(),
-        messages: consumers.iter().filter_map(|consumer| consumer["num_pending"].as_u64()).sum(),
+        messages: consumers.iter().filter_map(|consumer| consumer["num_pending"].as_u64()).collect(),
         bytes: connections.iter().filter_map(|connection| connection["pending_bytes"].as_u64()).sum(),
     })
 }
@@ -102,7 +99,7 @@ mod tests {
             {"name": "KV_OURS", "consumer_detail": [{"num_pending": 3}, {"num_pending": 40}]},
         ]}]});
         let connections = serde_json::json!({"connections": [{"pending_bytes": 0}, {"pending_bytes": 512}]});
-        let expected = Backlog { consumers: 2, messages: 43, bytes: 512 };
+        let expected = Backlog { messages: vec![3, 40], bytes: 512 };
         assert_eq!(backlog_in(&streams, "KV_OURS", &connections), Some(expected));
     }
 }
