@@ -19,8 +19,7 @@ function figure(name, value, unit, samples, goal) {
     figure: name,
     value,
     unit,
-    goal: goal === undefined ? null : `≤ ${goal}`,
-    met: goal === undefined ? null : value <= goal,
+    goal: goal === undefined ? null : { most: goal },
     samples,
   });
 }

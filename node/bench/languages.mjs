@@ -58,5 +58,5 @@ const figures = [
   ['an event, p50', percentile(0.5), 'µs', sorted.length],
   ['an event, p99', percentile(0.99), 'µs', sorted.length],
 ];
-const row = ([figure, value, unit, samples]) => ({ figure, value, unit, goal: null, met: null, samples });
+const row = ([figure, value, unit, samples]) => ({ figure, value, unit, samples });
 process.stdout.write(`${JSON.stringify(figures.map(row))}\n`);

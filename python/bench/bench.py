@@ -25,11 +25,8 @@ FIGURES: list[dict[str, Any]] = []
 
 
 def figure(name: str, value: float, unit: str, samples: int, goal: float | None = None) -> None:
-    met = None if goal is None else value <= goal
-    shown = None if goal is None else f"≤ {goal:g}"
-    FIGURES.append(
-        {"figure": name, "value": value, "unit": unit, "goal": shown, "met": met, "samples": samples}
-    )
+    most = None if goal is None else {"most": goal}
+    FIGURES.append({"figure": name, "value": value, "unit": unit, "goal": most, "samples": samples})
 
 
 def progress(what: str) -> None:

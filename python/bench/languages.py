@@ -96,7 +96,7 @@ def main() -> None:
         ("an event, p99", percentiles[98], "µs", EVENTS - WARM),
     ]
     rows = [
-        {"figure": name, "value": value, "unit": unit, "goal": None, "met": None, "samples": samples}
+        {"figure": name, "value": value, "unit": unit, "samples": samples}
         for name, value, unit, samples in figures
     ]
     print(json.dumps(rows))

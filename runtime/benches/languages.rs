@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use incumbent::incumbent_core::Revision;
 use incumbent::testing::ScriptedElection;
 use incumbent::{Candidate, Clock, Event, Leader};
-use incumbent_testkit::figure::{Figure, Sample};
+use incumbent_testkit::figure::{self, Figure, Sample};
 
 /// Calls in a run, and the number of runs. The quickest run counts.
 const CALLS: u32 = 10_000;
@@ -41,7 +41,7 @@ async fn main() {
         Figure::plain("an event, p50", event(50), "µs", events.len()),
         Figure::plain("an event, p99", event(99), "µs", events.len()),
     ];
-    println!("{}", serde_json::to_string(&figures).expect("figures are plain data"));
+    figure::print(&figures);
 }
 
 /// The time of one call, in the quickest of many short runs.

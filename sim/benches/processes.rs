@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use incumbent_sim::{Elections, Fleet};
-use incumbent_testkit::figure::Figure;
+use incumbent_testkit::figure::{self, Figure};
 
 const NUMBERS: [usize; 4] = [10, 100, 1_000, 10_000];
 const SEED: u64 = 1;
@@ -17,7 +17,7 @@ fn main() {
     let named: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let numbers = NUMBERS.into_iter().filter(|number| named.is_empty() || named.contains(number));
     let figures: Vec<Figure> = numbers.flat_map(|number| [one(number), each(number)].concat()).collect();
-    println!("{}", serde_json::to_string(&figures).expect("figures are plain data"));
+    figure::print(&figures);
 }
 
 fn per_hour(count: u64) -> f64 {

@@ -5,14 +5,14 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use incumbent_testkit::figure::{Figure, Sample};
+use incumbent_testkit::figure::{self, Figure, Sample};
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::process::ChildGuard;
 use incumbent_testkit::{tools, wait};
 use procfs::process::Process;
 
 /// Starts of each program, in turn, so that all see the same machine.
-const ROUNDS: usize = 60;
+const ROUNDS: usize = 20;
 /// The first are not counted: files are read from the disk meanwhile.
 const WARM: usize = 3;
 /// The goal for the start of our own commands.
@@ -69,21 +69,17 @@ pub(crate) fn measure() {
     }
     let mut figures = Vec::new();
     for side in &sides {
-        let name = format!("{}, p50", side.name);
-        let p50 = side.times.percentile(50);
-        let figure = match side.goal {
-            Some(goal) => Figure::at_most(name, p50, "ms", goal, ROUNDS),
-            None => Figure::plain(name, p50, "ms", ROUNDS),
-        };
-        figures.push(figure.of(&side.times));
-        let name = format!("{}, p90", side.name);
-        figures.push(Figure::plain(name, side.times.percentile(90), "ms", ROUNDS));
+        let figure = Figure::median(format!("{}, p50", side.name), &side.times);
+        figures.push(match side.goal {
+            Some(goal) => figure.within(goal),
+            None => figure,
+        });
     }
     eprintln!("the hand-over of `incumbent run`");
     figures.extend(crate::handover::measure(ours));
     eprintln!("the memory of `incumbent run`");
     figures.extend(memory(ours));
-    println!("{}", serde_json::to_string(&figures).expect("figures are plain data"));
+    figure::print(&figures);
 }
 
 impl Side {
@@ -153,7 +149,7 @@ fn memory(program: &str) -> Vec<Figure> {
         figures.push(Figure::plain(format!("memory of {name}, resident"), resident / 1e6, "MB", 1));
         let figure = format!("memory of {name}, shared with no process");
         figures.push(match name {
-            "its guard" => Figure::at_most(figure, own / 1e6, "MB", GUARD / 1e6, 1),
+            "its guard" => Figure::bounded(figure, own / 1e6, "MB", GUARD / 1e6, 1),
             _ => Figure::plain(figure, own / 1e6, "MB", 1),
         });
     }

@@ -10,15 +10,19 @@
 
 #![allow(clippy::expect_used, reason = "a benchmark that cannot go on says why")]
 
+#[path = "../shared/bucket.rs"]
+mod bucket;
 mod ours;
 mod server;
+#[path = "../shared/settled.rs"]
+mod settled;
 
 use std::collections::HashSet;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use incumbent_testkit::figure::Figure;
+use incumbent_testkit::figure::{self, Figure};
 use incumbent_testkit::json::JsonProgram;
 use incumbent_testkit::{tools, wait};
 use server::{Counters, Server};
@@ -139,7 +143,7 @@ fn measure(numbers: &[usize]) {
     });
     let figures: Vec<Figure> =
         sides().zip(counted).flat_map(|((side, number), all)| figures(side, number, &all, &idle)).collect();
-    println!("{}", serde_json::to_string(&figures).expect("figures are plain data"));
+    figure::print(&figures);
 }
 
 /// The figures of so many candidates, in an hour, less what an idle server does.

@@ -4,7 +4,9 @@ use std::ops::RangeInclusive;
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, FuturesUnordered};
-use incumbent::{CampaignOptions, Candidate, Event, State, Store};
+use incumbent::{CampaignOptions, Candidate, Store};
+
+use crate::settled::settles;
 
 /// The connections that are opened at a time.
 const AT_ONCE: usize = 100;
@@ -24,20 +26,4 @@ pub(crate) async fn campaign(url: &str, election: &str, each_its_own: bool, numb
     settling.for_each(|()| std::future::ready(())).await;
     println!(r#"{{"event": "settled"}}"#);
     std::future::pending::<()>().await;
-}
-
-/// Returns when the candidate waits for a leader, or leads.
-async fn settles(candidate: &Candidate) {
-    let mut events = candidate.events();
-    loop {
-        let is_settled = match candidate.state() {
-            State::Leading => true,
-            State::Waiting => candidate.leader().is_some(),
-            _ => false,
-        };
-        if is_settled {
-            return;
-        }
-        while !matches!(events.next().await, Some(Event::StateChanged(_) | Event::LeaderChanged(_))) {}
-    }
 }

@@ -3,10 +3,11 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::process::processor_time;
 use serde_json::Value;
+
+use crate::bucket::bucket;
 
 pub(crate) const BUCKET: &str = "COST";
 
@@ -32,12 +33,8 @@ impl Server {
     /// Starts a server, and makes a bucket for leases of that length.
     pub(crate) fn start(lease: Duration) -> Self {
         let server = NatsServer::start(Options::new());
-        let settings = NatsSettings::from_url(&format!("{}/{BUCKET}", server.url()));
-        let settings = settings.expect("the test kit's URL is one");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let options = InitOptions::new(lease).never_used(true);
-        let made = runtime.expect("a runtime").block_on(init(&settings, &options));
-        made.expect("a new server makes a bucket");
+        runtime.expect("a runtime").block_on(bucket(&server, BUCKET, lease, false));
         Self(server)
     }
 

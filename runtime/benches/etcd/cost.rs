@@ -8,8 +8,8 @@ use incumbent_testkit::figure::Figure;
 
 /// The shortest lease on a server with default settings.
 const LEASE: Duration = Duration::from_secs(6);
-/// The keep-alives that are counted; with three rounds of two in a lease, those of four leases.
-const COUNTED: u64 = 24;
+/// The keep-alives that are counted; with three rounds of two in a lease, those of two leases.
+const COUNTED: u64 = 12;
 const WAITING: usize = 5;
 
 /// The server's counters.
@@ -79,7 +79,7 @@ pub(crate) async fn measure(server: &EtcdServer, url: &str) -> Vec<Figure> {
     store.close().await.expect("closed once");
 
     let each = |with: f64, without: f64| (with - without) / WAITING as f64;
-    let figure = |name: &str, value, unit, most, counted| Figure::at_most(name, value, unit, most, counted);
+    let figure = |name: &str, value, unit, most, counted| Figure::bounded(name, value, unit, most, counted);
     let plain = |name: &str, value, counted| Figure::plain(name, value, "per T", counted);
     vec![
         // A third of the lease apart, of two leases each; a timer is late, never early.

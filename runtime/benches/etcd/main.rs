@@ -6,16 +6,18 @@
 
 mod cost;
 mod go;
-mod hand_over;
+#[path = "../shared/pair.rs"]
+mod pair;
 
 use std::time::Duration;
 
+use incumbent::CampaignOptions;
 use incumbent::store::etcd::{EtcdSettings, init};
 use incumbent_testkit::etcd::{EtcdServer, Options};
-use incumbent_testkit::figure::{Figure, Sample};
+use incumbent_testkit::figure::{self, Sample, compared};
 
 /// Hand-overs of each side, in turn, so that both see the same machine.
-const ROUNDS: usize = 200;
+const ROUNDS: usize = 40;
 /// The rounds of one side before the other has its turn.
 const TURN: usize = 10;
 /// The time that a new waiter is given before the leader leaves, on both sides: the server takes up a watch of the Go
@@ -33,7 +35,7 @@ async fn main() {
 
     eprintln!("hand-over: {ROUNDS} of ours, {ROUNDS} of the Go client");
     let url = new_prefix(&server, "ours").await;
-    let mut ours = hand_over::Pair::start(&url).await;
+    let mut ours = pair::Pair::start(&url, &CampaignOptions::new().lease(LEASE), SETTLED).await;
     let mut go = go::Pair::start(&server.address(), "go/jobs");
     let (mut our_times, mut go_times) = (Sample::default(), Sample::default());
     for _ in 0..ROUNDS / TURN {
@@ -44,23 +46,13 @@ async fn main() {
     }
     ours.close().await;
     go.close();
-    for (percentile, most) in [(50, Some(LIMIT)), (90, None), (99, None)] {
-        let (our, go) = (our_times.percentile(percentile), go_times.percentile(percentile));
-        let name = format!("hand-over p{percentile}");
-        figures.push(Figure::plain(name.as_str(), our, "ms", ROUNDS).of(&our_times));
-        figures.push(Figure::plain(format!("Go {name}"), go, "ms", ROUNDS).of(&go_times));
-        let (name, ratio) = (format!("{name} / Go"), our / go);
-        figures.push(match most {
-            Some(most) => Figure::at_most(name, ratio, "ratio", most, ROUNDS),
-            None => Figure::plain(name, ratio, "ratio", ROUNDS),
-        });
-    }
+    figures.extend(compared("hand-over", &our_times, "Go", &go_times, LIMIT));
 
     eprintln!("what a leader costs, alone and with candidates waiting");
     let url = new_prefix(&server, "cost").await;
     figures.extend(cost::measure(&server, &url).await);
 
-    println!("{}", serde_json::to_string(&figures).expect("figures are plain data"));
+    figure::print(&figures);
 }
 
 /// The URL of elections under a prefix that was never used, so that the first leader waits for none before it.

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use incumbent::{CampaignOptions, Candidate, Clock, Preset, Store};
 
-const WRITES: u64 = 18;
+/// The writes that are counted, of three leases.
+const WRITES: u64 = 9;
 const WAITING: usize = 5;
 const CALLS: usize = 5_000_000;
 

@@ -6,19 +6,20 @@ use async_nats::HeaderMap;
 use incumbent::{CampaignOptions, Preset, Store};
 use incumbent_testkit::figure::Sample;
 
-/// The times from the end of a crashed leader's lease to the win of the waiting candidate, and the store's own expiry
-/// granularity.
+/// The times from the end of a crashed leader's lease to the win of the waiting candidate, each crash at one of `phases` after the
+/// win before it, which follows a removal of expired records by the server.
 pub(crate) async fn measure(
     server: &str,
     bucket: &str,
     url: &str,
     lease: Duration,
-    crashes: usize,
-) -> (Sample, Duration) {
+    phases: &[Duration],
+) -> Sample {
     let jetstream = async_nats::jetstream::new(async_nats::connect(server).await.expect("the server is up"));
     let store = Store::open(url).await.expect("the bucket is there");
     let mut late = Sample::default();
-    for crash in 0..crashes {
+    for (crash, phase) in phases.iter().enumerate() {
+        tokio::time::sleep(*phase).await;
         let key = format!("crash-{crash}");
         let mut headers = HeaderMap::new();
         headers.insert("Incumbent-Nonce", format!("{crash:032x}.1"));
@@ -34,7 +35,6 @@ pub(crate) async fn measure(
         drop(term);
         candidate.close().await.expect("closed once");
     }
-    let granularity = store.capabilities().granularity;
     store.close().await.expect("closed once");
-    (late, granularity)
+    late
 }

@@ -5,85 +5,96 @@
 #![allow(clippy::expect_used, reason = "a benchmark that cannot go on says why")]
 
 mod bare;
+#[path = "../shared/bucket.rs"]
+mod bucket;
 mod cost;
 mod fail_over;
-mod hand_over;
+#[path = "../shared/pair.rs"]
+mod pair;
 
 use std::time::Duration;
 
-use incumbent::store::nats::{InitOptions, NatsSettings, init};
-use incumbent_testkit::figure::{Figure, Sample};
+use bucket::bucket;
+use incumbent::CampaignOptions;
+use incumbent_testkit::drawn::Drawn;
+use incumbent_testkit::figure::{self, Figure, Sample, compared};
 use incumbent_testkit::nats::{NatsServer, Options};
 
-/// Hand-overs and bare hand-overs, in turn, so that both see the same machine.
-const ROUNDS: usize = 200;
-/// The rounds of one side before the other has its turn.
+/// Hand-overs of each side, right one after another: as many as a 99th percentile of one run needs, and a few.
+const HOT: usize = 400;
+/// The same of each side with a pause before each, in which both processes and the server fall asleep.
+const COLD: usize = 40;
+/// The shortest pause, and the most by which a drawn one is longer.
+const PAUSE: Duration = Duration::from_millis(100);
+const MORE: Duration = Duration::from_millis(50);
+/// The rounds of one side before the other has its turn, so that both see the same machine.
 const TURN: usize = 10;
+/// The largest ratios of the times of both sides: of the medians, and of the 99th percentiles.
+const LIMIT: f64 = 1.5;
+const LIMIT_OF_P99: f64 = 3.0;
 /// Fail-overs with and without markers.
-const CRASHES: usize = 8;
+const CRASHES: usize = 3;
+/// The time from one removal of expired records by a NATS server to the next: the least of `resetAgeChk` in its file store.
+const SWEEP: Duration = Duration::from_millis(250);
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
     let server = NatsServer::start(Options::new());
+    let mut drawn = Drawn::of_this_run("pauses before hand-overs and phases of crashes");
     let mut figures = Vec::new();
 
-    eprintln!("hand-over: {ROUNDS} of ours, {ROUNDS} of the bare client");
     let url = bucket(&server, "HANDOVER", Duration::from_secs(15), false).await;
-    let mut ours = hand_over::Pair::start(&url).await;
+    let mut ours = pair::Pair::start(&url, &CampaignOptions::new(), Duration::ZERO).await;
     let mut bare = bare::Pair::start(&server.url(), "HANDOVER").await;
-    let (mut our_times, mut bare_times) = (Sample::default(), Sample::default());
-    for _ in 0..ROUNDS / TURN {
-        for _ in 0..TURN {
-            our_times.add(ours.hand_over().await);
+    for (what, rounds) in [("hot hand-over", HOT), ("cold hand-over", COLD)] {
+        eprintln!("{what}: {rounds} of ours, {rounds} of the bare client");
+        let (mut our_times, mut bare_times) = (Sample::default(), Sample::default());
+        let mut pause = || if rounds == COLD { PAUSE + drawn.below(MORE) } else { Duration::ZERO };
+        for _ in 0..rounds / TURN {
+            for _ in 0..TURN {
+                tokio::time::sleep(pause()).await;
+                our_times.add(ours.hand_over().await);
+            }
+            for _ in 0..TURN {
+                tokio::time::sleep(pause()).await;
+                bare_times.add(bare.hand_over().await);
+            }
         }
-        for _ in 0..TURN {
-            bare_times.add(bare.hand_over().await);
+        figures.extend(compared(what, &our_times, "bare", &bare_times, LIMIT));
+        if rounds == HOT {
+            let ratio = our_times.percentile(99) / bare_times.percentile(99);
+            figures.push(Figure::at_most(format!("{what} p99 / bare"), ratio, "ratio", LIMIT_OF_P99, rounds));
         }
     }
     ours.close().await;
-    for (percentile, most) in [(50, 1.5), (99, 3.0)] {
-        let (our, bare) = (our_times.percentile(percentile), bare_times.percentile(percentile));
-        let name = format!("hand-over p{percentile}");
-        figures.push(Figure::plain(name.as_str(), our, "ms", ROUNDS).of(&our_times));
-        figures.push(Figure::plain(format!("bare {name}"), bare, "ms", ROUNDS).of(&bare_times));
-        figures.push(Figure::at_most(format!("{name} / bare"), our / bare, "ratio", most, ROUNDS));
-    }
 
     for (name, bucket_name, markers, allowance) in
-        [("with markers", "MARKED", true, 50.0), ("without markers", "PLAIN", false, 150.0)]
+        [("with markers", "MARKED", true, 50), ("without markers", "PLAIN", false, 150)]
     {
         eprintln!("fail-over {name}: {CRASHES} crashes");
         let lease = Duration::from_secs(2);
         let url = bucket(&server, bucket_name, lease, markers).await;
-        let (late, granularity) = fail_over::measure(&server.url(), bucket_name, &url, lease, CRASHES).await;
-        let most = granularity.as_secs_f64() * 1e3 + allowance;
-        let figure = format!("fail-over after a crash, less T, {name}, worst");
-        figures.push(Figure::at_most(figure, late.percentile(100), "ms", most, CRASHES));
-        let figure = format!("fail-over after a crash, less T, {name}, p50");
-        figures.push(Figure::plain(figure, late.percentile(50), "ms", CRASHES).of(&late));
+        let phases: Vec<Duration> = (0..CRASHES).map(|_| drawn.below(SWEEP)).collect();
+        eprintln!("records are written at these phases of the server's sweep: {phases:?}");
+        let late = fail_over::measure(&server.url(), bucket_name, &url, lease, &phases).await;
+        let most = (SWEEP + Duration::from_millis(allowance)).as_secs_f64() * 1e3;
+        let name = format!("fail-over after a crash, less T, {name}");
+        figures.push(Figure::median(format!("{name}, p50"), &late));
+        let worst = late.percentile(100);
+        figures.push(Figure::at_most(format!("{name}, worst of a run"), worst, "ms", most, CRASHES));
     }
 
     eprintln!("writes of a leader, alone and with candidates waiting");
     let lease = Duration::from_secs(2);
     let url = bucket(&server, "COST", lease, false).await;
     let cost = cost::writes(&server.url(), "COST", &url, lease).await;
-    figures.push(Figure::at_most("writes of a leader", cost.leader, "per T", 3.1, cost.writes));
-    figures.push(Figure::at_most("writes of a waiting candidate", cost.candidate, "per T", 0.0, cost.writes));
+    figures.push(Figure::bounded("writes of a leader", cost.leader, "per T", 3.1, cost.writes));
+    figures.push(Figure::bounded("writes of a waiting candidate", cost.candidate, "per T", 0.0, cost.writes));
 
     eprintln!("is_leader()");
     let (is_leader, clock) = cost::is_leader().await;
-    let most = 60.0_f64.max(2.0 * clock.value);
     figures.push(Figure::plain("a clock read", clock.value, "ns", clock.calls));
-    figures.push(Figure::at_most("is_leader()", is_leader.value, "ns", most, is_leader.calls));
+    figures.push(Figure::at_most("is_leader()", is_leader.value, "ns", 60.0, is_leader.calls));
 
-    println!("{}", serde_json::to_string(&figures).expect("figures are plain data"));
-}
-
-/// Makes a bucket, and returns its URL.
-async fn bucket(server: &NatsServer, name: &str, lease: Duration, markers: bool) -> String {
-    let url = format!("{}/{name}", server.url());
-    let settings = NatsSettings::from_url(&url).expect("the test kit's URL is one");
-    let options = InitOptions::new(lease).markers(markers).never_used(true);
-    init(&settings, &options).await.expect("a new server makes a bucket");
-    url
+    figure::print(&figures);
 }

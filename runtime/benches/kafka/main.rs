@@ -12,16 +12,15 @@ mod hand_over;
 use std::time::Duration;
 
 use incumbent::{CampaignOptions, Preset, Store};
-use incumbent_testkit::figure::{Figure, Sample};
+use incumbent_testkit::drawn::Drawn;
+use incumbent_testkit::figure::{self, Figure, Sample, compared};
 use incumbent_testkit::kafka::Kafka;
 use incumbent_testkit::tools::KafkaVersion;
 
 /// Hand-overs of each side, in turn, so that both see the same machine.
-const ROUNDS: usize = 25;
-/// The rounds of one side before the other has its turn.
-const TURN: usize = 5;
+const ROUNDS: usize = 5;
 /// Leaders that are killed.
-const KILLS: usize = 5;
+const KILLS: usize = 1;
 /// The time that a group is given after a new member has joined, on both sides.
 const SETTLED: Duration = Duration::from_millis(300);
 /// The lease, and with it the session of both sides: three leases, which is the shortest that brokers allow by default.
@@ -47,31 +46,16 @@ async fn main() {
     let mut ours = hand_over::Pair::start(&url(&broker)).await;
     let mut bare = bare::Pair::start(&broker.address(), "bare");
     let (mut our_times, mut bare_times) = (Sample::default(), Sample::default());
-    // A member that waits learns of a leave by its next heartbeat: both sides leave at all phases between two of them.
-    let phase = |round: usize| HEARTBEAT * u32::try_from(round % ROUNDS).expect("few") / ROUNDS as u32;
-    for first in (0..ROUNDS).step_by(TURN) {
-        for round in first..first + TURN {
-            our_times.add(ours.hand_over(phase(round)).await);
-        }
-        for round in first..first + TURN {
-            bare_times.add(tokio::task::block_in_place(|| bare.hand_over(phase(round))));
-        }
+    // A member that waits learns of a leave by its next heartbeat: both sides leave at the same drawn phases between two of them.
+    let mut drawn = Drawn::of_this_run("phases between two heartbeats");
+    for _ in 0..ROUNDS {
+        let phase = drawn.below(HEARTBEAT);
+        our_times.add(ours.hand_over(phase).await);
+        bare_times.add(tokio::task::block_in_place(|| bare.hand_over(phase)));
     }
     ours.close().await;
     drop(bare);
-    for (percentile, most) in [(50, Some(LIMIT)), (90, None), (99, None)] {
-        let (our, bare) = (our_times.percentile(percentile), bare_times.percentile(percentile));
-        eprintln!("p{percentile}: {our:.0} ms, bare {bare:.0} ms");
-        let name = format!("hand-over on close p{percentile}");
-        figures.push(Figure::plain(name, our, "ms", ROUNDS).of(&our_times));
-        let name = format!("bare hand-over p{percentile}");
-        figures.push(Figure::plain(name, bare, "ms", ROUNDS).of(&bare_times));
-        let (name, ratio) = (format!("hand-over p{percentile} / bare"), our / bare);
-        figures.push(match most {
-            Some(most) => Figure::at_most(name, ratio, "ratio", most, ROUNDS),
-            None => Figure::plain(name, ratio, "ratio", ROUNDS),
-        });
-    }
+    figures.extend(compared("hand-over on close", &our_times, "bare", &bare_times, LIMIT));
 
     eprintln!("what a leader costs, alone and with candidates waiting");
     figures.extend(cost::measure(&broker.address(), &url(&broker)).await);
@@ -79,12 +63,11 @@ async fn main() {
     eprintln!("fail-over: {KILLS} leaders are killed");
     let late = fail_over::measure(&url(&broker)).await;
     let most = (SESSION + LATE).as_secs_f64() * 1e3;
-    let median = late.percentile(50);
-    figures.push(Figure::plain("fail-over after SIGKILL p50", median, "ms", KILLS).of(&late));
+    figures.push(Figure::median("fail-over after SIGKILL p50", &late));
     let worst = late.percentile(100);
-    figures.push(Figure::at_most("fail-over after SIGKILL, worst", worst, "ms", most, KILLS));
+    figures.push(Figure::at_most("fail-over after SIGKILL, worst of a run", worst, "ms", most, KILLS));
 
-    println!("{}", serde_json::to_string(&figures).expect("figures are plain data"));
+    figure::print(&figures);
 }
 
 fn url(broker: &Kafka) -> String {

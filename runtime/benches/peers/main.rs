@@ -20,26 +20,24 @@ mod side;
 use std::thread;
 use std::time::Duration;
 
-use incumbent_testkit::figure::{Figure, Sample};
+use incumbent_testkit::figure::{self, Figure, Sample};
 use pair::{Fault, Succession};
 use rounds::{Extent, sample};
 use servers::Servers;
 use side::Side;
 
-/// The kinds of measurements. Those with default leases and on Kafka belong to `crash`, whose time they use as well.
-const KINDS: [&str; 4] = ["hand-over", "crash", "pause", "partition"];
-/// Hand-overs of each side.
-const HAND_OVERS: usize = 50;
+/// The kinds of measurements: `defaults` are crashes with default leases. Those on Kafka belong to `crash`, whose time they use as well.
+const KINDS: [&str; 5] = ["hand-over", "crash", "defaults", "pause", "partition"];
+/// Hand-overs of each side in a run.
+const HAND_OVERS: usize = 10;
 /// Leaders of each side with one lease that are killed.
-const CRASHES: Extent = Extent { pairs: 4, rounds: 12 };
+const CRASHES: Extent = Extent { pairs: 4, rounds: 3 };
 /// The same with default leases: that takes up to two minutes.
 const DEFAULT_CRASHES: Extent = Extent { pairs: 10, rounds: 1 };
 /// Hand-overs, and then crashes, of each side on Kafka: a rebalance takes seconds.
-const ON_KAFKA: Extent = Extent { pairs: 4, rounds: 3 };
+const ON_KAFKA: Extent = Extent { pairs: 4, rounds: 1 };
 /// Leaders of each side that are stopped or cut off.
-const FAULTS: Extent = Extent { pairs: 4, rounds: 3 };
-/// The percentiles that are printed; 100 is the maximum.
-const PERCENTILES: [usize; 4] = [50, 90, 99, 100];
+const FAULTS: Extent = Extent { pairs: 4, rounds: 1 };
 
 /// The measurements and goals that compare two sides: the median of the first is at most so many times that of the second.
 const GOALS: [(&str, &str, &str, f64); 6] = [
@@ -50,6 +48,8 @@ const GOALS: [(&str, &str, &str, f64); 6] = [
     ("crash", "incumbent on NATS, markers, T = 2 s", "rules of nats-kv-leader-elect, T = 2 s", 1.0),
     ("crash", "incumbent on etcd, T = 6 s", "etcd's Go client, T = 6 s", 1.0),
 ];
+/// The word for a lease that is not chosen, between this program and its candidates.
+const DEFAULT: &str = "default";
 /// The beginning of the names of our sides: two candidates of one side never lead at the same time.
 const OURS: &str = "incumbent";
 
@@ -60,7 +60,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["candidate", url, election, name, lease, is_asked] => {
-            let lease = Duration::from_millis(lease.parse().expect("a number"));
+            let lease = (lease != DEFAULT).then(|| Duration::from_millis(lease.parse().expect("a number")));
             let is_asked = is_asked.parse().expect("true or false");
             runtime().block_on(ours::campaign(ours::Setup { url, election, name, lease, is_asked }));
         }
@@ -87,8 +87,8 @@ fn measure(kinds: &[&str]) {
     if kinds.contains(&"hand-over") {
         measured.extend(hand_overs(&servers));
     }
-    if kinds.contains(&"crash") {
-        measured.extend(crashes(&servers));
+    if kinds.contains(&"crash") || kinds.contains(&"defaults") {
+        measured.extend(crashes(&servers, kinds));
     }
     let faults = [Fault::Pause, Fault::Partition];
     let faults: Vec<Fault> =
@@ -115,7 +115,7 @@ fn measure(kinds: &[&str]) {
     for (kind, name, sample) in &measured {
         let name = format!("{kind}, {name}");
         match sample {
-            Some(sample) => figures.extend(percentiles(&name, sample)),
+            Some(sample) => figures.push(Figure::median(format!("{name}, p50"), sample)),
             None => figures.push(Figure::absent(format!("{name}, p50"), "ms")),
         }
     }
@@ -129,7 +129,7 @@ fn measure(kinds: &[&str]) {
         let name = format!("{kind} p50, {ours} / {theirs}");
         figures.push(Figure::at_most(name, our / their, "ratio", most, samples));
     }
-    println!("{}", serde_json::to_string(&figures).expect("figures are plain data"));
+    figure::print(&figures);
 }
 
 fn hand_overs(servers: &Servers) -> Vec<Measured> {
@@ -139,12 +139,17 @@ fn hand_overs(servers: &Servers) -> Vec<Measured> {
     sides.iter().zip(samples).map(|(side, sample)| ("hand-over", side.name.clone(), sample)).collect()
 }
 
-/// The crashes with one lease, those with default leases, and what is measured on Kafka; then the crashes of candidates in
-/// Java.
-fn crashes(servers: &Servers) -> Vec<Measured> {
-    let (short, long) = (servers.with_one_lease(), servers.with_their_leases());
-    let (java, long_java) = (servers.in_java(), servers.in_java_with_their_leases());
-    let kafka = servers.on_kafka();
+/// Of the kinds that are wanted: the crashes with one lease and what is measured on Kafka, and those with default leases; then the
+/// crashes of candidates in Java.
+fn crashes(servers: &Servers, kinds: &[&str]) -> Vec<Measured> {
+    let sides = |kind: &str, sides: &dyn Fn() -> Vec<Side>| {
+        if kinds.contains(&kind) { sides() } else { Vec::new() }
+    };
+    let short = sides("crash", &|| servers.with_one_lease());
+    let long = sides("defaults", &|| servers.with_their_leases());
+    let java = sides("crash", &|| servers.in_java());
+    let long_java = sides("defaults", &|| servers.in_java_with_their_leases());
+    let kafka = sides("crash", &|| servers.on_kafka());
     eprintln!("{} crashes of each of {} sides with one lease,", CRASHES.all(), short.len());
     eprintln!("{} of each of {} sides with its default lease,", DEFAULT_CRASHES.all(), long.len());
     eprintln!("{} hand-overs and crashes of each of {} sides on Kafka,", ON_KAFKA.all(), kafka.len());
@@ -203,7 +208,7 @@ fn disturbances(sides: &[Side], fault: Fault) -> (Vec<Measured>, Vec<Figure>) {
         if name.starts_with(OURS) {
             let longest = overlaps.percentile(100);
             let name = format!("longest {overlap}, {name}");
-            figures.push(Figure::at_most(name, longest, "ms", 0.0, number));
+            figures.push(Figure::bounded(name, longest, "ms", 0.0, number));
         }
         let any = |sample: Sample| (number > 0).then_some(sample);
         let less = side.lease.map(|lease| (less_lease(kind), name.clone(), any(after.less(lease))));
@@ -238,18 +243,4 @@ fn with_lease(side: &Side) -> String {
         Some(lease) => format!("{}, T = {} s", side.name, lease.as_secs()),
         None => format!("{}, no lease", side.name),
     }
-}
-
-/// The figures of a sample; the first has all times.
-fn percentiles(name: &str, sample: &Sample) -> Vec<Figure> {
-    let figure = |percent| {
-        let percentile = if percent == 100 { "max".into() } else { format!("p{percent}") };
-        let value = sample.percentile(percent);
-        Figure::plain(format!("{name}, {percentile}"), value, "ms", sample.len())
-    };
-    let mut figures: Vec<Figure> = PERCENTILES.into_iter().map(figure).collect();
-    if let Some(first) = figures.first_mut() {
-        *first = first.clone().of(sample);
-    }
-    figures
 }

@@ -15,7 +15,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) url: &'a str,
     pub(crate) election: &'a str,
     pub(crate) name: &'a str,
-    pub(crate) lease: Duration,
+    /// None for the default of its store.
+    pub(crate) lease: Option<Duration>,
     /// True if it is asked again and again whether it leads.
     pub(crate) is_asked: bool,
 }
@@ -30,10 +31,12 @@ pub(crate) async fn campaign(setup: Setup<'_>) {
     };
     let report = |event: &str| report_at(clock.now(), event);
     let store = Store::open(setup.url).await.expect("the store is there");
-    let preset = if setup.lease < Duration::from_secs(5) { Preset::Fast } else { Preset::Standard };
-    let options = CampaignOptions::new().name(setup.name).preset(preset).lease(setup.lease);
-    let candidate =
-        store.campaign(setup.election, options.splay(Duration::ZERO)).await.expect("sound settings");
+    let mut options = CampaignOptions::new().name(setup.name).splay(Duration::ZERO);
+    if let Some(lease) = setup.lease {
+        let preset = if lease < Duration::from_secs(5) { Preset::Fast } else { Preset::Standard };
+        options = options.preset(preset).lease(lease);
+    }
+    let candidate = store.campaign(setup.election, options).await.expect("sound settings");
     let mut events = candidate.events();
     let mut orders = orders();
     let mut reports_waiting = true;

@@ -3,13 +3,14 @@
 use std::thread;
 use std::time::Duration;
 
+use incumbent_testkit::drawn::Drawn;
 use incumbent_testkit::figure::Sample;
 
 use crate::pair::{Fault, Pair};
 use crate::side::{Leaving, Side};
 
-/// Multiples of it, less their whole parts, lie evenly between 0 and 1, however many they are.
-const GOLDEN: f64 = 0.618_033_988_75;
+/// The time from one removal of expired records by a NATS server to the next, over which faults are spread as well.
+const SWEEP: Duration = Duration::from_millis(250);
 /// The hand-overs of one side before the next has its turn, so that all see the same machine.
 const TURN: usize = 5;
 
@@ -29,8 +30,8 @@ impl Extent {
 
 /// What `measure_one` returns of each side's pairs.
 ///
-/// All sides are measured at the same time, because they mostly wait: in each round it is done to each pair, at all phases
-/// between two renewals.
+/// All sides are measured at the same time, because they mostly wait: in each round it is done to each pair, at a drawn phase
+/// between two renewals and of the server's sweep.
 pub(crate) fn measure<T: Send>(
     sides: &[Side],
     extent: Extent,
@@ -38,6 +39,9 @@ pub(crate) fn measure<T: Send>(
     fault: Option<Fault>,
     measure_one: impl Fn(&mut Pair<'_>) -> Option<T> + Sync,
 ) -> Vec<Vec<T>> {
+    if sides.is_empty() {
+        return Vec::new();
+    }
     let Extent { pairs, rounds } = extent;
     let mut running: Vec<Pair<'_>> = thread::scope(|scope| {
         let starting: Vec<_> = sides
@@ -50,21 +54,25 @@ pub(crate) fn measure<T: Send>(
         starting.into_iter().map(|pair| pair.join().expect("a pair that starts")).collect()
     });
     let mut measured: Vec<Vec<T>> = sides.iter().map(|_| Vec::new()).collect();
+    let mut drawn = Drawn::of_this_run(&format!("{election}: phases between two renewals"));
     for round in 0..rounds {
         thread::scope(|scope| {
             for pair in &mut running {
                 scope.spawn(|| pair.complete());
             }
         });
+        let phase = |pair: &Pair<'_>| drawn.below(pair.side.renewal) + drawn.below(SWEEP);
+        let phases: Vec<Duration> = running.iter().map(phase).collect();
+        let shown: Vec<u128> = phases.iter().map(Duration::as_millis).collect();
+        eprintln!("{election}, round {round}: after ms {shown:?}");
         let outcomes: Vec<_> = thread::scope(|scope| {
             let measure_one = &measure_one;
             let measuring: Vec<_> = running
                 .iter_mut()
-                .enumerate()
-                .map(|(place, pair)| {
-                    let phase = ((round * pairs + place % pairs) as f64 * GOLDEN).fract();
+                .zip(phases)
+                .map(|(pair, phase)| {
                     scope.spawn(move || {
-                        thread::sleep(pair.side.renewal.mul_f64(phase));
+                        thread::sleep(phase);
                         measure_one(pair)
                     })
                 })

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use incumbent::store::{InitOptions, StoreSettings};
-use incumbent::{Clock, Store};
+use incumbent::{CampaignOptions, Clock, Store};
 use incumbent_testkit::etcd::{self, EtcdServer};
 use incumbent_testkit::kafka::Kafka;
 use incumbent_testkit::nats::{self, NatsCluster, NatsServer};
@@ -93,13 +93,12 @@ impl Servers {
 
     /// The candidates that hand over: with their defaults, and as quick as their settings allow where that differs.
     pub(crate) fn that_hand_over(&self) -> Vec<Side> {
-        let [nats, etcd, file] = defaults();
         vec![
-            self.ours_on_nats("incumbent on NATS", "HANDOVER", nats, false),
-            self.ours_on_three("incumbent on NATS, three servers", "HANDOVER", nats, false),
-            self.ours_on_etcd("incumbent on etcd", "handover", etcd),
-            self.ours_on_sqlite("incumbent on SQLite", "handover.db", file),
-            self.ours_on_sqlite("incumbent on SQLite, poll=1ms", "quick.db?poll=1ms", file),
+            self.ours_on_nats("incumbent on NATS", "HANDOVER", None, false),
+            self.ours_on_three("incumbent on NATS, three servers", "HANDOVER", None, false),
+            self.ours_on_etcd("incumbent on etcd", "handover", None),
+            self.ours_on_sqlite("incumbent on SQLite", "handover.db", None),
+            self.ours_on_sqlite("incumbent on SQLite, poll=1ms", "quick.db?poll=1ms", None),
             self.go_on_etcd("etcd's Go client", "go-handover", seconds(60)),
             self.etcdctl("etcdctl elect", "ctl-handover"),
             self.redsync("redsync", "handover", seconds(8), None),
@@ -113,11 +112,11 @@ impl Servers {
     /// The candidates whose leaders are killed, with one lease where they allow it.
     pub(crate) fn with_one_lease(&self) -> Vec<Side> {
         vec![
-            self.ours_on_nats("incumbent on NATS", "CRASH", LEASE, false),
-            self.ours_on_nats("incumbent on NATS, markers", "MARKERS", LEASE, true),
-            self.ours_on_three("incumbent on NATS, markers, three servers", "MARKERS", LEASE, true),
-            self.ours_on_sqlite("incumbent on SQLite", "crash.db", LEASE),
-            self.ours_on_etcd("incumbent on etcd", "crash", LEASE_ON_ETCD),
+            self.ours_on_nats("incumbent on NATS", "CRASH", Some(LEASE), false),
+            self.ours_on_nats("incumbent on NATS, markers", "MARKERS", Some(LEASE), true),
+            self.ours_on_three("incumbent on NATS, markers, three servers", "MARKERS", Some(LEASE), true),
+            self.ours_on_sqlite("incumbent on SQLite", "crash.db", Some(LEASE)),
+            self.ours_on_etcd("incumbent on etcd", "crash", Some(LEASE_ON_ETCD)),
             self.go_on_etcd("etcd's Go client", "go-crash", LEASE),
             self.go_on_etcd("etcd's Go client", "go-crash-longer", LEASE_ON_ETCD),
             self.redsync("redsync", "crash", LEASE, None),
@@ -130,11 +129,10 @@ impl Servers {
 
     /// The same with the leases that are each one's default.
     pub(crate) fn with_their_leases(&self) -> Vec<Side> {
-        let [nats, etcd, file] = defaults();
         vec![
-            self.ours_on_nats("incumbent on NATS", "DEFAULT", nats, false),
-            self.ours_on_etcd("incumbent on etcd", "default", etcd),
-            self.ours_on_sqlite("incumbent on SQLite", "default.db", file),
+            self.ours_on_nats("incumbent on NATS", "DEFAULT", None, false),
+            self.ours_on_etcd("incumbent on etcd", "default", None),
+            self.ours_on_sqlite("incumbent on SQLite", "default.db", None),
             // concurrency.NewSession
             self.go_on_etcd("etcd's Go client", "go-default", seconds(60)),
             self.etcdctl("etcdctl elect", "ctl-default"),
@@ -148,9 +146,9 @@ impl Servers {
     /// The candidates whose leaders are stopped for a while.
     pub(crate) fn that_are_paused(&self) -> Vec<Side> {
         vec![
-            self.ours_on_nats("incumbent on NATS, markers", "PAUSE", LEASE, true),
-            self.ours_on_etcd("incumbent on etcd", "pause", LEASE_ON_ETCD),
-            self.ours_on_sqlite("incumbent on SQLite", "pause.db", LEASE),
+            self.ours_on_nats("incumbent on NATS, markers", "PAUSE", Some(LEASE), true),
+            self.ours_on_etcd("incumbent on etcd", "pause", Some(LEASE_ON_ETCD)),
+            self.ours_on_sqlite("incumbent on SQLite", "pause.db", Some(LEASE)),
             self.go_on_etcd("etcd's Go client", "go-pause", LEASE_ON_ETCD),
             self.redsync("redsync", "pause", LEASE, None),
             self.go_on_nats("rules of nats-kv-leader-elect", "GOPAUSE", LEASE),
@@ -161,8 +159,8 @@ impl Servers {
     /// The candidates whose leaders are cut off from the server for a while.
     pub(crate) fn that_are_cut_off(&self) -> Vec<Side> {
         vec![
-            self.ours_on_nats("incumbent on NATS, markers", "PARTITION", LEASE, true),
-            self.ours_on_etcd("incumbent on etcd", "partition", LEASE_ON_ETCD),
+            self.ours_on_nats("incumbent on NATS, markers", "PARTITION", Some(LEASE), true),
+            self.ours_on_etcd("incumbent on etcd", "partition", Some(LEASE_ON_ETCD)),
             self.go_on_etcd("etcd's Go client", "go-partition", LEASE_ON_ETCD),
             self.redsync("redsync", "partition", LEASE, None),
             self.go_on_nats("rules of nats-kv-leader-elect", "GOPARTITION", LEASE),
@@ -202,36 +200,53 @@ impl Servers {
         ]
     }
 
-    fn ours_on_nats(&self, name: &str, bucket: &'static str, lease: Duration, markers: bool) -> Side {
-        let url = format!("{}/{bucket}", self.nats.url());
-        self.init(&url, &InitOptions::new().lease(lease).markers(markers));
-        ours(name, self.nats.address(), lease, move |server| format!("nats://{server}/{bucket}"))
+    fn ours_on_nats(&self, name: &str, bucket: &'static str, lease: Option<Duration>, markers: bool) -> Side {
+        self.init(&format!("{}/{bucket}", self.nats.url()), &with_lease(lease).markers(markers));
+        self.ours(name, self.nats.address(), lease, move |server| format!("nats://{server}/{bucket}"))
     }
 
-    fn ours_on_three(&self, name: &str, bucket: &'static str, lease: Duration, markers: bool) -> Side {
+    fn ours_on_three(
+        &self,
+        name: &str,
+        bucket: &'static str,
+        lease: Option<Duration>,
+        markers: bool,
+    ) -> Side {
         let addresses = self.three().addresses();
-        let options = InitOptions::new().lease(lease).markers(markers).replicas(THREE);
+        let options = with_lease(lease).markers(markers).replicas(THREE);
         self.init(&format!("nats://{addresses}/{bucket}"), &options);
-        ours(name, addresses, lease, move |servers| format!("nats://{servers}/{bucket}"))
+        self.ours(name, addresses, lease, move |servers| format!("nats://{servers}/{bucket}"))
     }
 
     fn three(&self) -> &NatsCluster {
         self.three.get_or_init(|| NatsCluster::start(THREE as usize))
     }
 
-    fn ours_on_etcd(&self, name: &str, prefix: &'static str, lease: Duration) -> Side {
+    fn ours_on_etcd(&self, name: &str, prefix: &'static str, lease: Option<Duration>) -> Side {
         self.init(&format!("etcd://{}/{prefix}", self.etcd.address()), &InitOptions::new());
-        ours(name, self.etcd.address(), lease, move |server| format!("etcd://{server}/{prefix}"))
+        self.ours(name, self.etcd.address(), lease, move |server| format!("etcd://{server}/{prefix}"))
     }
 
-    fn ours_on_sqlite(&self, name: &str, file: &str, lease: Duration) -> Side {
+    fn ours_on_sqlite(&self, name: &str, file: &str, lease: Option<Duration>) -> Side {
         let url = format!("sqlite:{}", self.files.path().join(file).display());
         self.init(&url, &InitOptions::new());
-        ours(name, String::new(), lease, move |_| url.clone())
+        self.ours(name, String::new(), lease, move |_| url.clone())
+    }
+
+    /// A side whose candidates are this program again; `url` makes a URL with the address of a server.
+    fn ours(
+        &self,
+        name: &str,
+        server: String,
+        lease: Option<Duration>,
+        url: impl Fn(&str) -> String + Sync + 'static,
+    ) -> Side {
+        let in_force = lease.unwrap_or_else(|| self.runtime.block_on(default_lease(&url(&server))));
+        ours(name, server, lease, in_force, url)
     }
 
     fn ours_on_kafka(&self, name: &str, address: &str) -> Side {
-        let side = ours(name, address.into(), LEASE, |server| format!("kafka://{server}"));
+        let side = ours(name, address.into(), Some(LEASE), LEASE, |server| format!("kafka://{server}"));
         let admin = self.kafka().admin();
         Side {
             lease: Some(SESSION),
@@ -415,20 +430,50 @@ fn go_in_bucket(name: &str, servers: String, bucket: &'static str, lease: Durati
     }
 }
 
-/// The default leases on NATS, etcd and SQLite.
-fn defaults() -> [Duration; 3] {
-    [30, 15, 5].map(seconds)
+/// The options of a store for leases of that length, or of the default one.
+fn with_lease(lease: Option<Duration>) -> InitOptions {
+    let options = InitOptions::new();
+    match lease {
+        Some(lease) => options.lease(lease),
+        None => options,
+    }
 }
 
-/// A side whose candidates are this program again; `url` makes a URL with the address of a server.
-fn ours(name: &str, server: String, lease: Duration, url: impl Fn(&str) -> String + Sync + 'static) -> Side {
+/// The lease of a candidate that was given none, as its record says; etcd keeps no such record, and there it is the one that the
+/// library reports for the server.
+async fn default_lease(url: &str) -> Duration {
+    const ELECTION: &str = "default-lease";
+    let options = || CampaignOptions::new().splay(Duration::ZERO);
+    if let StoreSettings::Etcd(settings) = url.parse().expect("the test kit's URL is one") {
+        let survey = incumbent::store::etcd::survey(&settings).await.expect("the server is up");
+        return options().forecast_in_queue(survey.server).expect("sound settings").lease;
+    }
+    let store = Store::open(url).await.expect("the store is there");
+    let candidate = store.campaign(ELECTION, options()).await.expect("sound settings");
+    let term = candidate.next_term().await.expect("the only candidate wins");
+    let entry = store.entry(ELECTION).await.expect("the store answers");
+    let lease = entry.live().and_then(|record| record.lease).expect("a record has its lease");
+    drop(term);
+    store.close().await.expect("closed once");
+    lease
+}
+
+/// A side of ours, with the lease that its candidates are given, and the one in force.
+fn ours(
+    name: &str,
+    server: String,
+    lease: Option<Duration>,
+    in_force: Duration,
+    url: impl Fn(&str) -> String + Sync + 'static,
+) -> Side {
     let command = move |entry: &Entry<'_>| {
         let mut command = this_program();
         command.args(["candidate", &url(entry.server), entry.election, entry.name]);
-        command.args([lease.as_millis().to_string(), entry.is_asked.to_string()]);
+        command.arg(lease.map_or(crate::DEFAULT.into(), |lease| lease.as_millis().to_string()));
+        command.arg(entry.is_asked.to_string());
         command
     };
-    Side { waits: "waiting", ..Side::new(name, server, Some(lease), command) }
+    Side { waits: "waiting", ..Side::new(name, server, Some(in_force), command) }
 }
 
 /// The machine's clock less Java's, `CLOCK_MONOTONIC`, in nanoseconds: the time for which the machine was suspended.

@@ -1,33 +1,38 @@
-//! Many elections in one process on NATS, beside the bare client that sends the same writes.
+//! Many elections in one process on NATS, beside bare clients: one sends the same writes, one leads with the messages that a candidate
+//! must have. `overload` is the same with little processor time, a slow disk and a slow watcher.
 //!
 //! Each side is a process of its own, this program again, so that its memory and its processor time are its own. Progress
 //! goes to standard error; standard output is one JSON array of figures. Linux alone: it reads `/proc`.
 //!
-//! Numbers of elections as its arguments restrict it to these sizes.
+//! Numbers of elections as its arguments restrict it to these.
 
 #![allow(clippy::expect_used, reason = "a benchmark that cannot go on says why")]
 
 mod bare;
+#[path = "../shared/bucket.rs"]
+mod bucket;
 mod counted;
 mod ours;
+mod overload;
+#[path = "../shared/settled.rs"]
+mod settled;
 mod side;
 
 use std::thread::sleep;
 use std::time::Duration;
 
-use incumbent::store::nats::{InitOptions, NatsSettings, init};
-use incumbent_testkit::figure::{Figure, Sample};
+use bucket::bucket;
+use incumbent_testkit::figure::{self, Figure, Sample};
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::process::processor_time;
 use side::{Side, now};
+use tokio::runtime::Runtime;
 
-/// The numbers of elections, and their leases: renewals of a hundred thousand in ten seconds are more than this machine's
-/// server takes.
-const SIZES: [(u32, Duration); 3] = [
-    (1_000, Duration::from_secs(30)),
-    (10_000, Duration::from_secs(30)),
-    (100_000, Duration::from_secs(300)),
-];
+/// The numbers of elections.
+const SIZES: [u32; 3] = [1_000, 10_000, 100_000];
+
+/// The lease, our default on NATS.
+const LEASE: Duration = Duration::from_secs(30);
 
 /// The number of elections that the goals are about.
 const GOALS_AT: u32 = 10_000;
@@ -35,8 +40,8 @@ const GOALS_AT: u32 = 10_000;
 /// The most elections whose fail-over is measured: it takes a lease.
 const FAIL_OVER_UP_TO: u32 = 10_000;
 
-/// The time over which processor time is counted: two thirds of the lease of 30 s, in which each leader renews twice.
-const REST: Duration = Duration::from_secs(20);
+/// The time over which processor time is counted: a third of the lease, in which each leader renews once.
+const REST: Duration = Duration::from_secs(10);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -44,14 +49,15 @@ fn main() {
     let runtime = runtime.expect("threads start");
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ours", url, elections, name] => runtime.block_on(ours::campaign(url, number(elections), name)),
-        ["bare", url, elections, lease] => {
-            runtime.block_on(bare::lead(url, number(elections), Duration::from_secs(number(lease).into())));
-        }
-        ["reads", url, elections] => runtime.block_on(bare::read_and_lead(url, number(elections))),
+        ["bare", url, elections] => runtime.block_on(bare::lead(url, number(elections), LEASE)),
+        ["watches", url, elections] => runtime.block_on(bare::watch_and_lead(url, number(elections))),
+        ["watcher", url] => runtime.block_on(bare::watch(url)),
+        ["overload", ref arguments @ ..] => overload::measure(&runtime, arguments),
         _ => {
             let named: Vec<u32> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
-            let is_wanted = |(size, _): &(u32, Duration)| named.is_empty() || named.contains(size);
-            measure(&runtime, SIZES.into_iter().filter(is_wanted));
+            let sizes = if named.is_empty() { SIZES.to_vec() } else { named };
+            let figures: Vec<Figure> = sizes.into_iter().flat_map(|size| one_size(&runtime, size)).collect();
+            figure::print(&figures);
         }
     }
 }
@@ -60,22 +66,14 @@ fn number(text: &str) -> u32 {
     text.parse().expect("a number")
 }
 
-fn measure(runtime: &tokio::runtime::Runtime, sizes: impl Iterator<Item = (u32, Duration)>) {
-    let mut figures = Vec::new();
-    for (elections, lease) in sizes {
-        let server = NatsServer::start(Options::new());
-        let bucket = |name: &str| runtime.block_on(bucket(&server, name, lease));
-        figures.extend(one_size(&server, bucket, elections, lease));
-    }
-    println!("{}", serde_json::to_string(&figures).expect("figures are plain data"));
-}
-
-fn one_size(
-    server: &NatsServer,
-    bucket: impl Fn(&str) -> String,
-    elections: u32,
-    lease: Duration,
-) -> Vec<Figure> {
+fn one_size(runtime: &Runtime, elections: u32) -> Vec<Figure> {
+    let server = NatsServer::start(Options::new());
+    let bucket = |name: &str| {
+        let url = runtime.block_on(bucket(&server, name, LEASE, false));
+        // The server's first work for the bucket is not measured.
+        sleep(Duration::from_millis(200));
+        url
+    };
     let mut figures = Vec::new();
     let samples = elections as usize;
     let has_goals = elections == GOALS_AT;
@@ -89,13 +87,13 @@ fn one_size(
     let count = elections.to_string();
 
     eprintln!("{elections} elections: the bare client");
-    let mut bare = Side::start(&["bare", &bucket("BARE"), &count, &lease.as_secs().to_string()]);
+    let mut bare = Side::start(&["bare", &bucket("BARE"), &count]);
     let bare_elected = bare.all_won();
     let bare_rest = bare.cpu_over(REST);
     drop(bare);
-    let mut reading = Side::start(&["reads", &bucket("READS"), &count]);
-    let read_and_elected = reading.all_won();
-    drop(reading);
+    let mut watching = Side::start(&["watches", &bucket("WATCHES"), &count]);
+    let watched_and_elected = watching.all_won();
+    drop(watching);
 
     eprintln!("{elections} elections: one process that leads them");
     let url = bucket("OURS");
@@ -109,8 +107,14 @@ fn one_size(
     figure("all led, bare", bare_elected.as_secs_f64() * 1e3, "ms", None);
     figure("all led", elected.as_secs_f64() * 1e3, "ms", None);
     figure("all led / bare", elected.as_secs_f64() / bare_elected.as_secs_f64(), "ratio", Some(1.3));
-    let with_all = elected.as_secs_f64() / read_and_elected.as_secs_f64();
-    figure("all led / bare with reads and a watch", with_all, "ratio", None);
+    figure(
+        "all led, bare with a watch and an inspection",
+        watched_and_elected.as_secs_f64() * 1e3,
+        "ms",
+        None,
+    );
+    let with_all = elected.as_secs_f64() / watched_and_elected.as_secs_f64();
+    figure("all led / bare with a watch and an inspection", with_all, "ratio", Some(1.3));
     figure("memory of one led", led as f64 / f64::from(elections), "bytes", Some(2048.0));
     figure("memory of one led, kept", leader.keeps as f64 / f64::from(elections), "bytes", None);
     figure("processor of the bare client that renews", 100.0 * bare_rest, "% of a core", None);
@@ -129,7 +133,7 @@ fn one_size(
     // It observes the leader's renewals.
     figure("processor, waiting beside a leader", 100.0 * rest, "% of a core", Some(2.0));
 
-    if elections <= FAIL_OVER_UP_TO {
+    let mut last = if elections <= FAIL_OVER_UP_TO {
         eprintln!("{elections} elections: the leader's process dies");
         let died = now();
         drop(leader);
@@ -138,19 +142,18 @@ fn one_size(
             late.add(won.saturating_sub(died));
         }
         for percent in [50, 99, 100] {
-            let of_lease = late.percentile(percent) / (lease.as_secs_f64() * 1e3);
+            let of_lease = late.percentile(percent) / (LEASE.as_secs_f64() * 1e3);
             figure(&format!("led again after a crash, of T, p{percent}"), of_lease, "ratio", None);
         }
-    }
+        waiter
+    } else {
+        drop(waiter);
+        leader
+    };
+    eprintln!("{elections} elections: all are closed");
+    let closed = last.all_closed();
+    let left = last.memory() as f64 / f64::from(elections);
+    figure("all closed", closed.as_secs_f64() * 1e3, "ms", None);
+    figure("memory after all are closed, for each", left, "bytes", None);
     figures
-}
-
-/// Makes a bucket for leases of that length, and returns its URL.
-async fn bucket(server: &NatsServer, name: &str, lease: Duration) -> String {
-    let url = format!("{}/{name}", server.url());
-    let settings = NatsSettings::from_url(&url).expect("the test kit's URL is one");
-    init(&settings, &InitOptions::new(lease).never_used(true)).await.expect("a new server makes a bucket");
-    // The server's first work for the bucket is not measured.
-    sleep(Duration::from_millis(200));
-    url
 }

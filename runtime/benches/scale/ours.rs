@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use incumbent::{CampaignOptions, Candidate, Event, State, Store};
+use incumbent::{CampaignOptions, Candidate, Store};
 
+use crate::settled::settles;
 use crate::side::{asked, now, report, report_with_memory};
 
-/// Campaigns in so many elections, and reports when all wait or lead, and the time of each win.
+/// Campaigns in so many elections, and reports when all wait or lead, the time of each win, and when all are closed.
 pub(crate) async fn campaign(url: &str, elections: u32, name: &str) {
     let store = Store::open(url).await.expect("the bucket is there");
     report_with_memory("ready");
@@ -35,22 +36,13 @@ pub(crate) async fn campaign(url: &str, elections: u32, name: &str) {
     let won: Vec<_> = wins.collect().await;
     let times: Vec<String> = won.iter().map(|(at, _)| at.as_nanos().to_string()).collect();
     report(&format!("won {}", times.join(" ")));
-    // The terms, and so the leases, are kept.
+    asked().await;
+    // A term that is kept would hold up the end of its campaign.
+    drop(won);
+    let closing: FuturesUnordered<_> = candidates.iter().map(Candidate::close).collect();
+    closing.for_each(async |closed| closed.expect("closed once")).await;
+    store.close().await.expect("closed once");
+    drop((candidates, store));
+    report_with_memory("closed");
     std::future::pending::<()>().await;
-}
-
-/// Returns when the candidate waits for a leader, or leads.
-async fn settles(candidate: &Candidate) {
-    let mut events = candidate.events();
-    loop {
-        let is_settled = match candidate.state() {
-            State::Leading => true,
-            State::Waiting => candidate.leader().is_some(),
-            _ => false,
-        };
-        if is_settled {
-            return;
-        }
-        while !matches!(events.next().await, Some(Event::StateChanged(_) | Event::LeaderChanged(_))) {}
-    }
 }

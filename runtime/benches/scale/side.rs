@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::thread::sleep;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use incumbent_testkit::process::processor_time;
@@ -14,7 +15,7 @@ use crate::counted;
 pub(crate) struct Side {
     child: Child,
     input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    lines: Receiver<String>,
     /// What it keeps in memory beyond what it kept before it began, in bytes, once all have settled.
     pub(crate) keeps: u64,
 }
@@ -31,9 +32,21 @@ impl Side {
             .expect("it starts again");
         let input = child.stdin.take().expect("it is piped");
         let output = BufReader::new(child.stdout.take().expect("it is piped"));
-        let mut side = Self { child, input, output, keeps: 0 };
+        let (give, lines) = mpsc::channel();
+        // A side with much to say does not wait for this one to read it.
+        thread::spawn(move || output.lines().map_while(Result::ok).all(|line| give.send(line).is_ok()));
+        let mut side = Self { child, input, lines, keeps: 0 };
         side.keeps = side.kept("ready");
         side
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Has it do what is next.
+    pub(crate) fn proceed(&mut self) {
+        writeln!(self.input, "proceed").expect("it reads");
     }
 
     /// Has it begin, and returns the time until all are won.
@@ -46,7 +59,7 @@ impl Side {
 
     /// Has it begin, and returns when all wait.
     pub(crate) fn all_wait(&mut self) {
-        writeln!(self.input, "begin").expect("it reads");
+        self.proceed();
         let before = self.keeps;
         self.keeps = self.kept("settled").saturating_sub(before);
     }
@@ -57,9 +70,17 @@ impl Side {
         times.split_whitespace().map(|at| Duration::from_nanos(at.parse().expect("a number"))).collect()
     }
 
+    /// Has it close all candidates and its store, and returns the time until then.
+    pub(crate) fn all_closed(&mut self) -> Duration {
+        let began = Instant::now();
+        self.proceed();
+        self.kept("closed");
+        began.elapsed()
+    }
+
     /// The memory that it uses, in bytes.
     pub(crate) fn memory(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("it runs");
         let resident =
             status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
         resident.expect("Linux reports it").parse::<u64>().expect("a number") * 1024
@@ -67,9 +88,9 @@ impl Side {
 
     /// The share of a core that it uses in that time.
     pub(crate) fn cpu_over(&self, span: Duration) -> f64 {
-        let before = processor_time(self.child.id());
+        let before = processor_time(self.pid());
         sleep(span);
-        (processor_time(self.child.id()) - before).as_secs_f64() / span.as_secs_f64()
+        (processor_time(self.pid()) - before).as_secs_f64() / span.as_secs_f64()
     }
 
     /// Reads the next line, which says what it keeps.
@@ -79,8 +100,7 @@ impl Side {
 
     /// Reads the next line, and returns what follows that word.
     fn expect(&mut self, word: &str) -> String {
-        let mut line = String::new();
-        self.output.read_line(&mut line).expect("a line");
+        let line = self.lines.recv().expect("it runs");
         assert!(line.starts_with(word), "{word} comes next, not {line:?}");
         line[word.len()..].trim().to_owned()
     }

@@ -223,7 +223,7 @@ fn sizes(artefact: Artefact, file: &Path) -> Result<(Figure, Figure)> {
             return plain(what, own);
         }
         let budget = artefact.budget(Made::Released) as f64;
-        Figure::at_most(format!("{}: {what}", artefact.name()), own / 1e3, "kB", budget / 1e3, 1)
+        Figure::bounded(format!("{}: {what}", artefact.name()), own / 1e3, "kB", budget / 1e3, 1)
     };
     const DOWNLOAD: &str = "download";
     const INSTALLED: &str = "installed";
@@ -256,6 +256,8 @@ fn unzipped(wheel: &Path) -> Result<f64> {
 
 #[cfg(test)]
 mod tests {
+    use incumbent_testkit::figure::Verdict;
+
     use super::*;
 
     #[test]
@@ -277,9 +279,9 @@ mod tests {
         std::fs::write(&file, vec![0; 70_000]).unwrap();
         let (download, installed) = sizes(Artefact::Engine, &file).unwrap();
         assert_eq!(download.figure, "engine component: download");
-        assert_eq!((download.met, installed.value), (None, Some(70.0)));
+        assert_eq!((download.goal, installed.value), (None, Some(70.0)));
         assert!(download.value < Some(1.0), "zeros are compressed well");
         let has_goal = cfg!(all(target_os = "linux", target_arch = "x86_64"));
-        assert_eq!(installed.met, has_goal.then_some(true));
+        assert_eq!(installed.verdict(), has_goal.then_some(Verdict::Met));
     }
 }

@@ -2,7 +2,8 @@
 //! writes the page about them, `page` only writes it.
 //!
 //! A benchmark is a bench target without the standard harness, or `python/bench`. It prints progress on standard
-//! error, and on standard output one JSON array of [`Figure`]s.
+//! error, and on standard output one JSON array of [`Figure`]s. Where its figures have goals it runs five times, and a figure is the
+//! median of these runs.
 
 mod artefacts;
 mod languages;
@@ -20,7 +21,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use incumbent_testkit::figure::Figure;
+use incumbent_testkit::drawn;
+use incumbent_testkit::figure::{Figure, Sample, Verdict, merged};
 use incumbent_testkit::tools::{EtcdVersion, KafkaVersion, NatsVersion};
 use serde_json::Value;
 
@@ -33,18 +35,35 @@ use stored::{Machine, Meter, Stored};
 
 /// `cargo xtask bench`
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The benchmark to run
     #[arg(value_enum)]
     name: What,
-    /// Also write the figures of one benchmark to this file
+    /// Also write the figures of one benchmark to this file, with their intervals and verdicts
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Run one benchmark so many times; fewer than five give no intervals, and decide no goal
+    #[arg(long, value_name = "N")]
+    runs: Option<usize>,
+    /// The number of elections, for a trial of `scale` or `overload`; what it measures is not stored
+    #[arg(long, value_name = "N")]
+    elections: Option<u32>,
     /// Arguments of one benchmark: numbers of elections for `scale`, of candidates for `cost` and of processes for `processes`, kinds of
-    /// measurements for `peers`, languages for `languages`, crates for `sizes`
+    /// measurements for `peers`, kinds of trouble for `overload`, languages for `languages`, crates for `sizes`
     #[arg(last = true)]
     arguments: Vec<String>,
 }
+
+const EXAMPLES: &str = "Examples:
+  cargo xtask bench all                                 every benchmark, within an hour, and the page
+  cargo xtask bench handover                            five runs of one
+  cargo xtask bench overload --elections 1000 --runs 1  a trial of four minutes
+  cargo xtask bench overload --json overload.json -- quota
+  cargo xtask bench peers --runs 1 -- hand-over crash
+
+On a quiet machine the parts of `all` take, in minutes, after what they measure is built: peers 13, cost 2, processes 0.1, handover 3,
+scale 7, overload 16, etcd 3.5, kafka 4, component 0.5, python 1, node 2, languages 1, start 2, sizes 3.";
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug)]
@@ -56,12 +75,13 @@ enum What {
 
 impl ValueEnum for What {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [What; 15] = [
+        const ALL: [What; 16] = [
             What::One(Bench::Peers),
             What::One(Bench::Cost),
             What::One(Bench::Processes),
             What::One(Bench::Handover),
             What::One(Bench::Scale),
+            What::One(Bench::Overload),
             What::One(Bench::Etcd),
             What::One(Bench::Kafka),
             What::One(Bench::Component),
@@ -99,9 +119,12 @@ enum Bench {
     Processes,
     /// The time of a hand-over and of a fail-over on NATS, beside the bare client; the cost of leading
     Handover,
-    /// A thousand, ten thousand and a hundred thousand elections in one process on NATS, beside the bare client: the time
-    /// until all are led, memory, processor time, and the time until all are led again after a crash
+    /// A thousand, ten thousand and a hundred thousand elections in one process on NATS, beside two bare clients: the time
+    /// until all are led and until all are closed, memory, processor time, and the time until all are led again after a crash
     Scale,
+    /// As many elections in one process on NATS with little processor time, a slow disk and a slow watcher, beside the bare client: how
+    /// many stay led, and the time until all are led again
+    Overload,
     /// The time of a hand-over on etcd, beside etcd's own Go client; the cost of leading
     Etcd,
     /// The time of a hand-over and of a fail-over on Kafka, beside bare consumers; the cost of leading
@@ -129,6 +152,7 @@ impl Bench {
             Self::Processes => "processes",
             Self::Handover => "handover",
             Self::Scale => "scale",
+            Self::Overload => "overload",
             Self::Etcd => "etcd",
             Self::Kafka => "kafka",
             Self::Component => "component",
@@ -140,18 +164,47 @@ impl Bench {
         }
     }
 
-    /// Builds what it needs, and measures.
-    fn figures(self, arguments: &[String]) -> Result<Vec<Figure>> {
+    /// Builds what it needs, and measures so many times.
+    fn figures(self, arguments: &[String], runs: usize) -> Result<Vec<Figure>> {
         match self {
             Self::Languages => return languages::measure(arguments),
             Self::Sizes => return artefacts::measure(arguments),
             _ => (),
         }
-        let mut command = self.command()?;
-        if !arguments.is_empty() {
-            command.arg("--").args(arguments);
+        let mut measured = Vec::new();
+        for run in 1..=runs {
+            let mut command = self.command()?;
+            command.env(drawn::RUN, run.to_string());
+            let arguments = self.arguments_of(run, arguments);
+            if !arguments.is_empty() {
+                command.arg("--").args(arguments);
+            }
+            if runs > 1 {
+                shell::progress(format!("bench {}, run {run} of {runs}", self.name()));
+            }
+            measured.push(printed(&mut command)?);
         }
-        printed(&mut command)
+        Ok(merged(measured))
+    }
+
+    /// The number of runs behind its figures: five, so that an interval contains the median with a probability of 94 %. One where no figure has
+    /// a goal that a run could miss by chance.
+    fn runs(self) -> usize {
+        match self {
+            Self::Cost | Self::Processes | Self::Languages | Self::Sizes => 1,
+            _ => 5,
+        }
+    }
+
+    /// The arguments of a run of its program: those that the user gave, or all. What takes long and has no goal belongs to the first run.
+    fn arguments_of(self, run: usize, named: &[String]) -> Vec<String> {
+        let of_all: &[&str] = match self {
+            Self::Overload => &["overload"],
+            Self::Peers if named.is_empty() && run > 1 => &["hand-over", "crash", "pause", "partition"],
+            Self::Scale if named.is_empty() && run > 1 => &["10000"],
+            _ => &[],
+        };
+        of_all.iter().map(|word| (*word).to_owned()).chain(named.iter().cloned()).collect()
     }
 
     /// The command that measures, after building what it needs.
@@ -161,7 +214,8 @@ impl Bench {
             Self::Cost => Ok(cargo("incumbent", "cost", WITH_ALL)),
             Self::Processes => Ok(cargo("incumbent-sim", "processes", WITH_ALL)),
             Self::Handover => Ok(cargo("incumbent", "handover", WITH_ALL)),
-            Self::Scale => Ok(cargo("incumbent", "scale", WITH_ALL)),
+            // One program: both sides are the same.
+            Self::Scale | Self::Overload => Ok(cargo("incumbent", "scale", WITH_ALL)),
             Self::Etcd => Ok(cargo("incumbent", "etcd", WITH_ALL)),
             Self::Kafka => Ok(cargo("incumbent", "kafka", WITH_ALL)),
             Self::Component => {
@@ -208,7 +262,7 @@ impl Bench {
                 Tool::CuratorCandidate,
             ],
             Self::Cost => &[Tool::NatsServer(NatsVersion::Newest), Tool::GoPrograms],
-            Self::Handover | Self::Scale => &[Tool::NatsServer(NatsVersion::Newest)],
+            Self::Handover | Self::Scale | Self::Overload => &[Tool::NatsServer(NatsVersion::Newest)],
             // `etcdctl` is of the older version.
             Self::Etcd => {
                 &[Tool::Etcd(EtcdVersion::Newest), Tool::Etcd(EtcdVersion::V3_4), Tool::GoEtcdPrograms]
@@ -222,23 +276,23 @@ impl Bench {
     }
 }
 
-/// Does what is asked. Returns whether all goals of what was measured are met.
+/// Does what is asked. Returns false if a goal of what was measured is missed; one that is undecided is not.
 pub(crate) fn run(args: &Args) -> Result<bool> {
     match args.name {
         What::One(bench) => {
-            let figures = measure(bench, &args.arguments)?;
+            let figures = measure(bench, args)?;
             if let Some(file) = &args.json {
-                let json = serde_json::to_string_pretty(&figures)? + "\n";
+                let json = serde_json::to_string_pretty(&with_verdicts(&figures)?)? + "\n";
                 fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;
             }
-            Ok(figures.iter().all(|figure| figure.met != Some(false)))
+            Ok(!misses(&figures))
         }
         What::All => {
             let mut is_well = true;
             for bench in Bench::value_variants() {
                 // What one lacks is no reason to leave the rest out.
-                match measure(*bench, &[]) {
-                    Ok(figures) => is_well &= figures.iter().all(|figure| figure.met != Some(false)),
+                match measure(*bench, args) {
+                    Ok(figures) => is_well &= !misses(&figures),
                     Err(error) => {
                         eprintln!("error: bench {}: {error:#}", bench.name());
                         is_well = false;
@@ -252,6 +306,33 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     }
 }
 
+fn misses(figures: &[Figure]) -> bool {
+    figures.iter().any(|figure| figure.verdict() == Some(Verdict::Missed))
+}
+
+/// The figures, each with its interval and its verdict.
+fn with_verdicts(figures: &[Figure]) -> Result<Vec<Value>> {
+    let one = |figure: &Figure| {
+        let mut all = serde_json::to_value(figure)?;
+        all["interval"] = serde_json::to_value(figure.interval())?;
+        all["verdict"] = serde_json::to_value(figure.verdict())?;
+        Ok(all)
+    };
+    figures.iter().map(one).collect()
+}
+
+/// The figures, and after each median of times that are kept the percentiles beyond it.
+fn with_tails(figures: &[Figure]) -> Vec<Figure> {
+    let with_tail = |figure: &Figure| {
+        let sample: Sample = figure.raw.iter().flatten().copied().collect();
+        let tail = sample.tail().into_iter().map(|(name, value)| {
+            Figure::plain(figure.figure.replace("p50", name), value, &figure.unit, sample.len())
+        });
+        std::iter::once(figure.clone()).chain(tail).collect::<Vec<_>>()
+    };
+    figures.iter().flat_map(with_tail).collect()
+}
+
 /// Writes the page from what is stored.
 fn write_page() -> Result<()> {
     let read = Bench::value_variants().iter().map(|bench| Stored::read(bench.name()));
@@ -261,18 +342,22 @@ fn write_page() -> Result<()> {
 }
 
 /// Runs a benchmark, prints its figures and stores them; not those of a part of it, which would replace the rest.
-fn measure(bench: Bench, arguments: &[String]) -> Result<Vec<Figure>> {
+fn measure(bench: Bench, args: &Args) -> Result<Vec<Figure>> {
     let name = bench.name();
+    let arguments = arguments(bench, args)?;
+    let runs = args.runs.unwrap_or(bench.runs());
+    ensure!(runs > 0, "nothing is measured in 0 runs");
     let versions = tools::all(bench.tools(), &[])?;
     shell::progress(format!("bench {name}, optimised"));
     let meter = Meter::start();
-    let figures = bench.figures(arguments).with_context(|| format!("bench {name}"))?;
+    let figures = bench.figures(&arguments, runs).with_context(|| format!("bench {name}"))?;
     let (seconds, others) = meter.read();
-    print!("{}", table(&figures));
-    let missed = figures.iter().filter(|figure| figure.met == Some(false)).count();
-    let with_goal = figures.iter().filter(|figure| figure.met.is_some()).count();
-    println!("{} of {with_goal} goals met", with_goal - missed);
-    if !arguments.is_empty() {
+    print!("{}", table(&with_tails(&figures)));
+    println!("{}", summary(&figures));
+    if let Some(others) = others {
+        println!("other programs used {:.0} % of the machine's processor time meanwhile", 100.0 * others);
+    }
+    if !arguments.is_empty() || runs < bench.runs() {
         println!("a part of the benchmark: it is not stored");
         return Ok(figures);
     }
@@ -288,6 +373,17 @@ fn measure(bench: Bench, arguments: &[String]) -> Result<Vec<Figure>> {
     }
     .write()?;
     Ok(figures)
+}
+
+/// The arguments of a benchmark's program that the user gave.
+fn arguments(bench: Bench, args: &Args) -> Result<Vec<String>> {
+    let elections = match (bench, args.elections) {
+        (_, None) => Vec::new(),
+        (Bench::Scale, Some(elections)) => vec![elections.to_string()],
+        (Bench::Overload, Some(elections)) => vec!["--elections".into(), elections.to_string()],
+        _ => bail!("--elections belongs to `scale` and `overload`"),
+    };
+    Ok(elections.into_iter().chain(args.arguments.iter().cloned()).collect())
 }
 
 /// Runs a benchmark, and reads the figures that it prints.
@@ -320,21 +416,31 @@ fn cargo(package: &str, target: &str, features: &[&str]) -> Command {
     command
 }
 
+/// The numbers of goals by their verdicts.
+fn summary(figures: &[Figure]) -> String {
+    let of = |verdict| figures.iter().filter(|figure| figure.verdict() == Some(verdict)).count();
+    let [met, missed, undecided] = [Verdict::Met, Verdict::Missed, Verdict::Undecided].map(of);
+    format!("{met} of {} goals are met, {missed} missed, {undecided} undecided", met + missed + undecided)
+}
+
 fn table(figures: &[Figure]) -> String {
-    let head = ["figure", "value", "unit", "goal", "met", "samples"].map(String::from);
+    let head = ["figure", "value", "interval", "unit", "goal", "verdict", "samples"].map(String::from);
     let rows = figures.iter().map(|figure| {
-        let goal = match &figure.goal {
-            Value::Null => "-".into(),
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
+        let interval = figure.interval().map_or("-".into(), |(low, high)| format!("{low:.3} to {high:.3}"));
+        let goal = figure.goal.map_or("-".into(), |goal| format!("≤ {}", goal.most));
+        let verdict = match figure.verdict() {
+            Some(Verdict::Met) => "met",
+            Some(Verdict::Missed) => "MISSED",
+            Some(Verdict::Undecided) => "undecided",
+            None => "-",
         };
-        let met = figure.met.map_or("-", |met| if met { "yes" } else { "NO" });
         let value = figure.value.map_or("n/a".into(), |value| format!("{value:.3}"));
-        [figure.figure.clone(), value, figure.unit.clone(), goal, met.into(), figure.samples.to_string()]
+        let samples = figure.samples.to_string();
+        [figure.figure.clone(), value, interval, figure.unit.clone(), goal, verdict.into(), samples]
     });
-    let rows: Vec<[String; 6]> = std::iter::once(head).chain(rows).collect();
+    let rows: Vec<[String; 7]> = std::iter::once(head).chain(rows).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 6] = std::array::from_fn(width);
+    let widths: [usize; 7] = std::array::from_fn(width);
     let mut text = String::new();
     for row in &rows {
         let mut line = String::new();
@@ -342,7 +448,7 @@ fn table(figures: &[Figure]) -> String {
             let width = widths[column];
             // Numbers are aligned to the right, words to the left.
             let _ = match column {
-                1 | 5 => write!(line, "{cell:>width$}  "),
+                1 | 2 | 6 => write!(line, "{cell:>width$}  "),
                 _ => write!(line, "{cell:<width$}  "),
             };
         }
@@ -358,20 +464,64 @@ mod tests {
 
     #[test]
     fn a_table_is_aligned_and_says_what_was_missed() {
-        let figures: Vec<Figure> = serde_json::from_str(
-            r#"[{"figure": "hand-over p50", "value": 1.25, "unit": "ratio", "goal": "≤ 1.5", "met": true, "samples": 100},
-                {"figure": "is_leader", "value": 71, "unit": "ns", "goal": 60, "met": false, "samples": 5},
-                {"figure": "bare p50", "value": 0.8, "unit": "ms", "goal": null, "met": null, "samples": 2, "raw": [0.8, 0.9]},
-                {"figure": "queue p50", "value": null, "unit": "ms", "goal": null, "met": null, "samples": 0}]"#,
-        )
-        .unwrap();
+        let of = |values: [f64; 5], unit: &str, most: f64| {
+            let run = |value| vec![Figure::at_most(unit, value, unit, most, 20)];
+            merged(values.into_iter().map(run).collect()).remove(0)
+        };
+        let bare: Sample = (1..=10).map(|tenths| f64::from(tenths) / 10.0).collect();
+        let figures = with_tails(&[
+            of([1.0, 1.25, 1.5, 1.25, 1.125], "ratio", 1.5),
+            of([71.0, 70.0, 72.0, 80.5, 69.0], "ns", 60.0),
+            Figure::median("bare p50", &bare),
+            Figure::at_most("memory", 9.0, "MB", 10.0, 1),
+            Figure::absent("queue p50", "ms"),
+        ]);
         assert_eq!(
             table(&figures),
-            "figure          value  unit   goal   met  samples\n\
-             hand-over p50   1.250  ratio  ≤ 1.5  yes      100\n\
-             is_leader      71.000  ns     60     NO         5\n\
-             bare p50        0.800  ms     -      -          2\n\
-             queue p50         n/a  ms     -      -          0\n"
+            "figure      value          interval  unit   goal   verdict    samples\n\
+             ratio       1.250    1.000 to 1.500  ratio  ≤ 1.5  met            100\n\
+             ns         71.000  69.000 to 80.500  ns     ≤ 60   MISSED         100\n\
+             bare p50    0.500                 -  ms     -      -               10\n\
+             bare p90    0.900                 -  ms     -      -               10\n\
+             bare max    1.000                 -  ms     -      -               10\n\
+             memory      9.000                 -  MB     ≤ 10   undecided        1\n\
+             queue p50     n/a                 -  ms     -      -                0\n"
         );
+        assert_eq!(summary(&figures), "1 of 3 goals are met, 1 missed, 1 undecided");
+        assert!(misses(&figures));
+    }
+
+    #[test]
+    fn machines_read_each_figure_with_its_interval_and_its_verdict() {
+        let runs = [1.0, 2.0, 3.0, 4.0, 5.0].map(|value| vec![Figure::at_most("a", value, "ms", 6.0, 1)]);
+        let figures = with_verdicts(&merged(runs.into())).unwrap();
+        assert_eq!(
+            serde_json::to_string(&figures).unwrap(),
+            r#"[{"figure":"a","goal":{"most":6.0},"interval":[1.0,5.0],"runs":[1.0,2.0,3.0,4.0,5.0],"samples":5,"unit":"ms","value":3.0,"verdict":"met"}]"#
+        );
+    }
+
+    #[test]
+    fn a_trial_of_many_elections_is_an_argument_of_the_program() {
+        let args = |name, words: &[&str]| Args {
+            name: What::One(name),
+            json: None,
+            runs: None,
+            elections: Some(1_000),
+            arguments: words.iter().map(|word| (*word).to_owned()).collect(),
+        };
+        let given = |bench, words: &[&str]| arguments(bench, &args(bench, words));
+        assert_eq!(given(Bench::Overload, &["quota"]).unwrap(), ["--elections", "1000", "quota"]);
+        assert_eq!(given(Bench::Scale, &[]).unwrap(), ["1000"]);
+        let refused = given(Bench::Peers, &[]).unwrap_err().to_string();
+        assert_eq!(refused, "--elections belongs to `scale` and `overload`");
+    }
+
+    #[test]
+    fn what_takes_long_and_has_no_goal_is_measured_in_the_first_run_alone() {
+        assert_eq!(Bench::Peers.arguments_of(1, &[]), Vec::<String>::new());
+        assert_eq!(Bench::Peers.arguments_of(2, &[]), ["hand-over", "crash", "pause", "partition"]);
+        assert_eq!(Bench::Peers.arguments_of(2, &["crash".into()]), ["crash"]);
+        assert_eq!(Bench::Overload.arguments_of(2, &["quota".into()]), ["overload", "quota"]);
     }
 }

@@ -6,16 +6,18 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use incumbent_testkit::figure::{Figure, Sample};
 
-use super::page::{escaped, number, span, table};
+use super::page::{escaped, interval, number, span, table, value};
 use super::plot::{self, Row};
 
 /// The beginning of the names of our sides.
 const OURS: &str = "incumbent";
 
-/// A distribution of the benchmark: its kind, the side, and the times, which are none where the side cannot do it.
+/// A distribution of the benchmark: its kind, the side, the figure of its median, and the times, which are none where the side
+/// cannot do it.
 struct Distribution<'a> {
     kind: &'a str,
     side: &'a str,
+    figure: &'a Figure,
     times: Option<&'a [f64]>,
 }
 
@@ -26,7 +28,7 @@ fn distributions(figures: &[Figure]) -> Vec<Distribution<'_>> {
         .filter_map(|figure| {
             let (kind, side) = figure.figure.strip_suffix(", p50")?.split_once(", ")?;
             let times = figure.raw.as_deref();
-            (times.is_some() || figure.value.is_none()).then_some(Distribution { kind, side, times })
+            (times.is_some() || figure.value.is_none()).then_some(Distribution { kind, side, figure, times })
         })
         .collect()
 }
@@ -148,7 +150,7 @@ pub(super) fn section(figures: &[Figure], plots: &mut BTreeMap<String, String>) 
 
 /// A table of distributions, each beside the first, and beside itself less its lease where `less` has that.
 fn comparison(sides: &[&Distribution<'_>], less: &[&Distribution<'_>]) -> String {
-    let first = sides.iter().find_map(|one| Some(sample(one.times?).percentile(50))).unwrap_or(f64::NAN);
+    let first = sides.iter().find_map(|one| one.figure.value).unwrap_or(f64::NAN);
     let rows: Vec<Vec<String>> = sides
         .iter()
         .map(|one| {
@@ -158,9 +160,10 @@ fn comparison(sides: &[&Distribution<'_>], less: &[&Distribution<'_>]) -> String
                 return row;
             };
             let times = sample(times);
-            row.extend([50, 90, 99, 100].map(|percent| span(times.percentile(percent))));
+            row.extend([value(one.figure), interval(one.figure)]);
+            row.extend([90, 100].map(|percent| span(times.percentile(percent))));
             if less.is_empty() {
-                row.push(number(times.percentile(50) / first));
+                row.push(number(one.figure.value.unwrap_or(f64::NAN) / first));
             } else {
                 let less = less.iter().find(|less| less.side == one.side).and_then(|less| less.times);
                 let percentile = |percent| less.map(|less| span(sample(less).percentile(percent)));
@@ -171,9 +174,9 @@ fn comparison(sides: &[&Distribution<'_>], less: &[&Distribution<'_>]) -> String
         })
         .collect();
     match less {
-        [] => table(1, &["", "p50", "p90", "p99", "max", "p50 of the first row's", "measured"], &rows),
+        [] => table(1, &["", "p50", "interval", "p90", "max", "p50 of the first row's", "measured"], &rows),
         _ => {
-            let head = ["", "p50", "p90", "p99", "max", "p50 less T", "max less T", "measured"];
+            let head = ["", "p50", "interval", "p90", "max", "p50 less T", "max less T", "measured"];
             table(1, &head, &rows)
         }
     }
@@ -237,7 +240,7 @@ when two of them have it. A candidate by the rules of nats-kv-leader-elect delet
 hand-over.\n";
 
 const CRASH: &str = "\
-From the leader's `SIGKILL` to its successor's report that it leads, at all phases between two renewals. A lease that was just \
+From the leader's `SIGKILL` to its successor's report that it leads, at phases between two renewals that are drawn. A lease that was just \
 renewed lasts for all of T, one that is about to be renewed for less: that is why times less T may be negative. Our shortest \
 lease on etcd is three of the server's shortest, so etcd's own client is there with both. A PostgreSQL lock has no lease: it \
 ends when the server notices that the connection is closed, which it does at once when a process dies, and by TCP's keep-alive, \
@@ -246,7 +249,8 @@ On ZooKeeper T is the session timeout. A server grants at least two of its ticks
 settings, and ends sessions once a tick, so up to a tick late; with `tickTime=1000` it grants 2 s.\n";
 
 const DEFAULTS: &str = "\
-The same with the lease that each has where none is chosen, or the shortest that it allows (nats-kv-leader-elect). A longer \
+The same with the lease that each has where none is chosen, or the shortest that it allows (nats-kv-leader-elect); ours is read from \
+the candidate, which was given none. Measured in the first run alone, as it takes minutes. A longer \
 lease outlasts longer disturbances: this compares defaults, not designs. The lease of `etcdctl elect` cannot be chosen. Curator \
 asks for a session of 60 s, and a ZooKeeper server with the tick of 2 s grants at most 20 ticks.\n";
 

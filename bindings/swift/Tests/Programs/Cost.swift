@@ -61,5 +61,5 @@ private func events(of election: ScriptedElection) async -> [Double] {
 }
 
 private func figure(_ name: String, _ value: Double, _ unit: String, _ samples: Int) -> String {
-    #"{"figure": "\#(name)", "value": \#(value), "unit": "\#(unit)", "goal": null, "met": null, "samples": \#(samples)}"#
+    #"{"figure": "\#(name)", "value": \#(value), "unit": "\#(unit)", "samples": \#(samples)}"#
 }

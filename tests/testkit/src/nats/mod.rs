@@ -5,6 +5,7 @@ mod monitor;
 mod server;
 
 pub use cluster::NatsCluster;
+pub use monitor::Backlog;
 pub use server::NatsServer;
 
 use crate::tools::NatsVersion;
@@ -14,6 +15,7 @@ use crate::tools::NatsVersion;
 pub struct Options {
     version: NatsVersion,
     config: String,
+    is_synced: bool,
 }
 
 impl Options {
@@ -26,6 +28,13 @@ impl Options {
     #[must_use]
     pub fn version(mut self, version: NatsVersion) -> Self {
         self.version = version;
+        self
+    }
+
+    /// Waits for the disk at each write (`sync_interval: always`), which a server does every two minutes by default.
+    #[must_use]
+    pub fn synced(mut self) -> Self {
+        self.is_synced = true;
         self
     }
 

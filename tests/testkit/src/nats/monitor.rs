@@ -33,12 +33,73 @@ pub(super) fn meta_followers(port: u16) -> usize {
 /// The name of the server that leads `stream`, as this one sees it, in the first account with that stream.
 pub(super) fn stream_leader(port: u16, stream: &str) -> Option<String> {
     let answer = get(port, "/jsz?accounts=1&streams=1")?;
+    named(&detail(&answer, stream)?["cluster"]["leader"])
+}
+
+/// The number of messages in `stream`; in a bucket without markers and tombstones that of its records.
+pub(super) fn messages(port: u16, stream: &str) -> Option<u64> {
+    messages_in(&get(port, "/jsz?accounts=1&streams=1")?, stream)
+}
+
+fn messages_in(answer: &Value, stream: &str) -> Option<u64> {
+    detail(answer, stream)?["state"]["messages"].as_u64()
+}
+
+/// What the server has not sent yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Backlog {
+    /// The messages that each consumer of the stream has to be sent. One that was left stays for seconds, and has ever more.
+    pub messages: Vec<u64>,
+    /// The bytes that wait in the server for its clients to read, in all.
+    pub bytes: u64,
+}
+
+pub(super) fn backlog(port: u16, stream: &str) -> Option<Backlog> {
+    let streams = get(port, "/jsz?accounts=1&streams=1&consumers=1")?;
+    backlog_in(&streams, stream, &get(port, "/connz")?)
+}
+
+fn backlog_in(streams: &Value, stream: &str, connections: &Value) -> Option<Backlog> {
+    let consumers = detail(streams, stream)?["consumer_detail"].as_array().map_or(&[][..], Vec::as_slice);
+    let connections = connections["connections"].as_array()?;
+    Some(Backlog {
+        messages: consumers.iter().filter_map(|consumer| consumer["num_pending"].as_u64()).collect(),
+        bytes: connections.iter().filter_map(|connection| connection["pending_bytes"].as_u64()).sum(),
+    })
+}
+
+/// What `/jsz` says about `stream`, in the first account with that stream.
+fn detail<'a>(answer: &'a Value, stream: &str) -> Option<&'a Value> {
     let accounts = answer["account_details"].as_array()?;
     let mut streams = accounts.iter().filter_map(|account| account["stream_detail"].as_array()).flatten();
-    let found = streams.find(|detail| detail["name"] == stream)?;
-    named(&found["cluster"]["leader"])
+    streams.find(|detail| detail["name"] == stream)
 }
 
 fn named(leader: &Value) -> Option<String> {
     leader.as_str().filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_records_of_a_bucket_are_the_messages_of_its_stream() {
+        let answer = serde_json::json!({"account_details": [
+            {"stream_detail": [{"name": "KV_OTHER", "state": {"messages": 7}}]},
+            {"stream_detail": [{"name": "KV_OURS", "state": {"messages": 100_000, "last_seq": 5}}]},
+        ]});
+        assert_eq!(messages_in(&answer, "KV_OURS"), Some(100_000));
+        assert_eq!(messages_in(&answer, "KV_NONE"), None);
+    }
+
+    #[test]
+    fn a_backlog_is_what_consumers_and_connections_have_to_be_sent() {
+        let streams = serde_json::json!({"account_details": [{"stream_detail": [
+            {"name": "KV_OURS", "consumer_detail": [{"num_pending": 3}, {"num_pending": 40}]},
+        ]}]});
+        let connections = serde_json::json!({"connections": [{"pending_bytes": 0}, {"pending_bytes": 512}]});
+        let expected = Backlog { messages: vec![3, 40], bytes: 512 };
+        assert_eq!(backlog_in(&streams, "KV_OURS", &connections), Some(expected));
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::{Options, monitor};
+use super::{Backlog, Options, monitor};
 use crate::port::Port;
 use crate::process::{self, ChildGuard};
 use crate::{tools, wait};
@@ -29,6 +29,7 @@ pub struct NatsServer {
     monitor: Port,
     cluster: String,
     config: String,
+    is_synced: bool,
     // The process is dropped before the folder that it writes to.
     child: Option<ChildGuard>,
     folder: TempDir,
@@ -62,6 +63,7 @@ impl NatsServer {
             monitor: Port::free(),
             cluster,
             config: options.config.clone(),
+            is_synced: options.is_synced,
             child: None,
             folder: folder.unwrap_or_else(|error| panic!("no temporary folder: {error}")),
         }
@@ -90,6 +92,16 @@ impl NatsServer {
     /// An answer of its monitoring endpoint (`/varz`, `/jsz?…`, `/connz`, …), if there is one.
     pub fn monitoring(&self, path: &str) -> Option<serde_json::Value> {
         monitor::get(self.monitor.number(), path)
+    }
+
+    /// The number of records in a bucket, if the server answers.
+    pub fn records(&self, bucket: &str) -> Option<u64> {
+        monitor::messages(self.monitor.number(), &format!("KV_{bucket}"))
+    }
+
+    /// What it has not sent to those who watch a bucket, and to all its clients, if it answers.
+    pub fn backlog(&self, bucket: &str) -> Option<Backlog> {
+        monitor::backlog(self.monitor.number(), &format!("KV_{bucket}"))
     }
 
     pub(super) fn monitor_port(&self) -> u16 {
@@ -223,8 +235,9 @@ impl NatsServer {
     fn write_config(&self) {
         let text = format!(
             "server_name: {name}\nlisten: \"127.0.0.1:{client}\"\nhttp: \"127.0.0.1:{monitor}\"\n\
-             jetstream {{ store_dir: \"{store}\", max_memory_store: 256MB, max_file_store: 1GB }}\n\
+             jetstream {{ store_dir: \"{store}\", max_memory_store: 256MB, max_file_store: 1GB{sync} }}\n\
              {cluster}\n{config}\n",
+            sync = if self.is_synced { ", sync_interval: always" } else { "" },
             name = self.name,
             client = self.client.number(),
             monitor = self.monitor.number(),

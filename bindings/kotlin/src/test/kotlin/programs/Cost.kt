@@ -70,4 +70,4 @@ fun main() {
 }
 
 private fun figure(name: String, value: Double, unit: String, samples: Int) =
-    """{"figure": "$name", "value": $value, "unit": "$unit", "goal": null, "met": null, "samples": $samples}"""
+    """{"figure": "$name", "value": $value, "unit": "$unit", "samples": $samples}"""

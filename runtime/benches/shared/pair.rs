@@ -1,16 +1,16 @@
-//! Two candidates of ours that leave an election to each other.
+//! Two candidates that hand over to each other.
 
 use std::time::{Duration, Instant};
 
 use incumbent::{CampaignOptions, Candidate, Events, Store};
-
-use crate::{LEASE, SETTLED};
 
 /// One leads and one waits, each with a connection of its own.
 pub(crate) struct Pair {
     stores: Vec<Store>,
     leader: Side,
     waiter: Side,
+    /// The time that a new waiter is given before the leader leaves.
+    settled: Duration,
 }
 
 struct Side {
@@ -19,12 +19,12 @@ struct Side {
 }
 
 impl Pair {
-    pub(crate) async fn start(url: &str) -> Self {
+    pub(crate) async fn start(url: &str, options: &CampaignOptions, settled: Duration) -> Self {
         let mut stores = Vec::new();
         let mut sides = Vec::new();
         for name in ["one", "two"] {
-            let store = Store::open(url).await.expect("the server is up");
-            let options = CampaignOptions::new().name(name).lease(LEASE).splay(Duration::ZERO);
+            let store = Store::open(url).await.expect("the store is there");
+            let options = options.clone().name(name).splay(Duration::ZERO);
             let candidate = store.campaign("ours", options).await.expect("sound settings");
             let events = candidate.events();
             if sides.is_empty() {
@@ -34,31 +34,32 @@ impl Pair {
             stores.push(store);
         }
         let (waiter, leader) = (sides.pop().expect("two sides"), sides.pop().expect("two sides"));
-        Self { stores, leader, waiter }
+        let mut pair = Self { stores, leader, waiter, settled };
+        pair.settle().await;
+        pair
     }
 
     /// Hands over once: from the call of `resign` to the other's event.
     pub(crate) async fn hand_over(&mut self) -> Duration {
-        self.settle().await;
         let began = Instant::now();
         let leaving = self.leader.candidate.request_resign();
-        let won = self.waiter.candidate.next_term().await.expect("the campaign goes on");
+        let won = self.waiter.candidate.next_term().await.expect("the campaign continues");
         let took = began.elapsed();
         drop(won);
         leaving.await.expect("the leader leaves");
         std::mem::swap(&mut self.leader, &mut self.waiter);
+        self.settle().await;
         took
     }
 
-    /// Waits until the one that waits stands in the queue and has seen the leader, and for as long as the other side
-    /// does.
+    /// Waits until the one that waits has seen who leads, and for the time that it is given.
     async fn settle(&mut self) {
         while self.waiter.candidate.leader().map(|leader| leader.name).as_deref()
             != Some(self.leader.candidate.name())
         {
-            self.waiter.events.next().await.expect("the campaign goes on");
+            self.waiter.events.next().await.expect("the campaign continues");
         }
-        tokio::time::sleep(SETTLED).await;
+        tokio::time::sleep(self.settled).await;
     }
 
     pub(crate) async fn close(self) {
