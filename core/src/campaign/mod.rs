@@ -123,7 +123,7 @@ pub struct Campaign {
     /// Its connection has many campaigns: it renews when few of them do.
     is_one_of_many: bool,
     turns: Turns,
-    outputs: VecDeque<Output>,
+    pub(crate) outputs: VecDeque<Output>,
 }
 
 /// The state of a campaign, with what means something in that state alone.
@@ -232,11 +232,7 @@ impl Campaign {
     /// Returns what to do next. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
     #[must_use]
     pub fn poll(&mut self) -> Output {
-        self.outputs.pop_front().unwrap_or_else(|| {
-            // A process may have many thousands of campaigns, which hardly ever have outputs.
-            self.outputs = VecDeque::new();
-            Output::WakeAt(self.timers.next())
-        })
+        self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.timers.next()))
     }
 
     /// The right to lead: the candidate leads while its clock reads less than the deadline.

@@ -50,12 +50,12 @@ impl Campaign {
     /// Reports another leader and another state.
     pub(super) fn report_changes(&mut self) {
         if let Some(entry) = self.key.entry() {
-            let leader = entry.live().map(Leader::of);
-            let same = match (&leader, &self.reported.leader) {
-                (Some(now), Some(before)) => now.is_same(before),
+            let same = match (entry.live(), &self.reported.leader) {
+                (Some(now), Some(before)) => before.wrote(now),
                 (now, before) => now.is_none() && before.is_none(),
             };
             if !same {
+                let leader = entry.live().map(Leader::of);
                 self.reported.leader.clone_from(&leader);
                 self.report(Event::LeaderChanged(leader));
             }
