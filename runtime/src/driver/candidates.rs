@@ -327,7 +327,10 @@ impl<L: Link> Driver<L> {
             entry.stage = Stage::Over { returned: false, settled: false };
             entry.end();
             entry.answer_leaves(State::Closed);
-            self.in_flight.push(self.store.await_handlers(id, entry.shared.tasks.clone()));
+            match entry.shared.tasks() {
+                Some(tasks) => self.in_flight.push(self.store.await_handlers(id, tasks.clone())),
+                None => self.handlers_returned(id),
+            }
         }
     }
 
