@@ -415,15 +415,19 @@ impl Campaign {
         self.key.record().filter(|record| self.is_ours(record))
     }
 
-    /// The record that an attempt of ours leaves at `revision`.
-    fn own_record(&self, sent: &Sent, revision: Revision) -> Record {
+    /// The record that an attempt of ours leaves at `revision`, to be observed in place of the present one, whose texts it
+    /// takes over where they are the same.
+    fn own_record(&mut self, sent: &Sent, revision: Revision) -> Record {
+        let (name, metadata) = (&self.rules.name, &self.rules.metadata);
+        let before = self.key.take_texts().filter(|before| (&before.0, &before.1) == (name, metadata));
+        let (candidate, metadata) = before.unwrap_or_else(|| (name.clone(), metadata.clone()));
         Record {
             revision,
-            candidate: self.rules.name.clone(),
+            candidate,
             write_id: Some(WriteId { nonce: self.attempts.nonce(), attempt: sent.attempt }),
             lease: Some(sent.stated_lease),
             term_info: None,
-            metadata: self.rules.metadata.clone(),
+            metadata,
             oversize: None,
         }
     }

@@ -1,5 +1,7 @@
 //! Reports to the user, each of them once.
 
+use alloc::boxed::Box;
+
 use super::Campaign;
 use super::event::{Event, Leader, State, Warning};
 use super::io::Output;
@@ -20,7 +22,7 @@ pub(super) struct Reported {
     markers: bool,
     not_expiring: Option<Revision>,
     /// Another campaign of our name: its nonce, a revision of it, and whether it was reported.
-    same_name: Option<(Nonce, Revision, bool)>,
+    same_name: Option<Box<(Nonce, Revision, bool)>>,
     /// Another process with our nonce.
     twin: bool,
     /// The entry under the key is longer than a candidate's record.
@@ -119,15 +121,15 @@ impl Campaign {
             return;
         }
         // One record may be left over from a candidate that restarted; a second one is alive.
-        match self.reported.same_name {
+        match self.reported.same_name.as_deref().copied() {
             Some((nonce, _, true)) if nonce == write_id.nonce => {}
             Some((nonce, revision, false)) if nonce == write_id.nonce => {
                 if record.revision > revision {
-                    self.reported.same_name = Some((nonce, revision, true));
+                    self.reported.same_name = Some(Box::new((nonce, revision, true)));
                     self.warn(Warning::SameName { nonce });
                 }
             }
-            _ => self.reported.same_name = Some((write_id.nonce, record.revision, false)),
+            _ => self.reported.same_name = Some(Box::new((write_id.nonce, record.revision, false))),
         }
     }
 

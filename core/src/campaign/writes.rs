@@ -182,7 +182,8 @@ impl Campaign {
     /// A live record of ours is applied at `revision`.
     fn record_applied(&mut self, sent: &Sent, revision: Revision) {
         let in_time = self.now < self.lease_end(sent.at).min(sent.counts_before);
-        self.observe_own(self.own_record(sent, revision), Some(*sent));
+        let record = self.own_record(sent, revision);
+        self.observe_own(record, Some(*sent));
         let wait = self.wait_of(Some(*sent), self.now);
         self.claim_kept();
         match &mut self.stage {
@@ -314,7 +315,8 @@ impl Campaign {
         match sent.purpose {
             Purpose::Release => self.released(sent, revision),
             Purpose::Acquire | Purpose::Renew => {
-                self.key.observe_own(self.own_record(sent, revision), self.now)
+                let record = self.own_record(sent, revision);
+                self.key.observe_own(record, self.now);
             }
         }
     }
