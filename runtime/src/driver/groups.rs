@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, try_join_all};
-use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt, stream};
 use incumbent_core::induction::{Answer, Campaign, Connection, Failure, Kind, Publish, Request, Shown};
 use incumbent_core::record::{Attempt, Entry};
