@@ -184,8 +184,8 @@ impl<L: Link> Driver<L> {
         }
     }
 
-    /// Handles what is there already, without the timer that a wait sets. Of each kind a batch, so that none keeps the
-    /// others waiting for long, and what one inspection can serve is there when it is answered.
+    /// Handles what is there already, without the timer that a wait sets. Of each kind a batch, so that no kind keeps another
+    /// waiting for long, and what one inspection can serve is there when it is answered.
     fn take_ready(&mut self) {
         let mut before = 0;
         while self.inputs < INPUTS && self.inputs != before {
