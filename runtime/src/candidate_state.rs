@@ -1,7 +1,7 @@
 //! The state of a candidate that its driver writes and its handles read.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::driver::CommandSink;
 use crate::event::{Event, Events};
 use crate::fork::ForkGuard;
+use crate::lazy_token::LazyToken;
 use crate::queue::Queue;
 use crate::term::{Term, TermView, leads};
 
@@ -26,9 +27,9 @@ pub(crate) struct CandidateState {
     pub(crate) candidate: String,
     pub(crate) clock: Clock,
     pub(crate) fork_guard: ForkGuard,
-    /// Handlers and health checks still running.
-    pub(crate) tasks: TaskTracker,
-    over: CancellationToken,
+    /// Handlers and health checks still running, where there are any.
+    tasks: OnceLock<TaskTracker>,
+    over: LazyToken,
     /// The deadline of the lease in nanoseconds; zero while the candidate does not lead.
     deadline: AtomicU64,
     /// The lease time in force, in nanoseconds.
@@ -88,8 +89,8 @@ impl CandidateState {
             candidate,
             clock,
             fork_guard: ForkGuard::new(),
-            tasks: TaskTracker::new(),
-            over: CancellationToken::new(),
+            tasks: OnceLock::new(),
+            over: LazyToken::default(),
             deadline: AtomicU64::new(0),
             lease_time: AtomicU64::new(0),
             inner: Mutex::new(inner),
@@ -130,7 +131,23 @@ impl CandidateState {
 
     /// Cancelled when the campaign is over.
     pub(crate) fn over(&self) -> CancellationToken {
-        self.over.clone()
+        self.over.get().clone()
+    }
+
+    /// Runs a handler or a health check, whose end [`close`](crate::Candidate::close) waits for.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let inner = self.inner();
+        let tasks = self.tasks.get_or_init(TaskTracker::new);
+        if inner.over {
+            tasks.close();
+        }
+        drop(inner);
+        tasks.spawn(task);
+    }
+
+    /// The handlers and health checks still running; `None` where there was none.
+    pub(crate) fn tasks(&self) -> Option<&TaskTracker> {
+        self.tasks.get()
     }
 
     /// A stream of events that begins with the present state.
@@ -273,7 +290,9 @@ impl CandidateState {
         woken.extend(inner.readers.drain(..).filter_map(|reader| reader.queue.end()));
         drop(inner);
         held.iter().for_each(|held| held.term.wake());
-        self.tasks.close();
+        if let Some(tasks) = self.tasks.get() {
+            tasks.close();
+        }
         self.over.cancel();
         woken.into_iter().for_each(Waker::wake);
     }

@@ -117,7 +117,7 @@ impl Handlers {
     /// Calls the handlers until the campaign is over.
     pub(crate) fn start(self, events: Events, shared: &Arc<CandidateState>) {
         let run = leave::inside(self.run(events, Arc::clone(shared)));
-        shared.tasks.spawn(run);
+        shared.spawn(run);
     }
 
     async fn run(mut self, mut events: Events, shared: Arc<CandidateState>) {

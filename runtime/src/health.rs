@@ -179,7 +179,7 @@ impl LoopWatch {
     pub(crate) fn start(self, shared: &Arc<CandidateState>, driver: Weak<dyn CommandSink>) {
         let over = shared.over();
         let watching = self.keep_watching(Arc::clone(shared), driver);
-        shared.tasks.spawn(async move {
+        shared.spawn(async move {
             over.run_until_cancelled(watching).await;
         });
     }
@@ -241,7 +241,7 @@ impl HealthCheck {
     pub(crate) fn start(self, shared: &Arc<CandidateState>, driver: Weak<dyn CommandSink>) {
         let over = shared.over();
         let keep = self.keep_asking(Arc::clone(shared), driver);
-        shared.tasks.spawn(async move {
+        shared.spawn(async move {
             // The check may never end; the campaign does.
             over.run_until_cancelled(keep).await;
         });

@@ -50,6 +50,7 @@ pub mod fuzzing {
 }
 mod handlers;
 mod health;
+mod lazy_token;
 mod lead;
 mod leave;
 #[cfg(any(feature = "kafka", feature = "testing"))]

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::driver::{Command, CommandSink};
 use crate::fork::ForkGuard;
+use crate::lazy_token::LazyToken;
 
 /// One uninterrupted leadership: from `Won` to `Lost`.
 ///
@@ -57,7 +58,7 @@ pub struct TermEnded {
 impl Term {
     /// A token that is cancelled the moment the term ends. Cancelling it yourself affects only its own listeners.
     pub fn cancellation(&self) -> CancellationToken {
-        self.view.0.ended.child_token()
+        self.view.0.ended.get().child_token()
     }
 
     /// Runs `work` until it is done or the term ends, whichever comes first; the work is then dropped.
@@ -69,7 +70,7 @@ impl Term {
     /// [`TermEnded`] where the term ended first.
     pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, TermEnded> {
         let mut work = pin!(work);
-        let mut ended = pin!(self.view.0.ended.cancelled());
+        let mut ended = pin!(self.view.0.ended.get().cancelled());
         poll_fn(|cx| {
             if ended.as_mut().poll(cx).is_ready() || !self.is_current() {
                 return Poll::Ready(Err(TermEnded { reason: self.reason_or_expired() }));
@@ -227,14 +228,14 @@ impl TermView {
     /// At once in a forked child.
     pub async fn draining(&self) {
         if !self.is_forked() {
-            self.0.draining.cancelled().await;
+            self.0.draining.get().cancelled().await;
         }
     }
 
     /// Returns when the term is over, with the reason; at once in a forked child.
     pub async fn ended(&self) -> Reason {
         if !self.is_forked() {
-            self.0.ended.cancelled().await;
+            self.0.ended.get().cancelled().await;
         }
         self.reason_or_expired()
     }
@@ -306,9 +307,9 @@ impl TermView {
             holders: AtomicUsize::new(0),
             is_leaving: AtomicBool::new(false),
             drains_until: OnceLock::new(),
-            draining: CancellationToken::new(),
+            draining: LazyToken::default(),
             reason: OnceLock::new(),
-            ended: CancellationToken::new(),
+            ended: LazyToken::default(),
         }))
     }
 
@@ -387,9 +388,9 @@ struct TermState {
     /// The term drains, or has ended: the driver waits for the last holder.
     is_leaving: AtomicBool,
     drains_until: OnceLock<Instant>,
-    draining: CancellationToken,
+    draining: LazyToken,
     reason: OnceLock<Reason>,
-    ended: CancellationToken,
+    ended: LazyToken,
 }
 
 /// Returns true if a deadline is still ahead, in the process that acquired it.

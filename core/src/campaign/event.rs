@@ -259,8 +259,9 @@ impl Leader {
         }
     }
 
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.name == other.name && self.nonce == other.nonce
+    /// Whether `record` is of the same candidate.
+    pub(super) fn wrote(&self, record: &Record) -> bool {
+        self.name == record.candidate && self.nonce == record.write_id.map(|write_id| write_id.nonce)
     }
 }
 

@@ -2,10 +2,11 @@
 //! the read under way.
 
 use alloc::boxed::Box;
+use alloc::string::String;
 use core::time::Duration;
 
 use super::io::ReadId;
-use crate::record::{Entry, Record};
+use crate::record::{Entry, Headers, Record};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision};
 
@@ -63,7 +64,7 @@ pub(super) struct KeyView {
     holder: Option<Duration>,
     /// The number of the last read.
     reads: ReadId,
-    pending: Option<PendingRead>,
+    pending: Option<Box<PendingRead>>,
     /// A read that is awaited no longer, because its time was over. Its answer counts as long as the connection is the same.
     late: Option<Box<PendingRead>>,
     /// The time of the last answer to a read.
@@ -120,7 +121,7 @@ impl KeyView {
         *self = Self {
             wait,
             reads: self.reads,
-            pending: self.pending,
+            pending: self.pending.take(),
             late: None,
             last_read: self.last_read,
             ..Self::default()
@@ -139,6 +140,16 @@ impl KeyView {
         }
         self.holder = self.holder.or(record.lease);
         self.entry = Some(Entry::Live(record));
+    }
+
+    /// The name and the metadata of the observed record, which is about to be replaced.
+    pub(super) fn take_texts(&mut self) -> Option<(String, Headers)> {
+        match &mut self.entry {
+            Some(Entry::Live(record)) => {
+                Some((core::mem::take(&mut record.candidate), core::mem::take(&mut record.metadata)))
+            }
+            _ => None,
+        }
     }
 
     /// The observed entry is a release of our own, which owed this wait.
@@ -219,7 +230,7 @@ impl KeyView {
             return None;
         }
         self.reads.0 += 1;
-        self.pending = Some(PendingRead { id: self.reads, sent: now, mark, incarnation });
+        self.pending = Some(Box::new(PendingRead { id: self.reads, sent: now, mark, incarnation }));
         Some(self.reads)
     }
 
@@ -234,21 +245,21 @@ impl KeyView {
 
     /// Ends the read with this number, if its answer counts; and whether it is late.
     pub(super) fn end_read(&mut self, read: ReadId) -> Option<(PendingRead, bool)> {
-        let awaited = self.pending.take_if(|pending| pending.id == read).map(|pending| (pending, false));
+        let awaited = self.pending.take_if(|pending| pending.id == read).map(|pending| (*pending, false));
         awaited.or_else(|| self.late.take_if(|late| late.id == read).map(|late| (*late, true)))
     }
 
     /// Stops waiting for the answer to a read that is under way. It counts if it comes.
     pub(super) fn stop_waiting(&mut self) -> Option<PendingRead> {
         let pending = self.pending.take()?;
-        self.late = Some(Box::new(pending));
-        Some(pending)
+        self.late = Some(pending.clone());
+        Some(*pending)
     }
 
     /// Stops waiting for the answer to a read that is under way. It does not count any more.
     pub(super) fn abandon_read(&mut self) -> Option<PendingRead> {
         self.late = None;
-        self.pending.take()
+        self.pending.take().map(|pending| *pending)
     }
 
     /// A read was answered at `now`.

@@ -123,7 +123,7 @@ pub struct Campaign {
     /// Its connection has many campaigns: it renews when few of them do.
     is_one_of_many: bool,
     turns: Turns,
-    outputs: VecDeque<Output>,
+    pub(crate) outputs: VecDeque<Output>,
 }
 
 /// The state of a campaign, with what means something in that state alone.
@@ -232,11 +232,7 @@ impl Campaign {
     /// Returns what to do next. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
     #[must_use]
     pub fn poll(&mut self) -> Output {
-        self.outputs.pop_front().unwrap_or_else(|| {
-            // A process may have many thousands of campaigns, which hardly ever have outputs.
-            self.outputs = VecDeque::new();
-            Output::WakeAt(self.timers.next())
-        })
+        self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.timers.next()))
     }
 
     /// The right to lead: the candidate leads while its clock reads less than the deadline.
@@ -419,15 +415,19 @@ impl Campaign {
         self.key.record().filter(|record| self.is_ours(record))
     }
 
-    /// The record that an attempt of ours leaves at `revision`.
-    fn own_record(&self, sent: &Sent, revision: Revision) -> Record {
+    /// The record that an attempt of ours leaves at `revision`, to be observed in place of the present one, whose texts it
+    /// takes over where they are the same.
+    fn own_record(&mut self, sent: &Sent, revision: Revision) -> Record {
+        let (name, metadata) = (&self.rules.name, &self.rules.metadata);
+        let before = self.key.take_texts().filter(|before| (&before.0, &before.1) == (name, metadata));
+        let (candidate, metadata) = before.unwrap_or_else(|| (name.clone(), metadata.clone()));
         Record {
             revision,
-            candidate: self.rules.name.clone(),
+            candidate,
             write_id: Some(WriteId { nonce: self.attempts.nonce(), attempt: sent.attempt }),
             lease: Some(sent.stated_lease),
             term_info: None,
-            metadata: self.rules.metadata.clone(),
+            metadata,
             oversize: None,
         }
     }

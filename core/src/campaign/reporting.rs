@@ -1,5 +1,7 @@
 //! Reports to the user, each of them once.
 
+use alloc::boxed::Box;
+
 use super::Campaign;
 use super::event::{Event, Leader, State, Warning};
 use super::io::Output;
@@ -20,7 +22,7 @@ pub(super) struct Reported {
     markers: bool,
     not_expiring: Option<Revision>,
     /// Another campaign of our name: its nonce, a revision of it, and whether it was reported.
-    same_name: Option<(Nonce, Revision, bool)>,
+    same_name: Option<Box<(Nonce, Revision, bool)>>,
     /// Another process with our nonce.
     twin: bool,
     /// The entry under the key is longer than a candidate's record.
@@ -50,12 +52,12 @@ impl Campaign {
     /// Reports another leader and another state.
     pub(super) fn report_changes(&mut self) {
         if let Some(entry) = self.key.entry() {
-            let leader = entry.live().map(Leader::of);
-            let same = match (&leader, &self.reported.leader) {
-                (Some(now), Some(before)) => now.is_same(before),
+            let same = match (entry.live(), &self.reported.leader) {
+                (Some(now), Some(before)) => before.wrote(now),
                 (now, before) => now.is_none() && before.is_none(),
             };
             if !same {
+                let leader = entry.live().map(Leader::of);
                 self.reported.leader.clone_from(&leader);
                 self.report(Event::LeaderChanged(leader));
             }
@@ -119,15 +121,15 @@ impl Campaign {
             return;
         }
         // One record may be left over from a candidate that restarted; a second one is alive.
-        match self.reported.same_name {
+        match self.reported.same_name.as_deref().copied() {
             Some((nonce, _, true)) if nonce == write_id.nonce => {}
             Some((nonce, revision, false)) if nonce == write_id.nonce => {
                 if record.revision > revision {
-                    self.reported.same_name = Some((nonce, revision, true));
+                    self.reported.same_name = Some(Box::new((nonce, revision, true)));
                     self.warn(Warning::SameName { nonce });
                 }
             }
-            _ => self.reported.same_name = Some((write_id.nonce, record.revision, false)),
+            _ => self.reported.same_name = Some(Box::new((write_id.nonce, record.revision, false))),
         }
     }
 

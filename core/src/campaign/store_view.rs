@@ -1,6 +1,7 @@
 //! The store as one campaign knows it: its incarnation and when that was last verified, the highest revision and the
 //! largest token known, its maximum age, the inspection under way, and the connection to it.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::time::Duration;
@@ -56,7 +57,7 @@ pub(super) struct StoreView {
     newest: Option<Revision>,
     /// The highest revision known of each incarnation, the newest incarnation last.
     marks: Vec<(Incarnation, Revision)>,
-    suspicion: Option<Suspicion>,
+    suspicion: Option<Box<Suspicion>>,
     /// The largest token that may have been reported by any candidate.
     largest_token: Option<Token>,
     /// The inspection that is wanted: an answer asked for at this instant or later.
@@ -145,6 +146,8 @@ impl StoreView {
             if self.marks.len() == REMEMBERED {
                 self.marks.remove(0);
             }
+            // Mostly the only one.
+            self.marks.reserve_exact(1);
             self.marks.push((self.incarnation, Revision(0)));
         }
     }
@@ -207,7 +210,7 @@ impl StoreView {
             return Freshness::Fresh;
         }
         let connection = self.connection;
-        let suspicion = self.suspicion.get_or_insert(Suspicion { since: now, connection });
+        let suspicion = self.suspicion.get_or_insert_with(|| Box::new(Suspicion { since: now, connection }));
         let certain = connection >= suspicion.connection + 2 && now >= suspicion.since + lease;
         if certain { Freshness::Regressed } else { Freshness::Stale }
     }

@@ -94,9 +94,12 @@ impl Campaign {
     /// Remembers the answer to a write. A record that counted as ours is foreign where the store now says that our write of
     /// this number is another revision, or was not applied.
     fn remember_answer(&mut self, attempt: Attempt, outcome: &Outcome) {
-        let believed = self.own_record_observed().cloned();
+        let was_ours = self.own_record_observed().is_some();
         self.attempts.remember(attempt, outcome);
-        let Some(record) = believed.filter(|record| !self.is_ours(record)) else { return };
+        let Some(record) = self.key.record().filter(|record| was_ours && !self.is_ours(record)) else {
+            return;
+        };
+        let record = record.clone();
         let leads_from_it = self.holder().is_some_and(|holder| holder.revision == record.revision);
         self.key.forget_entry();
         self.check_others(&record);
@@ -179,7 +182,8 @@ impl Campaign {
     /// A live record of ours is applied at `revision`.
     fn record_applied(&mut self, sent: &Sent, revision: Revision) {
         let in_time = self.now < self.lease_end(sent.at).min(sent.counts_before);
-        self.observe_own(self.own_record(sent, revision), Some(*sent));
+        let record = self.own_record(sent, revision);
+        self.observe_own(record, Some(*sent));
         let wait = self.wait_of(Some(*sent), self.now);
         self.claim_kept();
         match &mut self.stage {
@@ -311,7 +315,8 @@ impl Campaign {
         match sent.purpose {
             Purpose::Release => self.released(sent, revision),
             Purpose::Acquire | Purpose::Renew => {
-                self.key.observe_own(self.own_record(sent, revision), self.now)
+                let record = self.own_record(sent, revision);
+                self.key.observe_own(record, self.now);
             }
         }
     }

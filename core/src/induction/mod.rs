@@ -144,7 +144,7 @@ pub struct Campaign {
 
     timers: Timers,
     reported: Reported,
-    outputs: VecDeque<Output>,
+    pub(crate) outputs: VecDeque<Output>,
 }
 
 /// The state of a campaign, with what means something in that state alone.

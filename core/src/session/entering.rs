@@ -6,6 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use core::time::Duration;
 
+use super::candidates::Slot;
 use super::io::{Command, Enter, Output, Refusal, Request};
 use super::rule::{Common, Rule};
 use super::starting::First;
@@ -35,22 +36,15 @@ pub(super) struct Entering<E> {
     reported: Option<Warning>,
 }
 
-impl<C: Rule> Session<C> {
-    pub(super) fn enter(&mut self, enter: Enter) {
+impl<C: Rule> Candidate<C> {
+    pub(super) fn new(enter: Enter) -> Self {
         let (id, election) = (enter.id, Arc::clone(&enter.election));
-        if let Err(invalid) = selector::check("key", &election) {
-            return self.outputs.push_back(Output::Refused(id, Refusal::Settings(invalid)));
-        }
-        self.elections.add(Arc::clone(&election), id);
-        let candidate = Candidate {
+        let entering = Entering { enter, early: None, entered: false, failures: 0, reported: None };
+        Self {
+            id,
+            next: 0,
             election,
-            stage: Stage::Entering(Box::new(Entering {
-                enter,
-                early: None,
-                entered: false,
-                failures: 0,
-                reported: None,
-            })),
+            stage: Stage::Entering(Box::new(entering)),
             healthy: true,
             limit: FIRST_LIMIT,
             last_sent: Instant::ZERO,
@@ -63,9 +57,18 @@ impl<C: Rule> Session<C> {
             vacancy: Vacancy::default(),
             first: First::Over,
             wish: None,
-        };
-        self.candidates.insert(id, Box::new(candidate));
-        if self.candidates.iter().len() >= MANY && !core::mem::replace(&mut self.has_many, true) {
+        }
+    }
+}
+
+impl<C: Rule> Session<C> {
+    pub(super) fn enter(&mut self, enter: Enter) {
+        let id = enter.id;
+        if let Err(invalid) = selector::check("key", &enter.election) {
+            return self.outputs.push_back(Output::Refused(id, Refusal::Settings(invalid)));
+        }
+        self.candidates.insert(Box::new(Candidate::new(enter)));
+        if self.candidates.len() >= MANY && !core::mem::replace(&mut self.has_many, true) {
             for candidate in self.candidates.values_mut() {
                 if let Stage::Running(campaign) = &mut candidate.stage {
                     campaign.is_one_of_many();
@@ -133,7 +136,8 @@ impl<C: Rule> Session<C> {
     /// The campaign cannot begin at present: it is refused where its caller waits for it to enter, and tried again
     /// otherwise.
     fn not_begun(&mut self, id: CampaignId, refusal: Refusal) {
-        let Some(candidate) = self.candidates.get_mut(&id) else { return };
+        let Some(slot) = self.candidates.slot(id) else { return };
+        let Some(candidate) = self.candidates.at_mut(slot) else { return };
         let Stage::Entering(entering) = &mut candidate.stage else { return };
         let can_wait = matches!(&refusal, Refusal::Store(fault) if fault.kind == FaultKind::Unreachable);
         if !entering.entered {
@@ -154,7 +158,7 @@ impl<C: Rule> Session<C> {
                 (LONGEST_WAIT, Fault { kind: FaultKind::Broken, detail: invalid.to_string() })
             }
         };
-        self.timers.set(Timer::Enter(id), self.now + wait);
+        self.timers.set_of(slot, Timer::Enter(id), self.now + wait);
         let warning = Warning::Store(fault);
         if entering.reported.as_ref() != Some(&warning) {
             entering.reported = Some(warning.clone());
@@ -174,8 +178,9 @@ impl<C: Rule> Session<C> {
         }
     }
 
-    pub(super) fn requested(&mut self, id: CampaignId, revision: Revision, request: &Request) {
-        let Some(candidate) = self.candidates.get_mut(&id) else { return };
+    pub(super) fn requested(&mut self, slot: Slot, revision: Revision, request: &Request) {
+        let Some(candidate) = self.candidates.at_mut(slot) else { return };
+        let id = candidate.id;
         let Stage::Running(campaign) = &candidate.stage else { return };
         let (accepted, command) = match request {
             Request::HandOver { leader, successor } => {
@@ -205,13 +210,12 @@ impl<C: Rule> Session<C> {
 
     fn forget(&mut self, id: CampaignId) {
         self.first_question(id, First::Asked, First::Over);
-        self.timers.forget(id);
         self.inspection.forget(id);
-        let Some(candidate) = self.candidates.remove(&id) else { return };
+        let Some((slot, candidate)) = self.candidates.remove(id) else { return };
+        self.timers.stop(slot);
         if candidate.wish.is_some() {
             self.wishes.left();
         }
-        self.elections.remove(&candidate.election, id);
         if candidate.campaigning {
             self.outputs.push_back(Output::Campaigning(id, false));
             self.register();

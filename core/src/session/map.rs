@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::slice::Iter;
 
+use super::spare;
+
 /// Entries sorted by their keys, each key once.
 #[derive(Clone, Debug)]
 pub(super) struct Map<K, V>(Vec<(K, V)>);
@@ -24,36 +26,12 @@ impl<K: Ord, V> Map<K, V> {
         self.0.get(place).map(|(_, value)| value)
     }
 
-    pub(super) fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
-    where
-        K: Borrow<Q>,
-    {
-        let place = self.place(key).ok()?;
-        self.0.get_mut(place).map(|(_, value)| value)
-    }
-
-    /// The value of this key, which is added with a default where there is none.
-    pub(super) fn get_or_default(&mut self, key: K) -> &mut V
-    where
-        V: Default,
-    {
-        let place = self.place(&key).unwrap_or_else(|place| {
-            self.0.insert(place, (key, V::default()));
-            place
-        });
-        &mut self.0[place].1
-    }
-
     /// Adds an entry, in place of one with the same key.
     pub(super) fn insert(&mut self, key: K, value: V) {
         match self.place(&key) {
             Ok(place) => self.0[place].1 = value,
             Err(place) => self.0.insert(place, (key, value)),
         }
-    }
-
-    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
-        self.0.iter_mut().map(|(_, value)| value)
     }
 
     pub(super) fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
@@ -66,15 +44,12 @@ impl<K: Ord, V> Map<K, V> {
 
     pub(super) fn retain(&mut self, keep: impl Fn(&V) -> bool) {
         self.0.retain(|(_, value)| keep(value));
+        spare(&mut self.0);
     }
 
     /// The entries in the order of their keys.
     pub(super) fn iter(&self) -> Iter<'_, (K, V)> {
         self.0.iter()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -101,8 +76,8 @@ mod tests {
         }
         assert!(map.iter().eq(&[(1, 'b'), (2, 'c'), (3, 'd')]));
         assert_eq!((map.get(&2), map.get(&4)), (Some(&'c'), None));
-        assert_eq!((map.remove(&1), map.remove(&1), map.len()), (Some('b'), None, 2));
-        *map.get_or_default(0) = 'e';
+        assert_eq!((map.remove(&1), map.remove(&1)), (Some('b'), None));
+        map.insert(0, 'e');
         map.retain(|value| *value != 'd');
         assert!(map.iter().eq(&[(0, 'e'), (2, 'c')]));
     }

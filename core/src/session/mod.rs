@@ -32,8 +32,9 @@
 //! answers each within its limit. It reads the clock after what happened and before each call of `handle`, so a write
 //! is always sent after the instant that its lease counts from.
 
-mod elections;
+mod candidates;
 mod entering;
+mod index;
 mod inspection;
 mod io;
 mod map;
@@ -66,10 +67,9 @@ use crate::candidacy::Vacancy;
 use crate::store::{Fault, StoreInfo};
 use crate::time::Instant;
 use crate::token::{Revision, Token};
-use elections::Elections;
+use candidates::{Candidates, Slot};
 use entering::Entering;
 use inspection::Inspection;
-use map::Map;
 use moving::Leaving;
 use registration::Registration;
 use starting::{First, Starting};
@@ -103,8 +103,7 @@ pub struct Session<C: Rule = Campaign> {
     store: C::Store,
     /// The latest reading of the caller's clock.
     now: Instant,
-    candidates: Map<CampaignId, Box<Candidate<C>>>,
-    elections: Elections,
+    candidates: Candidates<C>,
     watch: Watch,
     starting: Starting,
     /// The campaign that began last.
@@ -124,6 +123,12 @@ pub struct Session<C: Rule = Campaign> {
     /// Reported by every campaign that begins.
     notes: Vec<Warning>,
     timers: Timers<C::Timer>,
+    /// Memory for timers that are due.
+    due: Vec<Timer<C::Timer>>,
+    /// Memory for the outputs of a campaign.
+    memory: VecDeque<C::Output>,
+    /// Memory for what a campaign wants done.
+    wanted: Vec<Sorted<C>>,
     /// The requests that are under way.
     window: Window,
     /// The campaigns that wait for a place in it.
@@ -148,6 +153,9 @@ enum Reconnect {
 /// A candidate on the session.
 #[derive(Clone, Debug)]
 struct Candidate<C: Rule> {
+    id: CampaignId,
+    /// The candidate that came after it in its election.
+    next: Slot,
     election: Arc<str>,
     stage: Stage<C>,
     healthy: bool,
@@ -209,8 +217,7 @@ impl<C: Rule> Session<C> {
             wishes: Wishes::default(),
             store,
             now: Instant::ZERO,
-            candidates: Map::default(),
-            elections: Elections::default(),
+            candidates: Candidates::default(),
             watch: Watch::default(),
             starting: Starting::default(),
             newest: 0,
@@ -224,6 +231,9 @@ impl<C: Rule> Session<C> {
             flaw: None,
             notes: Vec::new(),
             timers: Timers::default(),
+            due: Vec::new(),
+            memory: VecDeque::new(),
+            wanted: Vec::new(),
             deliveries: VecDeque::new(),
             outputs: VecDeque::new(),
         }
@@ -276,10 +286,14 @@ impl<C: Rule> Session<C> {
         self.dispatch(input, observer);
         let mut result = self.deliver(observer);
         // Each once, so that no timer keeps other work waiting.
-        for timer in self.timers.take_due(self.now) {
+        let mut due = core::mem::take(&mut self.due);
+        self.timers.take_due(self.now, &mut due);
+        for timer in due.drain(..) {
             self.fire(timer);
             result = result.and(self.deliver(observer));
         }
+        spare(&mut due);
+        self.due = due;
         if waited || !self.wishes.is_empty() {
             self.set_turn();
         }
@@ -289,7 +303,10 @@ impl<C: Rule> Session<C> {
     /// Returns the next output. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
     #[must_use]
     pub fn poll(&mut self) -> Output<C::Request, C::Timer> {
-        self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.timers.next()))
+        self.outputs.pop_front().unwrap_or_else(|| {
+            spare_queue(&mut self.outputs);
+            Output::WakeAt(self.timers.next())
+        })
     }
 
     /// The campaign of that number, once the store has answered and until it is over.
@@ -307,7 +324,7 @@ impl<C: Rule> Session<C> {
 
     /// Whether a candidate of this session campaigns in the election.
     pub fn is_contested(&self, election: &str) -> bool {
-        !self.elections.get(election).is_empty()
+        self.candidates.is_contested(election)
     }
 
     /// Whether the store knows every candidate of this session.
@@ -321,9 +338,8 @@ impl<C: Rule> Session<C> {
             Input::Enter(enter) => self.enter(*enter),
             Input::Command { id, command } => self.command(id, command),
             Input::Requested { election, revision, request } => {
-                for id in self.elections.get(&election).to_vec() {
-                    self.requested(id, revision, &request);
-                }
+                let slots: Vec<_> = self.candidates.of(&election).collect();
+                slots.into_iter().for_each(|slot| self.requested(slot, revision, &request));
             }
             Input::Answered { id, answer } => {
                 self.answered(id, &answer);
@@ -353,7 +369,7 @@ impl<C: Rule> Session<C> {
                     }
                 }
             }
-            Input::Watched { number, election, shown } => self.watched(number, &election, &shown),
+            Input::Watched { number, election, shown } => self.watched(number, &election, shown),
             Input::WatchedAll { number, of } => {
                 if self.watch.showed_all(number, of) {
                     self.start_what_was_shown();
@@ -420,7 +436,7 @@ impl<C: Rule> Session<C> {
     fn feed_all(&mut self, input: impl Fn() -> Common) {
         for (id, candidate) in self.candidates.iter() {
             if candidate.is_running() {
-                self.deliveries.push_back((*id, input().into()));
+                self.deliveries.push_back((id, input().into()));
             }
         }
     }
@@ -436,6 +452,7 @@ impl<C: Rule> Session<C> {
             if let Some(id) = self.next_turn() {
                 result = result.and(self.step(id, Common::Tick.into(), 1, observer));
             } else if !self.start_some() {
+                spare_queue(&mut self.deliveries);
                 return result;
             }
         }
@@ -450,13 +467,15 @@ impl<C: Rule> Session<C> {
         places: u32,
         observer: &mut impl Observer<C>,
     ) -> Result<(), Misuse> {
-        let Some(candidate) = self.candidates.get_mut(&id) else { return Ok(()) };
+        let Some(slot) = self.candidates.slot(id) else { return Ok(()) };
+        let Some(candidate) = self.candidates.at_mut(slot) else { return Ok(()) };
         let Stage::Running(campaign) = &mut candidate.stage else { return Ok(()) };
         observer.input(id, self.now, &input);
         campaign.allow(places, self.window.last_answers());
+        campaign.exchange_memory(&mut self.memory);
         let result = campaign.handle(self.now, input);
         observer.handled(id, self.now, campaign);
-        let (mut events, mut wanted) = (Vec::new(), Vec::new());
+        let (mut events, mut wanted) = (Vec::new(), core::mem::take(&mut self.wanted));
         let wake = loop {
             let output = campaign.poll();
             observer.output(id, campaign, &output);
@@ -471,6 +490,7 @@ impl<C: Rule> Session<C> {
                 output => wanted.push(output),
             }
         };
+        campaign.exchange_memory(&mut self.memory);
         let state = campaign.state();
         let warnings = candidate.vacancy.observe(campaign.as_ref(), state, self.now);
         events.extend(warnings.into_iter().map(Event::Warning));
@@ -486,16 +506,17 @@ impl<C: Rule> Session<C> {
         candidate.campaigning = !matches!(state, State::Idle | State::Closed);
         let campaigning = candidate.campaigning;
         match wake {
-            Some((at, timer)) => self.timers.set(timer, at),
-            None => self.timers.stop(id),
+            Some((at, timer)) => self.timers.set_of(slot, timer, at),
+            None => self.timers.stop(slot),
         }
         if !events.is_empty() || lease != candidate.lease || lease_time != candidate.lease_time {
             (candidate.lease, candidate.lease_time) = (lease, lease_time);
             self.outputs.push_back(candidate.report(id, events));
         }
-        for output in wanted {
-            self.carry_out(id, output);
+        for output in wanted.drain(..) {
+            self.carry_out(id, slot, output);
         }
+        self.wanted = wanted;
         if campaigning != was_campaigning {
             self.outputs.push_back(Output::Campaigning(id, campaigning));
             self.register();
@@ -507,8 +528,8 @@ impl<C: Rule> Session<C> {
         result
     }
 
-    fn carry_out(&mut self, id: CampaignId, output: Sorted<C>) {
-        let Some(candidate) = self.candidates.get_mut(&id) else { return };
+    fn carry_out(&mut self, id: CampaignId, slot: Slot, output: Sorted<C>) {
+        let Some(candidate) = self.candidates.at_mut(slot) else { return };
         match output {
             Sorted::Request(request) => {
                 if let Stage::Running(campaign) = &candidate.stage {
@@ -592,7 +613,7 @@ impl<C: Rule> Session<C> {
         for (id, candidate) in self.candidates.iter() {
             if candidate.is_running() {
                 let warning = Event::Warning(Warning::Store(flaw.clone()));
-                self.outputs.push_back(candidate.report(*id, vec![warning]));
+                self.outputs.push_back(candidate.report(id, vec![warning]));
             }
         }
     }
@@ -603,21 +624,25 @@ impl<C: Rule> Session<C> {
         }
     }
 
-    fn watched(&mut self, number: u64, election: &str, shown: &C::Shown) {
+    fn watched(&mut self, number: u64, election: &str, shown: C::Shown) {
         if !self.watch.is_ready(number) {
             return;
         }
         self.watch.showed(election, C::watch_shows_all(&self.store));
-        for id in self.elections.get(election) {
-            let entering = self.candidates.get_mut(id).and_then(|candidate| match &mut candidate.stage {
-                Stage::Entering(entering) => Some(entering),
-                Stage::Running(_) => None,
-            });
-            match entering {
-                // The watch shows it once.
-                Some(entering) => entering.early.get_or_insert_default().observe(shown, self.now),
-                None => self.deliveries.push_back((*id, shown.clone().into())),
-            }
+        let Some(mut slot) = self.candidates.first_of(election) else { return };
+        while let Some(next) = self.candidates.next_of(election, slot) {
+            self.show(slot, shown.clone());
+            slot = next;
+        }
+        self.show(slot, shown);
+    }
+
+    fn show(&mut self, slot: Slot, shown: C::Shown) {
+        let Some(candidate) = self.candidates.at_mut(slot) else { return };
+        match &mut candidate.stage {
+            // The watch shows it once.
+            Stage::Entering(entering) => entering.early.get_or_insert_default().observe(&shown, self.now),
+            Stage::Running(_) => self.deliveries.push_back((candidate.id, shown.into())),
         }
     }
 
@@ -657,4 +682,21 @@ impl<C: Rule> Candidate<C> {
 /// The wait after so many failures in a row before this one: twice as long each time, up to the longest.
 fn doubled(first: Duration, failures: u32, longest: Duration) -> Duration {
     first.saturating_mul(1 << failures.min(16)).min(longest)
+}
+
+/// So much memory is kept without looking for more: returning it costs more than keeping it.
+const FEW: usize = 64;
+
+/// Returns memory that a burst took.
+fn spare<T>(entries: &mut Vec<T>) {
+    if entries.capacity() > FEW && entries.len() * 4 < entries.capacity() {
+        entries.shrink_to((entries.len() * 2).max(FEW));
+    }
+}
+
+/// Returns the memory of a burst that is over.
+fn spare_queue<T>(queue: &mut VecDeque<T>) {
+    if queue.is_empty() && queue.capacity() > FEW {
+        queue.shrink_to(FEW);
+    }
 }

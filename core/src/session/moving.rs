@@ -73,7 +73,7 @@ impl<C: Rule> Session<C> {
             let keeps = |candidate: &super::Candidate<C>| {
                 candidate.campaign().is_some_and(|campaign| campaign.keeps_alive(lease))
             };
-            let kept_by = self.candidates.iter().filter(|(_, candidate)| keeps(candidate)).map(|(id, _)| *id);
+            let kept_by = self.candidates.iter().filter(|(_, candidate)| keeps(candidate)).map(|(id, _)| id);
             let kept_by = kept_by.collect();
             self.leaving.0.push(Former { lease, to: None, kept_by, stranded: Vec::new() });
             self.leaving.0.len() - 1

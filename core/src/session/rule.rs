@@ -1,5 +1,6 @@
 //! What a session has to know of a campaign, whatever the rule by which it wins and keeps its election.
 
+use alloc::collections::VecDeque;
 use alloc::string::String;
 use core::fmt::Debug;
 use core::time::Duration;
@@ -24,7 +25,7 @@ pub trait Rule: Waiting + Clone + Debug + Sized {
     /// What happens to a campaign.
     type Input: From<Common> + From<Self::Answer> + From<Self::Shown>;
     /// What a campaign wants done.
-    type Output;
+    type Output: Clone + Debug;
     /// What it wants of the store.
     type Request: Clone + Debug + PartialEq;
     /// The store's answers.
@@ -63,6 +64,9 @@ pub trait Rule: Waiting + Clone + Debug + Sized {
     /// # Errors
     /// As [`Campaign::handle`].
     fn handle(&mut self, now: Instant, input: Self::Input) -> Result<(), Misuse>;
+
+    /// Exchanges the memory for outputs with that of the session: of many thousands of campaigns, one has outputs at a time.
+    fn exchange_memory(&mut self, outputs: &mut VecDeque<Self::Output>);
 
     /// The store has other properties than before, where a campaign that runs has to know.
     fn set_store(&mut self, now: Instant, store: &Self::Store) {
@@ -255,6 +259,13 @@ macro_rules! methods_of_its_own {
 
         fn poll(&mut self) -> Self::Output {
             Self::poll(self)
+        }
+
+        fn exchange_memory(&mut self, outputs: &mut VecDeque<Self::Output>) {
+            // None that is still there is lost.
+            if self.outputs.is_empty() {
+                core::mem::swap(&mut self.outputs, outputs);
+            }
         }
 
         fn lease(&self) -> Option<Lease> {

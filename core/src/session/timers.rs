@@ -1,11 +1,9 @@
 //! The timers of a session: a table of optional deadlines, ordered by time.
 
-use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 
-use super::CampaignId;
-use super::map::Map;
+use super::candidates::Slot;
+use super::{CampaignId, spare};
 use crate::campaign;
 use crate::time::Instant;
 
@@ -42,130 +40,170 @@ pub struct Wake<T = campaign::Timer> {
     pub timer: Timer<T>,
 }
 
-/// As many times of old timers are kept without looking for more: dropping them costs more than keeping them.
-const FEW: usize = 64;
-
 /// The owner of a timer. It has one at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
-    Shown,
-    Answered,
-    Watch,
-    Reconnect,
-    Register,
-    Turn,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    /// Those of no campaign, by their order.
+    Shared(u32),
     Campaign(CampaignId),
 }
 
-impl<T> From<Timer<T>> for Key {
-    fn from(timer: Timer<T>) -> Self {
-        match timer {
-            Timer::Campaign(id, _) | Timer::Vacant(id) | Timer::Enter(id) => Self::Campaign(id),
-            Timer::Shown => Self::Shown,
-            Timer::Answered => Self::Answered,
-            Timer::Watch => Self::Watch,
-            Timer::Reconnect => Self::Reconnect,
-            Timer::Register => Self::Register,
-            Timer::Turn => Self::Turn,
+/// The number of timers that are of no campaign.
+const SHARED: u32 = 6;
+
+impl<T> Timer<T> {
+    fn owner(self) -> Owner {
+        match self {
+            Self::Campaign(id, _) | Self::Vacant(id) | Self::Enter(id) => Owner::Campaign(id),
+            Self::Shown => Owner::Shared(0),
+            Self::Answered => Owner::Shared(1),
+            Self::Watch => Owner::Shared(2),
+            Self::Reconnect => Owner::Shared(3),
+            Self::Register => Owner::Shared(4),
+            Self::Turn => Owner::Shared(5),
         }
     }
 }
 
+/// A heap of the timers that are set, and the place of each one in it.
 #[derive(Clone, Debug)]
 pub(super) struct Timers<T> {
-    /// The timer of each owner, where it is set, under a number of its own.
-    set: Map<Key, Option<(u64, Wake<T>)>>,
-    /// The times of the timers; of those that are no longer set, too, until they come first. The first is one that is set.
-    order: BinaryHeap<Reverse<(Instant, Key, u64)>>,
-    /// The number of the newest.
-    newest: u64,
+    heap: Vec<Set<T>>,
+    /// By owner: the place in the heap, or [`UNSET`]. First those of no campaign, then the slots of candidates.
+    places: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Set<T> {
+    wake: Wake<T>,
+    /// Its place in `places`.
+    owner: u32,
+}
+
+const UNSET: u32 = u32::MAX;
+
+impl<T: Copy> Set<T> {
+    /// Of timers that are due at the same time, those of no campaign come first, and then by the numbers of campaigns.
+    fn order(&self) -> (Instant, u32, CampaignId) {
+        match self.wake.timer.owner() {
+            Owner::Shared(owner) => (self.wake.at, owner, 0),
+            Owner::Campaign(id) => (self.wake.at, SHARED, id),
+        }
+    }
 }
 
 impl<T> Default for Timers<T> {
     fn default() -> Self {
-        Self { set: Map::default(), order: BinaryHeap::new(), newest: 0 }
+        Self { heap: Vec::new(), places: Vec::new() }
     }
 }
 
 impl<T: Copy> Timers<T> {
-    /// Sets a timer in place of the one that its owner had.
+    /// Sets a timer of no campaign in place of the one that was set.
     pub(super) fn set(&mut self, timer: Timer<T>, at: Instant) {
-        let (key, wake) = (Key::from(timer), Wake { at, timer });
-        match self.set.get_or_default(key) {
-            Some((_, before)) if before.at == at => *before = wake,
-            set => {
-                self.newest += 1;
-                *set = Some((self.newest, wake));
-                self.order.push(Reverse((at, key, self.newest)));
-                self.skip_old();
-            }
+        if let Owner::Shared(owner) = timer.owner() {
+            self.put(owner, Wake { at, timer });
         }
     }
 
-    /// Stops the timer of a campaign.
-    pub(super) fn stop(&mut self, id: CampaignId) {
-        self.unset(Key::Campaign(id));
+    /// Sets a timer of the campaign in this slot in place of the one that it had.
+    pub(super) fn set_of(&mut self, slot: Slot, timer: Timer<T>, at: Instant) {
+        self.put(SHARED + slot, Wake { at, timer });
+    }
+
+    /// Stops the timer of the campaign in this slot.
+    pub(super) fn stop(&mut self, slot: Slot) {
+        self.unset(SHARED + slot);
     }
 
     /// Sets a timer, unless it is set.
     pub(super) fn set_first(&mut self, timer: Timer<T>, at: Instant) {
-        if self.wake(&timer.into()).is_none() {
-            self.set(timer, at);
+        if let Owner::Shared(owner) = timer.owner()
+            && self.place(owner).is_none()
+        {
+            self.put(owner, Wake { at, timer });
         }
     }
 
     /// Stops a timer that is of no campaign.
     pub(super) fn stop_shared(&mut self, timer: Timer<T>) {
-        self.unset(timer.into());
-    }
-
-    /// Stops the timer of a campaign that is over.
-    pub(super) fn forget(&mut self, id: CampaignId) {
-        self.set.remove(&Key::Campaign(id));
-        self.skip_old();
+        if let Owner::Shared(owner) = timer.owner() {
+            self.unset(owner);
+        }
     }
 
     /// The next timer to fire.
     pub(super) fn next(&self) -> Option<Wake<T>> {
-        let Reverse((_, key, _)) = self.order.peek()?;
-        self.wake(key).map(|(_, wake)| wake)
+        self.heap.first().map(|set| set.wake)
     }
 
-    /// Stops and returns the timers that are due, the earliest first.
-    pub(super) fn take_due(&mut self, now: Instant) -> Vec<Timer<T>> {
-        let mut due = Vec::new();
-        while let Some(wake) = self.next().filter(|wake| wake.at <= now) {
-            self.unset(wake.timer.into());
-            due.push(wake.timer);
-        }
-        due
-    }
-
-    fn wake(&self, key: &Key) -> Option<(u64, Wake<T>)> {
-        self.set.get(key).copied().flatten()
-    }
-
-    fn unset(&mut self, key: Key) {
-        if self.set.get_mut(&key).is_some_and(|wake| wake.take().is_some()) {
-            self.skip_old();
+    /// Stops the timers that are due and adds them to `due`, the earliest first.
+    pub(super) fn take_due(&mut self, now: Instant, due: &mut Vec<Timer<T>>) {
+        while let Some(set) = self.heap.first().filter(|set| set.wake.at <= now) {
+            due.push(set.wake.timer);
+            self.unset(set.owner);
         }
     }
 
-    /// Drops the times that come first and are of no timer that is set; and all such times, where they are most.
-    fn skip_old(&mut self) {
-        if self.order.len() > 2 * self.set.len() + FEW {
-            self.order.clear();
-            for (key, wake) in self.set.iter() {
-                if let Some((number, wake)) = wake {
-                    self.order.push(Reverse((wake.at, *key, *number)));
-                }
+    fn place(&self, owner: u32) -> Option<usize> {
+        self.places.get(owner as usize).filter(|place| **place != UNSET).map(|place| *place as usize)
+    }
+
+    fn put(&mut self, owner: u32, wake: Wake<T>) {
+        let set = Set { wake, owner };
+        let place = self.place(owner).unwrap_or_else(|| {
+            if self.places.len() <= owner as usize {
+                self.places.resize(owner as usize + 1, UNSET);
             }
-        }
-        while let Some(Reverse((_, key, number))) = self.order.peek()
-            && self.wake(key).is_none_or(|(present, _)| present != *number)
+            self.heap.push(set);
+            self.heap.len() - 1
+        });
+        self.settle(place, set);
+    }
+
+    fn unset(&mut self, owner: u32) {
+        let Some(place) = self.place(owner) else { return };
+        self.places[owner as usize] = UNSET;
+        if let Some(last) = self.heap.pop()
+            && place < self.heap.len()
         {
-            self.order.pop();
+            self.settle(place, last);
         }
+        spare(&mut self.heap);
+        if self.heap.is_empty() {
+            self.places.clear();
+            spare(&mut self.places);
+        }
+    }
+
+    /// Writes a timer to a place that is free, or to that above or below which keeps the heap in order.
+    fn settle(&mut self, mut place: usize, set: Set<T>) {
+        let order = set.order();
+        while let Some(above) = place.checked_sub(1).map(|place| place / 2)
+            && order < self.heap[above].order()
+        {
+            self.write(place, self.heap[above]);
+            place = above;
+        }
+        loop {
+            let (left, right) = (2 * place + 1, 2 * place + 2);
+            let Some(mut least) = self.heap.get(left) else { break };
+            let mut below = left;
+            if let Some(other) = self.heap.get(right).filter(|other| other.order() < least.order()) {
+                (least, below) = (other, right);
+            }
+            if order <= least.order() {
+                break;
+            }
+            self.write(place, *least);
+            place = below;
+        }
+        self.write(place, set);
+    }
+
+    fn write(&mut self, place: usize, set: Set<T>) {
+        self.heap[place] = set;
+        self.places[set.owner as usize] = place as u32;
     }
 }
 
@@ -173,48 +211,86 @@ impl<T: Copy> Timers<T> {
 mod tests {
     use super::*;
 
+    fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    /// Sets a timer of a campaign, in the slot of its number.
+    fn set(timers: &mut Timers<campaign::Timer>, timer: Timer, nanos: u64) {
+        match timer.owner() {
+            Owner::Campaign(id) => timers.set_of(id as Slot, timer, at(nanos)),
+            Owner::Shared(_) => timers.set(timer, at(nanos)),
+        }
+    }
+
+    fn due(timers: &mut Timers<campaign::Timer>, nanos: u64) -> Vec<Timer> {
+        let mut due = Vec::new();
+        timers.take_due(at(nanos), &mut due);
+        due
+    }
+
     #[test]
     fn the_earliest_comes_first_and_a_newer_time_replaces_an_older() {
-        let at = Instant::from_nanos;
         let one = Timer::Campaign(1, campaign::Timer::Renew);
         let two = Timer::Enter(2);
         let mut timers = Timers::<campaign::Timer>::default();
-        timers.set(Timer::Campaign(1, campaign::Timer::Poll), at(5));
-        timers.set(two, at(3));
-        timers.set(one, at(2));
-        timers.set(Timer::Watch, at(4));
+        set(&mut timers, Timer::Campaign(1, campaign::Timer::Poll), 5);
+        set(&mut timers, two, 3);
+        set(&mut timers, one, 2);
+        set(&mut timers, Timer::Watch, 4);
         assert_eq!(timers.next(), Some(Wake { at: at(2), timer: one }));
-        assert_eq!(timers.take_due(at(1)), []);
-        assert_eq!(timers.take_due(at(3)), [one, two]);
-        timers.set(one, at(4));
+        assert_eq!(due(&mut timers, 1), []);
+        assert_eq!(due(&mut timers, 3), [one, two]);
+        set(&mut timers, one, 4);
         timers.stop(1);
-        assert_eq!(timers.take_due(at(9)), [Timer::Watch]);
+        assert_eq!(due(&mut timers, 9), [Timer::Watch]);
         assert_eq!(timers.next(), None);
     }
 
     #[test]
+    fn of_those_due_at_the_same_time_the_shared_ones_come_first_and_then_campaigns_by_their_numbers() {
+        let mut timers = Timers::<campaign::Timer>::default();
+        for timer in [Timer::Enter(9), Timer::Turn, Timer::Enter(2), Timer::Shown] {
+            set(&mut timers, timer, 5);
+        }
+        assert_eq!(due(&mut timers, 5), [Timer::Shown, Timer::Turn, Timer::Enter(2), Timer::Enter(9)]);
+    }
+
+    #[test]
     fn a_timer_that_fired_or_was_stopped_can_be_set_to_the_same_time_again() {
-        let at = Instant::from_nanos;
         let timer = Timer::<campaign::Timer>::Enter(1);
         let mut timers = Timers::<campaign::Timer>::default();
-        timers.set(timer, at(5));
+        set(&mut timers, timer, 5);
         timers.stop(1);
         assert_eq!(timers.next(), None);
-        timers.set(timer, at(5));
-        assert_eq!(timers.take_due(at(5)), [timer]);
-        timers.set(timer, at(5));
-        assert_eq!(timers.take_due(at(9)), [timer]);
-        assert_eq!(timers.take_due(at(9)), []);
+        set(&mut timers, timer, 5);
+        assert_eq!(due(&mut timers, 5), [timer]);
+        set(&mut timers, timer, 5);
+        assert_eq!(due(&mut timers, 9), [timer]);
+        assert_eq!(due(&mut timers, 9), []);
+    }
+
+    #[test]
+    fn many_timers_that_are_set_stopped_and_set_again_come_in_order() {
+        let mut timers = Timers::<campaign::Timer>::default();
+        // Any order will do: 7,919 is prime.
+        let nanos = |id: u64, round: u64| (id * 7_919 + round * 104_729) % 1_000;
+        for round in 0..3 {
+            (0..500).for_each(|id| set(&mut timers, Timer::Enter(id), nanos(id, round)));
+        }
+        (0..500).step_by(3).for_each(|slot| timers.stop(slot));
+        let mut expected: Vec<_> = (0..500).filter(|id| id % 3 != 0).map(|id| (nanos(id, 2), id)).collect();
+        expected.sort_unstable();
+        let expected: Vec<_> = expected.into_iter().map(|(_, id)| Timer::Enter(id)).collect();
+        assert_eq!(due(&mut timers, 1_000), expected);
+        assert_eq!(timers.next(), None);
     }
 
     #[test]
     fn a_timer_that_is_set_again_and_again_takes_no_more_memory() {
         let mut timers = Timers::<campaign::Timer>::default();
-        timers.set(Timer::Watch, Instant::ZERO);
-        for nanos in 1..10_000 {
-            timers.set(Timer::Enter(1), Instant::from_nanos(nanos));
-        }
-        assert!(timers.order.len() <= 2 * 2 + FEW + 1, "{}", timers.order.len());
-        assert_eq!(timers.take_due(Instant::NEVER), [Timer::Watch, Timer::Enter(1)]);
+        (0..10_000).for_each(|nanos| set(&mut timers, Timer::Turn, nanos));
+        assert_eq!(timers.heap.len(), 1);
+        assert_eq!(due(&mut timers, 9_999), [Timer::Turn]);
     }
 }

@@ -4,8 +4,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::candidates::hash;
 use super::doubled;
-use super::elections::hash;
 use crate::time::Instant;
 
 /// The first wait before watching again; each further one is twice as long, up to [`LONGEST`].

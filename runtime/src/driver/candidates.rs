@@ -33,6 +33,13 @@ pub(super) struct CandidateEntry {
     is_well: bool,
     /// The watched event loop responds.
     loop_responds: bool,
+    /// The callers that wait for it, where there are any.
+    waiting: Option<Box<Waiting>>,
+}
+
+/// The callers that wait for a candidate.
+#[derive(Default)]
+struct Waiting {
     /// Answered once the successor is next and the drain has begun, or not.
     handing_over: Vec<HandingOver>,
     /// Answered once the candidate neither drains nor releases.
@@ -72,9 +79,7 @@ impl CandidateEntry {
             kept_commands: None,
             is_well: enter.options.healthy,
             loop_responds: true,
-            handing_over: Vec::new(),
-            leaving: Vec::new(),
-            closing: Vec::new(),
+            waiting: None,
         }
     }
 
@@ -94,22 +99,25 @@ impl CandidateEntry {
     /// Answers the callers that wait for a leave, once it is done.
     fn answer_leaves(&mut self, state: State) {
         if !matches!(state, State::Draining | State::Releasing) {
-            self.leaving.drain(..).for_each(|reply| drop(reply.send(Ok(()))));
+            let leaving = self.waiting.iter_mut().flat_map(|waiting| waiting.leaving.drain(..));
+            leaving.for_each(|reply| drop(reply.send(Ok(()))));
         }
     }
 
     /// Answers the callers that hand over, and wait for the drain from now on.
     fn hand_over_begins(&mut self) {
-        for HandingOver { leave, .. } in self.handing_over.drain(..) {
+        let Some(waiting) = &mut self.waiting else { return };
+        for HandingOver { leave, .. } in waiting.handing_over.drain(..) {
             // A caller that no longer waits needs no answer.
             let _ = leave.begun.send(Ok(()));
-            self.leaving.push(leave.done);
+            waiting.leaving.push(leave.done);
         }
     }
 
     /// Answers the callers that hand over, except those to `kept`.
     fn refuse_hand_over(&mut self, kept: Option<&str>, error: &Error) {
-        for handing_over in self.handing_over.extract_if(.., |one| Some(&*one.successor) != kept) {
+        let Some(waiting) = &mut self.waiting else { return };
+        for handing_over in waiting.handing_over.extract_if(.., |one| Some(&*one.successor) != kept) {
             handing_over.leave.refuse(error);
         }
     }
@@ -198,7 +206,7 @@ impl<L: Link> Driver<L> {
             Command::Close(leave) => {
                 match entry.is_over() {
                     true => drop(leave.done.send(Ok(()))),
-                    false => entry.closing.push(leave.done),
+                    false => entry.waiting.get_or_insert_default().closing.push(leave.done),
                 }
                 self.close_campaign(id);
                 // Not before the drain was reported: a caller inside the drained work looks for it.
@@ -229,14 +237,15 @@ impl<L: Link> Driver<L> {
         {
             // A caller that no longer waits needs no answer.
             let _ = leave.begun.send(Ok(()));
-            entry.leaving.push(leave.done);
+            entry.waiting.get_or_insert_default().leaving.push(leave.done);
             entry.answer_leaves(state(&self.session, id));
         }
     }
 
     fn hand_over(&mut self, id: CampaignId, successor: String, leave: LeaveReplies) {
         let Some(entry) = self.candidates.get_mut(&id) else { return };
-        entry.handing_over.push(HandingOver { successor: successor.clone(), leave });
+        let handing_over = HandingOver { successor: successor.clone(), leave };
+        entry.waiting.get_or_insert_default().handing_over.push(handing_over);
         entry.refuse_hand_over(Some(&successor), &replaced(&successor));
         self.feed(Input::<L>::Command { id, command: session::Command::HandOver(successor.clone()) });
         let campaign = self.session.campaign(id);
@@ -331,14 +340,18 @@ impl<L: Link> Driver<L> {
             entry.stage = Stage::Over { returned: false, settled: false };
             entry.end();
             entry.answer_leaves(State::Closed);
-            self.in_flight.push(self.store.await_handlers(id, entry.shared.tasks.clone()));
+            match entry.shared.tasks() {
+                Some(tasks) => self.in_flight.push(self.store.await_handlers(id, tasks.clone())),
+                None => self.handlers_returned(id),
+            }
         }
     }
 
     /// The handlers of a campaign that is over have returned: answers the callers that wait for it.
     pub(super) fn handlers_returned(&mut self, id: CampaignId) {
         let Some(entry) = self.candidates.get_mut(&id) else { return };
-        entry.closing.drain(..).for_each(|reply| drop(reply.send(Ok(()))));
+        let closing = entry.waiting.iter_mut().flat_map(|waiting| waiting.closing.drain(..));
+        closing.for_each(|reply| drop(reply.send(Ok(()))));
         if let Stage::Over { returned, .. } = &mut entry.stage {
             *returned = true;
         }

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, try_join_all};
-use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt, stream};
 use incumbent_core::induction::{Answer, Campaign, Connection, Failure, Kind, Publish, Request, Shown};
 use incumbent_core::record::{Attempt, Entry};
@@ -14,7 +13,7 @@ use incumbent_core::store::{Action, Capabilities, Fault, Outcome, Put, StoreInfo
 use incumbent_core::{Instant, Revision};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::link::{Answers, Asked, Link, Watch, Watched, WriteReports};
+use super::link::{Answers, Asked, Asking, Link, Watch, Watched, WriteReports};
 use crate::store::kafka::{
     Answers as ToCampaign, Change, Cluster, KafkaSettings, Member, Reader, Report, refused, time_of_day,
 };
@@ -130,11 +129,7 @@ impl Link for GroupLink {
     }
 
     /// Everything that a campaign's clients report comes in the stream of its first request.
-    fn ask(
-        &mut self,
-        campaign: &Campaign,
-        asked: Asked<Campaign>,
-    ) -> Option<BoxStream<'static, Answers<Self>>> {
+    fn ask(&mut self, campaign: &Campaign, asked: Asked<Campaign>) -> Option<Asking<Self>> {
         let Asked { id, election, request, .. } = asked;
         let mut answers = None;
         if !self.members.contains_key(&id) {
@@ -149,7 +144,7 @@ impl Link for GroupLink {
                 lease: campaign.lease_time(),
                 writes: self.writes.clone(),
             };
-            answers = Some(stream::unfold(stream, Stream::next).boxed());
+            answers = Some(Asking::Several(stream::unfold(stream, Stream::next).boxed()));
             self.members.insert(id, candidacy);
         }
         let candidacy = self.members.get_mut(&id)?;

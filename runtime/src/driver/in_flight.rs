@@ -1,11 +1,15 @@
 //! Requests to the store, for the session and for callers: futures on the driver's own task, each with a limit.
 
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
+use incumbent_core::Instant;
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use tokio_util::task::TaskTracker;
@@ -132,10 +136,39 @@ pub(super) async fn bounded<T>(
     what: &'static str,
     ask: BoxFuture<'static, Result<T, Fault>>,
 ) -> Result<T, Fault> {
-    within(clock, limit, ask).await.unwrap_or_else(|| {
-        let detail = format!("the store did not answer {what} within {limit:?}");
-        Err(Fault { kind: FaultKind::Unreachable, detail })
+    within(clock, limit, ask).await.unwrap_or_else(|| Err(unanswered(what, limit)))
+}
+
+/// The store did not answer in time.
+pub(super) fn unanswered(what: &str, limit: Duration) -> Fault {
+    let detail = format!("the store did not answer {what} within {limit:?}");
+    Fault { kind: FaultKind::Unreachable, detail }
+}
+
+/// Waits for `work`; `None` where that is polled after `until` and is not done. It sets no timer: the driver polls all such
+/// requests again at the limit of the first.
+pub(super) async fn in_time<T>(clock: &Clock, until: Instant, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending if clock.now() >= until => Poll::Ready(None),
+        Poll::Pending => Poll::Pending,
     })
+    .await
+}
+
+/// A request that has one answer, and ends without one when it is polled at its limit or [later](in_time).
+pub(super) struct OneAnswer<A> {
+    pub(super) until: Instant,
+    pub(super) answer: BoxFuture<'static, A>,
+}
+
+impl<A> Future for OneAnswer<A> {
+    type Output = A;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<A> {
+        self.answer.as_mut().poll(context)
+    }
 }
 
 /// Waits for `work`, but no longer than `limit`.

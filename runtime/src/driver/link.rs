@@ -12,6 +12,7 @@ use incumbent_core::session::{self, CampaignId, Rule, Scope};
 use incumbent_core::store::{Action, Capabilities, Fault, Outcome, StoreInfo};
 use incumbent_core::{Instant, Revision};
 
+use super::in_flight::OneAnswer;
 use crate::Result;
 use crate::clock::Clock;
 use crate::notifier::{Notifier, WriteListener};
@@ -19,6 +20,17 @@ use crate::store::{CandidateInfo, EntryInfo, Registry, WatchEvent};
 
 /// The store's answers to campaigns.
 pub(super) type Answers<L> = Vec<(CampaignId, <<L as Link>::Rule as Rule>::Answer)>;
+/// The answers to a request, each within its limit.
+pub(super) enum Asking<L: Link> {
+    /// One, without a timer of its own.
+    One(OneAnswer<(CampaignId, <L::Rule as Rule>::Answer)>),
+    /// Perhaps many.
+    #[cfg_attr(
+        not(any(feature = "etcd", feature = "kafka")),
+        allow(dead_code, reason = "one write has one answer")
+    )]
+    Several(BoxStream<'static, Answers<L>>),
+}
 /// An event for the session of such a store.
 pub(super) type Input<L> =
     session::Input<<<L as Link>::Rule as Rule>::Answer, <<L as Link>::Rule as Rule>::Shown>;
@@ -73,11 +85,9 @@ pub(super) trait Link: Send + 'static {
 
     /// Sends a campaign's request and emits the answers, each within the request's limit; an answer that did not come by
     /// then is one of unknown outcome. `None` for a request that [`ask_together`](Self::ask_together) sends.
-    fn ask(
-        &mut self,
-        campaign: &Self::Rule,
-        asked: Asked<Self::Rule>,
-    ) -> Option<BoxStream<'static, Answers<Self>>>;
+    fn ask(&mut self, campaign: &Self::Rule, asked: Asked<Self::Rule>) -> Option<Asking<Self>>
+    where
+        Self: Sized;
 
     /// Sends those requests of a turn of the driver that are best sent together.
     fn ask_together(&mut self) -> Option<BoxStream<'static, Answers<Self>>> {

@@ -44,8 +44,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::stream::SelectAll;
-use futures_util::{Stream, StreamExt};
+use futures_util::stream::{FuturesUnordered, SelectAll};
+use futures_util::{FutureExt, Stream, StreamExt};
 use incumbent_core::Instant;
 use incumbent_core::session::{self, CampaignId, Session};
 use incumbent_core::store::FaultKind;
@@ -57,8 +57,8 @@ pub(crate) use self::request::{
 };
 
 use self::candidates::CandidateEntry;
-use self::in_flight::{Done, InFlight, StoreRequests, answered, within};
-use self::link::{Asked, Input, Link, Output, Watch, Watched};
+use self::in_flight::{Done, InFlight, OneAnswer, StoreRequests, answered, within};
+use self::link::{Asked, Asking, Input, Link, Output, Watch, Watched};
 use self::observed::{Checks, ObservedElection};
 use crate::clock::Clock;
 use crate::notifier::Notifier;
@@ -74,6 +74,8 @@ const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 /// The inputs that are handled before the client of the store runs: its tasks share this thread, and a driver that always
 /// has something to do would leave them none of it.
 const INPUTS: u32 = 64;
+/// The inputs of one kind that are handled before those of another kind.
+const BATCH: u32 = INPUTS / 2;
 
 /// Carries out the outputs of a store's session, and serves its observers.
 struct Driver<L: Link> {
@@ -91,6 +93,10 @@ struct Driver<L: Link> {
     /// The times at which keys are read again for their observers.
     checks: Checks,
     in_flight: SelectAll<InFlight<L>>,
+    /// Requests of campaigns that have one answer each.
+    asked: FuturesUnordered<OneAnswer<(CampaignId, <L::Rule as session::Rule>::Answer)>>,
+    /// The limit of the first of these, or earlier.
+    first_limit: Option<Instant>,
     /// The number of the newest watch.
     watch: u64,
     /// The changes of that watch, once it has begun.
@@ -128,6 +134,8 @@ impl<L: Link> Driver<L> {
             observed: HashMap::new(),
             checks: Checks::default(),
             in_flight: SelectAll::new(),
+            asked: FuturesUnordered::new(),
+            first_limit: None,
             watch: 0,
             watched: None,
             unwatched: None,
@@ -147,13 +155,16 @@ impl<L: Link> Driver<L> {
 
     /// Waits for the next thing to do, until `until` at most, and does it.
     async fn turn(&mut self, until: Option<Instant>) {
-        let wake = [self.wake, self.checks.next(), until].into_iter().flatten().min();
+        let wake = [self.wake, self.checks.next(), self.first_limit, until].into_iter().flatten().min();
         tokio::select! {
             request = self.requests.recv(), if !self.handles_dropped => self.request(request),
+            Some((id, answer)) = self.asked.next() => self.feed(Input::<L>::Answered { id, answer }),
             Some(done) = self.in_flight.next() => self.done(done),
             event = next(&mut self.watched) => self.watched(event),
             () = sleep(&self.clock, wake) => {}
         }
+        self.inputs += 1;
+        self.take_ready();
         // Checked in every turn, so that a flood of other work does not delay a timer; and each
         // only once, so that no timer delays other work.
         let now = self.clock.now();
@@ -163,12 +174,50 @@ impl<L: Link> Driver<L> {
         for key in self.checks.take_due(now) {
             self.read_for_observers(&key);
         }
+        if self.first_limit.is_some_and(|limit| limit <= now) {
+            self.end_late_requests(now);
+        }
         self.in_flight.extend(self.store.link.ask_together().map(answered));
-        self.inputs += 1;
-        if self.inputs == INPUTS {
+        if self.inputs >= INPUTS {
             self.inputs = 0;
             tokio::task::yield_now().await;
         }
+    }
+
+    /// Handles what is there already, without the timer that a wait sets. Of each kind a batch, so that no kind keeps another
+    /// waiting for long, and what one inspection can serve is there when it is answered.
+    fn take_ready(&mut self) {
+        let mut before = 0;
+        while self.inputs < INPUTS && self.inputs != before {
+            before = self.inputs;
+            for _ in 0..BATCH {
+                let Ok(request) = self.requests.try_recv() else { break };
+                self.inputs += 1;
+                self.request(Some(request));
+            }
+            for _ in 0..BATCH {
+                let Some(Some((id, answer))) = self.asked.next().now_or_never() else { break };
+                self.inputs += 1;
+                self.feed(Input::<L>::Answered { id, answer });
+            }
+            for _ in 0..BATCH {
+                let Some(event) = next(&mut self.watched).now_or_never() else { break };
+                self.inputs += 1;
+                self.watched(event);
+            }
+            for _ in 0..BATCH {
+                let Some(Some(done)) = self.in_flight.next().now_or_never() else { break };
+                self.inputs += 1;
+                self.done(done);
+            }
+        }
+    }
+
+    /// Polls the requests whose limits are over, so that they end without an answer.
+    fn end_late_requests(&mut self, now: Instant) {
+        let asked = std::mem::take(&mut self.asked);
+        self.first_limit = asked.iter().map(|one| one.until).filter(|until| *until > now).min();
+        self.asked.extend(asked);
     }
 
     async fn finish(mut self) {
@@ -324,7 +373,15 @@ impl<L: Link> Driver<L> {
                     let Some((entry, campaign)) = candidate else { continue };
                     let (election, since) = (Arc::clone(&entry.shared.election), entry.since);
                     let asked = Asked { id, election, since, request, limit };
-                    self.in_flight.extend(self.store.link.ask(campaign, asked).map(answered));
+                    match self.store.link.ask(campaign, asked) {
+                        Some(Asking::One(one)) => {
+                            let first = self.first_limit.map_or(one.until, |first| first.min(one.until));
+                            self.first_limit = Some(first);
+                            self.asked.push(one);
+                        }
+                        Some(Asking::Several(answers)) => self.in_flight.push(answered(answers)),
+                        None => {}
+                    }
                 }
                 Output::<L>::Inspect { number, limit } => {
                     self.in_flight.push(self.store.inspect(number, limit));

@@ -16,7 +16,7 @@ use incumbent_core::session::CampaignId;
 use incumbent_core::store::{self, Capabilities, Fault, Put, StoreInfo};
 
 use super::in_flight::within;
-use super::link::{Answers, Asked, Link, Watch, Watched, WriteReports};
+use super::link::{Answers, Asked, Asking, Link, Watch, Watched, WriteReports};
 use crate::Result;
 use crate::clock::Clock;
 use crate::store::queue_adapter::{Identity, KeepAliveAnswer, QueueAdapter, QueueEvent};
@@ -97,11 +97,7 @@ impl Link for QueueLink {
         async move { adapter.inspect().await }.boxed()
     }
 
-    fn ask(
-        &mut self,
-        campaign: &Campaign,
-        asked: Asked<Campaign>,
-    ) -> Option<BoxStream<'static, Answers<Self>>> {
+    fn ask(&mut self, campaign: &Campaign, asked: Asked<Campaign>) -> Option<Asking<Self>> {
         let Asked { id, election, since, request, limit } = asked;
         let request = match request {
             Request::KeepAlive { leases } => {
@@ -122,7 +118,7 @@ impl Link for QueueLink {
             let answer = answer(&*adapter, &writes, &election, &identity, request, limit).await;
             answer.map(|answer| (id, answer)).into_iter().collect()
         };
-        Some(stream::once(answer).boxed())
+        Some(Asking::Several(stream::once(answer).boxed()))
     }
 
     /// One lease of companions serves many campaigns, and is kept alive once for all of them.
@@ -443,7 +439,10 @@ mod tests {
         let campaign =
             Campaign::new(Settings::new("ada"), SERVER, &info, Nonce(1), 1, Instant::ZERO).unwrap();
         let (election, since) = ("jobs".into(), SystemTime::UNIX_EPOCH);
-        link.ask(&campaign, Asked { id, election, since, request, limit: LIMIT })
+        match link.ask(&campaign, Asked { id, election, since, request, limit: LIMIT })? {
+            Asking::Several(answers) => Some(answers),
+            Asking::One(_) => None,
+        }
     }
 
     fn of(place: LeaseId) -> Leases {

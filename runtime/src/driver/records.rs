@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use futures_util::stream::BoxStream;
-use futures_util::{FutureExt, StreamExt, stream};
+use futures_util::{FutureExt, StreamExt};
 use incumbent_core::campaign::{Answer, Campaign, Request};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo};
 
-use super::in_flight::{bounded, within};
-use super::link::{Answers, Asked, Link, Watch, Watched, WriteReports};
+use super::in_flight::{OneAnswer, in_time, unanswered};
+use super::link::{Asked, Asking, Link, Watch, Watched, WriteReports};
 use crate::Result;
 use crate::store::registry::merge;
 use crate::store::{self, Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent, request};
@@ -56,28 +55,28 @@ impl Link for RecordLink {
         async move { adapter.inspect().await }.boxed()
     }
 
-    fn ask(&mut self, _: &Campaign, asked: Asked<Campaign>) -> Option<BoxStream<'static, Answers<Self>>> {
+    fn ask(&mut self, _: &Campaign, asked: Asked<Campaign>) -> Option<Asking<Self>> {
         let Asked { id, election, request, limit, .. } = asked;
         let (adapter, writes) = (Arc::clone(&self.adapter), self.writes.clone());
+        let until = writes.clock.now() + limit;
         let answer = async move {
-            let clock = writes.clock.clone();
+            let sent = writes.clock.now();
             let answer = match request {
                 Request::Write(write) => {
-                    let sent = clock.now();
-                    let outcome = within(clock, limit, adapter.write(&election, &write)).await;
+                    let outcome = in_time(&writes.clock, until, adapter.write(&election, &write)).await;
                     // Without an answer within the limit, its outcome is unknown.
                     let outcome = outcome.unwrap_or(Outcome::Unknown);
                     writes.report(&election, sent, &write.action, &outcome);
                     Answer::Wrote { attempt: write.attempt, outcome }
                 }
                 Request::Read(read) => {
-                    let ask = async move { adapter.read(&election).await }.boxed();
-                    Answer::Read { read, result: bounded(clock, limit, "a read", ask).await }
+                    let result = in_time(&writes.clock, until, adapter.read(&election)).await;
+                    Answer::Read { read, result: result.unwrap_or_else(|| Err(unanswered("a read", limit))) }
                 }
             };
-            vec![(id, answer)]
+            (id, answer)
         };
-        Some(stream::once(answer).boxed())
+        Some(Asking::One(OneAnswer { until, answer: answer.boxed() }))
     }
 
     fn follow(&self, key: &str) {

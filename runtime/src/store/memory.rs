@@ -91,9 +91,9 @@ struct Contents {
     created: Instant,
     never_used: bool,
     newest: Revision,
-    rows: BTreeMap<String, Row>,
+    rows: BTreeMap<Arc<str>, Row>,
     /// The expiry and the key of each live record, the next one first: every call looks at the first.
-    expiries: BTreeSet<(Instant, String)>,
+    expiries: BTreeSet<(Instant, Arc<str>)>,
     changes: broadcast::Sender<WatchEvent>,
 }
 
@@ -205,7 +205,7 @@ impl Contents {
         let mut entries: Vec<_> = self
             .rows
             .iter()
-            .map(|(key, row)| WatchEvent { key: key.clone(), entry: row.entry.clone() })
+            .map(|(key, row)| WatchEvent { key: (**key).to_owned(), entry: row.entry.clone() })
             .collect();
         entries.sort_by_key(|watched| watched.entry.revision());
         entries
@@ -224,7 +224,7 @@ impl Contents {
             if markers {
                 self.put(&key, now, Message { kind: Kind::Expired, value: b"", headers: &[], lease: None });
             } else {
-                self.rows.remove(&key);
+                self.rows.remove(&*key);
                 self.expiries.remove(&(over, key));
             }
         }
@@ -233,16 +233,21 @@ impl Contents {
     fn put(&mut self, key: &str, now: Instant, message: Message<'_>) -> Revision {
         self.newest = Revision(self.newest.0 + 1);
         let entry = Entry::decode(self.newest, message.kind, message.value, pairs(message.headers));
-        let lease =
-            message.lease.or_else(|| self.rows.get(key).map(|row| row.lease)).unwrap_or(FOREIGN_LEASE);
+        let before = self.rows.get_key_value(key).map(|(key, row)| (Arc::clone(key), row.over, row.lease));
+        let lease = message.lease.or(before.as_ref().map(|(_, _, lease)| *lease)).unwrap_or(FOREIGN_LEASE);
         let over = if message.kind == Kind::Live { now + lease } else { Instant::NEVER };
-        let before = self.rows.insert(key.to_owned(), Row { entry: entry.clone(), lease, over });
-        if let Some(before) = before {
-            self.expiries.remove(&(before.over, key.to_owned()));
-        }
+        let shared = match before {
+            Some((key, over, _)) => {
+                let before = (over, key);
+                self.expiries.remove(&before);
+                before.1
+            }
+            None => key.into(),
+        };
         if message.kind == Kind::Live {
-            self.expiries.insert((over, key.to_owned()));
+            self.expiries.insert((over, Arc::clone(&shared)));
         }
+        self.rows.insert(shared, Row { entry: entry.clone(), lease, over });
         // An error means that there is no watcher.
         let _ = self.changes.send(WatchEvent { key: key.to_owned(), entry });
         self.newest
@@ -289,7 +294,7 @@ impl Adapter for Memory {
 
     async fn write(&self, key: &str, write: &Write) -> Outcome {
         let Ok(mut contents) = self.contents() else { return Outcome::NotSent };
-        let current = contents.entry(key).revision();
+        let current = contents.rows.get(key).and_then(|row| row.entry.revision());
         let expected = match write.expect {
             Expect::Absent => None,
             Expect::Revision(revision) => Some(revision),

@@ -233,7 +233,7 @@ impl Adapter for Nats {
             Err(detail) => return Outcome::Failed(Fault { kind: FaultKind::Broken, detail }),
         };
         let bucket = &self.api.bucket;
-        match self.api.connection.ask(&bucket.write_subject(key), Some(headers), payload).await {
+        match self.api.connection.ask(bucket.write_subject(key), Some(headers), payload).await {
             Ok(answer) => self.outcome(&answer.payload),
             Err(error) => outcome::of_no_answer(&error, bucket),
         }
@@ -299,7 +299,7 @@ impl Nats {
     async fn newest(&self, key: &str) -> Result<Option<StreamMessage>, Fault> {
         let bucket = &self.api.bucket;
         // Not the direct get that a bucket may allow: any replica answers that, perhaps with an old record.
-        let request = bucket.api_subject(&format!("STREAM.MSG.GET.{}", bucket.stream));
+        let request = bucket.api_subject(&format!("STREAM.MSG.GET.{}", bucket.stream)).into();
         let subject = bucket.subject(key);
         let answer = self.stream.get_last_raw_message_by_subject(&subject);
         match self.api.connection.await_answer(&request, answer).await {

@@ -37,7 +37,7 @@ impl Nats {
         payload: Bytes,
     ) -> Result<Revision, Fault> {
         let bucket = &self.api.bucket;
-        let sent = self.api.connection.ask(&bucket.write_subject(key), headers, payload).await;
+        let sent = self.api.connection.ask(bucket.write_subject(key), headers, payload).await;
         let answer = sent.map_err(|error| api::no_answer_fault(&error, bucket))?;
         match self.outcome(&answer.payload) {
             Outcome::Applied { revision, .. } => Ok(revision),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use async_nats::{StatusCode, Subscriber};
+use async_nats::{StatusCode, Subject, Subscriber};
 use futures_util::StreamExt;
 use incumbent_core::store::{Fault, FaultKind};
 use tokio::time::{Instant, timeout_at};
@@ -30,7 +30,8 @@ pub(in super::super) async fn call(api: &Api) -> Result<Option<Vec<CandidateInfo
     let info: StreamInfo = api.stream_info().await.map_err(|failure| failure.fault(&api.bucket))?;
     let quiet = QUIET.max(began.elapsed() * QUIET_TRIPS);
     let token = token().map_err(|error| broken(&error))?;
-    let (subject, answers_to) = (calls(&api.bucket), answers_to(&api.bucket, &token));
+    let subject = Subject::from(calls(&api.bucket));
+    let answers_to = Subject::from(answers_to(&api.bucket, &token));
     let client = api.connection.client();
     let gathering = async {
         let mut answers = client.subscribe(answers_to.clone()).await.map_err(|error| broken(&error))?;

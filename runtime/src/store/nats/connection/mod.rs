@@ -19,7 +19,7 @@ use async_nats::connection::State;
 use async_nats::jetstream::{self, context::ContextBuilder};
 use async_nats::{
     AuthError, Client, ConnectErrorKind, ConnectOptions, HeaderMap, Message, ReconnectToServer,
-    RequestErrorKind, ServerAddr, Statistics,
+    RequestErrorKind, ServerAddr, Statistics, Subject,
 };
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -188,14 +188,15 @@ impl Connection {
     /// Sends a request, and waits for the answer for as long as one can come.
     pub(in crate::store::nats) async fn ask(
         &self,
-        subject: &str,
+        subject: impl Into<Subject>,
         headers: Option<HeaderMap>,
         payload: Bytes,
     ) -> Result<Message, NoAnswer> {
+        let subject = subject.into();
         // The caller bounds the wait.
         let request = Request { payload: Some(payload), headers, timeout: Some(None), inbox: None };
-        let answer = self.client.send_request(subject.to_string(), request);
-        self.await_answer(subject, answer).await?.map_err(|error| match error.kind() {
+        let answer = self.client.send_request(subject.clone(), request);
+        self.await_answer(&subject, answer).await?.map_err(|error| match error.kind() {
             RequestErrorKind::NoResponders => NoAnswer::NoResponders,
             RequestErrorKind::InvalidSubject | RequestErrorKind::MaxPayloadExceeded => {
                 NoAnswer::NotSendable(error.to_string())
@@ -207,13 +208,13 @@ impl Connection {
     /// Drives a request that the client sends on `subject`, and abandons it once no answer can come.
     pub(in crate::store::nats) async fn await_answer<F: Future>(
         &self,
-        subject: &str,
+        subject: &Subject,
         request: F,
     ) -> Result<F::Output, NoAnswer> {
         if !self.is_usable() {
             return Err(NoAnswer::NotConnected);
         }
-        let mut ticket = self.waiting.note(self.number(), subject);
+        let mut ticket = self.waiting.note(self.number(), subject.clone());
         let request = pin!(request);
         tokio::select! {
             biased;

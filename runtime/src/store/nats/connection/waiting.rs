@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use async_nats::Subject;
 use tokio::sync::oneshot;
 
 use super::event::{Action, ConnectionEvent};
@@ -42,13 +43,17 @@ struct Table {
 struct Request {
     /// The number of its connection, counted as in [`Table::connection`].
     connection: u64,
-    subject: String,
+    subject: Subject,
     cancel: Option<oneshot::Sender<Cancelled>>,
 }
 
 impl Waiting {
     /// Adds a request that is about to be sent.
-    pub(in crate::store::nats) fn note(self: &Arc<Self>, connection: u64, subject: &str) -> Ticket {
+    pub(in crate::store::nats) fn note(
+        self: &Arc<Self>,
+        connection: u64,
+        subject: impl Into<Subject>,
+    ) -> Ticket {
         let (cancel, cancelled) = oneshot::channel();
         let mut table = self.lock();
         let id = table.next;
@@ -92,7 +97,7 @@ impl Table {
     fn refuse_one(&mut self, subject: &str) {
         let connection = self.connection;
         let concerned =
-            |request: &&mut Request| request.connection == connection && request.subject == subject;
+            |request: &&mut Request| request.connection == connection && *request.subject == *subject;
         let certain = self.requests.values_mut().filter(concerned).count() == 1;
         for request in self.requests.values_mut().filter(concerned) {
             request.end(Cancelled::PublishDenied { certain });

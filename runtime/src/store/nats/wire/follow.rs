@@ -12,7 +12,7 @@
 use std::time::Duration;
 
 use async_nats::header::NATS_LAST_CONSUMER;
-use async_nats::{HeaderValue, Message, StatusCode, Subscriber, jetstream};
+use async_nats::{Client, HeaderValue, Message, StatusCode, Subscriber, jetstream};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
@@ -41,7 +41,9 @@ const INACTIVE: Duration = Duration::from_secs(5);
 /// A consumer and its position.
 pub(in crate::store::nats) struct Follow {
     subscriber: Subscriber,
-    jetstream: jetstream::Context,
+    /// The client's messages contain a context; that of the last one is used for the next.
+    jetstream: Option<jetstream::Context>,
+    client: Client,
     prefix: String,
     link: watch::Receiver<Link>,
     connection: u64,
@@ -137,7 +139,8 @@ impl Follow {
         let created: Created = api.ask(&format!("CONSUMER.CREATE.{}", api.bucket.stream), &request).await?;
         Ok(Self {
             subscriber,
-            jetstream: api.connection.jetstream().clone(),
+            jetstream: Some(api.connection.jetstream().clone()),
+            client: client.clone(),
             prefix: api.bucket.prefix.clone(),
             link: api.connection.link(),
             connection,
@@ -167,12 +170,14 @@ impl Follow {
     }
 
     fn deliver(&mut self, message: Message) -> Option<ConsumerMessage> {
-        let message = jetstream::Message { message, context: self.jetstream.clone() };
+        let message = jetstream::Message { message, context: self.jetstream.take()? };
         let info = message.info().ok()?;
-        self.order.takes(info.consumer_sequence).then_some(())?;
+        let (sequence, in_stream, pending) = (info.consumer_sequence, info.stream_sequence, info.pending);
+        self.order.takes(sequence).then_some(())?;
         let key = message.subject.strip_prefix(&self.prefix)?.to_string();
-        let entry = message::decode(info.stream_sequence, message.headers.as_ref(), &message.payload);
-        Some(ConsumerMessage::Entry { watched: WatchEvent { key, entry }, pending: info.pending })
+        let entry = message::decode(in_stream, message.headers.as_ref(), &message.payload);
+        self.jetstream = Some(message.context);
+        Some(ConsumerMessage::Entry { watched: WatchEvent { key, entry }, pending })
     }
 
     /// Answers a flow control request, and compares a heartbeat's count of sent messages.
@@ -180,7 +185,7 @@ impl Follow {
         let headers = message.headers.as_ref();
         let stalled = headers.and_then(|headers| headers.get(STALLED)).map(|subject| subject.as_str().into());
         if let Some(subject) = message.reply.clone().or(stalled) {
-            self.jetstream.client().publish(subject, Bytes::new()).await.ok()?;
+            self.client.publish(subject, Bytes::new()).await.ok()?;
             return Some(ConsumerMessage::Stalled);
         }
         let sent = headers.and_then(|headers| headers.get(NATS_LAST_CONSUMER)).map(HeaderValue::as_str);

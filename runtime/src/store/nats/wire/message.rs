@@ -7,11 +7,20 @@ use async_nats::header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_MARKER_REASON
 use async_nats::{HeaderMap, HeaderName, HeaderValue};
 use bytes::Bytes;
 use incumbent_core::Revision;
-use incumbent_core::record::{Entry, Headers, Kind};
+use incumbent_core::record::{Entry, Headers, Kind, LEASE, NONCE, RELEASE, SUCCESSOR, TERM};
 use incumbent_core::store::{Action, Expect, Write};
 
 /// The header in which key-value clients state the operation of a message.
-const KV_OPERATION: &str = "KV-Operation";
+const KV_OPERATION: HeaderName = HeaderName::from_static("KV-Operation");
+
+/// The headers of every record, whose names are not copied for each message.
+static COMMON: [(&str, HeaderName); 5] = [
+    (NONCE, HeaderName::from_static(NONCE)),
+    (LEASE, HeaderName::from_static(LEASE)),
+    (TERM, HeaderName::from_static(TERM)),
+    (RELEASE, HeaderName::from_static(RELEASE)),
+    (SUCCESSOR, HeaderName::from_static(SUCCESSOR)),
+];
 
 /// The operation of a tombstone. Without a rollup, because all it would remove is the replaced
 /// record. A `DEL` is not used: over it a cluster's own marker can erase an acknowledged write.
@@ -62,7 +71,8 @@ pub(in crate::store::nats) fn tombstone() -> HeaderMap {
 fn carry(headers: &mut HeaderMap, ours: &Headers) -> Result<(), String> {
     for (name, value) in ours {
         let refused = || format!("the header {name:?} cannot be carried by NATS");
-        let name = HeaderName::from_str(name).map_err(|_| refused())?;
+        let common = COMMON.iter().find(|(common, _)| common == name).map(|(_, name)| Ok(name.clone()));
+        let name = common.unwrap_or_else(|| HeaderName::from_str(name)).map_err(|_| refused())?;
         let value = HeaderValue::from_str(value).map_err(|_| refused())?;
         headers.insert(name, value);
     }
@@ -79,9 +89,9 @@ pub(in crate::store::nats) fn decode(sequence: u64, headers: Option<&HeaderMap>,
 
 /// The kind of a message. A marker for a removal other than an expiry is a deletion.
 fn kind(headers: Option<&HeaderMap>) -> Kind {
-    let text = |name: &str| headers.and_then(|headers| headers.get(name)).map(HeaderValue::as_str);
-    match (headers.and_then(|headers| headers.get(NATS_MARKER_REASON)), text(KV_OPERATION)) {
-        (Some(reason), _) if reason.as_str() == "MaxAge" => Kind::Expired,
+    let text = |name| headers.and_then(|headers| headers.get(name)).map(HeaderValue::as_str);
+    match (text(NATS_MARKER_REASON), text(KV_OPERATION)) {
+        (Some("MaxAge"), _) => Kind::Expired,
         (Some(_), _) | (None, Some("DEL" | "PURGE")) => Kind::Tombstone,
         (None, _) => Kind::Live,
     }

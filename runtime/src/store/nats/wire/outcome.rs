@@ -3,6 +3,8 @@
 //! The codes are those of the server's `errors.json`. Every answer is `Unknown`, except an
 //! acknowledgement and those that *prove* that the write was not applied.
 
+use std::borrow::Cow;
+
 use incumbent_core::Revision;
 use incumbent_core::store::{Fault, FaultKind, Outcome};
 use serde::Deserialize;
@@ -19,11 +21,11 @@ const TTL_DISABLED: u64 = 10166;
 
 /// The acknowledgement of a publish.
 #[derive(Deserialize)]
-struct Acknowledgement {
+struct Acknowledgement<'a> {
     #[serde(default)]
     error: Option<ApiError>,
-    #[serde(default)]
-    stream: String,
+    #[serde(borrow, default)]
+    stream: Cow<'a, str>,
     #[serde(default)]
     domain: Option<String>,
     #[serde(default)]
@@ -34,7 +36,7 @@ struct Acknowledgement {
 
 /// The outcome by an answer. `domain` is the JetStream domain of the bucket's stream.
 pub(in crate::store::nats) fn of_answer(payload: &[u8], bucket: &Bucket, domain: Option<&str>) -> Outcome {
-    let acknowledgement: Acknowledgement = match serde_json::from_slice(payload) {
+    let acknowledgement: Acknowledgement<'_> = match serde_json::from_slice(payload) {
         Ok(acknowledgement) => acknowledgement,
         Err(error) => {
             tracing::warn!(bucket = bucket.name, %error, "NATS answered a write with something unreadable");

@@ -1,0 +1,231 @@
+//! The candidates of a session, by their numbers and by their elections.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::index::Index;
+use super::{CampaignId, Candidate, Rule, spare};
+
+/// The place of a candidate: the same until it is removed.
+pub(super) type Slot = u32;
+
+/// Candidates in slots. Those of one election are linked in a ring, in the order in which they came.
+#[derive(Clone, Debug)]
+pub(super) struct Candidates<C: Rule> {
+    slots: Vec<Option<Box<Candidate<C>>>>,
+    free: Vec<Slot>,
+    /// Sorted by number. One without a slot is of a candidate that was removed.
+    numbers: Vec<(CampaignId, Option<Slot>)>,
+    len: usize,
+    /// By the hash of an election's name, the candidate that came last.
+    elections: Index,
+}
+
+impl<C: Rule> Default for Candidates<C> {
+    fn default() -> Self {
+        let elections = Index::default();
+        Self { slots: Vec::new(), free: Vec::new(), numbers: Vec::new(), len: 0, elections }
+    }
+}
+
+impl<C: Rule> Candidates<C> {
+    pub(super) fn slot(&self, id: CampaignId) -> Option<Slot> {
+        let place = self.place(id).ok()?;
+        self.numbers[place].1
+    }
+
+    pub(super) fn get(&self, id: &CampaignId) -> Option<&Candidate<C>> {
+        self.at(self.slot(*id)?)
+    }
+
+    pub(super) fn get_mut(&mut self, id: &CampaignId) -> Option<&mut Candidate<C>> {
+        let slot = self.slot(*id)?;
+        self.at_mut(slot)
+    }
+
+    pub(super) fn at(&self, slot: Slot) -> Option<&Candidate<C>> {
+        self.slots.get(slot as usize)?.as_deref()
+    }
+
+    pub(super) fn at_mut(&mut self, slot: Slot) -> Option<&mut Candidate<C>> {
+        self.slots.get_mut(slot as usize)?.as_deref_mut()
+    }
+
+    /// Adds a candidate.
+    pub(super) fn insert(&mut self, mut candidate: Box<Candidate<C>>) {
+        let id = candidate.id;
+        let (hash, last) = self.last_of(&candidate.election);
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            // Memory ends before the numbers of slots do.
+            (self.slots.len() - 1) as Slot
+        });
+        candidate.next = slot;
+        match last {
+            Some(last) => {
+                if let Some(last) = self.at_mut(last) {
+                    candidate.next = core::mem::replace(&mut last.next, slot);
+                }
+                self.elections.replace(hash, last, slot);
+            }
+            None => self.elections.insert(hash, slot),
+        }
+        self.slots[slot as usize] = Some(candidate);
+        // At the end, as a rule: numbers grow.
+        let place = self.place(id).unwrap_or_else(|place| place);
+        self.numbers.insert(place, (id, Some(slot)));
+        self.len += 1;
+    }
+
+    /// Removes a candidate. Returns its slot too, which is another candidate's from now on.
+    pub(super) fn remove(&mut self, id: CampaignId) -> Option<(Slot, Box<Candidate<C>>)> {
+        let place = self.place(id).ok()?;
+        let slot = self.numbers[place].1.take()?;
+        let candidate = self.slots[slot as usize].take()?;
+        self.unlink(slot, &candidate);
+        self.free.push(slot);
+        self.len -= 1;
+        if self.len == 0 {
+            *self = Self::default();
+        } else if self.len * 2 < self.numbers.len() {
+            self.numbers.retain(|(_, slot)| slot.is_some());
+            spare(&mut self.numbers);
+        }
+        Some((slot, candidate))
+    }
+
+    /// The candidate that came first in an election.
+    pub(super) fn first_of(&self, election: &str) -> Option<Slot> {
+        self.last_of(election).1.and_then(|last| self.after(last))
+    }
+
+    /// The candidate that came after one in its election, unless that is the last.
+    pub(super) fn next_of(&self, election: &str, slot: Slot) -> Option<Slot> {
+        self.after(slot).filter(|next| *next != slot).filter(|_| self.last_of(election).1 != Some(slot))
+    }
+
+    /// The candidates in an election, in the order in which they came.
+    pub(super) fn of(&self, election: &str) -> impl Iterator<Item = Slot> {
+        core::iter::successors(self.first_of(election), |slot| self.next_of(election, *slot))
+    }
+
+    pub(super) fn is_contested(&self, election: &str) -> bool {
+        self.last_of(election).1.is_some()
+    }
+
+    /// In the order of their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (CampaignId, &Candidate<C>)> {
+        self.numbers.iter().filter_map(|(id, slot)| Some((*id, self.at((*slot)?)?)))
+    }
+
+    /// In no order.
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Candidate<C>> {
+        self.slots.iter_mut().flatten().map(Box::as_mut)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The place of a number, or the place for it. Where none is missing, that is its distance from the first.
+    fn place(&self, id: CampaignId) -> Result<usize, usize> {
+        let first = self.numbers.first().map_or(0, |(first, _)| *first);
+        match usize::try_from(id.wrapping_sub(first)) {
+            Ok(place) if self.numbers.get(place).is_some_and(|(other, _)| *other == id) => Ok(place),
+            _ => self.numbers.binary_search_by_key(&id, |(other, _)| *other),
+        }
+    }
+
+    fn after(&self, slot: Slot) -> Option<Slot> {
+        self.at(slot).map(|candidate| candidate.next)
+    }
+
+    /// The hash of an election, and the candidate in it that came last.
+    fn last_of(&self, election: &str) -> (u32, Option<Slot>) {
+        let hash = hash(election);
+        let is_it = |slot| self.at(slot).is_some_and(|candidate| *candidate.election == *election);
+        (hash, self.elections.get(hash, is_it))
+    }
+
+    /// Takes a candidate that has left its slot out of the ring of its election.
+    fn unlink(&mut self, slot: Slot, candidate: &Candidate<C>) {
+        let hash = hash(&candidate.election);
+        let mut before = candidate.next;
+        if before == slot {
+            return self.elections.remove(hash, slot);
+        }
+        while let Some(next) = self.after(before).filter(|next| *next != slot) {
+            before = next;
+        }
+        if let Some(before) = self.at_mut(before) {
+            before.next = candidate.next;
+        }
+        // Where it came last, the one before it does now.
+        self.elections.replace(hash, slot, before);
+    }
+}
+
+/// FNV-1a: names are the user's own, and nothing but time is lost where they are chosen to collide.
+pub(super) fn hash(election: &str) -> u32 {
+    let add = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    election.bytes().fold(0x811c_9dc5, add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::io::Enter;
+    use super::*;
+    use crate::campaign::{Campaign, Settings};
+    use crate::record::Nonce;
+    use alloc::format;
+
+    fn add(candidates: &mut Candidates<Campaign>, id: CampaignId, election: &str) {
+        let (settings, nonce) = (Settings::new("ada"), Nonce(id.into()));
+        let enter = Enter { id, election: election.into(), settings, nonce, seed: 7, fail_fast: false };
+        candidates.insert(Box::new(Candidate::new(enter)));
+    }
+
+    fn of(candidates: &Candidates<Campaign>, election: &str) -> Vec<CampaignId> {
+        candidates.of(election).filter_map(|slot| candidates.at(slot)).map(|candidate| candidate.id).collect()
+    }
+
+    #[test]
+    fn candidates_are_found_by_their_numbers_and_by_their_elections_until_they_are_removed() {
+        let mut candidates = Candidates::default();
+        (0..1_000).for_each(|id| add(&mut candidates, id, &format!("jobs-{}", id / 2)));
+        assert_eq!((of(&candidates, "jobs-7"), of(&candidates, "jobs").len()), (alloc::vec![14, 15], 0));
+        for id in (0..1_000).filter(|id| id % 10 != 5) {
+            assert_eq!(candidates.remove(id).map(|(_, candidate)| candidate.id), Some(id));
+        }
+        assert_eq!((of(&candidates, "jobs-7"), of(&candidates, "jobs-6").len()), (alloc::vec![15], 0));
+        assert!(candidates.get(&14).is_none() && candidates.get(&15).is_some());
+        assert!(candidates.iter().map(|(id, _)| id).eq((5..1_000).step_by(10)));
+        assert_eq!(candidates.len(), 100);
+    }
+
+    #[test]
+    fn those_of_one_election_keep_the_order_in_which_they_came() {
+        let mut candidates = Candidates::default();
+        [3, 1, 4, 2].into_iter().for_each(|id| add(&mut candidates, id, "jobs"));
+        assert_eq!(of(&candidates, "jobs"), [3, 1, 4, 2]);
+        assert!(candidates.iter().map(|(id, _)| id).eq(1..5));
+        candidates.remove(2);
+        add(&mut candidates, 5, "jobs");
+        assert_eq!(of(&candidates, "jobs"), [3, 1, 4, 5]);
+        candidates.remove(3);
+        candidates.remove(4);
+        assert_eq!(of(&candidates, "jobs"), [1, 5]);
+    }
+
+    #[test]
+    fn once_all_are_removed_no_memory_is_kept() {
+        let mut candidates = Candidates::default();
+        (0..100).for_each(|id| add(&mut candidates, id, "jobs"));
+        (0..100).for_each(|id| drop(candidates.remove(id)));
+        assert_eq!(
+            candidates.slots.capacity() + candidates.free.capacity() + candidates.numbers.capacity(),
+            0
+        );
+        assert!(!candidates.is_contested("jobs"));
+    }
+}
