@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use incumbent_core::campaign::Leader;
 use incumbent_core::record::Entry;
+use incumbent_core::session::Load;
 use incumbent_core::store::{Capabilities, StoreInfo};
 use tokio::sync::oneshot;
 
@@ -212,6 +213,15 @@ impl Store {
     /// `StoreUnavailable`, `PermissionDenied`, `Broken`, `Closed`, `Forked`.
     pub async fn store_info(&self) -> Result<StoreInfo> {
         self.ask(|reply| Request::StoreInfo { reply }).await
+    }
+
+    /// The requests that this store's candidates have under way, and those that wait until it has answered others. Nothing is
+    /// asked of the store.
+    ///
+    /// # Errors
+    /// `Closed`, `Forked`.
+    pub async fn load(&self) -> Result<Load> {
+        self.ask(|reply| Request::Load { reply }).await
     }
 
     /// The store's capabilities.

@@ -448,6 +448,11 @@ impl From<Warning> for events::Warning {
             Warning::YoungStore { left, can_be_stated } => {
                 Kind::YoungStore(events::YoungStore { left: nanos(left), can_be_stated })
             }
+            Warning::Overloaded { waiting, waited, answer_time } => Kind::Overloaded(events::Overloaded {
+                waiting,
+                waited: nanos(waited),
+                answer_time: nanos(answer_time),
+            }),
             Warning::NoLeader { lasted, because } => {
                 Kind::NoLeader(events::NoLeader { lasted: nanos(lasted), because: because.into() })
             }
@@ -531,6 +536,9 @@ impl TryFrom<events::Warning> for Warning {
             Kind::Quoted(events::Quoted { setting, text }) => Self::Quoted { setting, text },
             Kind::YoungStore(events::YoungStore { left, can_be_stated }) => {
                 Self::YoungStore { left: span(left), can_be_stated }
+            }
+            Kind::Overloaded(events::Overloaded { waiting, waited, answer_time }) => {
+                Self::Overloaded { waiting, waited: span(waited), answer_time: span(answer_time) }
             }
             Kind::NoLeader(events::NoLeader { lasted, because }) => {
                 Self::NoLeader { lasted: span(lasted), because: because.into() }

@@ -88,7 +88,8 @@ impl Subject {
 
     async fn metrics(&self) -> Answer {
         self.metrics.connected(matches!(timeout(CONNECTED, self.store.store_info()).await, Ok(Ok(_))));
-        match self.metrics.page(&self.candidate).text() {
+        let load = self.store.load().await.unwrap_or_default();
+        match self.metrics.page(&self.candidate, load).text() {
             Ok(text) => answer(StatusCode::OK, OPEN_METRICS, text),
             Err(error) => answer(StatusCode::INTERNAL_SERVER_ERROR, TEXT, format!("{error}\n")),
         }

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use incumbent::incumbent_core::session::Load;
 use incumbent::incumbent_core::store::{Action, Outcome};
 use incumbent::{Candidate, Event, Reason, WriteEvent};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
@@ -97,7 +98,7 @@ impl Metrics {
     }
 
     /// All metrics of a candidate and of this process, as they are when they are asked for.
-    pub(super) fn page(&self, candidate: &Candidate) -> Page {
+    pub(super) fn page(&self, candidate: &Candidate, load: Load) -> Page {
         let mut registry = Registry::default();
         #[cfg(target_os = "linux")]
         registry.register_collector(Box::new(process::Process));
@@ -108,6 +109,7 @@ impl Metrics {
         let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         own.register("build", "Always 1; the label is the version", version);
         own.register_collector(Box::new(Leadership(candidate.clone())));
+        own.register_collector(Box::new(Requests(load)));
         own.register(
             "store_connected",
             "1 if the store answered when this page was asked for, else 0",
@@ -178,6 +180,26 @@ impl Collector for Leadership {
         gauge(&mut encoder, "lease_remaining", help, Some(&Unit::Seconds), ConstGauge::new(remaining))?;
         let help = "The number in the fencing token that grows; 0 while it does not lead.";
         gauge(&mut encoder, "token_sequence", help, None, ConstGauge::new(sequence))
+    }
+}
+
+/// The requests of the store's session when the page was asked for.
+#[derive(Debug)]
+struct Requests(Load);
+
+impl Collector for Requests {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let Self(load) = self;
+        let mut count =
+            |name, help, number: usize| gauge(&mut encoder, name, help, None, ConstGauge::new(number as u64));
+        count("requests_waiting", "Requests that wait until the store has answered others.", load.waiting)?;
+        count("requests_window", "The requests that may be under way.", load.window)?;
+        count("requests_under_way", "The requests that the store has not answered.", load.under_way)?;
+        let help = "The time that the latest answer took; 0 before the first.";
+        let took = ConstGauge::new(load.answer_time.as_secs_f64());
+        gauge(&mut encoder, "answer_time", help, Some(&Unit::Seconds), took)?;
+        let help = "Answers that came after the time limit of their requests.";
+        gauge(&mut encoder, "late_answers", help, None, ConstCounter::new(load.late_answers))
     }
 }
 

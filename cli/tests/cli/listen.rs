@@ -106,6 +106,12 @@ fn metrics_count_terms_their_ends_and_writes() {
     let version = format!("version=\"{}\"", env!("CARGO_PKG_VERSION"));
     assert_eq!(metric(&now, "incumbent_build_info", &version), 1.0);
     assert_eq!(metric(&now, "incumbent_store_connected", ""), 1.0);
+    // A session bounds what it asks of the store, from 64 requests on.
+    assert_eq!(metric(&now, "incumbent_requests_window", ""), 64.0);
+    assert_eq!(metric(&now, "incumbent_requests_waiting", ""), 0.0);
+    assert_eq!(metric(&now, "incumbent_late_answers_total", ""), 0.0);
+    assert!(metric(&now, "incumbent_answer_time_seconds", "") > 0.0);
+    assert!(metric(&now, "incumbent_requests_under_way", "") <= 1.0);
     assert!(now.ends_with("# EOF\n"), "{now}");
     assert_eq!(ended(&["evict", "jobs", "--yes", "--store", &scratch.url]).code, Some(0));
     sequence(&mut ada);

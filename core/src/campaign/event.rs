@@ -350,6 +350,18 @@ pub enum Warning {
         /// `init --new` can state that no election was ever held there, and so spare the wait.
         can_be_stated: bool,
     },
+    /// Requests wait for longer than a third of their lease, because the store or this process is too slow for all of
+    /// its elections.
+    ///
+    /// A session reports it to candidates whose requests wait, once until none waits any more.
+    Overloaded {
+        /// The requests that wait.
+        waiting: u64,
+        /// The time for which the one that waits longest does.
+        waited: Duration,
+        /// The time that the latest answer of the store took; zero where it has answered nothing.
+        answer_time: Duration,
+    },
     /// No candidate has been seen to lead for longer than the worst fail-over.
     ///
     /// Reported once, until a leader is seen.
@@ -384,6 +396,7 @@ impl Warning {
             Self::GaveWay { .. } => "GAVE_WAY",
             Self::Quoted { .. } => "QUOTED",
             Self::YoungStore { .. } => "YOUNG_STORE",
+            Self::Overloaded { .. } => "OVERLOADED",
             Self::NoLeader { .. } => "NO_LEADER",
             // end of warnings
         }
@@ -481,6 +494,13 @@ impl fmt::Display for Warning {
             Self::YoungStore { left, can_be_stated: false } => write!(
                 f,
                 "nothing is known here of a leader before, who may still lead, so this candidate does not lead for {left:?}"
+            ),
+            Self::Overloaded { waiting, waited, answer_time } => write!(
+                f,
+                "the store or this process is too slow for all of its elections: {waiting} requests wait, the oldest for {:?}, \
+                 and the latest answer took {:?}; give it more processor time, fewer elections or a longer lease",
+                rounded(*waited),
+                rounded(*answer_time)
             ),
             Self::NoLeader { lasted, because } => write!(
                 f,

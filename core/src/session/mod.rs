@@ -16,7 +16,10 @@
 //!   incarnation is handed in, a new watch begins, and the old one no longer counts.
 //! - A *window* bounds the requests that are under way, and follows the store's answers. Campaigns that find no place in it
 //!   wait for their turn: renewals first, by their deadlines, then releases, reads and acquires. A request is made when its
-//!   turn comes, so its lease counts from then. The watch and the inspection need no place.
+//!   turn comes, so its lease counts from then. The watch and the inspection need no place. Where a request waits for a third
+//!   of a lease, candidates whose requests wait report the overload, once until none waits.
+//!   Requests of campaigns in queues and consumer groups need no place either: each of these has at most one of each kind under
+//!   way in a time limit, their keep-alives share one stream, and of those that enter a thousand ask at a time.
 //! - One *inspection* serves all campaigns that want one; one is under way at a time.
 //! - Renewals of many campaigns are spread over the time between two of them.
 //! - One *reconnect* serves all campaigns that asked. Open requests of the old connection are sent again.
@@ -39,6 +42,7 @@ mod inspection;
 mod io;
 mod map;
 mod moving;
+mod overload;
 mod registration;
 mod rule;
 mod starting;
@@ -59,7 +63,7 @@ pub use io::{Command, Enter, Input, Output, Refusal, Request};
 pub use rule::{Common, Early, Rule, Sorted};
 pub use timers::{Timer, Wake};
 pub use watch::Scope;
-pub use window::{LastAnswers, Ticket};
+pub use window::{LastAnswers, Load, Ticket};
 pub use wishes::{Class, Wish};
 
 use crate::campaign::{Campaign, Event, Lease, Misuse, State, Warning};
@@ -133,6 +137,8 @@ pub struct Session<C: Rule = Campaign> {
     window: Window,
     /// The campaigns that wait for a place in it.
     wishes: Wishes,
+    /// A request has waited for too long since the last time that none waited.
+    overloaded: bool,
     /// Inputs to campaigns, in order.
     deliveries: VecDeque<(CampaignId, C::Input)>,
     outputs: VecDeque<Output<C::Request, C::Timer>>,
@@ -215,6 +221,7 @@ impl<C: Rule> Session<C> {
         Self {
             window: Window::new(C::window(&store)),
             wishes: Wishes::default(),
+            overloaded: false,
             store,
             now: Instant::ZERO,
             candidates: Candidates::default(),
@@ -296,6 +303,7 @@ impl<C: Rule> Session<C> {
         self.due = due;
         if waited || !self.wishes.is_empty() {
             self.set_turn();
+            self.observe_overload();
         }
         result
     }
@@ -320,6 +328,11 @@ impl<C: Rule> Session<C> {
     /// The result of the last inspection that succeeded.
     pub fn info(&self) -> Option<&StoreInfo> {
         self.info.as_ref()
+    }
+
+    /// The requests that are under way, and those that wait.
+    pub fn load(&self) -> Load {
+        self.window.load(self.wishes.len())
     }
 
     /// Whether a candidate of this session campaigns in the election.

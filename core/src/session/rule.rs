@@ -145,6 +145,9 @@ pub trait Rule: Waiting + Clone + Debug + Sized {
     /// As [`Campaign::lease_time`].
     fn lease_time(&self) -> Duration;
 
+    /// As [`Campaign::margin`].
+    fn margin(&self) -> Duration;
+
     /// As [`Campaign::state`].
     fn state(&self) -> State;
 
@@ -274,6 +277,10 @@ macro_rules! methods_of_its_own {
 
         fn lease_time(&self) -> Duration {
             Self::lease_time(self)
+        }
+
+        fn margin(&self) -> Duration {
+            Self::margin(self)
         }
 
         fn state(&self) -> State {

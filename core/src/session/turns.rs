@@ -23,7 +23,7 @@ impl<C: Rule> Session<C> {
                 candidate.wish = None;
             }
             self.wishes.left();
-            if self.wishes.is_empty() || self.now + self.window.fastest() < too_late {
+            if self.wishes.is_empty() || self.now + self.window.usual() < too_late {
                 return Some(id);
             }
         }

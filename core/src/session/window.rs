@@ -24,6 +24,9 @@ const SLOWER: u32 = 4;
 const QUICK: Duration = Duration::from_millis(1);
 /// The fastest answer counts for one to two such spans.
 const RECENT: Duration = Duration::from_secs(5);
+/// The answers that the mean of their times remembers: one that was lucky moves it little, and a store that became slow shows
+/// within a few.
+const USUAL: u32 = 8;
 /// Answers are counted for each such span: they must become more for the window to grow though they take longer.
 const SPAN: Duration = Duration::from_millis(250);
 
@@ -47,10 +50,25 @@ struct Unanswered {
     is_late: bool,
 }
 
+/// The requests of a session, for its metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// The campaigns that wait to ask.
+    pub waiting: usize,
+    /// The requests that may be under way.
+    pub window: usize,
+    /// The requests that are under way, those among them that outlasted their limits.
+    pub under_way: usize,
+    /// The time that the latest answer took; zero before the first.
+    pub answer_time: Duration,
+    /// The answers that came after their limits, since the session began.
+    pub late_answers: u64,
+}
+
 /// The requests under way, and the number that may be.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
-    /// The requests that may wait for an answer within their limits.
+    /// The requests that may wait for an answer.
     size: u32,
     /// Where they may be more.
     most: u32,
@@ -62,17 +80,25 @@ pub(super) struct Window {
     unanswered: VecDeque<Unanswered>,
     /// Of these, the late ones.
     late: u32,
+    /// Something was answered within a limit: what is late will be, too, and keeps its place, as the store or this process
+    /// has it before it.
+    hears: bool,
     /// No request outlasts its limit before.
     first_limit: Instant,
     /// The fastest answers of the present span and of the one before.
     fastest: [Duration; 2],
     fastest_since: Instant,
+    /// The mean time to an answer, in which the last one counts for one of [`USUAL`].
+    usual: Duration,
     /// The answers of the present span and of the one before.
     answers: [u32; 2],
     answers_since: Instant,
     /// The spans before show that the store answers more when it is asked more.
     answers_grow: bool,
     answered: LastAnswers,
+    /// The time that the latest answer took.
+    answer_time: Duration,
+    late_answers: u64,
 }
 
 /// The times of the latest answers to campaigns.
@@ -108,13 +134,17 @@ impl Window {
             credit: 0,
             unanswered: VecDeque::new(),
             late: 0,
+            hears: false,
             first_limit: Instant::NEVER,
             fastest: [Duration::MAX; 2],
             fastest_since: Instant::ZERO,
+            usual: Duration::ZERO,
             answers: [0; 2],
             answers_since: Instant::ZERO,
             answers_grow: false,
             answered: LastAnswers::default(),
+            answer_time: Duration::ZERO,
+            late_answers: 0,
         }
     }
 
@@ -127,8 +157,8 @@ impl Window {
     /// The number of requests that may leave now.
     pub(super) fn places(&self) -> u32 {
         let all = u32::try_from(self.unanswered.len()).unwrap_or(u32::MAX);
-        let in_time = all - self.late;
-        self.size.saturating_sub(in_time).min(self.most.max(ALL).saturating_sub(all))
+        let held = if self.hears { all } else { all - self.late };
+        self.size.saturating_sub(held).min(self.most.max(ALL).saturating_sub(all))
     }
 
     /// A request leaves.
@@ -137,44 +167,66 @@ impl Window {
         self.first_limit = self.first_limit.min(now + limit);
     }
 
-    /// A request has an answer, or none will come: then `of_store` is false. Returns true for the answer to a request that
-    /// had outlasted its limit.
-    pub(super) fn ended(&mut self, id: CampaignId, ticket: Ticket, of_store: bool, now: Instant) -> bool {
+    /// A request has an answer, or none will come: then `of_store` is false.
+    pub(super) fn ended(&mut self, id: CampaignId, ticket: Ticket, of_store: bool, now: Instant) {
         let is_it = |request: &Unanswered| (request.id, request.ticket) == (id, ticket);
-        let Some(request) =
-            self.unanswered.iter().position(is_it).and_then(|place| self.unanswered.remove(place))
-        else {
-            // It counted as lost.
-            if of_store {
-                self.answered.answered(ticket, now);
-            }
-            return of_store;
-        };
-        self.late -= u32::from(request.is_late);
-        if of_store {
-            self.answered.answered(ticket, now);
-            self.count(now.since(request.sent), request.is_late, now);
-            self.drop_lost(request.sent);
+        let place = self.unanswered.iter().position(is_it);
+        let request = place.and_then(|place| self.unanswered.remove(place));
+        self.late -= u32::from(request.is_some_and(|request| request.is_late));
+        if !of_store {
+            return;
         }
-        of_store && request.is_late
+        self.answered.answered(ticket, now);
+        // One that is not known counted as lost.
+        self.late_answers += u64::from(request.is_none_or(|request| request.is_late));
+        let Some(request) = request else { return };
+        self.answer_time = now.since(request.sent);
+        if !core::mem::replace(&mut self.hears, true) {
+            self.first_limit = self.first_limit.min(now + request.limit);
+        }
+        self.count(self.answer_time, request.is_late, now);
+        self.drop_lost(request.sent);
+    }
+
+    /// Its requests, where so many campaigns wait to make more.
+    pub(super) fn load(&self, waiting: usize) -> Load {
+        Load {
+            waiting,
+            window: self.size as usize,
+            under_way: self.unanswered.len(),
+            answer_time: self.answer_time,
+            late_answers: self.late_answers,
+        }
     }
 
     pub(super) fn last_answers(&self) -> LastAnswers {
         self.answered
     }
 
+    /// The time in which the store answers of late.
+    pub(super) fn usual(&self) -> Duration {
+        self.usual
+    }
+
     /// The shortest time of late in which the store answered.
-    pub(super) fn fastest(&self) -> Duration {
+    fn fastest(&self) -> Duration {
         let fastest = self.fastest[0].min(self.fastest[1]);
         if fastest == Duration::MAX { Duration::ZERO } else { fastest }
     }
 
-    /// Requests that outlasted their limits leave their places to others; the first such time halves the window.
+    /// Requests outlast their limits: the first such time halves the window, and where nothing was answered for a limit, they
+    /// leave their places to others.
     pub(super) fn pass(&mut self, now: Instant) {
         if now < self.first_limit {
             return;
         }
         self.first_limit = Instant::NEVER;
+        let newest = self.unanswered.back().map_or(Duration::ZERO, |request| request.limit);
+        let heard_until = self.answered.any + newest;
+        self.hears = now < heard_until;
+        if self.hears {
+            self.first_limit = heard_until;
+        }
         for request in &mut self.unanswered {
             let limit = request.sent + request.limit;
             if !request.is_late && now < limit {
@@ -203,6 +255,7 @@ impl Window {
     pub(super) fn clear(&mut self) {
         self.unanswered.clear();
         self.late = 0;
+        self.hears = false;
         self.first_limit = Instant::NEVER;
     }
 
@@ -220,6 +273,10 @@ impl Window {
             self.fastest_since = now;
         }
         self.fastest[0] = self.fastest[0].min(took);
+        self.usual = match self.usual {
+            Duration::ZERO => took,
+            usual => (usual * (USUAL - 1) + took) / USUAL,
+        };
         let is_quick = took <= QUICK.max(self.fastest().saturating_mul(SLOWER));
         let is_used = self.unanswered.len() * 2 >= self.size as usize;
         if is_late || !is_used || self.size >= self.most || !(is_quick || self.answers_grow) {
@@ -265,7 +322,7 @@ mod tests {
     }
 
     fn answer(window: &mut Window, numbers: core::ops::Range<u64>, now: Instant) {
-        numbers.for_each(|number| _ = window.ended(1, Ticket::Write(number), true, now));
+        numbers.for_each(|number| window.ended(1, Ticket::Write(number), true, now));
     }
 
     #[test]
@@ -390,12 +447,16 @@ mod tests {
     fn an_answer_after_the_limit_is_late_and_a_request_that_ends_without_one_is_not() {
         let mut window = Window::new(64);
         (0..3).for_each(|number| window.sent(1, Ticket::Write(number), LIMIT, at(0)));
-        assert!(!window.ended(1, Ticket::Write(0), true, at(1_000)));
+        window.ended(1, Ticket::Write(0), true, at(1_000));
         window.pass(at(2_000));
-        assert!(window.ended(1, Ticket::Write(1), true, at(3_000)));
-        assert!(!window.ended(1, Ticket::Write(2), false, at(3_000)));
+        assert_eq!(window.load(0).late_answers, 0);
+        window.ended(1, Ticket::Write(1), true, at(3_000));
+        window.ended(1, Ticket::Write(2), false, at(3_000));
         assert_eq!(window.last_answers().write, at(3_000));
-        assert!(window.unanswered.is_empty() && window.late == 0);
+        let answer_time = Duration::from_secs(3);
+        let load = Load { waiting: 5, window: 32, under_way: 0, answer_time, late_answers: 1 };
+        assert_eq!(window.load(5), load);
+        assert_eq!(window.late, 0);
     }
 
     #[test]
@@ -406,7 +467,42 @@ mod tests {
         window.pass(at(2_000));
         window.ended(1, Ticket::Read(2), true, at(2_001));
         assert!(window.unanswered.is_empty() && window.late == 0);
-        assert!(window.ended(1, Ticket::Read(1), true, at(2_002)));
+        assert_eq!(window.load(0).late_answers, 0);
+        window.ended(1, Ticket::Read(1), true, at(2_002));
+        assert_eq!(window.load(0).late_answers, 1);
+    }
+
+    #[test]
+    fn late_requests_keep_their_places_until_nothing_was_answered_for_a_limit() {
+        let mut window = Window::new(64);
+        fill(&mut window, 0, at(0));
+        window.pass(at(1_500));
+        answer(&mut window, 0..4, at(1_500));
+        // Halved, and sixty are under way.
+        window.pass(at(2_000));
+        assert_eq!((window.places(), window.first_limit()), (0, at(3_500)));
+        answer(&mut window, 4..30, at(2_500));
+        assert_eq!(window.places(), 0);
+        answer(&mut window, 30..33, at(3_000));
+        assert_eq!(window.places(), 1);
+        window.pass(at(4_999));
+        assert_eq!(window.places(), 1);
+        window.pass(at(5_000));
+        assert_eq!(window.places(), 32);
+        // They are there again with the next answer.
+        answer(&mut window, 33..34, at(5_000));
+        assert_eq!(window.places(), 2);
+    }
+
+    #[test]
+    fn the_usual_time_to_an_answer_follows_the_last_eight() {
+        let mut window = Window::new(64);
+        let mut took = |number, millis| {
+            window.sent(1, Ticket::Read(number), LIMIT, at(0));
+            window.ended(1, Ticket::Read(number), true, at(millis));
+            window.usual()
+        };
+        assert_eq!([took(0, 8), took(1, 16), took(2, 9)], [8, 9, 9].map(Duration::from_millis));
     }
 
     #[test]

@@ -20,6 +20,11 @@ pub enum Class {
     Acquire,
 }
 
+impl Class {
+    /// All of them.
+    pub(super) const ALL: [Self; CLASSES] = [Self::Renewal, Self::Release, Self::Read, Self::Acquire];
+}
+
 /// A campaign's wish to ask the store something. The request is made when the campaign's turn comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Wish {
@@ -102,6 +107,10 @@ impl Wishes {
 
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
     }
 
     /// The first wish of a class. `queued` returns the wish that a campaign has.

@@ -427,6 +427,8 @@ fn warning_in_short(warning: &Warning) -> String {
         Warning::MarkersMislead => "MarkersMislead".into(),
         Warning::GaveWay { failing, rest, .. } => format!("GaveWay {failing:?} {}s", rest.as_secs()),
         Warning::Quoted { setting, .. } => format!("Quoted {setting}"),
-        Warning::YoungStore { .. } | Warning::NoLeader { .. } => warning.code().into(),
+        Warning::YoungStore { .. } | Warning::Overloaded { .. } | Warning::NoLeader { .. } => {
+            warning.code().into()
+        }
     }
 }

@@ -246,6 +246,10 @@ fn every_warning_says_what_it_is_about_and_what_to_do() {
             Warning::YoungStore { left: secs(15), can_be_stated: true },
             "does not lead for 15s; `incumbent init --new` lifts that",
         ),
+        (
+            Warning::Overloaded { waiting: 40, waited: secs(11), answer_time: secs(3) },
+            "40 requests wait, the oldest for 11s, and the latest answer took 3s; give it more processor time",
+        ),
     ];
     for (warning, part) in texts {
         assert!(warning.to_string().contains(part), "{warning}");

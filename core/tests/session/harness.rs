@@ -232,6 +232,9 @@ fn event(event: &Event) -> String {
         Event::StateChanged(state) => state.code().to_lowercase(),
         Event::Warning(Warning::Store(fault)) => format!("warning ({fault})"),
         Event::Warning(warning @ Warning::Quoted { .. }) => format!("warning {}", warning.code()),
+        Event::Warning(Warning::Overloaded { waiting, waited, answer_time }) => {
+            format!("warning ({waiting} wait, the first for {waited:?}, answers take {answer_time:?})")
+        }
         Event::Warning(_) => "another warning".into(),
     }
 }

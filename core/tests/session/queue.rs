@@ -1,6 +1,7 @@
 //! Campaigns in queues, whose companions share a lease of their session.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::mem::discriminant;
 use std::time::Duration;
 
 use incumbent_core::campaign::Settings;
@@ -277,4 +278,21 @@ fn where_no_candidate_is_answered_a_thousand_more_ask_each_second() {
     assert_eq!(asking(&bench), 2_000);
     bench.sleep(Duration::from_secs(1));
     assert_eq!(asking(&bench), 2_500);
+}
+
+/// No window bounds what campaigns in queues ask; each has few requests under way at a time.
+#[test]
+fn a_campaign_that_nothing_is_answered_asks_once_for_each_thing_in_a_time_limit() {
+    let mut bench = Bench::new();
+    for id in [1, 2] {
+        bench.wrote(id, Outcome::Applied { revision: CREATED });
+        bench.round(id, B, CREATED);
+    }
+    for _ in 0..120 {
+        bench.asked.clear();
+        (0..20).for_each(|_| bench.sleep(Duration::from_millis(100)));
+        let asked: Vec<_> = bench.asked.iter().map(|(id, request)| (*id, discriminant(request))).collect();
+        let once: HashSet<_> = asked.iter().collect();
+        assert_eq!(once.len(), asked.len(), "{:?}", bench.asked);
+    }
 }

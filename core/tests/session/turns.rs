@@ -191,6 +191,31 @@ fn requests_that_outlast_their_limits_leave_their_places() {
     assert_eq!(renewing(&bench.after(secs(2))), [9, 10, 11, 12]);
 }
 
+/// The reports of an overload among these outputs.
+fn overloads(outputs: &[String]) -> Vec<&str> {
+    outputs.iter().map(String::as_str).filter(|output| output.contains("warning (")).collect()
+}
+
+#[test]
+fn candidates_whose_requests_wait_for_a_third_of_a_lease_report_it_once_until_none_waits() {
+    let mut bench = leaders(12);
+    let report = |waited, took| {
+        let report = format!("warning (4 wait, the first for {waited}s, answers take {took})");
+        [9, 10, 11, 12].map(|id| format!("{id} leads: {report}"))
+    };
+    let outputs = bench.after(secs(19));
+    let number = inspection(&outputs);
+    assert_eq!(overloads(&outputs), [""; 0]);
+    assert_eq!(overloads(&bench.after(secs(1))), report("10.26", "180ms"));
+    // Three still wait.
+    assert_eq!(answered(&mut bench, &[1]), ["9 renew 2 over 109 within 30s"]);
+    assert_eq!(overloads(&bench.after(ms(500))), [""; 0]);
+    (2..=12).for_each(|id| drop(applied(&mut bench, id, 2)));
+    bench.inspected(number);
+    assert_eq!(bench.session.load().waiting, 0);
+    assert_eq!(overloads(&bench.after(secs(20))), report("10.5", "0ns"));
+}
+
 #[test]
 fn over_a_new_connection_all_places_are_free() {
     let mut bench = leaders(12);

@@ -501,6 +501,7 @@ fn needs_a_person(warning: &Warning) -> bool {
         | Warning::MarkersMislead
         | Warning::Quoted { .. }
         | Warning::YoungStore { .. }
+        | Warning::Overloaded { .. }
         | Warning::NoLeader { .. } => false,
     }
 }

@@ -263,6 +263,8 @@ impl<L: Link> Driver<L> {
             Some(Request::List { reply }) => self.list(reply),
             Some(Request::Candidates { election, reply }) => self.candidates(election, reply),
             Some(Request::StoreInfo { reply }) => self.store_info(reply),
+            // A caller that no longer waits needs no answer.
+            Some(Request::Load { reply }) => drop(reply.send(Ok(self.session.load()))),
             #[cfg(feature = "nats")]
             Some(Request::Connected) => self.feed(Input::<L>::Connected),
             Some(Request::Close(LeaveReplies { begun, done })) => {

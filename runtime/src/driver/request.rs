@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use incumbent_core::Token;
 use incumbent_core::record::Entry;
-use incumbent_core::session::CampaignId;
+use incumbent_core::session::{CampaignId, Load};
 use incumbent_core::store::StoreInfo;
 use tokio::sync::{mpsc, oneshot};
 
@@ -53,6 +53,9 @@ pub(crate) enum Request {
     },
     StoreInfo {
         reply: Reply<StoreInfo>,
+    },
+    Load {
+        reply: Reply<Load>,
     },
     /// The adapter has a new connection that the driver did not ask for.
     #[cfg(feature = "nats")]

@@ -10,6 +10,7 @@ mod pack;
 mod page;
 mod queue_script;
 mod script;
+mod session_script;
 mod switches;
 mod table;
 mod workspace;

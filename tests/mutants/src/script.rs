@@ -11,6 +11,8 @@ use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, TermInfo, W
 use incumbent_core::store::{Action, Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 
+use crate::session_script;
+
 const LEASE: Duration = Duration::from_secs(30);
 const LONG: Duration = Duration::from_secs(90);
 const INCARNATION: Incarnation = Incarnation(7);
@@ -44,6 +46,10 @@ const SCRIPTS: &[Script] = &[
     ("a token in a stale record", a_token_in_a_stale_record),
     ("late acknowledgements", late_acknowledgements),
     ("a watch that shows nothing", a_watch_that_shows_nothing),
+    ("a last renewal", session_script::a_last_renewal),
+    ("a late answer", session_script::a_late_answer),
+    ("an overload", session_script::an_overload),
+    ("little time", session_script::little_time),
 ];
 
 /// The script whose outcome is not as it should be.
