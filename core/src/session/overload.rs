@@ -34,7 +34,7 @@ impl<C: Rule> Session<C> {
         };
         let waiting = self.candidates.iter().filter(|(_, candidate)| candidate.wish.is_some());
         for (id, candidate) in waiting.take(REPORTS) {
-            self.outputs.push_back(candidate.report(*id, vec![Event::Warning(warning.clone())]));
+            self.outputs.push_back(candidate.report(id, vec![Event::Warning(warning.clone())]));
         }
     }
 

@@ -20,6 +20,9 @@ const ALL: u32 = 256;
 const LOST: u32 = 8;
 /// So much longer than the fastest may an answer take while the window grows; above that, requests wait in the store.
 const SLOWER: u32 = 4;
+/// A wait in the store of such a part of a request's limit delays no renewal that is urgent. On a busy machine most answers take
+/// longer than the fastest by more than [`SLOWER`], as they wait for a processor, and more requests get more answers.
+const BRIEF: u32 = 32;
 /// The time that an answer may take for the window to grow in any case: a driver that is busy adds as much.
 const QUICK: Duration = Duration::from_millis(1);
 /// The fastest answer counts for one to two such spans.
@@ -184,7 +187,7 @@ impl Window {
         if !core::mem::replace(&mut self.hears, true) {
             self.first_limit = self.first_limit.min(now + request.limit);
         }
-        self.count(self.answer_time, request.is_late, now);
+        self.count(self.answer_time, &request, now);
         self.drop_lost(request.sent);
     }
 
@@ -260,7 +263,7 @@ impl Window {
     }
 
     /// Learns from an answer that took so long.
-    fn count(&mut self, took: Duration, is_late: bool, now: Instant) {
+    fn count(&mut self, took: Duration, request: &Unanswered, now: Instant) {
         if now >= self.answers_since + SPAN {
             let [present, before] = self.answers;
             self.answers_grow = present > before + before / 16;
@@ -277,9 +280,10 @@ impl Window {
             Duration::ZERO => took,
             usual => (usual * (USUAL - 1) + took) / USUAL,
         };
-        let is_quick = took <= QUICK.max(self.fastest().saturating_mul(SLOWER));
+        let quick = QUICK.max(self.fastest().saturating_mul(SLOWER)).max(request.limit / BRIEF);
+        let is_quick = took <= quick;
         let is_used = self.unanswered.len() * 2 >= self.size as usize;
-        if is_late || !is_used || self.size >= self.most || !(is_quick || self.answers_grow) {
+        if request.is_late || !is_used || self.size >= self.most || !(is_quick || self.answers_grow) {
             return;
         }
         self.credit += 1;
@@ -345,6 +349,20 @@ mod tests {
             next = fill(&mut window, next, at(round));
         }
         assert_eq!(next - answered, 100);
+    }
+
+    #[test]
+    fn on_a_busy_machine_it_grows_though_most_answers_take_far_longer_than_the_fastest() {
+        let mut window = Window::new(256);
+        window.sent(1, Ticket::Read(0), LIMIT, at(0));
+        window.ended(1, Ticket::Read(0), true, at(0));
+        let (mut next, mut answered) = (0, 0);
+        for round in 0..10 {
+            next = fill(&mut window, next, at(round * 15));
+            answer(&mut window, answered..next, at((round + 1) * 15));
+            answered = next;
+        }
+        assert_eq!(window.places(), 256);
     }
 
     #[test]
