@@ -147,6 +147,12 @@ impl Group {
                 self.newest
             }
         };
+        if present.is_some() && self.is_settled_for(id, holds) {
+            // The answer to its former request may have been lost.
+            let assigned =
+                Reply::Assigned { member: id, generation: self.generation, owns: self.owner == Some(id) };
+            return (id, vec![(who, assigned)]);
+        }
         let rank = self.dice.number();
         let member = self.members.entry(id).or_insert(Member {
             who,
@@ -170,6 +176,14 @@ impl Group {
             member.joined = true;
         }
         (id, self.complete_if_all_joined())
+    }
+
+    /// Whether a member that joins once more, and has what it had, is told its present assignment: of an older protocol's group without
+    /// a rebalance every member is, except for the one that assigns (`GroupCoordinator.doJoinGroup` of Kafka).
+    fn is_settled_for(&self, id: MemberId, holds: bool) -> bool {
+        let assigns = self.members.keys().next() == Some(&id);
+        let has_the_same = self.members.get(&id).is_some_and(|member| member.holds == holds);
+        self.is_classic() && self.rebalance.is_none() && self.owner.is_some() && has_the_same && !assigns
     }
 
     /// The members have to join again.
