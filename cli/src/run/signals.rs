@@ -33,7 +33,7 @@ const ENDING: &[Signal] = &[
 #[cfg(target_os = "linux")]
 const ENDING_OF_SYSTEMD: usize = 3;
 
-/// The signals that are passed on beside the real-time ones. What is left means this process itself, or cannot be caught.
+/// The signals that are passed on, as the real-time ones are. What is left means this process itself, or cannot be caught.
 const PASSED_ON: &[Signal] = &[
     Signal::HUP,
     Signal::USR1,

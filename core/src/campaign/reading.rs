@@ -97,8 +97,8 @@ impl Campaign {
     fn suspect_the_watch(&mut self, entry: &Entry, asked_at: Instant) {
         let mark = self.store.mark();
         let is_news = mark > Revision(0) && entry.revision() > Some(mark);
-        let limit = pace::attempt_limit(self.lease);
-        if matches!(self.stage, Stage::Candidate) && is_news && self.store.watches_since(limit, asked_at) {
+        let is_ready = self.store.watches_since(self.attempt_limit(), asked_at);
+        if matches!(self.stage, Stage::Candidate) && is_news && is_ready {
             self.inspect(self.now);
         }
     }

@@ -151,13 +151,14 @@ impl Supervisor {
     /// Resigns from a term whose lease was renewed after all, when the command had been ended for it: a healthy candidate may
     /// lead. A term that is not renewed runs out.
     pub(super) fn resign_if_renewed(&mut self) {
-        let Some((term, deadline)) = self.overdue.take_if(|(term, deadline)| {
-            !term.is_current() || term.drains_until().is_some() || term.deadline() > *deadline
-        }) else {
-            return;
-        };
-        if term.is_current() && term.drains_until().is_none() && term.deadline() > deadline {
+        let Some((term, deadline)) = &self.overdue else { return };
+        let is_led = term.is_current() && term.drains_until().is_none();
+        let is_renewed = term.deadline() > *deadline;
+        if is_led && is_renewed {
             self.runner.resign();
+        }
+        if !is_led || is_renewed {
+            self.overdue = None;
         }
     }
 
