@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use core::time::Duration;
 
 use super::key::Wait;
-use crate::record::{Attempt, Nonce};
+use crate::record::{Attempt, Nonce, Record};
 use crate::store::{Expect, Outcome};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision};
@@ -207,24 +207,22 @@ impl Attempts {
         });
     }
 
-    /// Whether a live record at `revision` may be the work of this attempt, in the incarnation `present`.
+    /// Whether this attempt may have written a live record, in the incarnation `present`.
     ///
     /// Another process may have the same nonce where random numbers repeat; the answers of the store are this campaign's
     /// alone. A forgotten attempt that was overtaken may have written a record of an earlier incarnation, which a restored
-    /// store shows again; any other may have written any record.
-    pub(super) fn may_have_written(
-        &self,
-        attempt: Attempt,
-        revision: Revision,
-        present: Incarnation,
-    ) -> bool {
+    /// store shows again, or one that names an earlier incarnation: it arrived after the store was made again, at a revision
+    /// that happened to match. Any other may have written any record.
+    pub(super) fn may_have_written(&self, attempt: Attempt, record: &Record, present: Incarnation) -> bool {
         let Some(sent) = self.find(attempt) else {
-            let in_another = self.sent.back().is_some_and(|newest| newest.incarnation != present);
+            let meant_for = record.term_info.as_ref().map(|info| info.token.incarnation);
+            let newest = self.sent.back().map(|newest| newest.incarnation);
+            let in_another = [meant_for, newest].into_iter().flatten().any(|other| other != present);
             return self.was_sent(attempt) && (attempt <= self.lost || in_another);
         };
         let may_be_present = match sent.answered {
             Answered::Open { .. } => true,
-            Answered::At(acknowledged) => acknowledged == revision || sent.incarnation != present,
+            Answered::At(acknowledged) => acknowledged == record.revision || sent.incarnation != present,
             Answered::Never => false,
         };
         may_be_present && sent.purpose != Purpose::Release
@@ -262,6 +260,8 @@ impl Attempts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::TermInfo;
+    use crate::token::Token;
 
     fn send(attempts: &mut Attempts, purpose: Purpose, expect: Expect) -> Attempt {
         let attempt = attempts.next();
@@ -357,6 +357,19 @@ mod tests {
         Instant::ZERO + Duration::from_secs(secs)
     }
 
+    fn record(revision: u64, meant_for: Option<Incarnation>) -> Record {
+        let token = |incarnation| Token { incarnation, sequence: Revision(revision) };
+        Record {
+            revision: Revision(revision),
+            candidate: "a".into(),
+            write_id: None,
+            lease: None,
+            term_info: meant_for.map(|incarnation| TermInfo { token: token(incarnation), led_for: None }),
+            metadata: alloc::vec::Vec::new(),
+            oversize: None,
+        }
+    }
+
     fn remembered(attempts: &Attempts) -> alloc::vec::Vec<u64> {
         attempts.sent.iter().map(|sent| sent.attempt.0).collect()
     }
@@ -411,11 +424,21 @@ mod tests {
         let mut attempts = Attempts::new(Nonce(1));
         (1..=10).for_each(|present| renew(&mut attempts, present));
         let may_have_written = |attempt, incarnation| {
-            attempts.may_have_written(Attempt(attempt), Revision(11), Incarnation(incarnation))
+            attempts.may_have_written(Attempt(attempt), &record(11, None), Incarnation(incarnation))
         };
         assert!(!may_have_written(1, 1) && may_have_written(1, 2));
         assert!(!may_have_written(9, 1) && may_have_written(10, 1), "its answer was another revision");
         assert!(!may_have_written(11, 2), "it was never sent");
+    }
+
+    #[test]
+    fn a_forgotten_attempt_that_was_meant_for_another_incarnation_may_be_applied_in_this_one() {
+        let mut attempts = Attempts::new(Nonce(1));
+        (1..=10).for_each(|present| renew(&mut attempts, present));
+        let may_have_written = |meant_for| {
+            attempts.may_have_written(Attempt(1), &record(12, Some(Incarnation(meant_for))), Incarnation(1))
+        };
+        assert!(may_have_written(7) && !may_have_written(1));
     }
 
     #[test]
@@ -427,7 +450,7 @@ mod tests {
         }
         assert!(attempts.find(Attempt(1)).is_none() && attempts.find(Attempt(2)).is_some());
         assert!(attempts.was_sent(Attempt(1)));
-        assert!(attempts.may_have_written(Attempt(1), Revision(9), Incarnation(1)));
+        assert!(attempts.may_have_written(Attempt(1), &record(9, None), Incarnation(1)));
         assert!(attempts.answer(Attempt(1), true).0.is_none());
     }
 }

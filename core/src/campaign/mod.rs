@@ -398,7 +398,7 @@ impl Campaign {
         };
         let present = self.store.incarnation();
         record.candidate == self.rules.name
-            && self.attempts.may_have_written(write_id.attempt, record.revision, present)
+            && self.attempts.may_have_written(write_id.attempt, record, present)
     }
 
     /// The attempt that wrote a record of ours.

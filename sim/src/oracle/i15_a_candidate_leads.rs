@@ -24,8 +24,8 @@ const COMING: Duration = Duration::from_secs(5);
 /// - [`COMING`];
 /// - the delays left when the faults end: a message for twelve seconds, a write for eight, a clock set back by ten,
 ///   where there were such faults shortly before;
-/// - where the store was made again shortly before, or went back, the same once more: candidates notice that when
-///   the record they remember should be over, and wait from then;
+/// - where the store was made again shortly before, or went back, or a watch lost what it should have delivered, the same once
+///   more: candidates notice that when the record they remember should be over, and wait from then;
 /// - where every candidate rests, as each could not prove what it held, the worst fail-over and a probe: when no one has claimed the
 ///   election for as long, their rests are over.
 pub(crate) struct ACandidateLeads {
@@ -117,8 +117,10 @@ impl<C: Observed> Oracle<C> for ACandidateLeads {
                 self.quiet = Some(view.now);
                 self.vacant = view.now;
                 let happened = &view.promises.happened;
-                let lately = view.now.before(view.plan.forecast(happened) * 2) < self.reset;
-                let bound = if lately { Self::worst_after } else { Self::usual };
+                let forecast = view.plan.forecast(happened);
+                let was_reset = view.now.before(forecast * 2) < self.reset;
+                let was_silent = happened.lately(Kind::SilentWatch, view.now, forecast);
+                let bound = if was_reset || was_silent { Self::worst_after } else { Self::usual };
                 self.most = bound(view.plan, happened, view.now);
             }
             Observation::Remade { .. } => {
