@@ -5,8 +5,17 @@ use core::marker::PhantomData;
 use crate::time::Instant;
 
 /// The kinds of timers of one rule, in the order in which they fire where several are due at once.
-pub(crate) trait Kind<const N: usize>: Copy {
+pub trait Kind<const N: usize>: Copy {
+    /// All of them.
     const ALL: [Self; N];
+    /// When the lease can no longer be proven.
+    const DEADLINE: Self;
+    /// When a draining term ends though its work is not done.
+    const DRAIN: Self;
+    /// When to stop waiting for what a close leaves behind.
+    const CLOSE: Self;
+    /// When the splay is over.
+    const SPLAY: Self;
 
     /// The place in [`ALL`](Self::ALL).
     fn place(self) -> usize;
@@ -35,10 +44,12 @@ macro_rules! timers {
 
         const COUNT: usize = [$(Timer::$timer),+].len();
 
-        pub(super) type Timers = $crate::timers::Timers<Timer, COUNT>;
-
         impl $crate::timers::Kind<COUNT> for Timer {
             const ALL: [Self; COUNT] = [$(Self::$timer),+];
+            const DEADLINE: Self = Self::Deadline;
+            const DRAIN: Self = Self::Drain;
+            const CLOSE: Self = Self::Close;
+            const SPLAY: Self = Self::Splay;
 
             fn place(self) -> usize {
                 self as usize

@@ -1,13 +1,11 @@
 //! The events of a run, for its oracles and for its drawing.
 
-use std::fmt::Debug;
 use std::time::Duration;
 
-use incumbent_core::campaign::{self, Campaign, Event};
-use incumbent_core::induction;
-use incumbent_core::queue::{self, LeaseId, Snapshot};
+use incumbent_core::campaign::KeyLease;
+use incumbent_core::candidacy::{Candidacy, Input, Output, Rule};
+use incumbent_core::queue::{LeaseId, Snapshot};
 use incumbent_core::record::{Attempt, Entry, Nonce};
-use incumbent_core::session::Rule;
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use crate::etcd::Content;
@@ -18,104 +16,18 @@ use crate::promise::Promises;
 use crate::report::Tally;
 use crate::timeline::Timeline;
 
-/// A campaign as the oracles of every rule observe it.
-pub(crate) trait Observed: Rule<Input: Debug, Output: Debug> {
-    fn is_tick(input: &Self::Input) -> bool;
-
-    /// The event that an output reports.
-    fn event(output: &Self::Output) -> Option<&Event>;
-
-    /// The wake-up of the output that ends a step.
-    fn wake(output: &Self::Output) -> Option<Option<Instant>>;
-
-    /// As [`Campaign::is_leader`].
-    fn is_leader(&self, now: Instant) -> bool;
-}
-
-impl Observed for Campaign {
-    fn is_tick(input: &campaign::Input) -> bool {
-        matches!(input, campaign::Input::Tick)
-    }
-
-    fn event(output: &campaign::Output) -> Option<&Event> {
-        match output {
-            campaign::Output::Event(event) => Some(event),
-            _ => None,
-        }
-    }
-
-    fn wake(output: &campaign::Output) -> Option<Option<Instant>> {
-        match output {
-            campaign::Output::WakeAt(wake) => Some(wake.map(|wake| wake.at)),
-            _ => None,
-        }
-    }
-
-    fn is_leader(&self, now: Instant) -> bool {
-        Self::is_leader(self, now)
-    }
-}
-
-impl Observed for queue::Campaign {
-    fn is_tick(input: &queue::Input) -> bool {
-        matches!(input, queue::Input::Tick)
-    }
-
-    fn event(output: &queue::Output) -> Option<&Event> {
-        match output {
-            queue::Output::Event(event) => Some(event),
-            _ => None,
-        }
-    }
-
-    fn wake(output: &queue::Output) -> Option<Option<Instant>> {
-        match output {
-            queue::Output::WakeAt(wake) => Some(wake.map(|wake| wake.at)),
-            _ => None,
-        }
-    }
-
-    fn is_leader(&self, now: Instant) -> bool {
-        Self::is_leader(self, now)
-    }
-}
-
-impl Observed for induction::Campaign {
-    fn is_tick(input: &induction::Input) -> bool {
-        matches!(input, induction::Input::Tick)
-    }
-
-    fn event(output: &induction::Output) -> Option<&Event> {
-        match output {
-            induction::Output::Event(event) => Some(event),
-            _ => None,
-        }
-    }
-
-    fn wake(output: &induction::Output) -> Option<Option<Instant>> {
-        match output {
-            induction::Output::WakeAt(wake) => Some(wake.map(|wake| wake.at)),
-            _ => None,
-        }
-    }
-
-    fn is_leader(&self, now: Instant) -> bool {
-        Self::is_leader(self, now)
-    }
-}
-
 /// An event that just happened.
-pub(crate) enum Observation<'a, C: Observed = Campaign> {
+pub(crate) enum Observation<'a, R: Rule = KeyLease> {
     /// A process of this nonce begins to campaign.
     Begins { node: usize, nonce: Nonce },
     /// The process is gone, and with it all that it believed.
     Ends { node: usize },
     /// An input is about to be handled by a campaign, whose clock shows `clock`.
-    Input { node: usize, clock: Instant, input: &'a C::Input },
+    Input { node: usize, clock: Instant, input: &'a Input<R::Answer, R::Shown, R::Told> },
     /// The campaign has handled it. `until` is the world's time at which its `is_leader` turns false.
-    Handled { node: usize, clock: Instant, campaign: &'a C, until: Option<Instant> },
+    Handled { node: usize, clock: Instant, campaign: &'a Candidacy<R>, until: Option<Instant> },
     /// The campaign emits an output.
-    Output { node: usize, campaign: &'a C, output: &'a C::Output },
+    Output { node: usize, campaign: &'a Candidacy<R>, output: &'a Output<R::Request, R::Timer, R::Tell> },
     /// The clock of a campaign runs at another rate, so that its `is_leader` turns false at another time.
     Clock { node: usize, until: Option<Instant> },
     /// The store applied a write of a campaign.
@@ -179,16 +91,16 @@ pub(crate) struct View<'a> {
 }
 
 /// All observers of a run: the oracles, the counts and the drawing.
-pub(crate) struct Observers<C: Observed = Campaign> {
-    pub(crate) checkers: Checkers<C>,
+pub(crate) struct Observers<R: Rule = KeyLease> {
+    pub(crate) checkers: Checkers<R>,
     pub(crate) tally: Tally,
     pub(crate) timeline: Option<Timeline>,
     /// The first invariant that did not hold.
     pub(crate) violation: Option<Violation>,
 }
 
-impl<C: Observed> Observers<C> {
-    pub(crate) fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) {
+impl<R: Rule> Observers<R> {
+    pub(crate) fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) {
         if let Some(timeline) = &mut self.timeline {
             timeline.observe(view, observation);
         }

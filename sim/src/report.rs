@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::Event;
+use incumbent_core::candidacy::Rule;
 
 use crate::clock::START;
 use crate::kind::{Kind, Store};
-use crate::observation::{Observation, Observed, View};
+use crate::observation::{Observation, View};
 use crate::promise::Excuse;
 
 /// Counts over one run or many.
@@ -64,12 +65,12 @@ struct Led {
 }
 
 impl Tally {
-    pub(crate) fn observe<C: Observed>(&mut self, view: &View<'_>, observation: &Observation<'_, C>) {
+    pub(crate) fn observe<R: Rule>(&mut self, view: &View<'_>, observation: &Observation<'_, R>) {
         match observation {
             Observation::Fault { kind, begins: true, .. } => self.faults[*kind as usize] += 1,
             Observation::Applied { .. } => self.writes += 1,
             Observation::Output { output, .. } => {
-                self.terms += u64::from(matches!(C::event(output), Some(Event::Won(_))));
+                self.terms += u64::from(matches!(output.event(), Some(Event::Won(_))));
             }
             Observation::Peer { peer, leads } => {
                 self.peer_terms += u64::from(*leads);

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Event, State};
+use incumbent_core::candidacy::Rule;
 use incumbent_core::record::Entry;
 
 use crate::clock::START;
 use crate::kind::Kind;
-use crate::observation::{Observation, Observed, View};
+use crate::observation::{Observation, View};
 use crate::plan::Plan;
 
 const WIDTH: f64 = 1600.0;
@@ -86,7 +87,7 @@ impl Timeline {
         }
     }
 
-    pub(crate) fn observe<C: Observed>(&mut self, view: &View<'_>, observation: &Observation<'_, C>) {
+    pub(crate) fn observe<R: Rule>(&mut self, view: &View<'_>, observation: &Observation<'_, R>) {
         let now = view.now;
         match observation {
             Observation::Begins { node, .. } => follow(&mut self.rows[*node], now, Activity::Racing),
@@ -97,7 +98,7 @@ impl Timeline {
             Observation::Handled { node, until, .. } | Observation::Clock { node, until } => {
                 self.lead(*node, now, *until)
             }
-            Observation::Output { node, output, .. } => match C::event(output) {
+            Observation::Output { node, output, .. } => match output.event() {
                 Some(Event::Won(term)) => self.tokens.push((*node, now, term.token.sequence.0.to_string())),
                 Some(Event::StateChanged(state)) => {
                     let activity = match state {

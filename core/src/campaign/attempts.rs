@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use core::time::Duration;
 
 use super::key::Wait;
-use crate::record::{Attempt, Nonce, Record};
+use crate::record::{Attempt, Record};
 use crate::store::{Expect, Outcome};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision};
@@ -75,9 +75,8 @@ pub(super) enum Answered {
 }
 
 /// The writes of a campaign that were sent, under one nonce.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Attempts {
-    nonce: Nonce,
     last: Attempt,
     awaited: Option<Attempt>,
     sent: VecDeque<Sent>,
@@ -91,16 +90,6 @@ impl Answered {
 }
 
 impl Attempts {
-    pub(super) fn new(nonce: Nonce) -> Self {
-        let (last, lost) = (Attempt::default(), Attempt::default());
-        Self { nonce, last, awaited: None, sent: VecDeque::new(), lost }
-    }
-
-    /// The number that marks everything this campaign writes.
-    pub(super) fn nonce(&self) -> Nonce {
-        self.nonce
-    }
-
     /// The number for the next write.
     pub(super) fn next(&mut self) -> Attempt {
         self.last.0 += 1;
@@ -285,7 +274,7 @@ mod tests {
 
     #[test]
     fn attempts_are_numbered_from_one() {
-        let mut attempts = Attempts::new(Nonce(1));
+        let mut attempts = Attempts::default();
         assert!(!attempts.was_sent(Attempt(0)) && !attempts.was_sent(Attempt(1)));
         assert_eq!(send(&mut attempts, Purpose::Acquire, Expect::Absent), Attempt(1));
         assert!(
@@ -295,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_awaited_answer_is_distinguished_from_a_late_one() {
-        let mut attempts = Attempts::new(Nonce(1));
+        let mut attempts = Attempts::default();
         let first = send(&mut attempts, Purpose::Acquire, Expect::Absent);
         attempts.stop_waiting();
         let second = send(&mut attempts, Purpose::Renew, OVER_9);
@@ -309,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_write_is_open_until_it_is_settled() {
-        let mut attempts = Attempts::new(Nonce(1));
+        let mut attempts = Attempts::default();
         let attempt = send(&mut attempts, Purpose::Acquire, Expect::Absent);
         attempts.answer(attempt, false);
         assert!(attempts.may_hold(), "unknown");
@@ -321,14 +310,14 @@ mod tests {
 
     #[test]
     fn a_release_that_is_open_makes_no_live_record() {
-        let mut attempts = Attempts::new(Nonce(1));
+        let mut attempts = Attempts::default();
         send(&mut attempts, Purpose::Release, OVER_9);
         assert!(!attempts.may_hold());
     }
 
     #[test]
     fn a_write_that_expected_an_older_revision_than_the_present_is_closed() {
-        let mut attempts = Attempts::new(Nonce(1));
+        let mut attempts = Attempts::default();
         send(&mut attempts, Purpose::Acquire, Expect::Absent);
         attempts.stop_waiting();
         send(&mut attempts, Purpose::Acquire, Expect::Revision(Revision(8)));
@@ -345,7 +334,7 @@ mod tests {
 
     #[test]
     fn the_awaited_write_stays_open_until_its_answer_comes() {
-        let mut attempts = Attempts::new(Nonce(1));
+        let mut attempts = Attempts::default();
         send(&mut attempts, Purpose::Acquire, Expect::Absent);
         attempts.close_outdated(Revision(9));
         assert!(attempts.may_hold());
@@ -386,7 +375,7 @@ mod tests {
 
     #[test]
     fn attempts_that_an_acknowledged_one_has_overtaken_are_forgotten_but_for_the_newest() {
-        let mut attempts = Attempts::new(Nonce(1));
+        let mut attempts = Attempts::default();
         (1..=10).for_each(|present| renew(&mut attempts, present));
         assert_eq!(remembered(&attempts), [8, 9, 10]);
         assert_eq!(attempts.sent.capacity(), 4);
@@ -398,7 +387,7 @@ mod tests {
 
     #[test]
     fn an_attempt_that_is_not_answered_is_kept_for_a_lease_after_it_was_overtaken() {
-        let mut attempts = Attempts::new(Nonce(1));
+        let mut attempts = Attempts::default();
         send(&mut attempts, Purpose::Acquire, Expect::Absent);
         attempts.stop_waiting();
         (1..=3).for_each(|present| renew(&mut attempts, present));
@@ -409,7 +398,7 @@ mod tests {
 
     #[test]
     fn an_attempt_that_is_answered_after_it_was_overtaken_is_forgotten_with_the_next() {
-        let mut attempts = Attempts::new(Nonce(1));
+        let mut attempts = Attempts::default();
         let unanswered = send(&mut attempts, Purpose::Acquire, Expect::Absent);
         attempts.stop_waiting();
         (1..=3).for_each(|present| renew(&mut attempts, present));
@@ -421,7 +410,7 @@ mod tests {
 
     #[test]
     fn a_forgotten_attempt_that_was_overtaken_may_be_the_record_of_another_incarnation_alone() {
-        let mut attempts = Attempts::new(Nonce(1));
+        let mut attempts = Attempts::default();
         (1..=10).for_each(|present| renew(&mut attempts, present));
         let may_have_written = |attempt, incarnation| {
             attempts.may_have_written(Attempt(attempt), &record(11, None), Incarnation(incarnation))
@@ -433,7 +422,7 @@ mod tests {
 
     #[test]
     fn a_forgotten_attempt_that_was_meant_for_another_incarnation_may_be_applied_in_this_one() {
-        let mut attempts = Attempts::new(Nonce(1));
+        let mut attempts = Attempts::default();
         (1..=10).for_each(|present| renew(&mut attempts, present));
         let may_have_written = |meant_for| {
             attempts.may_have_written(Attempt(1), &record(12, Some(Incarnation(meant_for))), Incarnation(1))
@@ -443,7 +432,7 @@ mod tests {
 
     #[test]
     fn the_oldest_attempts_are_forgotten_and_still_known_to_have_been_made() {
-        let mut attempts = Attempts::new(Nonce(1));
+        let mut attempts = Attempts::default();
         for _ in 0..=REMEMBERED {
             send(&mut attempts, Purpose::Renew, OVER_9);
             attempts.stop_waiting();

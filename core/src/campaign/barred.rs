@@ -6,9 +6,10 @@
 //! record of a holder whose win is not reported yet. Where many are missing, the candidate stays out until the store has
 //! given them, or an operator accepts that tokens start again.
 
-use super::Campaign;
+use super::KeyLease;
 use super::backoff::FIRST;
 use super::event::Warning;
+use crate::candidacy::Candidacy;
 use crate::record::Entry;
 use crate::token::Token;
 
@@ -16,7 +17,7 @@ use crate::token::Token;
 /// NATS server leaves its writes unsynced by default, at a renewal every third of a second. More is no power cut.
 const SMALL_GAP: u64 = 2 * 60 * 3;
 
-impl Campaign {
+impl Candidacy<KeyLease> {
     /// Observes the token that a foreign record of the incarnation known may be about, however old the record is: that it is
     /// stale says nothing about whether its token was given.
     ///
@@ -24,33 +25,33 @@ impl Campaign {
     /// may be the one that won its term. A token above the record's own revision is the token of no term.
     pub(super) fn observe_token_in(&mut self, entry: &Entry) {
         let Some(record) = entry.live().filter(|record| !self.is_ours(record)) else { return };
-        let own = Token { incarnation: self.store.incarnation(), sequence: record.revision };
+        let own = Token { incarnation: self.own.store.incarnation(), sequence: record.revision };
         let stated = record.term_info.map_or(own, |term_info| term_info.token);
-        self.store.observe_token(stated.min(own));
+        self.own.store.observe_token(stated.min(own));
     }
 
     /// Whether a term with this token must not be reported.
     pub(super) fn is_too_small(&self, token: Token) -> bool {
-        self.store.largest_token().is_some_and(|largest| token <= largest)
+        self.own.store.largest_token().is_some_and(|largest| token <= largest)
     }
 
     /// Whether the next write would have a token that is not above every token observed.
     pub(super) fn is_barred(&self) -> bool {
-        self.store.missing_revisions() != Some(0)
+        self.own.store.missing_revisions() != Some(0)
     }
 
     /// Whether it is barred, and does nothing about it by itself.
     pub(super) fn stays_out(&self) -> bool {
         let small = |missing: u64| missing <= SMALL_GAP;
         self.is_barred()
-            && !(self.store.missing_revisions().is_some_and(small)
-                && self.candidacy.tokens_used_up() < SMALL_GAP)
+            && !(self.own.store.missing_revisions().is_some_and(small)
+                && self.own.setbacks.tokens_used_up() < SMALL_GAP)
     }
 
     /// Gives up a win with this token without a report, because the token is not above every token observed.
     pub(super) fn give_up_small_token(&mut self, token: Token) {
         self.used_up();
-        self.store.assigned(token.sequence);
+        self.own.store.assigned(token.sequence);
         if self.stays_out() {
             self.report_reset();
         }
@@ -59,15 +60,15 @@ impl Campaign {
 
     /// An acquire was applied that leads to no term. Several candidates may do so at a time, each after the other's release.
     pub(super) fn used_up(&mut self) {
-        self.candidacy.token_used_up();
-        self.candidacy.wait_at_least_until(self.now + FIRST);
+        self.own.setbacks.token_used_up();
+        self.own.setbacks.wait_at_least_until(self.now + FIRST);
     }
 
     /// Warns that the store is another one, and says whether that keeps this candidate out.
     pub(super) fn report_reset(&mut self) {
-        let (seen, next) = (self.store.largest_token(), Some(self.store.next_token()));
+        let (seen, next) = (self.own.store.largest_token(), Some(self.own.store.next_token()));
         let barred = self.stays_out();
-        self.reported.reset = true;
+        self.own.reported.reset = true;
         self.warn(Warning::StoreReset { seen, next, barred });
     }
 
@@ -75,8 +76,8 @@ impl Campaign {
     /// twice, is about no other reset.
     pub(super) fn accept(&mut self) {
         if self.is_barred() {
-            self.store.forget_tokens();
-            self.candidacy.forget_used_up_tokens();
+            self.own.store.forget_tokens();
+            self.own.setbacks.forget_used_up_tokens();
         }
         self.plan();
     }

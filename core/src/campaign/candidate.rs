@@ -13,22 +13,17 @@ use super::key::Wait;
 use super::settings::WinDelay;
 use super::timers::Timer;
 use super::turns::Wanted;
-use super::{Campaign, Stage, pace};
+use super::{KeyLease, Race, pace};
+use crate::candidacy::{Candidacy, Stage};
 use crate::record::{Entry, Release};
 use crate::store::Expect;
 use crate::time::Instant;
 
-/// The part of a candidacy that outlasts a term: what went wrong before, and how long that holds this candidate back.
+/// What went wrong before, and how long that holds this candidate back.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Candidacy {
-    /// The splay is over, or was not needed.
-    pub(super) splayed: bool,
+pub(super) struct Setbacks {
     /// A candidate that failed does nothing before this.
     not_before: Instant,
-    /// A candidate whose handler failed, or whose last acquire was of another incarnation, does not acquire before this.
-    resting_until: Instant,
-    /// Terms in a row that ended within a lease because the user's handler failed.
-    handler_failures: u32,
     /// Acquires in a row that led to no term because their tokens were too small.
     tokens_used_up: u64,
     /// The number of races lost in excess of those won.
@@ -37,7 +32,7 @@ pub(super) struct Candidacy {
     jitter: Option<(Instant, Duration)>,
 }
 
-impl Candidacy {
+impl Setbacks {
     pub(super) fn wait_until(&mut self, at: Instant) {
         self.not_before = at;
     }
@@ -48,26 +43,6 @@ impl Candidacy {
 
     fn wait_at_most_until(&mut self, at: Instant) {
         self.not_before = self.not_before.min(at);
-    }
-
-    /// The earliest time for what `timer` starts.
-    pub(super) fn earliest(&self, timer: Timer) -> Instant {
-        let rested = if timer == Timer::Acquire { self.resting_until } else { Instant::ZERO };
-        self.not_before.max(rested)
-    }
-
-    /// The user's handler failed, perhaps within a lease of the win; how often it did so in a row.
-    pub(super) fn handler_failed(&mut self, within_a_lease: bool) -> u32 {
-        self.handler_failures = if within_a_lease { self.handler_failures.saturating_add(1) } else { 1 };
-        self.handler_failures
-    }
-
-    pub(super) fn rest_until(&mut self, at: Instant) {
-        self.resting_until = at;
-    }
-
-    pub(super) fn rest_at_least_until(&mut self, at: Instant) {
-        self.resting_until = self.resting_until.max(at);
     }
 
     pub(super) fn token_used_up(&mut self) {
@@ -107,50 +82,37 @@ impl Candidacy {
     #[cfg(feature = "testing")]
     pub(super) fn hash_at(&self, now: Instant, hasher: &mut impl Hasher) {
         let ahead = |at: Instant| if at <= now { Instant::ZERO } else { at };
-        let Self { splayed, not_before, resting_until, handler_failures, tokens_used_up, races_lost, jitter } =
-            self;
-        (splayed, ahead(*not_before), ahead(*resting_until)).hash(hasher);
-        (handler_failures, tokens_used_up, races_lost, jitter).hash(hasher);
+        let Self { not_before, tokens_used_up, races_lost, jitter } = self;
+        (ahead(*not_before), tokens_used_up, races_lost, jitter).hash(hasher);
     }
 }
 
-impl Campaign {
-    /// Enters the race, after the splay where this is the first time.
-    pub(super) fn enter(&mut self) {
-        self.intent.in_race = !self.intent.closing;
-        if !self.intent.in_race || !self.intent.healthy || !matches!(self.stage, Stage::Idle) {
-            return;
-        }
+impl Candidacy<KeyLease> {
+    /// Warns where a term does not outlast an election of the store's own leader.
+    pub(super) fn warn_of_a_short_lease(&mut self) {
         let survives = self.rules.survives();
-        let fail_over = self.rules.store.fail_over;
-        if survives < fail_over && !self.reported.short_lease {
-            self.reported.short_lease = true;
+        let fail_over = self.rules.own.store.fail_over;
+        if survives < fail_over && !self.own.reported.short_lease {
+            self.own.reported.short_lease = true;
             self.warn(Warning::ShortLease { survives, fail_over });
         }
-        if self.candidacy.splayed || self.rules.splay.is_zero() {
-            return self.become_candidate();
-        }
-        let splay = up_to(self.rules.splay, &mut self.rng);
-        self.stage = Stage::Splaying;
-        self.timers.set(Timer::Splay, self.now + splay);
     }
 
     /// Becomes a candidate.
     pub(super) fn become_candidate(&mut self) {
-        self.candidacy.splayed = true;
-        self.stage = Stage::Candidate;
+        self.stage = Stage::Racing(Race::Candidate);
         self.adjust_lease();
         self.plan();
     }
 
     /// Decides what a candidate does next and when, from what it observed.
     pub(super) fn plan(&mut self) {
-        if !matches!(self.stage, Stage::Candidate) {
+        if !matches!(self.stage, Stage::Racing(Race::Candidate)) {
             return;
         }
         self.timers.stop(Timer::Acquire);
         self.timers.stop(Timer::Poll);
-        if self.attempts.is_awaiting() {
+        if self.own.attempts.is_awaiting() {
             return;
         }
         let rests = self.giving_way.rests(self.now);
@@ -161,7 +123,7 @@ impl Campaign {
             let later = self.now + (self.lease / 3).max(FIRST);
             (Timer::Poll, self.giving_way.wakes_at(self.now).unwrap_or(later))
         } else {
-            match self.key.entry() {
+            match self.own.key.entry() {
                 None => (Timer::Poll, self.now),
                 Some(Entry::Live(record)) if self.is_ours(record) => match self.retake() {
                     Some(_) => (Timer::Acquire, self.now),
@@ -172,19 +134,19 @@ impl Campaign {
                     // Using up a number leads to no term, so there is no reason to let other candidates go first.
                     let uses_up = self.is_our_release(release) && self.is_barred();
                     let back = if uses_up { FIRST } else { pace::hold_back(self.lease) };
-                    (Timer::Acquire, self.key.first_observed() + back + self.jitter())
+                    (Timer::Acquire, self.own.key.first_observed() + back + self.jitter())
                 }
                 // The other candidates hold back for this one.
                 Some(Entry::Released(Release { successor: Some(_), .. })) => (Timer::Acquire, self.now),
-                Some(_) => (Timer::Acquire, self.key.first_observed() + self.jitter()),
+                Some(_) => (Timer::Acquire, self.own.key.first_observed() + self.jitter()),
             }
         };
         if self.own_record_observed().is_some() {
             // The failure may have been counted before the record was observed.
-            self.candidacy.wait_at_most_until(self.now + LONGEST);
+            self.own.setbacks.wait_at_most_until(self.now + LONGEST);
         }
         let (timer, at) = next;
-        self.timers.set(timer, at.max(self.now).max(self.candidacy.earliest(timer)));
+        self.timers.set(timer, at.max(self.now).max(self.earliest(timer)));
     }
 
     /// Whether other candidates should go first: the release names one of them, or is our own.
@@ -195,16 +157,27 @@ impl Campaign {
         }
     }
 
+    /// The earliest time for what `timer` starts.
+    pub(super) fn earliest(&self, timer: Timer) -> Instant {
+        let rested = if timer == Timer::Acquire { self.past.rest_until } else { Instant::ZERO };
+        self.own.setbacks.not_before.max(rested)
+    }
+
     fn jitter(&mut self) -> Duration {
-        self.candidacy.jitter(self.key.first_observed(), self.lease, &mut self.rng)
+        self.own.setbacks.jitter(self.own.key.first_observed(), self.lease, &mut self.rng)
     }
 
     /// The time to read the key although the watch is silent: when the record observed last should be gone.
     fn next_poll(&self) -> Instant {
-        let due = self.key.first_observed() + self.key.entry_lease(self.lease) + self.rules.store.granularity;
-        let read = self.key.last_read();
+        let due = self.own.key.first_observed()
+            + self.own.key.entry_lease(self.lease)
+            + self.rules.own.store.granularity;
+        let read = self.own.key.last_read();
         let at = if read < due { due } else { read + pace::poll_again(self.now.since(due)) };
-        self.rules.interval.map_or(at, |interval| at.min(read.max(self.key.first_observed()) + interval))
+        self.rules
+            .own
+            .interval
+            .map_or(at, |interval| at.min(read.max(self.own.key.first_observed()) + interval))
     }
 
     /// Reads the key, or asks whether a larger token has become possible, or what failed works again.
@@ -221,11 +194,11 @@ impl Campaign {
 
     /// Sends an acquire over what is observed, if it may be sent.
     pub(super) fn acquire(&mut self) {
-        let waits = self.attempts.is_awaiting() || self.stays_out() || self.giving_way.rests(self.now);
-        if waits || !matches!(self.stage, Stage::Candidate) {
+        let waits = self.own.attempts.is_awaiting() || self.stays_out() || self.giving_way.rests(self.now);
+        if waits || !matches!(self.stage, Stage::Racing(Race::Candidate)) {
             return;
         }
-        let (expect, wait, before) = match self.key.entry() {
+        let (expect, wait, before) = match self.own.key.entry() {
             Some(Entry::Live(record)) if self.is_ours(record) => {
                 let expect = Expect::Revision(record.revision);
                 match self.retake() {
@@ -246,11 +219,11 @@ impl Campaign {
 
     /// The win delay of an acquire over `entry`, which is not a live record.
     fn win_wait(&self, entry: &Entry) -> Wait {
-        let mut wait = self.key.wait();
+        let mut wait = self.own.key.wait();
         let absent = matches!(entry, Entry::Vacant | Entry::Expired { .. });
         wait.delayed |= match self.rules.win_delay {
             WinDelay::Automatic => false,
-            WinDelay::Cautious => absent && self.key.saw_no_holder(),
+            WinDelay::Cautious => absent && self.own.key.saw_no_holder(),
             WinDelay::Fixed(_) => true,
         };
         wait
@@ -269,10 +242,10 @@ impl Campaign {
     /// The wait of a retake of our own live record outside a term, and the time before which it may be sent; `None` where
     /// the store's marker may be on its way, because that time is over or not known.
     fn retake(&self) -> Option<(Wait, Instant)> {
-        let record = self.key.record()?;
+        let record = self.own.key.record()?;
         let sent = self.sent_as(record);
-        let wait = self.wait_of(sent, self.key.first_observed());
-        let before = if self.rules.store.expiry_pushed {
+        let wait = self.wait_of(sent, self.own.key.first_observed());
+        let before = if self.rules.own.store.expiry_pushed {
             // Nor may an orphan be retaken that is itself a retake of one whose time is over.
             sent.map(|sent| self.lease_end(sent.at).min(sent.counts_before))?
         } else {
@@ -288,14 +261,14 @@ impl Campaign {
     /// and vanished: what was observed since the attempt was sent counts too.
     pub(super) fn wait_of(&self, sent: Option<Sent>, first_observed: Instant) -> Wait {
         sent.map_or(Wait::new(first_observed + self.unknown_wait(), true), |sent| {
-            sent.wait.and(self.key.wait())
+            sent.wait.and(self.own.key.wait())
         })
     }
 
     /// Whether this campaign gave the lease up by this release. It holds back then; nothing else depends on it.
     fn is_our_release(&self, release: &Release) -> bool {
-        let write_id = release.write_id.filter(|write_id| write_id.nonce == self.attempts.nonce());
-        let sent = write_id.and_then(|write_id| self.attempts.find(write_id.attempt));
+        let write_id = release.write_id.filter(|write_id| write_id.nonce == self.nonce);
+        let sent = write_id.and_then(|write_id| self.own.attempts.find(write_id.attempt));
         sent.is_some_and(|sent| {
             sent.purpose == Purpose::Release
                 && matches!(sent.answered, Answered::Open { .. } | Answered::At(_))

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::pace;
-use super::settings::{InvalidSettings, Rules, Settings};
+use super::settings::{InvalidSettings, Rules, Settings, rules};
 use crate::store::{Capabilities, StoreInfo};
 
 /// The numbers that settings give on a store.
@@ -39,7 +39,7 @@ impl Forecast {
     ///
     /// A setting that [`Campaign::new`](super::Campaign::new) refuses.
     pub fn new(settings: Settings, store: Capabilities, info: &StoreInfo) -> Result<Self, InvalidSettings> {
-        Ok(Self::of(&Rules::new(settings, store, info)?, info.max_age))
+        Ok(Self::of(&rules(settings, store, info)?, info.max_age))
     }
 
     /// The numbers of a campaign on a store with this maximum age.
@@ -52,7 +52,7 @@ impl Forecast {
             renew_every: pace::renew_every(lease),
             attempt: pace::attempt_limit(lease),
             survives: rules.survives(),
-            store_fail_over: rules.store.fail_over,
+            store_fail_over: rules.own.store.fail_over,
             after_a_crash: vacant.after_a_crash,
             after_a_deletion: vacant.after_a_deletion,
         }
@@ -79,7 +79,7 @@ pub(super) struct Vacant {
 impl Vacant {
     /// Where no leader has a lease longer than `longest`.
     pub(super) fn at_most(rules: &Rules, longest: Duration) -> Self {
-        let (lease, store) = (rules.lease, rules.store);
+        let (lease, store) = (rules.lease, rules.own.store);
         let attempt = pace::attempt_limit(lease);
         // Where the store does not push an expiry, the read that finds it may come just too early.
         let looking = if store.expiry_pushed { Duration::ZERO } else { pace::poll_again(Duration::ZERO) };

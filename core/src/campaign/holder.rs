@@ -1,22 +1,21 @@
 //! A holder: renews, leads once its win is reported, and stops when it can no longer prove its lease.
 
-use alloc::string::String;
-
 use super::attempts::{Purpose, Sent};
-use super::event::{Event, Reason, Term};
+use super::event::Reason;
 use super::key::Wait;
 use super::releasing::Releasing;
 use super::timers::Timer;
 use super::turns::Wanted;
-use super::{Campaign, Stage, pace};
-use crate::record::{Attempt, TermInfo};
+use super::{KeyLease, Race, pace};
+use crate::candidacy::{Candidacy, Stage};
+use crate::record::Attempt;
 use crate::store::Expect;
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
 
 /// A holder: as far as we can know, the key holds our newest record.
 #[derive(Clone, Debug, Hash)]
-pub(super) struct Holder {
+pub struct Holder {
     /// The newest revision known to be ours; the next renewal expects it.
     pub(super) revision: Revision,
     /// When the newest write that is known applied was sent.
@@ -33,21 +32,10 @@ pub(super) struct Holder {
     attempt: Attempt,
     /// Whether the watch showed that the acquire was applied in the incarnation that is known.
     confirmed: bool,
-    /// The term, once its win is reported.
-    pub(super) term: Option<Term>,
-    /// Set while the leader drains.
-    pub(super) departure: Option<Departure>,
     /// Whether a read has to explain a refusal before the next write.
     pub(super) must_read: bool,
     /// The number of the connection over which the key was found absent.
     pub(super) absent: Option<u64>,
-}
-
-/// The reason for which a holder leaves, and its successor.
-#[derive(Clone, Debug, Hash)]
-pub(super) struct Departure {
-    pub(super) reason: Reason,
-    pub(super) successor: Option<String>,
 }
 
 impl Holder {
@@ -62,8 +50,6 @@ impl Holder {
             acknowledged: now,
             attempt: sent.attempt,
             confirmed: false,
-            term: None,
-            departure: None,
             must_read: false,
             absent: None,
         }
@@ -80,11 +66,6 @@ impl Holder {
 
     pub(super) fn token(&self) -> Token {
         Token { incarnation: self.incarnation, sequence: self.sequence }
-    }
-
-    /// The statement about the term in a record that is sent now.
-    pub(super) fn term_info(&self, now: Instant) -> TermInfo {
-        TermInfo { token: self.token(), led_for: self.term.map(|term| now.since(term.started)) }
     }
 
     /// The watch showed that `attempt` was applied at `revision`.
@@ -105,48 +86,33 @@ impl Holder {
     }
 }
 
-impl Campaign {
+impl Candidacy<KeyLease> {
     /// `sent + T − M`: until when a lease that was sent at `sent` is certainly there.
     pub(super) fn lease_end(&self, sent: Instant) -> Instant {
         (sent + self.lease).before(self.rules.margin.of(self.lease))
     }
 
     /// The deadline `D`. A reported term also needs the store to have been shown to be of the term's incarnation.
-    pub(super) fn deadline(&self, holder: &Holder) -> Instant {
+    pub(super) fn deadline_of(&self, holder: &Holder) -> Instant {
         let proven =
-            if holder.term.is_some() { holder.proven.min(self.store.verified_at()) } else { holder.proven };
+            if self.term.is_some() { holder.proven.min(self.own.store.verified_at()) } else { holder.proven };
         self.lease_end(proven)
-    }
-
-    /// Ends a lease whose deadline has passed.
-    pub(super) fn expire(&mut self) {
-        let over = self.holder().is_some_and(|holder| self.deadline(holder) <= self.now);
-        if over {
-            self.lose(Reason::Expired);
-        }
-    }
-
-    pub(super) fn set_deadline(&mut self) {
-        match self.holder().map(|holder| self.deadline(holder)) {
-            Some(deadline) => self.timers.set(Timer::Deadline, deadline),
-            None => self.timers.stop(Timer::Deadline),
-        }
     }
 
     /// Our acquire was applied in time.
     pub(super) fn become_holder(&mut self, sent: &Sent, revision: Revision) {
-        let mut holder = Holder::new(sent, revision, self.store.incarnation(), self.now);
+        let mut holder = Holder::new(sent, revision, self.own.store.incarnation(), self.now);
         holder.wait = self.wait_of(Some(*sent), self.now);
-        if let Some((attempt, revision)) = self.store.watched_write() {
+        if let Some((attempt, revision)) = self.own.store.watched_write() {
             holder.confirm(attempt, revision);
         }
         self.timers.stop(Timer::Acquire);
         self.timers.stop(Timer::Poll);
-        self.candidacy.race_won();
+        self.own.setbacks.race_won();
         // A lease that is released at once needs no proof of the incarnation.
         let small = self.is_too_small(holder.token());
-        self.stage = Stage::Holder(holder);
-        if !self.rules.store.incarnation_acked && !small {
+        self.stage = Stage::Racing(Race::Holder(holder));
+        if !self.rules.own.store.incarnation_acked && !small {
             self.inspect(self.now);
         }
         self.renew_later();
@@ -156,7 +122,7 @@ impl Campaign {
     pub(super) fn renew_later(&mut self) {
         if let Some(holder) = self.holder() {
             let mut due = holder.proven + pace::renew_every(self.lease);
-            if self.is_one_of_many {
+            if self.own.is_one_of_many {
                 due = pace::spread(due, self.nonce(), self.lease);
             }
             self.timers.stop(Timer::Retry);
@@ -166,7 +132,7 @@ impl Campaign {
 
     /// Sends a renewal, and asks for the incarnation where acknowledgements do not carry it.
     pub(super) fn renew(&mut self) {
-        if self.attempts.is_awaiting() {
+        if self.own.attempts.is_awaiting() {
             return;
         }
         let Some(holder) = self.holder() else { return };
@@ -175,7 +141,7 @@ impl Campaign {
         if !self.may_ask(Wanted::Write) {
             return;
         }
-        if !self.rules.store.incarnation_acked {
+        if !self.rules.own.store.incarnation_acked {
             self.inspect(self.now.before(pace::inspection_reuse(self.lease)));
         }
         self.write(Purpose::Renew, Expect::Revision(revision), wait, Instant::NEVER, None);
@@ -184,16 +150,17 @@ impl Campaign {
     /// Reports the win as soon as no other candidate can believe that it leads.
     pub(super) fn win(&mut self) {
         self.timers.stop(Timer::Win);
-        let Some(holder) = self.holder().filter(|holder| holder.term.is_none()) else { return };
+        let Some(holder) = self.holder().filter(|_| self.term.is_none()) else { return };
         let (wait, token) = (holder.wait, holder.token());
         if self.is_too_small(token) {
             return self.give_up_small_token(token);
         }
-        let confirmed = self.rules.store.incarnation_acked || holder.is_confirmed(self.store.verified_at());
+        let confirmed =
+            self.rules.own.store.incarnation_acked || holder.is_confirmed(self.own.store.verified_at());
         let renewed = holder.renewed || !wait.renewal;
         // Once reported, the deadline also counts from when the store was last shown to be the same.
-        let lasts = self.lease_end(holder.proven.min(self.store.verified_at())) > self.now;
-        let at = wait.until.max(self.store.trusted_at());
+        let lasts = self.lease_end(holder.proven.min(self.own.store.verified_at())) > self.now;
+        let at = wait.until.max(self.own.store.trusted_at());
         if at > self.now {
             return self.timers.set(Timer::Win, at);
         }
@@ -201,14 +168,9 @@ impl Campaign {
             // A later answer shows it; where none comes, this candidate gives way.
             return;
         }
-        let term = Term { token, started: self.now };
-        if let Some(holder) = self.holder_mut() {
-            holder.term = Some(term);
-        }
-        self.giving_way.won(self.lease, self.now);
-        self.store.observe_token(token);
-        self.candidacy.forget_used_up_tokens();
-        self.report(Event::Won(term));
+        self.own.store.observe_token(token);
+        self.own.setbacks.forget_used_up_tokens();
+        self.won(token);
     }
 
     /// Another write of ours is known to be applied at `revision`.
@@ -221,28 +183,25 @@ impl Campaign {
 
     /// The holder, if this campaign is one, loses the lease.
     pub(super) fn lose(&mut self, reason: Reason) {
-        let holder = match core::mem::replace(&mut self.stage, Stage::Candidate) {
-            Stage::Holder(holder) => holder,
+        let holder = match core::mem::replace(&mut self.stage, Stage::Racing(Race::Candidate)) {
+            Stage::Racing(Race::Holder(holder)) => holder,
             other => {
                 self.stage = other;
                 return;
             }
         };
         self.stop_holder_timers();
-        if let Some(term) = holder.term {
-            self.giving_way.lost(self.now);
-            self.report(Event::Lost { term, reason });
-        }
-        let unwanted = self.intent.closing || !self.intent.healthy || holder.departure.is_some();
+        let departure = self.departure.take();
+        let working = self.lost(reason).is_some();
+        let unwanted = self.intent.closing || !self.intent.healthy || departure.is_some();
         if reason == Reason::Expired && unwanted {
-            let successor = holder.departure.and_then(|departure| departure.successor);
-            let working = holder.term.is_some();
+            let successor = departure.and_then(|departure| departure.successor);
             self.start_release(Releasing {
                 working,
                 ..Releasing::new(Some(holder.revision), holder.wait, successor)
             });
         } else {
-            self.move_on();
+            self.end_release();
         }
     }
 

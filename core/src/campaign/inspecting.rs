@@ -6,18 +6,18 @@ use super::event::{Reason, Warning};
 use super::io::Output;
 use super::store_view::Inspection;
 use super::timers::Timer;
-use super::{Campaign, Stage, backoff, pace};
-use crate::candidacy::Step;
+use super::{KeyLease, backoff, pace};
+use crate::candidacy::{Candidacy, Stage, Step};
 use crate::store::{Fault, StoreInfo};
 use crate::time::Instant;
 
-impl Campaign {
+impl Candidacy<KeyLease> {
     /// Asks for an inspection no older than `since`.
     pub(super) fn inspect(&mut self, since: Instant) {
         if matches!(self.stage, Stage::Closed) {
             return;
         }
-        self.store.want_inspection(since, self.now);
+        self.own.store.want_inspection(since, self.now);
         self.timers.set(Timer::Inspect, self.now + pace::attempt_limit(self.lease));
         self.outputs.push_back(Output::Inspect { since });
     }
@@ -25,7 +25,7 @@ impl Campaign {
     /// The inspection got no answer, or one that is too old; or it failed a while ago.
     pub(super) fn inspect_again(&mut self) {
         self.inspection_failed(None);
-        if let Some(since) = self.store.wanted_inspection() {
+        if let Some(since) = self.own.store.wanted_inspection() {
             self.inspect(since);
         }
     }
@@ -36,25 +36,25 @@ impl Campaign {
             Err(fault) => {
                 self.inspection_failed(Some(&fault));
                 // Writes may work meanwhile: they do not end this fault.
-                if self.reported.inspection != Some(fault.kind) {
-                    self.reported.inspection = Some(fault.kind);
+                if self.own.reported.inspection != Some(fault.kind) {
+                    self.own.reported.inspection = Some(fault.kind);
                     self.report_fault(fault);
                 }
-                let failed = self.store.inspection_failed();
-                if self.store.wanted_inspection().is_some() {
+                let failed = self.own.store.inspection_failed();
+                if self.own.store.wanted_inspection().is_some() {
                     let wait = backoff::standard(failed, &mut self.rng);
                     self.timers.set(Timer::Inspect, self.now + wait);
                 }
                 return;
             }
         };
-        self.reported.inspection = None;
-        if self.store.inspection_answered(info.asked_at) {
+        self.own.reported.inspection = None;
+        if self.own.store.inspection_answered(info.asked_at) {
             self.timers.stop(Timer::Inspect);
         }
-        let before = self.store.max_age();
+        let before = self.own.store.max_age();
         let skew = self.rules.margin.skew(self.lease);
-        let inspection = self.store.inspect(&info, self.longest_lease(), skew, self.now);
+        let inspection = self.own.store.inspect(&info, self.longest_lease(), skew, self.now);
         if inspection == Inspection::Old {
             return;
         }
@@ -66,21 +66,21 @@ impl Campaign {
             self.warn(Warning::MaxAgeChanged { from: before, to: info.max_age });
         }
         if inspection == Inspection::New {
-            self.key.forget();
+            self.own.key.forget();
             self.lose(Reason::StoreReset);
             self.report_reset();
             if matches!(self.stage, Stage::Releasing(_)) {
                 // The record to release went with the old incarnation.
-                self.move_on();
+                self.end_release();
             }
         }
         if inspection == Inspection::Same {
             self.step_succeeded(Step::Inspect, info.asked_at);
             self.shown_the_same();
         }
-        let connection = self.store.connection();
+        let connection = self.own.store.connection();
         let absent = self.holder().and_then(|holder| holder.absent);
-        if absent.is_some_and(|before| before < connection) && self.store.wanted_inspection().is_none() {
+        if absent.is_some_and(|before| before < connection) && self.own.store.wanted_inspection().is_none() {
             // The store was not replaced: read once more whether the key is absent.
             self.read();
         }
@@ -90,21 +90,21 @@ impl Campaign {
     /// The inspection asked for last failed, where it is not known yet. Where acknowledgements carry the incarnation, no proof
     /// depends on it.
     fn inspection_failed(&mut self, fault: Option<&Fault>) {
-        let asked = self.store.end_inspection();
-        if let Some(asked) = asked.filter(|_| !self.rules.store.incarnation_acked) {
+        let asked = self.own.store.end_inspection();
+        if let Some(asked) = asked.filter(|_| !self.rules.own.store.incarnation_acked) {
             self.step_failed(Step::Inspect, asked, fault);
         }
         if self.giving_way.rests(self.now) {
             // The next probe repeats it, and what a win needs is asked for again then.
-            self.store.forget_wanted_inspection();
+            self.own.store.forget_wanted_inspection();
             self.timers.stop(Timer::Inspect);
         }
     }
 
     /// Handles that a new watch is ready. An inspection asked for later shows the incarnation that it watches.
     pub(super) fn watch_began(&mut self, since: Instant) {
-        self.store.watch_began(since);
-        if self.store.verified_at() < since && !self.rules.store.incarnation_acked {
+        self.own.store.watch_began(since);
+        if self.own.store.verified_at() < since && !self.rules.own.store.incarnation_acked {
             self.inspect(since);
         }
     }
@@ -112,9 +112,9 @@ impl Campaign {
     /// A deleted holder that only its tombstone revealed may have learned of a raised maximum age before this candidate did,
     /// and have as long a lease.
     fn wait_for_raised_age(&mut self, age: Duration) {
-        self.key.wait_for_raised_age(age);
-        if let Some(holder) = self.holder_mut().filter(|holder| holder.term.is_none() && holder.wait.renewal)
-        {
+        self.own.key.wait_for_raised_age(age);
+        let leads = self.term.is_some();
+        if let Some(holder) = self.holder_mut().filter(|holder| !leads && holder.wait.renewal) {
             // Acknowledged later than the tombstone was first observed.
             holder.wait.until = holder.wait.until.max(holder.acknowledged + age);
         }
@@ -122,12 +122,12 @@ impl Campaign {
 
     /// Keeps the lease no longer than the store keeps records. A longer one starts with the next acquire.
     pub(super) fn adjust_lease(&mut self) {
-        let lease = self.store.max_age().map_or(self.rules.lease, |age| age.min(self.rules.lease));
+        let lease = self.own.store.max_age().map_or(self.rules.lease, |age| age.min(self.rules.lease));
         if self.holder().is_none() || lease < self.lease {
             self.lease = lease;
         }
         // A third of a shorter lease is over sooner. A failed renewal is repeated sooner still.
-        let goes_on = self.holder().is_some_and(|holder| self.deadline(holder) > self.now);
+        let goes_on = self.holder().is_some_and(|holder| self.deadline_of(holder) > self.now);
         if goes_on && self.timers.is_set(Timer::Renew) {
             self.renew_later();
         }
@@ -137,22 +137,22 @@ impl Campaign {
     /// leases, and none is longer than the store's maximum age was. Where that was lowered, a leader that does not know
     /// yet still counts on the longer lease.
     pub(super) fn longest_lease(&self) -> Duration {
-        let observed = self.key.holder_lease(self.rules.lease);
-        self.rules.lease.max(observed).max(self.store.longest_max_age())
+        let observed = self.own.key.holder_lease(self.rules.lease);
+        self.rules.lease.max(observed).max(self.own.store.longest_max_age())
     }
 
     /// Asks for a new connection, unless one is on its way.
     pub(super) fn reconnect(&mut self) {
-        if self.store.start_reconnect(pace::attempt_limit(self.lease) * 2, self.now) {
+        if self.own.store.start_reconnect(pace::attempt_limit(self.lease) * 2, self.now) {
             self.outputs.push_back(Output::Reconnect);
         }
     }
 
     /// Repeats over the new connection what the old one left without an answer.
     pub(super) fn reconnected(&mut self) {
-        self.store.reconnected();
+        self.own.store.reconnected();
         self.inspect(self.now);
-        let read = self.key.abandon_read().is_some();
+        let read = self.own.key.abandon_read().is_some();
         self.timers.stop(Timer::Read);
         // Nothing else is repeated early: where answers are stale over one connection after another, only the back-off
         // keeps the load on the store low.

@@ -9,40 +9,42 @@ use super::settings::{LONGEST_LEASE, LONGEST_SHARED};
 use super::store_view::Freshness;
 use super::timers::Timer;
 use super::turns::Wanted;
-use super::{Campaign, Stage, pace};
-use crate::candidacy::Step;
+use super::{KeyLease, Race, pace};
+use crate::candidacy::{Candidacy, Stage, Step};
 use crate::record::{Entry, Record, Release};
 use crate::store::{Fault, FaultKind};
 use crate::time::Instant;
 use crate::token::Revision;
 use core::time::Duration;
 
-impl Campaign {
+impl Candidacy<KeyLease> {
     /// Reads the key, unless that is under way.
     pub(super) fn read(&mut self) {
-        if self.key.is_reading() || !self.may_ask(Wanted::Read) {
+        if self.own.key.is_reading() || !self.may_ask(Wanted::Read) {
             return;
         }
-        let Some(read) = self.key.start_read(self.store.mark(), self.store.incarnation(), self.now) else {
+        let Some(read) =
+            self.own.key.start_read(self.own.store.mark(), self.own.store.incarnation(), self.now)
+        else {
             return;
         };
         self.timers.stop(Timer::Retry);
         self.timers.set(Timer::Read, self.now + pace::attempt_limit(self.lease));
-        self.ask(Request::Read(read));
+        self.send(Request::Read(read));
     }
 
     pub(super) fn read_timed_out(&mut self) {
-        if let Some(pending) = self.key.stop_waiting() {
+        if let Some(pending) = self.own.key.stop_waiting() {
             self.step_failed(Step::Read, pending.sent, None);
         }
         self.timed_out(Wanted::Read);
     }
 
     pub(super) fn read_answered(&mut self, read: ReadId, result: Result<Entry, Fault>) {
-        let Some((pending, is_late)) = self.key.end_read(read) else { return };
+        let Some((pending, is_late)) = self.own.key.end_read(read) else { return };
         if is_late {
             // Its failure counted when its time was over, and what it was for has been tried again.
-            if result.is_err() || pending.incarnation != self.store.incarnation() {
+            if result.is_err() || pending.incarnation != self.own.store.incarnation() {
                 return;
             }
         } else {
@@ -57,13 +59,13 @@ impl Campaign {
                 return if unreachable { self.failed_perhaps_isolated() } else { self.failed() };
             }
         };
-        if pending.incarnation != self.store.incarnation() {
+        if pending.incarnation != self.own.store.incarnation() {
             return self.read();
         }
-        self.key.was_read(self.now);
+        self.own.key.was_read(self.now);
         self.observe_token_in(&entry);
         if let Some(revision) = entry.revision() {
-            match self.store.classify(revision, pending.mark, self.lease, self.now) {
+            match self.own.store.classify(revision, pending.mark, self.lease, self.now) {
                 Freshness::Fresh => {}
                 Freshness::Stale => return self.stale(),
                 Freshness::Regressed => {
@@ -75,19 +77,20 @@ impl Campaign {
         self.step_succeeded(Step::Read, pending.sent);
         self.suspect_the_watch(&entry, pending.sent);
         // Where something newer became known while the answer was on its way, it says nothing.
-        if entry.revision().unwrap_or(pending.mark) >= self.store.mark() {
+        if entry.revision().unwrap_or(pending.mark) >= self.own.store.mark() {
             self.observe(entry);
         }
-        if let Some(record) = self.key.record() {
+        if let Some(record) = self.own.key.record() {
             self.check_expiry(record.revision);
         }
-        let idle =
-            !self.timers.is_set(Timer::Retry) && !self.attempts.is_awaiting() && !self.key.is_reading();
+        let idle = !self.timers.is_set(Timer::Retry)
+            && !self.own.attempts.is_awaiting()
+            && !self.own.key.is_reading();
         match self.stage {
             // The refusal is explained; what was interrupted goes on at once.
-            Stage::Holder(_) if idle && !self.timers.is_set(Timer::Renew) => self.act(),
+            Stage::Racing(Race::Holder(_)) if idle && !self.timers.is_set(Timer::Renew) => self.act(),
             Stage::Releasing(_) if idle => self.release(),
-            Stage::Candidate => self.plan(),
+            Stage::Racing(Race::Candidate) => self.plan(),
             _ => {}
         }
     }
@@ -95,10 +98,10 @@ impl Campaign {
     /// A candidate's read shows a write that its watch, ready for long, did not: that may watch an incarnation which is over,
     /// and never end. An inspection shows the present one, whose wait is counted from then and not from a win.
     fn suspect_the_watch(&mut self, entry: &Entry, asked_at: Instant) {
-        let mark = self.store.mark();
+        let mark = self.own.store.mark();
         let is_news = mark > Revision(0) && entry.revision() > Some(mark);
-        let is_ready = self.store.watches_since(self.attempt_limit(), asked_at);
-        if matches!(self.stage, Stage::Candidate) && is_news && is_ready {
+        let is_ready = self.own.store.watches_since(self.attempt_limit(), asked_at);
+        if matches!(self.stage, Stage::Racing(Race::Candidate)) && is_news && is_ready {
             self.inspect(self.now);
         }
     }
@@ -120,7 +123,7 @@ impl Campaign {
             self.confirm_by_watch(record);
         }
         match &mut self.stage {
-            Stage::Holder(holder) if entry == Entry::Vacant => {
+            Stage::Racing(Race::Holder(holder)) if entry == Entry::Vacant => {
                 holder.must_read = true;
                 self.read();
             }
@@ -133,7 +136,7 @@ impl Campaign {
     /// its acknowledgement would, and arrives sooner.
     fn confirm_by_watch(&mut self, record: &Record) {
         let Some(sent) = self.sent_as(record) else { return };
-        if self.store.watch_showed(sent.attempt, sent.at, record.revision) {
+        if self.own.store.watch_showed(sent.attempt, sent.at, record.revision) {
             if let Some(holder) = self.holder_mut() {
                 holder.confirm(sent.attempt, record.revision);
             }
@@ -143,27 +146,27 @@ impl Campaign {
 
     /// Observes an entry of the key, from a read or from the watch.
     pub(super) fn observe(&mut self, entry: Entry) {
-        let is_old = entry.revision().is_some_and(|revision| revision < self.store.mark());
+        let is_old = entry.revision().is_some_and(|revision| revision < self.own.store.mark());
         if is_old {
             // The watch is behind a read, or a read behind the watch.
             return;
         }
         if let Some(revision) = entry.revision() {
-            self.store.observe_revision(revision);
-            self.attempts.close_outdated(revision);
+            self.own.store.observe_revision(revision);
+            self.own.attempts.close_outdated(revision);
         }
         self.check_size(&entry);
         if let Entry::Live(record) = &entry {
             self.check_others(record);
         }
         match &self.stage {
-            Stage::Holder(_) => self.observe_as_holder(entry),
+            Stage::Racing(Race::Holder(_)) => self.observe_as_holder(entry),
             Stage::Releasing(_) => self.observe_while_releasing(entry),
             Stage::Idle => {
                 self.remember(entry);
                 self.remove_orphan();
             }
-            Stage::Candidate => {
+            Stage::Racing(Race::Candidate) => {
                 self.remember(entry);
                 self.observe_claims();
                 self.plan();
@@ -180,9 +183,9 @@ impl Campaign {
                 self.observe_own(record, sent);
             }
             entry => {
-                self.key.observe(
+                self.own.key.observe(
                     self.bounded(entry),
-                    self.store.incarnation(),
+                    self.own.store.incarnation(),
                     self.default_lease(),
                     self.now,
                 );
@@ -192,8 +195,8 @@ impl Campaign {
 
     /// Observes a live record of our own. What is owed for it must not be forgotten when it vanishes.
     pub(super) fn observe_own(&mut self, record: Record, sent: Option<Sent>) {
-        let first = self.key.revision() != Some(record.revision);
-        self.key.observe_own(record, self.now);
+        let first = self.own.key.revision() != Some(record.revision);
+        self.own.key.observe_own(record, self.now);
         let owed = match sent {
             // Nothing is known of such a write, not even the record that it replaced.
             None => self.unknown_wait(),
@@ -201,7 +204,7 @@ impl Campaign {
             Some(_) => return,
         };
         if first {
-            self.key.wait_until(self.now + owed);
+            self.own.key.wait_until(self.now + owed);
         }
     }
 
@@ -210,7 +213,7 @@ impl Campaign {
     /// Where the store has a maximum age, a longer wait is believed up to [`LONGEST_SHARED`], since that age may have been
     /// lowered before this candidate came; what is longer still is no lease, and counts as the longest age.
     pub(super) fn bound(&self, wait: Duration) -> Duration {
-        let age = self.store.longest_max_age();
+        let age = self.own.store.longest_max_age();
         if age.is_zero() {
             wait.min(LONGEST_LEASE)
         } else if wait <= age.max(LONGEST_SHARED) {
@@ -232,7 +235,7 @@ impl Campaign {
 
     /// The lease of a holder that does not state its own.
     pub(super) fn default_lease(&self) -> Duration {
-        self.store.max_age().map_or(self.rules.lease, |age| age.max(self.rules.lease))
+        self.own.store.max_age().map_or(self.rules.lease, |age| age.max(self.rules.lease))
     }
 
     fn observe_as_holder(&mut self, entry: Entry) {
@@ -261,8 +264,8 @@ impl Campaign {
     fn adopt(&mut self, record: &Record) {
         let sent = self.sent_as(record);
         let revision = record.revision;
-        self.key.observe_own(record.clone(), self.now);
-        if self.rules.store.incarnation_acked && !self.attempts.is_awaiting() {
+        self.own.key.observe_own(record.clone(), self.now);
+        if self.rules.own.store.incarnation_acked && !self.own.attempts.is_awaiting() {
             // The acknowledgement that would have shown the store's incarnation never came.
             self.inspect(self.now);
         }
@@ -283,7 +286,7 @@ impl Campaign {
 
     /// The key is absent under a holder. One more read, over a new connection, has to confirm it before it counts.
     pub(super) fn found_absent(&mut self) {
-        let connection = self.store.connection();
+        let connection = self.own.store.connection();
         let Some(holder) = self.holder_mut() else { return };
         match holder.absent {
             Some(before) if connection > before => {
@@ -299,7 +302,7 @@ impl Campaign {
     }
 
     fn observe_while_releasing(&mut self, entry: Entry) {
-        if matches!(self.attempts.awaited(), Some(Purpose::Acquire | Purpose::Renew)) {
+        if matches!(self.own.attempts.awaited(), Some(Purpose::Acquire | Purpose::Renew)) {
             // The answer of that write says more, and without it nothing is released.
             return self.remember(entry);
         }
@@ -310,7 +313,7 @@ impl Campaign {
         let Stage::Releasing(releasing) = &mut self.stage else { return };
         if !ours {
             // Absent, released, or foreign.
-            return self.move_on();
+            return self.end_release();
         }
         if releasing.expect < revision {
             releasing.expect = revision;
@@ -332,6 +335,6 @@ impl Campaign {
 
     /// The wait that a release of a record of ours passes on.
     fn orphans_wait(&self, sent: Option<Sent>) -> Wait {
-        self.wait_of(sent, self.key.first_observed())
+        self.wait_of(sent, self.own.key.first_observed())
     }
 }

@@ -2,19 +2,16 @@
 
 use alloc::boxed::Box;
 
-use super::Campaign;
-use super::event::{Event, Leader, State, Warning};
-use super::io::Output;
+use super::KeyLease;
+use super::event::{Leader, Warning};
+use crate::candidacy::Candidacy;
 use crate::record::{Entry, Nonce, Record};
-use crate::store::{Fault, FaultKind};
+use crate::store::FaultKind;
 use crate::token::Revision;
 
 /// The last report of each kind, so that it is not repeated.
 #[derive(Clone, Debug)]
 pub(super) struct Reported {
-    pub(super) leader: Option<Leader>,
-    pub(super) state: State,
-    pub(super) fault: Option<FaultKind>,
     pub(super) inspection: Option<FaultKind>,
     pub(super) short_lease: bool,
     /// The store was reset.
@@ -33,9 +30,6 @@ impl Reported {
     /// Nothing was reported yet, and an idle campaign is no news.
     pub(super) fn nothing() -> Self {
         Self {
-            leader: None,
-            state: State::Idle,
-            fault: None,
             inspection: None,
             short_lease: false,
             reset: false,
@@ -48,47 +42,26 @@ impl Reported {
     }
 }
 
-impl Campaign {
-    /// Reports another leader and another state.
-    pub(super) fn report_changes(&mut self) {
-        if let Some(entry) = self.key.entry() {
-            let same = match (entry.live(), &self.reported.leader) {
-                (Some(now), Some(before)) => before.wrote(now),
-                (now, before) => now.is_none() && before.is_none(),
-            };
-            if !same {
-                let leader = entry.live().map(Leader::of);
-                self.reported.leader.clone_from(&leader);
-                self.report(Event::LeaderChanged(leader));
-            }
-        }
-        let state = self.state();
-        if state != self.reported.state {
-            self.reported.state = state;
-            self.report(Event::StateChanged(state));
-        }
-    }
-
-    pub(super) fn report(&mut self, event: Event) {
-        self.outputs.push_back(Output::Event(event));
-    }
-
-    pub(super) fn warn(&mut self, warning: Warning) {
-        self.report(Event::Warning(warning));
-    }
-
-    /// Reports a fault of the store when it begins.
-    pub(super) fn report_fault(&mut self, fault: Fault) {
-        if self.reported.fault != Some(fault.kind) {
-            self.reported.fault = Some(fault.kind);
-            self.warn(Warning::Store(fault));
+impl Candidacy<KeyLease> {
+    /// Reports another leader.
+    pub(super) fn report_leader(&mut self) {
+        let Some(entry) = self.own.key.entry() else { return };
+        let live = entry.live();
+        let same = match (live, self.reports.known_leader()) {
+            (Some(now), Some(before)) => before.wrote(now),
+            (now, before) => now.is_none() && before.is_none(),
+        };
+        if !same {
+            let leader = live.map(Leader::of);
+            let event = self.reports.leader(leader, |_, _| false);
+            self.report_if(event);
         }
     }
 
     /// Warns when the key begins to hold an entry that is longer than a candidate's record.
     pub(super) fn check_size(&mut self, entry: &Entry) {
         let oversize = entry.live().and_then(|record| Some((record.revision, record.oversize?)));
-        let is_news = !core::mem::replace(&mut self.reported.oversize, oversize.is_some());
+        let is_news = !core::mem::replace(&mut self.own.reported.oversize, oversize.is_some());
         if let Some((revision, bytes)) = oversize.filter(|_| is_news) {
             self.warn(Warning::NotARecord { revision, bytes });
         }
@@ -99,9 +72,9 @@ impl Campaign {
         if self.is_ours(record) {
             return;
         }
-        if record.write_id.is_some_and(|write_id| write_id.nonce == self.attempts.nonce()) {
-            if !self.reported.twin {
-                self.reported.twin = true;
+        if record.write_id.is_some_and(|write_id| write_id.nonce == self.nonce) {
+            if !self.own.reported.twin {
+                self.own.reported.twin = true;
                 self.warn(Warning::SameNonce { name: record.candidate.clone() });
             }
             return;
@@ -111,8 +84,8 @@ impl Campaign {
         }
         let Some(write_id) = record.write_id else {
             // A bare value: the Go library's, or an operator's.
-            if self.rules.store.expiry_pushed && !self.reported.markers {
-                self.reported.markers = true;
+            if self.rules.own.store.expiry_pushed && !self.own.reported.markers {
+                self.own.reported.markers = true;
                 self.warn(Warning::MarkersMislead);
             }
             return;
@@ -121,25 +94,25 @@ impl Campaign {
             return;
         }
         // One record may be left over from a candidate that restarted; a second one is alive.
-        match self.reported.same_name.as_deref().copied() {
+        match self.own.reported.same_name.as_deref().copied() {
             Some((nonce, _, true)) if nonce == write_id.nonce => {}
             Some((nonce, revision, false)) if nonce == write_id.nonce => {
                 if record.revision > revision {
-                    self.reported.same_name = Some(Box::new((nonce, revision, true)));
+                    self.own.reported.same_name = Some(Box::new((nonce, revision, true)));
                     self.warn(Warning::SameName { nonce });
                 }
             }
-            _ => self.reported.same_name = Some(Box::new((write_id.nonce, record.revision, false))),
+            _ => self.own.reported.same_name = Some(Box::new((write_id.nonce, record.revision, false))),
         }
     }
 
     /// Warns when a record is still there although it should have expired a whole lease ago.
     pub(super) fn check_expiry(&mut self, revision: Revision) {
-        let unchanged = self.now.since(self.key.first_observed());
-        let lease = self.key.entry_lease(self.lease);
-        let overdue = unchanged > lease.saturating_mul(2).saturating_add(self.rules.store.granularity);
-        if overdue && self.holder().is_none() && self.reported.not_expiring != Some(revision) {
-            self.reported.not_expiring = Some(revision);
+        let unchanged = self.now.since(self.own.key.first_observed());
+        let lease = self.own.key.entry_lease(self.lease);
+        let overdue = unchanged > lease.saturating_mul(2).saturating_add(self.rules.own.store.granularity);
+        if overdue && self.holder().is_none() && self.own.reported.not_expiring != Some(revision) {
+            self.own.reported.not_expiring = Some(revision);
             self.warn(Warning::NotExpiring { revision, unchanged });
         }
     }

@@ -4,37 +4,38 @@ use alloc::string::String;
 
 use super::timers::Timer;
 use super::turns::Wanted;
-use super::{Campaign, Stage, backoff};
+use super::{KeyLease, Race, backoff};
+use crate::candidacy::{Candidacy, Stage};
 use crate::store::{Fault, FaultKind};
 
 /// So many failures in a row make another connection worth a try: an isolated server may fail every time.
 const FAILURES_BEFORE_RECONNECT: u32 = 3;
 
-impl Campaign {
+impl Candidacy<KeyLease> {
     /// The store answered as it should.
     pub(super) fn succeeded(&mut self) {
-        self.store.operation_succeeded();
-        self.reported.fault = None;
+        self.own.store.operation_succeeded();
+        self.reports.is_well();
     }
 
     /// An operation failed; the campaign tries again after a back-off.
     pub(super) fn failed(&mut self) {
-        self.store.operation_failed();
-        let failures = self.store.failures();
+        self.own.store.operation_failed();
+        let failures = self.own.store.failures();
         match &self.stage {
-            Stage::Holder(_) | Stage::Releasing(_) => {
+            Stage::Racing(Race::Holder(_)) | Stage::Releasing(_) => {
                 let wait = backoff::standard(failures, &mut self.rng);
                 self.timers.set(Timer::Retry, self.now + wait);
             }
-            Stage::Candidate => {
+            Stage::Racing(Race::Candidate) => {
                 // The user's back-off must not keep a record of ours in the way of other candidates.
-                let in_the_way = self.attempts.may_hold() || self.own_record_observed().is_some();
+                let in_the_way = self.own.attempts.may_hold() || self.own_record_observed().is_some();
                 let wait = if in_the_way {
                     backoff::standard(failures, &mut self.rng)
                 } else {
                     self.rules.backoff.wait(failures, &mut self.rng)
                 };
-                self.candidacy.wait_until(self.now + wait);
+                self.own.setbacks.wait_until(self.now + wait);
                 self.plan();
             }
             Stage::Idle | Stage::Splaying | Stage::Closed => {}
@@ -45,7 +46,7 @@ impl Campaign {
     /// its writes stay in flight until it is back, or find no leader.
     pub(super) fn failed_perhaps_isolated(&mut self) {
         self.failed();
-        if self.store.failures() >= FAILURES_BEFORE_RECONNECT {
+        if self.own.store.failures() >= FAILURES_BEFORE_RECONNECT {
             self.reconnect();
         }
     }
@@ -71,7 +72,7 @@ impl Campaign {
 
     /// Once is an accident; the second time is reported.
     fn report_silence(&mut self) {
-        if self.store.failures() > 0 {
+        if self.own.store.failures() > 0 {
             let detail = String::from("the store does not answer; check that it is up and can be reached");
             self.report_fault(Fault { kind: FaultKind::Unreachable, detail });
         }

@@ -7,6 +7,7 @@ use core::time::Duration;
 
 use super::backoff::{Backoff, FIRST, STRAY_PERCENT};
 use super::pace;
+use crate::candidacy;
 use crate::refusals;
 use crate::store::{Capabilities, StoreInfo};
 use crate::text::{Names, Text};
@@ -166,48 +167,33 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 /// The longest metadata, keys and texts together, in bytes: it travels with every renewal.
 const METADATA_LIMIT: usize = 4096;
 
-/// Settings that passed every check, with nothing left to default.
+/// What a candidate's settings are over a key.
+pub(super) type Rules = candidacy::Rules<Own>;
+
+/// What a key adds to the rules of every candidate.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Rules {
-    pub(super) name: String,
-    pub(super) metadata: Vec<(String, String)>,
-    /// The lease time `T` that is written down with every record.
-    pub(super) lease: Duration,
-    pub(super) margin: Margin,
-    pub(super) win_delay: WinDelay,
-    pub(super) splay: Duration,
-    pub(super) drain: Duration,
+pub struct Own {
     pub(super) interval: Option<Duration>,
-    pub(super) backoff: Backoff,
     pub(super) store: Capabilities,
 }
 
-impl Rules {
-    pub(super) fn new(
-        settings: Settings,
-        store: Capabilities,
-        info: &StoreInfo,
-    ) -> Result<Self, InvalidSettings> {
-        check_candidate(&settings)?;
-        let lease = lease_in_force(&settings, &store, info)?;
-        let margin = Margin::set_by(&settings);
-        let rules = Self {
-            name: settings.name,
-            metadata: settings.metadata,
-            lease,
-            margin,
-            win_delay: settings.win_delay,
-            splay: settings.splay.unwrap_or_else(|| (lease / 10).min(Duration::from_secs(1))),
-            drain: settings.drain,
-            interval: settings.interval,
-            backoff: settings.backoff,
-            store,
-        };
-        check_margin(lease, margin)?;
-        rules.check_interval(settings.preset)?;
-        Ok(rules)
-    }
+/// The rules of these settings over the keys of a store.
+pub(super) fn rules(
+    settings: Settings,
+    store: Capabilities,
+    info: &StoreInfo,
+) -> Result<Rules, InvalidSettings> {
+    check_candidate(&settings)?;
+    let lease = lease_in_force(&settings, &store, info)?;
+    let (margin, preset) = (Margin::set_by(&settings), settings.preset);
+    let own = Own { interval: settings.interval, store };
+    let rules = Rules::new(settings, lease, margin, (lease / 10).min(Duration::from_secs(1)), own);
+    check_margin(lease, margin)?;
+    rules.check_interval(preset)?;
+    Ok(rules)
+}
 
+impl Rules {
     /// For how long the store may be silent before a leader loses its term, at worst: the silence
     /// begins just before a renewal.
     pub(super) fn survives(&self) -> Duration {
@@ -215,7 +201,7 @@ impl Rules {
     }
 
     fn check_interval(&self, preset: Preset) -> Result<(), InvalidSettings> {
-        let Some(interval) = self.interval else { return Ok(()) };
+        let Some(interval) = self.own.interval else { return Ok(()) };
         if preset == Preset::GoCompatible {
             let five = Duration::from_secs(5);
             let most = self.lease.saturating_sub(five);

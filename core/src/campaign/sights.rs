@@ -2,8 +2,9 @@
 
 use core::time::Duration;
 
-use super::Campaign;
+use super::KeyLease;
 use super::settings::LONGEST_SHARED;
+use crate::candidacy::{Candidacy, Early};
 use crate::record::Entry;
 use crate::store::StoreInfo;
 use crate::time::Instant;
@@ -76,15 +77,14 @@ impl Owed {
     }
 }
 
-impl EarlySights {
-    /// Notes that another watch is ready: what it shows may be of another incarnation.
-    pub fn watch_began(&mut self) {
+impl Early<Entry> for EarlySights {
+    /// What the new watch shows may be of another incarnation.
+    fn watch_began(&mut self) {
         self.before = self.before.and(self.shown);
         (self.shown, self.released, self.newest) = (Owed::default(), None, None);
     }
 
-    /// Notes what the watch showed at `now`.
-    pub fn observe(&mut self, entry: &Entry, now: Instant) {
+    fn observe(&mut self, entry: &Entry, now: Instant) {
         let before = self.newest.replace(entry.clone());
         if before.as_ref().is_some_and(|before| before.revision() == entry.revision()) {
             return;
@@ -116,7 +116,9 @@ impl EarlySights {
             Entry::Expired { .. } | Entry::Vacant => {}
         }
     }
+}
 
+impl EarlySights {
     fn owe(&mut self, seen: Instant, lease: Option<Duration>) {
         self.shown.add(seen, lease);
         if let Some((_, owed)) = &mut self.released {
@@ -139,22 +141,22 @@ impl EarlySights {
     }
 }
 
-impl Campaign {
+impl Candidacy<KeyLease> {
     /// Waits for the leaders that were shown before this campaign began. To be called before any input is handed in, with
     /// the inspection that the campaign was made of.
     pub fn recall(&mut self, sights: &EarlySights, info: &StoreInfo) {
-        let (present, default) = (self.store.incarnation(), self.default_lease());
+        let (present, default) = (self.own.store.incarnation(), self.default_lease());
         let until = sights.owed(present).end(|lease| self.bound(lease), default);
-        self.key.wait_until(until);
+        self.own.key.wait_until(until);
         if let Some(lease) = sights.holder {
-            self.key.recall_holder(lease.map_or(default, |lease| self.bound(lease)));
+            self.own.key.recall_holder(lease.map_or(default, |lease| self.bound(lease)));
             // A leader of a former incarnation may have a longer lease than this campaign.
             let skew = self.rules.margin.skew(self.lease);
-            self.store.begin(info, info.never_used, self.longest_lease(), skew, self.now);
+            self.own.store.begin(info, info.never_used, self.longest_lease(), skew, self.now);
         }
         if let Some(token) = sights.token {
             // No term of this incarnation, nor of an earlier one, has a larger token.
-            self.store.observe_token(token.min(Token { incarnation: present, ..token }));
+            self.own.store.observe_token(token.min(Token { incarnation: present, ..token }));
         }
     }
 }

@@ -4,10 +4,11 @@
 //! the next number and decide what to expect; or its reason is gone by then, and nothing is asked. A campaign without a
 //! session asks at once.
 
-use super::io::{Answer, Output, Request};
+use super::io::{Answer, Request};
 use super::timers::Timer;
-use super::{Campaign, Stage};
-use crate::session::{Class, LastAnswers, Rule, Wish};
+use super::{KeyLease, Race};
+use crate::candidacy::{Candidacy, Rule as _, Stage};
+use crate::session::{Class, LastAnswers, Wish};
 
 /// A request that a campaign wants to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,63 +36,63 @@ impl Default for Turns {
     }
 }
 
-impl Campaign {
+impl Candidacy<KeyLease> {
     /// As many requests may leave until the next call; a campaign makes two at most. The store answered last at `answered`.
     pub(crate) fn allow(&mut self, places: u32, answered: LastAnswers) {
-        self.turns.answered.learn(answered);
-        self.turns.places = u8::try_from(places).map_or(ANY - 1, |places| places.min(ANY - 1));
+        self.own.turns.answered.learn(answered);
+        self.own.turns.places = u8::try_from(places).map_or(ANY - 1, |places| places.min(ANY - 1));
     }
 
     /// The store answered a request of this campaign.
     pub(super) fn store_answered(&mut self, answer: &Answer) {
-        if let Some((ticket, true)) = <Self as Rule>::answers(answer) {
-            self.turns.answered.answered(ticket, self.now);
+        if let Some((ticket, true)) = KeyLease::answers(answer) {
+            self.own.turns.answered.answered(ticket, self.now);
         }
     }
 
     /// Whether nothing of this kind was answered for as long as an attempt takes.
     pub(super) fn is_silent(&self, timed_out: Wanted) -> bool {
         let answered = match timed_out {
-            Wanted::Read => self.turns.answered.any,
-            Wanted::Write => self.turns.answered.write,
+            Wanted::Read => self.own.turns.answered.any,
+            Wanted::Write => self.own.turns.answered.write,
         };
         answered + self.attempt_limit() <= self.now
     }
 
     /// Whether a request may leave now; otherwise it waits.
     pub(super) fn may_ask(&mut self, wanted: Wanted) -> bool {
-        let may = self.turns.places > 0;
+        let may = self.own.turns.places > 0;
         if !may {
-            self.turns.waits = Some(wanted);
+            self.own.turns.waits = Some(wanted);
         }
         may
     }
 
-    /// Emits a request.
-    pub(super) fn ask(&mut self, request: Request) {
-        if self.turns.places != ANY {
-            self.turns.places = self.turns.places.saturating_sub(1);
+    /// Emits a request, which takes a place.
+    pub(super) fn send(&mut self, request: Request) {
+        if self.own.turns.places != ANY {
+            self.own.turns.places = self.own.turns.places.saturating_sub(1);
         }
-        self.turns.waits = None;
-        self.outputs.push_back(Output::Ask(request));
+        self.own.turns.waits = None;
+        self.ask(request);
     }
 
     /// The request that waits, where there still is a reason for it. Where a timer is set, that has its own.
     fn waits(&self) -> Option<Wanted> {
-        let waits = self.turns.waits?;
+        let waits = self.own.turns.waits?;
         let is_set = |timer| self.timers.is_set(timer);
         let has_reason = match (&self.stage, waits) {
-            (_, Wanted::Write) if self.attempts.is_awaiting() => false,
-            (_, Wanted::Read) if self.key.is_reading() => false,
-            (Stage::Holder(holder), Wanted::Read) => holder.must_read,
-            (Stage::Holder(holder), Wanted::Write) => {
+            (_, Wanted::Write) if self.own.attempts.is_awaiting() => false,
+            (_, Wanted::Read) if self.own.key.is_reading() => false,
+            (Stage::Racing(Race::Holder(holder)), Wanted::Read) => holder.must_read,
+            (Stage::Racing(Race::Holder(holder)), Wanted::Write) => {
                 !holder.must_read && !is_set(Timer::Renew) && !is_set(Timer::Retry)
             }
             (Stage::Releasing(_), Wanted::Read) => true,
-            (Stage::Releasing(_), Wanted::Write) => !is_set(Timer::Retry) && !self.key.is_reading(),
+            (Stage::Releasing(_), Wanted::Write) => !is_set(Timer::Retry) && !self.own.key.is_reading(),
             // A probe is in addition to what a timer has.
-            (Stage::Candidate, Wanted::Read) if self.giving_way.rests(self.now) => true,
-            (Stage::Candidate, _) => !is_set(Timer::Acquire) && !is_set(Timer::Poll),
+            (Stage::Racing(Race::Candidate), Wanted::Read) if self.giving_way.rests(self.now) => true,
+            (Stage::Racing(Race::Candidate), _) => !is_set(Timer::Acquire) && !is_set(Timer::Poll),
             (Stage::Idle | Stage::Splaying | Stage::Closed, _) => false,
         };
         has_reason.then_some(waits)
@@ -101,12 +102,14 @@ impl Campaign {
     pub(crate) fn wish(&self) -> Option<Wish> {
         let waits = self.waits()?;
         let (class, by) = match &self.stage {
-            Stage::Holder(holder) => (Class::Renewal, self.deadline(holder)),
+            Stage::Racing(Race::Holder(holder)) => (Class::Renewal, self.deadline_of(holder)),
             // A record of ours without a term keeps other candidates waiting.
-            Stage::Candidate if waits == Wanted::Write && self.own_record_observed().is_none() => {
+            Stage::Racing(Race::Candidate)
+                if waits == Wanted::Write && self.own_record_observed().is_none() =>
+            {
                 (Class::Acquire, self.now)
             }
-            Stage::Candidate if waits == Wanted::Read => (Class::Read, self.now),
+            Stage::Racing(Race::Candidate) if waits == Wanted::Read => (Class::Read, self.now),
             _ => (Class::Release, self.now),
         };
         Some(Wish { class, by })
@@ -114,15 +117,15 @@ impl Campaign {
 
     /// Makes the request that waits, where it may leave by now.
     pub(super) fn turn(&mut self) {
-        if self.turns.places == 0 {
+        if self.own.turns.places == 0 {
             return;
         }
         let waits = self.waits();
-        self.turns.waits = None;
+        self.own.turns.waits = None;
         match (&self.stage, waits) {
             (_, None) => {}
             (_, Some(Wanted::Read)) => self.read(),
-            (Stage::Holder(_), _) => self.renew(),
+            (Stage::Racing(Race::Holder(_)), _) => self.renew(),
             (Stage::Releasing(_), _) => self.release(),
             _ => self.acquire(),
         }

@@ -10,13 +10,14 @@ use super::key::Wait;
 use super::store_view::Freshness;
 use super::timers::Timer;
 use super::turns::Wanted;
-use super::{Campaign, Stage, pace};
+use super::{KeyLease, Race, pace};
+use crate::candidacy::{Candidacy, Stage};
 use crate::record::{Attempt, Entry, Release, TermInfo, WriteId, live_headers, release_headers};
 use crate::store::{Action, Expect, Outcome, Put, Write};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision};
 
-impl Campaign {
+impl Candidacy<KeyLease> {
     /// Emits a write and waits for its answer.
     pub(super) fn write(
         &mut self,
@@ -26,15 +27,18 @@ impl Campaign {
         counts_before: Instant,
         successor: Option<&str>,
     ) {
-        let attempt = self.attempts.next();
-        let write_id = WriteId { nonce: self.attempts.nonce(), attempt };
-        let incarnation = self.store.incarnation();
+        let attempt = self.own.attempts.next();
+        let write_id = WriteId { nonce: self.nonce, attempt };
+        let incarnation = self.own.store.incarnation();
         // A candidate that observes no more than this record waits for the holders that this one waits for, whose leases
         // may be longer. The record is kept as long: an absence does not show what its holder knew.
         let delay = if wait.delayed { self.least_delay() } else { Duration::ZERO };
         let stated_lease = self.rules.lease.max(wait.owed(self.now)).max(delay);
         let term_info = match purpose {
-            Purpose::Renew => self.holder().map(|holder| holder.term_info(self.now)),
+            Purpose::Renew => self.holder().map(|holder| {
+                let led_for = self.term.map(|term| self.now.since(term.started));
+                TermInfo { token: holder.token(), led_for }
+            }),
             Purpose::Acquire | Purpose::Release => None,
         };
         let term_info = term_info.unwrap_or_else(|| TermInfo::of_acquire(incarnation));
@@ -50,27 +54,27 @@ impl Campaign {
                 headers: release_headers(write_id, wait.owed(self.now), incarnation, successor),
             },
         };
-        self.attempts.send(Sent {
+        self.own.attempts.send(Sent {
             attempt,
             purpose,
             expect,
             at: self.now,
             wait,
             stated_lease,
-            mark: self.store.mark(),
+            mark: self.own.store.mark(),
             counts_before,
             incarnation,
             open: true,
             answered: Answered::NOT,
         });
         self.timers.set(Timer::Attempt, self.now + pace::attempt_limit(self.lease));
-        self.ask(Request::Write(Write { attempt, expect, action }));
+        self.send(Request::Write(Write { attempt, expect, action }));
     }
 
     /// A write was answered, perhaps long after the campaign stopped waiting.
     pub(super) fn wrote(&mut self, attempt: Attempt, outcome: Outcome) {
         let settled = outcome != Outcome::Unknown;
-        let (sent, awaited) = self.attempts.answer(attempt, settled);
+        let (sent, awaited) = self.own.attempts.answer(attempt, settled);
         self.remember_answer(attempt, &outcome);
         if awaited {
             self.timers.stop(Timer::Attempt);
@@ -95,13 +99,13 @@ impl Campaign {
     /// this number is another revision, or was not applied.
     fn remember_answer(&mut self, attempt: Attempt, outcome: &Outcome) {
         let was_ours = self.own_record_observed().is_some();
-        self.attempts.remember(attempt, outcome);
-        let Some(record) = self.key.record().filter(|record| was_ours && !self.is_ours(record)) else {
+        self.own.attempts.remember(attempt, outcome);
+        let Some(record) = self.own.key.record().filter(|record| was_ours && !self.is_ours(record)) else {
             return;
         };
         let record = record.clone();
         let leads_from_it = self.holder().is_some_and(|holder| holder.revision == record.revision);
-        self.key.forget_entry();
+        self.own.key.forget_entry();
         self.check_others(&record);
         let entry = Entry::Live(record);
         self.observe_token_in(&entry);
@@ -113,23 +117,25 @@ impl Campaign {
 
     /// No answer came in time. The write may still be applied, and its answer still counts.
     pub(super) fn attempt_timed_out(&mut self) {
-        self.attempts.stop_waiting();
+        self.own.attempts.stop_waiting();
         self.timed_out(Wanted::Write);
         self.resume();
     }
 
     /// Goes on with what the answer held up.
     fn resume(&mut self) {
-        if self.attempts.is_awaiting() {
+        if self.own.attempts.is_awaiting() {
             return;
         }
         match &self.stage {
-            Stage::Candidate => self.plan(),
-            Stage::Releasing(_) if !self.timers.is_set(Timer::Retry) && !self.key.is_reading() => {
+            Stage::Racing(Race::Candidate) => self.plan(),
+            Stage::Releasing(_) if !self.timers.is_set(Timer::Retry) && !self.own.key.is_reading() => {
                 self.release()
             }
             // A renewal that fell due while the answer was awaited.
-            Stage::Holder(_) if !self.timers.is_set(Timer::Retry) && !self.timers.is_set(Timer::Renew) => {
+            Stage::Racing(Race::Holder(_))
+                if !self.timers.is_set(Timer::Retry) && !self.timers.is_set(Timer::Renew) =>
+            {
                 self.act()
             }
             _ => {}
@@ -140,13 +146,13 @@ impl Campaign {
         let Some(sent) = sent else { return self.reread() };
         match incarnation {
             Some(incarnation) if self.is_history(&sent, incarnation) => return,
-            Some(incarnation) if incarnation != self.store.incarnation() => {
+            Some(incarnation) if incarnation != self.own.store.incarnation() => {
                 return self.acknowledged_in_another_incarnation();
             }
-            Some(_) => self.store.verify(sent.at),
+            Some(_) => self.own.store.verify(sent.at),
             None => {}
         }
-        if sent.incarnation != self.store.incarnation() {
+        if sent.incarnation != self.own.store.incarnation() {
             // It was meant for another incarnation, and was applied in that one or in this.
             return self.reread();
         }
@@ -154,9 +160,9 @@ impl Campaign {
             return self.acknowledged_below(&sent, revision);
         }
         self.succeeded();
-        self.store.observe_revision(revision);
-        self.attempts.close_outdated(revision);
-        if self.store.mark() > revision && self.holder().is_none() {
+        self.own.store.observe_revision(revision);
+        self.own.attempts.close_outdated(revision);
+        if self.own.store.mark() > revision && self.holder().is_none() {
             // A newer revision is known, though it may not be the observed entry; the write that was applied is history.
             return;
         }
@@ -168,12 +174,12 @@ impl Campaign {
             Purpose::Release => self.released(&sent, revision),
             Purpose::Acquire | Purpose::Renew => self.record_applied(&sent, revision),
         }
-        self.attempts.forget_overtaken(sent.attempt, revision, self.longest_lease(), self.now);
+        self.own.attempts.forget_overtaken(sent.attempt, revision, self.longest_lease(), self.now);
     }
 
     /// Whether a write was both sent and applied in incarnations that are over.
     fn is_history(&self, sent: &Sent, applied: Incarnation) -> bool {
-        let present = self.store.incarnation();
+        let present = self.own.store.incarnation();
         sent.incarnation != present
             && applied != present
             && (applied == sent.incarnation || applied < present)
@@ -187,17 +193,17 @@ impl Campaign {
         let wait = self.wait_of(Some(*sent), self.now);
         self.claim_kept();
         match &mut self.stage {
-            Stage::Holder(_) => {
+            Stage::Racing(Race::Holder(_)) => {
                 self.extend(revision, sent);
-                if self.rules.store.incarnation_acked {
+                if self.rules.own.store.incarnation_acked {
                     self.shown_the_same();
                 }
             }
-            Stage::Candidate if sent.purpose == Purpose::Acquire && in_time => {
+            Stage::Racing(Race::Candidate) if sent.purpose == Purpose::Acquire && in_time => {
                 self.become_holder(sent, revision)
             }
             // Too late to lead from it: an orphan, which the plan retakes.
-            Stage::Candidate | Stage::Splaying | Stage::Closed => {}
+            Stage::Racing(Race::Candidate) | Stage::Splaying | Stage::Closed => {}
             Stage::Releasing(releasing) => {
                 releasing.expect = releasing.expect.max(Some(revision));
                 releasing.wait = wait;
@@ -212,19 +218,19 @@ impl Campaign {
             // An old release: the present lease was acquired after it.
             return;
         }
-        let write_id = Some(WriteId { nonce: self.attempts.nonce(), attempt: sent.attempt });
-        let incarnation = self.store.incarnation();
+        let write_id = Some(WriteId { nonce: self.nonce, attempt: sent.attempt });
+        let incarnation = self.own.store.incarnation();
         let successor = match &self.stage {
             Stage::Releasing(releasing) => releasing.successor.clone(),
             _ => None,
         };
         let owed = sent.wait.owed(sent.at);
         let release = Entry::Released(Release { revision, write_id, owed, incarnation, successor });
-        self.key.observe(release, incarnation, self.default_lease(), self.now);
+        self.own.key.observe(release, incarnation, self.default_lease(), self.now);
         // The wait that we owed is known as an instant, which the time that the answer took does not move.
-        self.key.owes(sent.wait);
+        self.own.key.owes(sent.wait);
         if matches!(self.stage, Stage::Releasing(_)) {
-            self.move_on();
+            self.end_release();
             self.observe_claims();
         }
     }
@@ -245,21 +251,21 @@ impl Campaign {
         if current == Revision(0) {
             return self.refused_for_absence(&sent, expected, awaited);
         }
-        match self.store.classify(current, sent.mark, self.lease, self.now) {
+        match self.own.store.classify(current, sent.mark, self.lease, self.now) {
             Freshness::Fresh => {}
             Freshness::Stale if awaited => return self.stale(),
             Freshness::Stale => return self.reconnect(),
             Freshness::Regressed => return self.regress(current),
         }
-        self.store.observe_revision(current);
+        self.own.store.observe_revision(current);
         match &mut self.stage {
             // An attempt that a later one of ours has overtaken needs no explanation.
-            Stage::Holder(holder) if current > holder.revision => {
+            Stage::Racing(Race::Holder(holder)) if current > holder.revision => {
                 holder.must_read = true;
                 self.read();
             }
             Stage::Releasing(_) if awaited => self.read(),
-            Stage::Candidate if awaited => self.race_lost(current),
+            Stage::Racing(Race::Candidate) if awaited => self.race_lost(current),
             _ => {}
         }
     }
@@ -269,10 +275,10 @@ impl Campaign {
         match &self.stage {
             // There is no revision to compare with the mark. A write that was sent before the newest record of ours was
             // known may have been refused before that record stood.
-            Stage::Holder(holder) if holder.knew(sent, expected) => self.found_absent(),
+            Stage::Racing(Race::Holder(holder)) if holder.knew(sent, expected) => self.found_absent(),
             Stage::Releasing(_) if awaited => self.read(),
-            Stage::Candidate if awaited => {
-                self.key.forget_entry();
+            Stage::Racing(Race::Candidate) if awaited => {
+                self.own.key.forget_entry();
                 self.plan();
             }
             _ => {}
@@ -281,18 +287,18 @@ impl Campaign {
 
     /// Another candidate was faster, or an earlier attempt of ours that was not answered.
     fn race_lost(&mut self, current: Revision) {
-        if self.key.revision().is_some_and(|observed| observed >= current) {
+        if self.own.key.revision().is_some_and(|observed| observed >= current) {
             // The watch was faster than the refusal.
             if self.own_record_observed().is_none() {
-                self.candidacy.race_lost();
+                self.own.setbacks.race_lost();
             }
             return self.plan();
         }
-        self.key.forget_entry();
-        if !self.attempts.may_hold() {
+        self.own.key.forget_entry();
+        if !self.own.attempts.may_hold() {
             // The watch delivers the winner; the read is for when it does not.
-            self.candidacy.race_lost();
-            self.candidacy.wait_until(self.now + super::backoff::standard(1, &mut self.rng));
+            self.own.setbacks.race_lost();
+            self.own.setbacks.wait_until(self.now + super::backoff::standard(1, &mut self.rng));
         }
         self.plan();
     }
@@ -303,7 +309,7 @@ impl Campaign {
         self.inspect(self.now);
         self.reread();
         // Until the inspection is answered, every further acquire would end the same.
-        self.candidacy.rest_at_least_until(self.now + FIRST);
+        self.past.rest_until = self.past.rest_until.max(self.now + FIRST);
     }
 
     /// An acknowledgement below what was known when the write was sent: the store went back.
@@ -316,15 +322,15 @@ impl Campaign {
             Purpose::Release => self.released(sent, revision),
             Purpose::Acquire | Purpose::Renew => {
                 let record = self.own_record(sent, revision);
-                self.key.observe_own(record, self.now);
+                self.own.key.observe_own(record, self.now);
             }
         }
     }
 
     /// The store went back to `revision`.
     pub(super) fn regress(&mut self, revision: Revision) {
-        self.store.regress(revision, self.longest_lease(), self.now);
-        self.key.forget();
+        self.own.store.regress(revision, self.longest_lease(), self.now);
+        self.own.key.forget();
         if let Stage::Releasing(releasing) = &mut self.stage {
             releasing.expect = None;
         }
@@ -333,7 +339,7 @@ impl Campaign {
     }
 
     fn reread(&mut self) {
-        self.key.forget_entry();
+        self.own.key.forget_entry();
         if let Some(holder) = self.holder_mut() {
             holder.must_read = true;
             self.read();

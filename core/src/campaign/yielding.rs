@@ -4,13 +4,13 @@
 //! be the same: without it a holder renews a lease from which it must not lead.
 
 use super::forecast::Vacant;
-use super::{Campaign, Stage};
-use crate::candidacy::{Step, Tried};
+use super::{KeyLease, Race};
+use crate::candidacy::{Candidacy, Stage, Step, Tried};
 use crate::record::Entry;
 use crate::store::Fault;
 use crate::time::Instant;
 
-impl Campaign {
+impl Candidacy<KeyLease> {
     /// A step that was sent at `sent` failed, or was not answered in time.
     pub(super) fn step_failed(&mut self, step: Step, sent: Instant, fault: Option<&Fault>) {
         let claims = self.holder().is_some() || self.own_record_observed().is_some();
@@ -38,39 +38,33 @@ impl Campaign {
     /// holder from leading; where no wait is owed, only the win does.
     pub(super) fn shown_the_same(&mut self) {
         let Some(holder) = self.holder() else { return };
-        let lasts = self.lease_end(holder.proven.min(self.store.verified_at())) > self.now;
-        let owed = holder.wait.until.max(self.store.trusted_at()) > self.now;
-        if lasts && (holder.term.is_some() || owed) {
+        let lasts = self.lease_end(holder.proven.min(self.own.store.verified_at())) > self.now;
+        let owed = holder.wait.until.max(self.own.store.trusted_at()) > self.now;
+        if lasts && (self.term.is_some() || owed) {
             self.giving_way.proved(self.now);
         }
     }
 
     /// Gives way where that is due, and forgets a claim that is over.
     pub(super) fn settle_claim(&mut self) {
-        let leads = self.holder().is_some_and(|holder| holder.term.is_some());
-        let orphan = matches!(self.stage, Stage::Candidate) && self.own_record_observed().is_some();
-        if self.giving_way.gives_way(self.lease) && !leads && (orphan || self.holder().is_some()) {
+        let orphan =
+            matches!(self.stage, Stage::Racing(Race::Candidate)) && self.own_record_observed().is_some();
+        if self.giving_way.gives_way(self.lease) && self.term.is_none() && (orphan || self.holder().is_some())
+        {
             self.giving_way.withdraws(self.now);
             return if orphan { self.remove_orphan() } else { self.give_up(None, false) };
         }
-        let may_claim = matches!(self.stage, Stage::Holder(_) | Stage::Releasing(_))
+        let may_claim = matches!(self.stage, Stage::Racing(Race::Holder(_)) | Stage::Releasing(_))
             || self.own_record_observed().is_some()
-            || self.attempts.may_hold();
+            || self.own.attempts.may_hold();
         if !may_claim {
             self.giving_way.claim_ended(self.now);
         }
     }
 
-    /// Nothing of a claim of ours is left.
-    pub(super) fn claim_removed(&mut self) {
-        if let Some(warning) = self.giving_way.removed(self.lease, self.now) {
-            self.warn(warning);
-        }
-    }
-
     /// The entry that this candidate observed shows whether others claim the election.
     pub(super) fn observe_claims(&mut self) {
-        let claimed = match self.key.entry() {
+        let claimed = match self.own.key.entry() {
             None => return,
             Some(Entry::Live(record)) if self.is_ours(record) => return,
             Some(entry) => entry.live().is_some(),

@@ -1,15 +1,29 @@
-//! The parts of a candidate that do not depend on its rule.
+//! A candidate, whatever its rule.
 //!
 //! A lease over a key ([`campaign`](crate::campaign)), a place in a queue ([`queue`](crate::queue)) and ownership in a
-//! consumer group ([`induction`](crate::induction)) ask for the lead in three ways. What holds for every candidate is
-//! decided here once:
+//! consumer group ([`induction`](crate::induction)) ask for the lead in three ways, and prove it. All else is the same, and is
+//! here once:
 //!
+//! - [`Candidacy`]: the way through the states, from the splay to the close. [`Rule`]: what a rule adds to it.
+//! - [`Input`] and [`Output`]: what goes in and what comes out.
 //! - [`GivingWay`]: a candidate that cannot prove its claim leaves it to others, and rests.
+//! - `Reports`: its state, the leader that it knows and the faults of its store, each reported once.
 //! - [`Obstacle`]: what a candidate waits for, said once where no candidate has led for too long.
 
+mod candidate;
 mod giving_way;
+mod io;
+mod reports;
+mod rule;
+mod rules;
 mod vacancy;
 
+pub(crate) use candidate::Stage;
+pub use candidate::{Candidacy, TIMERS};
 pub use giving_way::{GivingWay, Step, Steps, Tried};
+pub use io::{Input, Output};
+pub(crate) use reports::Reports;
+pub use rule::{Early, Ended, Rule};
+pub(crate) use rules::Rules;
 pub(crate) use vacancy::Vacancy;
 pub use vacancy::{Obstacle, Waiting};

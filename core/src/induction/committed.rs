@@ -17,10 +17,11 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::Campaign;
+use super::Induction;
 use super::answers::Failure;
 use super::io::Request;
 use super::owning::Owner;
+use crate::candidacy::Candidacy;
 use crate::record::Attempt;
 use crate::store::{Fault, FaultKind};
 use crate::time::Instant;
@@ -92,22 +93,22 @@ impl OpenCommits {
     }
 }
 
-impl Campaign {
+impl Candidacy<Induction> {
     /// A commit was answered, whatever the answer is: the client sends it no more. Returns true if a win may have waited
     /// for that.
     pub(super) fn commit_answered(&mut self, attempt: Attempt) -> bool {
-        let claimed = self.owner().filter(|owner| owner.term.is_none()).and_then(Owner::claimed_token);
+        let claimed = self.owner().filter(|_| self.term.is_none()).and_then(Owner::claimed_token);
         let waits = |open: &OpenCommits| claimed.is_some_and(|token| open.below(token).is_some());
-        let waited = waits(&self.open_commits);
-        self.open_commits.answered(attempt);
-        waited && !waits(&self.open_commits)
+        let waited = waits(&self.own.open_commits);
+        self.own.open_commits.answered(attempt);
+        waited && !waits(&self.own.open_commits)
     }
 
     /// Asks the coordinator for the committed offset's metadata.
     pub(super) fn ask_token(&mut self) {
-        self.last_question += 1;
+        self.own.last_question += 1;
         self.wait_for_token();
-        self.ask(Request::Committed { number: self.last_question });
+        self.ask(Request::Committed { number: self.own.last_question });
     }
 
     /// The coordinator answered. An answer from before the assignment may miss the commits of the owner before.
@@ -126,12 +127,12 @@ impl Campaign {
         match known {
             Ok(token) => {
                 if let Some(token) = token {
-                    self.log.observe_token(token);
+                    self.own.log.observe_token(token);
                 }
                 self.informed(token);
             }
             // An earlier question; the newest is still waited for.
-            Err(_) if number < self.last_question => {}
+            Err(_) if number < self.own.last_question => {}
             Err(failure) => self.failed(&failure),
         }
     }

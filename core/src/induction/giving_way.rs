@@ -10,8 +10,8 @@ use super::io::Request;
 use super::proof::Awaited;
 use super::record::Kind;
 use super::timers::Timer;
-use super::{Campaign, Stage};
-use crate::candidacy::{Step, Tried};
+use super::{Induction, Race};
+use crate::candidacy::{Candidacy, Stage, Step, Tried};
 use crate::record::{Attempt, TermInfo};
 use crate::store::Fault;
 use crate::time::Instant;
@@ -24,7 +24,7 @@ pub(super) struct Probe {
     sent: Instant,
 }
 
-impl Campaign {
+impl Candidacy<Induction> {
     // ---- the claim ----
 
     /// What was awaited failed, or was not answered in time.
@@ -40,7 +40,7 @@ impl Campaign {
     }
 
     fn step_failed(&mut self, step: Step, sent: Instant, fault: Option<&Fault>) {
-        let (lease, now) = (self.rules.lease, self.now);
+        let (lease, now) = (self.lease, self.now);
         if self.owner().is_none() {
             return;
         }
@@ -52,8 +52,8 @@ impl Campaign {
             // The coordinator answered.
             Step::Commit => self.is_held(),
             _ => {
-                self.last_question += 1;
-                self.ask(Request::Committed { number: self.last_question });
+                self.own.last_question += 1;
+                self.ask(Request::Committed { number: self.own.last_question });
             }
         }
         self.give_way_if_due();
@@ -62,7 +62,7 @@ impl Campaign {
     /// The coordinator answered: the group still holds its member.
     pub(super) fn is_held(&mut self) {
         if self.owner().is_some() {
-            self.giving_way.kept(self.rules.lease, self.now);
+            self.giving_way.kept(self.lease, self.now);
         }
     }
 
@@ -72,19 +72,19 @@ impl Campaign {
     pub(super) fn claim_proved(&mut self, sent: Instant) {
         self.is_held();
         let Some(owner) = self.owner().filter(|owner| owner.deadline.is_some()) else { return };
-        match owner.unmet(sent) {
+        match owner.unmet(sent).filter(|_| self.term.is_none()) {
             Some(step) => self.step_failed(step, sent, None),
             None => self.giving_way.proved(self.now),
         }
     }
 
     fn give_way_if_due(&mut self) {
-        let (lease, now) = (self.rules.lease, self.now);
+        let (lease, now) = (self.lease, self.now);
         if !self.giving_way.gives_way(lease) {
             return;
         }
         let reads_nothing = self.giving_way.failing().contains(Step::ReadBack);
-        if let Stage::Owner(owner) = &mut self.stage
+        if let Stage::Racing(Race::Owner(owner)) = &mut self.stage
             && reads_nothing
             && !core::mem::replace(&mut owner.reader_is_new, true)
         {
@@ -97,16 +97,9 @@ impl Campaign {
 
     // ---- the rest ----
 
-    /// Nothing of the claim is left.
-    pub(super) fn claim_removed(&mut self) {
-        if let Some(warning) = self.giving_way.removed(self.rules.lease, self.now) {
-            self.report(crate::campaign::Event::Warning(warning));
-        }
-    }
-
     /// Looks who else claims the election, and repeats the steps that failed, as far as a client can that is no member.
     pub(super) fn probe(&mut self) {
-        let (lease, now) = (self.rules.lease, self.now);
+        let (lease, now) = (self.lease, self.now);
         // What is read may be out of date, or nothing at all: who is in the group is known by its coordinator.
         self.ask(Request::Members);
         let steps = self.giving_way.probe(lease, now);
@@ -115,12 +108,12 @@ impl Campaign {
         }
         if steps.contains(Step::Append) || steps.contains(Step::ReadBack) {
             // Any record feeds a member of goNELI's that was removed.
-            if self.log.has_foreign(now) {
+            if self.own.log.has_foreign(now) {
                 self.giving_way.probed(Step::Append, now, false, now);
             } else {
                 let statement = TermInfo::of_acquire(Incarnation(0));
-                let attempt = self.publish_record(Kind::Probe, self.topic.id, statement);
-                self.probe = Some(Probe { attempt, sent: now });
+                let attempt = self.publish_record(Kind::Probe, self.own.topic.id, statement);
+                self.own.probe = Some(Probe { attempt, sent: now });
             }
         }
     }
@@ -130,20 +123,20 @@ impl Campaign {
         // What could not be observed is not reported.
         let Ok(count) = result else { return };
         let (now, was_resting) = (self.now, self.giving_way.rests(self.now));
-        let worst = self.session() + self.rules.client.max_poll + self.rules.lease * 2;
-        self.giving_way.others_claim(count > 0 || self.log.is_claimed(now), worst, now);
+        let worst = self.session() + self.rules.own.client.max_poll + self.lease * 2;
+        self.giving_way.others_claim(count > 0 || self.own.log.is_claimed(now), worst, now);
         self.join_if_rested(was_resting);
     }
 
     /// Returns whether `attempt` is a probe, whose append was reported.
     pub(super) fn is_probe(&mut self, attempt: Attempt, appended: bool) -> bool {
-        let Some(probe) = self.probe.filter(|probe| probe.attempt == attempt) else { return false };
+        let Some(probe) = self.own.probe.filter(|probe| probe.attempt == attempt) else { return false };
         self.probed(Step::Append, probe.sent, appended);
         true
     }
 
     pub(super) fn probe_read(&mut self, attempt: Attempt) {
-        if let Some(probe) = self.probe.filter(|probe| probe.attempt == attempt) {
+        if let Some(probe) = self.own.probe.filter(|probe| probe.attempt == attempt) {
             self.probed(Step::ReadBack, probe.sent, true);
         }
     }
@@ -155,7 +148,8 @@ impl Campaign {
     }
 
     fn join_if_rested(&mut self, was_resting: bool) {
-        if matches!(self.stage, Stage::Away) && was_resting && !self.giving_way.rests(self.now) {
+        if matches!(self.stage, Stage::Racing(Race::Away)) && was_resting && !self.giving_way.rests(self.now)
+        {
             self.timers.stop(Timer::Join);
             self.join_when_rested();
         }

@@ -9,8 +9,8 @@ use core::time::Duration;
 use super::answers::{Failure, Loss};
 use super::record::{self, Kind, Record};
 use super::settings::Group;
-use super::timers::Wake;
-use crate::campaign::Event;
+use super::timers::Timer;
+use crate::candidacy;
 use crate::record::{Attempt, Headers};
 use crate::store::Fault;
 use crate::time::Instant;
@@ -89,40 +89,12 @@ impl Publish {
     }
 }
 
-/// Something that happened outside of the campaign.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// Time has passed.
-    Tick,
-    /// Enter the race. Does nothing for a campaign that is in it.
-    Campaign,
-    /// Give the leadership up, where this candidate has it, leave the group, and join it again later.
-    Resign,
-    /// Give the leadership up and leave the race, for good.
-    Close,
-    /// The candidate's own health check. An unhealthy candidate is no member of the group.
-    Health(bool),
-    /// The work of the term has ended.
-    Drained,
-    /// The user's handler failed and wants the term to end. It is lost at once; the release waits for
-    /// [`Drained`](Self::Drained).
-    HandlerFailed,
-    /// The client or the brokers answered, or reported something of themselves.
-    Answered(Answer),
-    /// The reader delivered something of partition zero.
-    Watched(Shown),
-}
+/// What happens to a campaign. The group chooses its owner, so nothing is handed over; and the topic is inspected by
+/// [`Request::Inspect`], not as a store.
+pub type Input = candidacy::Input<Answer, Shown>;
 
 /// What a campaign wants done, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// Ask the client or the brokers, which answer with [`Input::Answered`].
-    Ask(Request),
-    /// Report this to the user.
-    Event(Event),
-    /// Nothing more until an input, or until this wake-up.
-    WakeAt(Option<Wake>),
-}
+pub type Output = candidacy::Output<Request, Timer>;
 
 /// What a campaign wants of its group and its topic.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,9 @@
 use super::io::{Request, TopicId};
 use super::record::Kind;
 use super::timers::Timer;
-use super::{Campaign, Stage};
-use crate::campaign::{Event, Reason, Warning, pace};
+use super::{Induction, Leaving, Race};
+use crate::campaign::{Reason, Warning, pace};
+use crate::candidacy::{Candidacy, Ended, Stage};
 use crate::record::{Attempt, TermInfo};
 use crate::store::{Fault, FaultKind};
 use crate::time::Instant;
@@ -21,7 +22,7 @@ const LEAVE_LIMIT: Duration = Duration::from_secs(10);
 
 /// A term that was lost, whose owner goes.
 #[derive(Clone, Debug, Hash)]
-pub(super) struct Ending {
+pub struct Ending {
     reason: Reason,
     /// A revocation waits for its answer.
     revoked: bool,
@@ -51,19 +52,18 @@ pub(super) fn leaves_the_group(reason: Reason) -> bool {
     matches!(reason, Reason::Resigned | Reason::Unhealthy | Reason::Closed | Reason::HandlerFailed)
 }
 
-impl Campaign {
+impl Candidacy<Induction> {
     /// The group takes the partition away, and waits for an answer.
     pub(super) fn revoked(&mut self) {
         match &mut self.stage {
-            Stage::Owner(owner) => {
+            Stage::Racing(Race::Owner(owner)) => {
                 owner.revoked = true;
-                match (owner.term, owner.departure) {
-                    (None, _) => self.leave_partition(false),
-                    (Some(_), None) => self.depart(Reason::Revoked),
-                    (Some(_), Some(_)) => {}
+                match self.term {
+                    None => self.leave_partition(false),
+                    Some(_) => self.depart(Reason::Revoked, None),
                 }
             }
-            Stage::Ending(ending) => {
+            Stage::Releasing(Leaving::Ending(ending)) => {
                 ending.revoked = true;
                 if ending.release.is_none() {
                     // The time of the work is up.
@@ -76,64 +76,47 @@ impl Campaign {
         }
     }
 
-    /// The leader leaves of its own will, or its partition is revoked: its work drains while the lease is kept.
-    pub(super) fn depart(&mut self, reason: Reason) {
-        let until = self.now + self.rules.drain;
-        let Stage::Owner(owner) = &mut self.stage else { return };
-        let Some(term) = owner.term.filter(|_| owner.departure.is_none()) else { return };
-        owner.departure = Some(reason);
-        self.timers.set(Timer::Drain, until);
-        self.report(Event::Draining { term, until, reason });
-    }
-
-    pub(super) fn drained(&mut self) {
-        self.end_drain(false);
-        let ended = matches!(&self.stage, Stage::Ending(ending) if ending.release.is_none());
+    /// The work of a term has ended that was lost before it did.
+    pub(super) fn work_ended(&mut self) {
+        let ended =
+            matches!(&self.stage, Stage::Releasing(Leaving::Ending(ending)) if ending.release.is_none());
         if ended {
             self.timers.stop(Timer::Work);
             self.release();
         }
     }
 
-    pub(super) fn end_drain(&mut self, timed_out: bool) {
-        if let Some(reason) = self.owner().and_then(|owner| owner.departure) {
-            self.end(reason, timed_out);
-        }
-    }
-
-    pub(super) fn handler_failed(&mut self) {
-        let Some(term) = self.owner().and_then(|owner| owner.term) else { return };
-        let soon = self.now.since(term.started) < self.rules.lease;
-        self.handler_failures = if soon { self.handler_failures.saturating_add(1) } else { 1 };
-        self.rest_until = self.now + self.rules.backoff.wait(self.handler_failures, &mut self.rng);
-        self.end(Reason::HandlerFailed, true);
-    }
-
-    /// Ends the term of an owner that goes: the loss is reported first, and the release is sent after that.
-    fn end(&mut self, reason: Reason, working: bool) {
-        let Stage::Owner(owner) = &self.stage else { return };
-        let (Some(term), Some(deadline)) = (owner.term, owner.deadline) else { return };
-        let (revoked, topic, statement) = (owner.revoked, owner.topic, owner.statement(self.now));
-        let proof = self.proof.proven_offset();
-        self.giving_way.lost(self.now);
-        self.report(Event::Lost { term, reason });
+    /// An owner whose loss was reported goes; the release is sent after that.
+    pub(super) fn end_ownership(&mut self, ended: &Ended) {
+        let Ended { term, reason, working, .. } = *ended;
+        let Stage::Racing(Race::Owner(owner)) = &self.stage else { return };
+        let (revoked, topic, deadline) = (owner.revoked, owner.topic, owner.deadline);
+        let proven = self.own.proof.proven_offset();
         if reason == Reason::Resigned {
             // Time for another member to be assigned the partition.
-            self.rest_until = self.now + self.rules.lease;
+            self.past.rest_until = self.now + self.lease;
         }
-        let (Some(statement), Some(proven)) = (statement, proof) else {
+        let (Some(deadline), Some(proven)) = (deadline, proven) else {
             return self.leave_partition(leaves_the_group(reason));
         };
+        let statement = TermInfo { token: term.token, led_for: Some(self.now.since(term.started)) };
         self.stop_owning();
-        self.stage =
-            Stage::Ending(Ending { reason, revoked, release: None, statement, proven, topic, deadline });
+        self.stage = Stage::Releasing(Leaving::Ending(Ending {
+            reason,
+            revoked,
+            release: None,
+            statement,
+            proven,
+            topic,
+            deadline,
+        }));
         if !working {
             return self.release();
         }
         if revoked {
             return self.leave_partition(leaves_the_group(reason));
         }
-        self.timers.set(Timer::Work, self.now + self.rules.lease);
+        self.timers.set(Timer::Work, self.now + self.lease);
         self.limit_work();
     }
 
@@ -145,7 +128,7 @@ impl Campaign {
     }
 
     pub(super) fn work_timed_out(&mut self) {
-        if let Stage::Ending(ending) = &self.stage {
+        if let Stage::Releasing(Leaving::Ending(ending)) = &self.stage {
             let leave = ending.leaves();
             self.leave_partition(leave);
         }
@@ -153,26 +136,26 @@ impl Campaign {
 
     /// Publishes the release, while the lease lasts.
     fn release(&mut self) {
-        let Stage::Ending(ending) = &self.stage else { return };
+        let Stage::Releasing(Leaving::Ending(ending)) = &self.stage else { return };
         let (statement, proven, topic, leave) =
             (ending.statement, ending.proven, ending.topic, ending.leaves());
         if self.now >= ending.deadline {
             return self.leave_partition(leave);
         }
         let attempt = self.publish_record(Kind::Release { proven }, topic, statement);
-        if let Stage::Ending(ending) = &mut self.stage {
+        if let Stage::Releasing(Leaving::Ending(ending)) = &mut self.stage {
             ending.release = Some(attempt);
         }
         self.timers.set(Timer::Release, self.now + pace::CLOSE_LIMIT);
     }
 
     pub(super) fn is_release(&self, attempt: Attempt) -> bool {
-        matches!(&self.stage, Stage::Ending(ending) if ending.release == Some(attempt))
+        matches!(&self.stage, Stage::Releasing(Leaving::Ending(ending)) if ending.release == Some(attempt))
     }
 
     /// The release was appended, or is not waited for any more.
     pub(super) fn release_ended(&mut self) {
-        if let Stage::Ending(ending) = &self.stage {
+        if let Stage::Releasing(Leaving::Ending(ending)) = &self.stage {
             let leave = ending.leaves();
             self.leave_partition(leave);
         }
@@ -188,8 +171,8 @@ impl Campaign {
     /// Gives the partition up: answers the revocation, and leaves the group where this candidate is to be out of it.
     pub(super) fn leave_partition(&mut self, leave: bool) {
         let revoked = match &self.stage {
-            Stage::Owner(owner) => owner.revoked,
-            Stage::Ending(ending) => ending.revoked,
+            Stage::Racing(Race::Owner(owner)) => owner.revoked,
+            Stage::Releasing(Leaving::Ending(ending)) => ending.revoked,
             _ => false,
         };
         self.stop_owning();
@@ -197,13 +180,13 @@ impl Campaign {
         if revoked {
             self.ask(Request::Yield);
         }
-        let leave = leave || !self.open_commits.is_empty();
+        let leave = leave || !self.own.open_commits.is_empty();
         if leave || !self.intent.in_race || !self.intent.healthy {
-            self.stage = Stage::Leaving;
+            self.stage = Stage::Releasing(Leaving::Group);
             self.timers.set(Timer::Close, self.now + LEAVE_LIMIT);
             self.ask(Request::Leave);
         } else {
-            self.stage = Stage::Member;
+            self.stage = Stage::Racing(Race::Member);
         }
     }
 
@@ -211,27 +194,15 @@ impl Campaign {
         let detail = "the client did not leave its group within 10 s, as one does not whose coordinator is away; \
                       it goes on closing, and its group takes it for a member until its session runs out";
         let fault = Fault { kind: FaultKind::Unreachable, detail: detail.into() };
-        self.report(Event::Warning(Warning::Store(fault)));
+        self.warn(Warning::Store(fault));
         self.move_on();
     }
 
     pub(super) fn has_left(&mut self) {
-        self.left = true;
-        if matches!(self.stage, Stage::Leaving) {
+        self.own.left = true;
+        if matches!(self.stage, Stage::Releasing(Leaving::Group)) {
             self.timers.stop(Timer::Close);
             self.move_on();
-        }
-    }
-
-    /// Out of the group: the campaign closes, joins again later, or rests.
-    fn move_on(&mut self) {
-        self.claim_removed();
-        if self.intent.closing {
-            self.stage = Stage::Closed;
-        } else if self.intent.in_race && self.intent.healthy {
-            self.join_when_rested();
-        } else {
-            self.stage = Stage::Idle;
         }
     }
 }

@@ -1,13 +1,13 @@
 //! What the reader and the inspections bring, and the reports to the user.
 
-use super::Campaign;
-use super::io::{Output, Request, Topic};
+use super::Induction;
+use super::io::{Request, Topic};
 use super::log::lease_of;
 use super::record::{Kind, Record};
 use super::timers::Timer;
-use crate::campaign::{Event, Leader, Warning};
-use crate::candidacy::Step;
-use crate::store::{Fault, FaultKind};
+use crate::campaign::{Leader, Warning};
+use crate::candidacy::{Candidacy, Step};
+use crate::store::Fault;
 use crate::token::Token;
 use core::time::Duration;
 
@@ -17,24 +17,22 @@ const INSPECT_EVERY: Duration = Duration::from_secs(1);
 /// The time after a change of the topic's id in which it is not read again but once. Brokers that disagree about it would
 /// otherwise have it read, and the partition claimed, as fast as they answer.
 const DISAGREEING: Duration = Duration::from_millis(100);
-/// The limit of faults that are reported before the next proof: their texts may differ without end.
-const MAX_FAULTS: usize = 8;
 
-impl Campaign {
+impl Candidacy<Induction> {
     // ---- the log ----
 
     pub(super) fn record(&mut self, record: &Record) {
         let write_id = record.write_id.filter(|write_id| write_id.nonce == self.nonce);
         let own = write_id
             .map(|write_id| write_id.attempt)
-            .filter(|attempt| *attempt <= self.last_attempt && record.name == self.rules.name);
-        if write_id.is_some() && own.is_none() && !core::mem::replace(&mut self.reported.twin, true) {
-            self.report(Event::Warning(Warning::SameNonce { name: record.name.clone() }));
+            .filter(|attempt| *attempt <= self.own.last_attempt && record.name == self.rules.name);
+        if write_id.is_some() && own.is_none() && !core::mem::replace(&mut self.own.reported.twin, true) {
+            self.warn(Warning::SameNonce { name: record.name.clone() });
         }
-        if !self.log.read(record, own.is_some(), self.topic.id, self.now) {
+        if !self.own.log.read(record, own.is_some(), self.own.topic.id, self.now) {
             // Below its position: the reader began again, or the log lost its end.
             self.gap();
-            self.log.read(record, own.is_some(), self.topic.id, self.now);
+            self.own.log.read(record, own.is_some(), self.own.topic.id, self.now);
         }
         self.observe_leader(record);
         match own {
@@ -47,7 +45,7 @@ impl Campaign {
 
     /// The reader skipped records, or lost its place: the topic may be another.
     pub(super) fn gap(&mut self) {
-        self.log.gap(self.now);
+        self.own.log.gap(self.now);
         self.inspect();
     }
 
@@ -75,7 +73,7 @@ impl Campaign {
     // ---- the topic ----
 
     pub(super) fn inspect(&mut self) {
-        if let Some(at) = self.inspects_from.filter(|at| self.now < *at) {
+        if let Some(at) = self.own.inspects_from.filter(|at| self.now < *at) {
             return self.timers.set(Timer::Inspect, at);
         }
         self.ask(Request::Inspect);
@@ -84,29 +82,29 @@ impl Campaign {
         }
     }
 
-    pub(super) fn inspected(&mut self, result: Result<Topic, Fault>) {
+    pub(super) fn topic_inspected(&mut self, result: Result<Topic, Fault>) {
         let topic = match result {
             Ok(topic) => topic,
             Err(fault) => {
                 self.probed(Step::Inspect, self.now, false);
-                if self.reported.inspection.replace(fault.kind) != Some(fault.kind) {
-                    self.report(Event::Warning(Warning::Store(fault)));
+                if self.own.reported.inspection.replace(fault.kind) != Some(fault.kind) {
+                    self.warn(Warning::Store(fault));
                 }
                 return;
             }
         };
-        self.reported.inspection = None;
+        self.own.reported.inspection = None;
         self.giving_way.succeeded(Step::Inspect, self.now);
         self.probed(Step::Inspect, topic.asked_at, true);
-        if topic.asked_at < self.topic.asked_at {
+        if topic.asked_at < self.own.topic.asked_at {
             return;
         }
-        let known = self.topic.id;
-        self.topic = Topic { id: topic.id.or(known), ..topic };
+        let known = self.own.topic.id;
+        self.own.topic = Topic { id: topic.id.or(known), ..topic };
         match (known, topic.id) {
             (Some(known), Some(id)) if id != known => {
                 self.is_another_log();
-                self.inspects_from = Some(self.now + DISAGREEING);
+                self.own.inspects_from = Some(self.now + DISAGREEING);
             }
             (Some(_), Some(_)) => self.confirm_claim(topic.asked_at, true),
             // What was read before may be of another topic.
@@ -116,42 +114,17 @@ impl Campaign {
         }
     }
 
-    // ---- outputs ----
-
-    pub(super) fn report(&mut self, event: Event) {
-        self.outputs.push_back(Output::Event(event));
-    }
-
-    pub(super) fn ask(&mut self, request: Request) {
-        self.outputs.push_back(Output::Ask(request));
-    }
-
     pub(super) fn report_reset(&mut self, next: Option<Token>) {
-        let seen = self.log.largest_token();
-        self.report(Event::Warning(Warning::StoreReset { seen, next, barred: false }));
-    }
-
-    /// Reports a fault once until the next proof, and an unreachable store once whatever it says.
-    pub(super) fn report_fault(&mut self, fault: Fault) {
-        let is_same = |reported: &Fault| {
-            let is_outage = fault.kind == FaultKind::Unreachable;
-            reported.kind == fault.kind && (is_outage || reported.detail == fault.detail)
-        };
-        let reported = &mut self.reported.faults;
-        if reported.len() < MAX_FAULTS && !reported.iter().any(is_same) {
-            reported.push(fault.clone());
-            self.report(Event::Warning(Warning::Store(fault)));
-        }
+        let seen = self.own.log.largest_token();
+        self.warn(Warning::StoreReset { seen, next, barred: false });
     }
 
     pub(super) fn report_leader(&mut self, leader: Option<Leader>) {
         if leader.is_none() {
             self.timers.stop(Timer::Vacant);
         }
-        let of = |leader: &Leader| (leader.nonce, leader.name.clone());
-        if self.reported.leader.as_ref().map(of) != leader.as_ref().map(of) {
-            self.reported.leader.clone_from(&leader);
-            self.report(Event::LeaderChanged(leader));
-        }
+        let is_same = |one: &Leader, other: &Leader| (one.nonce, &one.name) == (other.nonce, &other.name);
+        let event = self.reports.leader(leader, is_same);
+        self.report_if(event);
     }
 }

@@ -9,16 +9,16 @@ use super::leaving::leaves_the_group;
 use super::log::Below;
 use super::record::Kind;
 use super::timers::Timer;
-use super::{Campaign, Stage};
-use crate::campaign::{Event, Reason, Term, WinDelay};
-use crate::candidacy::Step;
+use super::{Induction, Leaving, Race};
+use crate::campaign::{Reason, WinDelay};
+use crate::candidacy::{Candidacy, Stage, Step};
 use crate::record::{Attempt, TermInfo};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
 
 /// A candidate to which partition zero is assigned.
 #[derive(Clone, Debug, Hash)]
-pub(super) struct Owner {
+pub struct Owner {
     /// The member id at the assignment.
     pub(super) member: String,
     /// `w`: when the assignment was handled, or a later one of the log's resets.
@@ -33,11 +33,8 @@ pub(super) struct Owner {
     claim: Option<Open>,
     /// `D`, from the newest proof.
     pub(super) deadline: Option<Instant>,
-    pub(super) term: Option<Term>,
     /// The topic in which the term was proven: what its release says is of that one.
     pub(super) topic: Option<TopicId>,
-    /// Set while the leader drains.
-    pub(super) departure: Option<Reason>,
     /// A revocation waits for its answer.
     pub(super) revoked: bool,
     /// Its reader was replaced, as it did not read the claim back.
@@ -74,7 +71,7 @@ impl Owner {
 
     /// The step without which a win that is due cannot be reported, by a proof of what was sent after the claim's append.
     pub(super) fn unmet(&self, sent: Instant) -> Option<Step> {
-        let claim = self.claim.filter(|_| self.term.is_none())?;
+        let claim = self.claim?;
         claim.appended.filter(|(_, at)| *at < sent)?;
         match claim.below {
             None => Some(Step::ReadBack),
@@ -91,14 +88,6 @@ impl Owner {
     pub(super) fn is_unread(&self) -> bool {
         self.claim.is_some_and(|claim| claim.appended.is_some() && claim.below.is_none())
     }
-
-    /// What a heartbeat says of the claim or of the term.
-    pub(super) fn statement(&self, now: Instant) -> Option<TermInfo> {
-        match self.term {
-            Some(term) => Some(TermInfo { token: term.token, led_for: Some(now.since(term.started)) }),
-            None => Some(TermInfo { token: self.claimed_token()?, led_for: None }),
-        }
-    }
 }
 
 impl Open {
@@ -113,39 +102,37 @@ impl Open {
     }
 }
 
-impl Campaign {
+impl Candidacy<Induction> {
     /// Partition zero is assigned: a claim goes out once the committed token is known.
     pub(super) fn assigned(&mut self, member: String) {
-        if matches!(self.stage, Stage::Owner(_) | Stage::Ending(_)) {
+        if matches!(self.stage, Stage::Racing(Race::Owner(_)) | Stage::Releasing(Leaving::Ending(_))) {
             // The end of the ownership before was never reported.
             self.group_lost(Loss::Rejoins);
         }
-        if !matches!(self.stage, Stage::Member) {
+        if !matches!(self.stage, Stage::Racing(Race::Member)) {
             return;
         }
-        let (now, longest) = (self.now, self.log.longest());
+        let (now, longest) = (self.now, self.own.log.longest());
         let owed = match self.rules.win_delay {
             WinDelay::Automatic => Instant::ZERO,
             WinDelay::Cautious => now + longest,
             WinDelay::Fixed(wait) => now + wait,
         };
         self.forget_proof();
-        self.failures = 0;
-        self.stage = Stage::Owner(Box::new(Owner {
+        self.own.failures = 0;
+        self.stage = Stage::Racing(Race::Owner(Box::new(Owner {
             member,
             assigned_at: now,
             owed,
-            first_question: self.last_question + 1,
+            first_question: self.own.last_question + 1,
             informed: false,
             stated: None,
             claim: None,
             deadline: None,
-            term: None,
             topic: None,
-            departure: None,
             revoked: false,
             reader_is_new: false,
-        }));
+        })));
         self.claim();
     }
 
@@ -155,11 +142,11 @@ impl Campaign {
         if self.owner().is_some_and(|owner| !owner.informed) {
             return self.ask_token();
         }
-        let gaps = self.log.gaps();
-        let time_of_day = self.topic.time_of_day.saturating_add(self.now.since(self.topic.asked_at));
-        let incarnation = self.log.claimed_incarnation(time_of_day);
+        let gaps = self.own.log.gaps();
+        let time_of_day = self.own.topic.time_of_day.saturating_add(self.now.since(self.own.topic.asked_at));
+        let incarnation = self.own.log.claimed_incarnation(time_of_day);
         let attempt = self.publish(Kind::Claim, TermInfo::of_acquire(incarnation));
-        if let Stage::Owner(owner) = &mut self.stage {
+        if let Stage::Racing(Race::Owner(owner)) = &mut self.stage {
             let (appended, below) = (None, None);
             owner.claim =
                 Some(Open { attempt, incarnation, gaps, appended, below, asked: false, confirmed: false });
@@ -168,9 +155,9 @@ impl Campaign {
 
     /// The committed token is known.
     pub(super) fn informed(&mut self, token: Option<Token>) {
-        self.failures = 0;
+        self.own.failures = 0;
         self.stop_waiting();
-        if let Stage::Owner(owner) = &mut self.stage {
+        if let Stage::Racing(Race::Owner(owner)) = &mut self.stage {
             (owner.informed, owner.stated) = (true, token);
             self.claim();
         }
@@ -178,7 +165,7 @@ impl Campaign {
 
     fn open_claim(&mut self) -> Option<&mut Open> {
         match &mut self.stage {
-            Stage::Owner(owner) => owner.claim.as_mut(),
+            Stage::Racing(Race::Owner(owner)) => owner.claim.as_mut(),
             _ => None,
         }
     }
@@ -193,15 +180,15 @@ impl Campaign {
 
     /// The claim was read back: what lies below it is known.
     pub(super) fn claim_read(&mut self, attempt: Attempt) {
-        let Some(owner) = self.owner().filter(|owner| owner.term.is_none()) else { return };
-        let (below, gaps) = (self.log.below(owner.stated), self.log.gaps());
+        let Some(owner) = self.owner().filter(|_| self.term.is_none()) else { return };
+        let (below, gaps) = (self.own.log.below(owner.stated), self.own.log.gaps());
         let Some(claim) = self.open_claim().filter(|claim| claim.attempt == attempt) else { return };
         if claim.gaps != gaps {
             // What was not read since it was published may state a larger incarnation.
             return self.claim();
         }
         claim.below = Some(below);
-        self.log.settle();
+        self.own.log.settle();
         self.win();
     }
 
@@ -209,8 +196,8 @@ impl Campaign {
     pub(super) fn claim_again_if_passed(&mut self) {
         let Some(owner) = self.owner() else { return };
         let unread = owner.claim.filter(|claim| claim.below.is_none()).and_then(|claim| claim.appended);
-        let passed = unread.is_some_and(|(offset, _)| self.log.has_passed(offset));
-        if passed && owner.term.is_none() {
+        let passed = unread.is_some_and(|(offset, _)| self.own.log.has_passed(offset));
+        if passed && self.term.is_none() {
             self.claim();
         }
     }
@@ -218,9 +205,9 @@ impl Campaign {
     /// Which topic this is, is known for the first time: what was read of it counts as first observed now.
     pub(super) fn begin_reading(&mut self) {
         let now = self.now;
-        match self.log.has_read() {
-            true => self.log.gap(now),
-            false => self.log.begin(now),
+        match self.own.log.has_read() {
+            true => self.own.log.gap(now),
+            false => self.own.log.begin(now),
         }
         if let Some(below) = self.open_claim().and_then(|claim| claim.below.as_mut()) {
             (below.first_sight, below.released) = (now, false);
@@ -246,21 +233,21 @@ impl Campaign {
     /// Reports the win, unless a wait is owed, or something that it needs is not known yet.
     pub(super) fn win(&mut self) {
         let now = self.now;
-        let Some(owner) = self.owner().filter(|owner| owner.term.is_none()) else { return };
+        let Some(owner) = self.owner().filter(|_| self.term.is_none()) else { return };
         let Some((claim, below)) = owner.claim.and_then(|claim| Some((claim, claim.below?))) else { return };
         let Some(token) = claim.token() else { return };
         // A member after its claim was appended: every later owner's claim lies above it, and its token is larger.
-        let proven = self.proof.proven_offset().is_some_and(|proven| proven >= token.sequence);
+        let proven = self.own.proof.proven_offset().is_some_and(|proven| proven >= token.sequence);
         if !proven || !claim.asked || owner.deadline.is_none_or(|deadline| deadline <= now) {
             return;
         }
-        if !self.proof.has_stated(token) {
+        if !self.own.proof.has_stated(token) {
             // Someone claimed with a larger incarnation meanwhile: the next commit states that.
             return self.renew_unless_waiting();
         }
-        if let Some(since) = self.open_commits.below(token) {
+        if let Some(since) = self.own.open_commits.below(token) {
             // It would hide this token from the next owner, if it were applied last.
-            if now.since(since) > self.rules.lease {
+            if now.since(since) > self.lease {
                 self.leave_partition(true);
             }
             return;
@@ -275,20 +262,19 @@ impl Campaign {
         if until > now {
             return self.timers.set(Timer::Owed, until);
         }
-        if let Some(largest) = self.log.largest_token().filter(|largest| token <= *largest) {
+        if let Some(largest) = self.own.log.largest_token().filter(|largest| token <= *largest) {
             self.report_reset(Some(token));
-            self.log.exceed(largest.incarnation);
+            self.own.log.exceed(largest.incarnation);
             return self.claim();
         }
-        let (term, topic) = (Term { token, started: now }, self.topic.id);
-        self.log.observe_token(token);
+        let topic = self.own.topic.id;
+        self.own.log.observe_token(token);
         self.timers.stop(Timer::Owed);
-        if let Stage::Owner(owner) = &mut self.stage {
-            (owner.term, owner.topic) = (Some(term), topic);
+        if let Stage::Racing(Race::Owner(owner)) = &mut self.stage {
+            owner.topic = topic;
         }
-        self.giving_way.won(self.rules.lease, now);
-        self.report(Event::Won(term));
-        if let Some(every) = self.rules.heartbeat {
+        self.won(token);
+        if let Some(every) = self.rules.own.heartbeat {
             self.timers.set(Timer::Heartbeat, now + every);
         }
         // Observers learn of a term by its first heartbeat.
@@ -303,51 +289,44 @@ impl Campaign {
 
     // ---- the end ----
 
-    /// Ends a lease that has passed. The partition may still be owned: a commit says so.
-    pub(super) fn expire(&mut self) {
-        let over = |deadline| deadline <= self.now;
-        if self.owner().and_then(|owner| owner.deadline).is_some_and(over) {
-            self.lose(Reason::Expired);
-        }
-    }
-
-    /// The lease is over, and the term with it, if there is one; the ownership may go on.
+    /// The lease is over, and the term with it, if there is one. The partition may still be owned: a commit says so.
     pub(super) fn lose(&mut self, reason: Reason) {
-        let Stage::Owner(owner) = &mut self.stage else { return };
+        let Stage::Racing(Race::Owner(owner)) = &mut self.stage else { return };
         (owner.deadline, owner.claim) = (None, None);
-        let departure = owner.departure.take();
-        if let Some(term) = owner.term.take() {
-            self.giving_way.lost(self.now);
-            self.report(Event::Lost { term, reason });
-        }
+        let departure = self.departure.take();
+        self.lost(reason);
         for timer in [Timer::Heartbeat, Timer::Drain, Timer::Owed] {
             self.timers.stop(timer);
         }
         if let Some(departure) = departure {
             // The work must stop at once: there is nothing left to wait for.
-            self.leave_partition(leaves_the_group(departure));
+            self.leave_partition(leaves_the_group(departure.reason));
         }
     }
 
     /// The membership is over, and the partition lost.
     pub(super) fn group_lost(&mut self, loss: Loss) {
-        let mut leave = match &mut self.stage {
-            Stage::Owner(owner) => {
-                let leave = owner.departure.take().is_some_and(leaves_the_group);
+        let mut leave = match &self.stage {
+            Stage::Racing(Race::Owner(_)) => {
+                let leave = self.departure.take().is_some_and(|departure| leaves_the_group(departure.reason));
                 self.lose(Reason::Revoked);
                 leave
             }
-            Stage::Ending(ending) => ending.leaves(),
-            Stage::Member => false,
-            Stage::Idle | Stage::Splaying | Stage::Away | Stage::Leaving | Stage::Closed => return,
+            Stage::Releasing(Leaving::Ending(ending)) => ending.leaves(),
+            Stage::Racing(Race::Member) => false,
+            Stage::Idle
+            | Stage::Splaying
+            | Stage::Racing(Race::Away)
+            | Stage::Releasing(Leaving::Group)
+            | Stage::Closed => return,
         };
         match loss {
             Loss::Rejoins => {}
             Loss::Dead(fault) => {
                 leave = true;
-                self.deaths = self.deaths.saturating_add(1);
-                let wait = self.rules.backoff.wait(self.deaths, &mut self.rng);
-                self.rest_until = self.rest_until.max(self.now + wait);
+                self.own.deaths = self.own.deaths.saturating_add(1);
+                let wait = self.rules.backoff.wait(self.own.deaths, &mut self.rng);
+                self.past.rest_until = self.past.rest_until.max(self.now + wait);
                 self.report_fault(fault);
             }
             Loss::Replaced(fault) => {
@@ -363,18 +342,18 @@ impl Campaign {
     pub(super) fn is_another_log(&mut self) {
         let now = self.now;
         self.report_reset(None);
-        self.log.reset(now);
+        self.own.log.reset(now);
         self.lose(Reason::StoreReset);
         self.report_leader(None);
         match &mut self.stage {
-            Stage::Owner(owner) => {
+            Stage::Racing(Race::Owner(owner)) => {
                 owner.assigned_at = now;
                 self.forget_proof();
                 self.inspect();
                 self.claim();
             }
             // No release is due in a log that did not see the term.
-            Stage::Ending(ending) if !ending.is_released() => {
+            Stage::Releasing(Leaving::Ending(ending)) if !ending.is_released() => {
                 let leave = ending.leaves();
                 self.leave_partition(leave);
             }

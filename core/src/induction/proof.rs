@@ -10,9 +10,9 @@ use super::answers::{self, Failure};
 use super::io::{Membership, Publish, Request, TopicId};
 use super::record::{self, Kind};
 use super::timers::Timer;
-use super::{Campaign, Owner, Stage, committed};
+use super::{Induction, Owner, Race, committed};
 use crate::campaign::backoff;
-use crate::candidacy::Step;
+use crate::candidacy::{Candidacy, Stage, Step};
 use crate::record::{Attempt, TermInfo, WriteId};
 use crate::time::Instant;
 use crate::token::{Revision, Token};
@@ -86,7 +86,7 @@ impl Proof {
     }
 }
 
-impl Campaign {
+impl Candidacy<Induction> {
     /// Publishes a record of this candidate for the log of `topic`: a producer may append it to whatever has the name by then.
     pub(super) fn publish_record(
         &mut self,
@@ -94,11 +94,10 @@ impl Campaign {
         topic: Option<TopicId>,
         term_info: TermInfo,
     ) -> Attempt {
-        self.last_attempt = Attempt(self.last_attempt.0 + 1);
-        let attempt = self.last_attempt;
+        self.own.last_attempt = Attempt(self.own.last_attempt.0 + 1);
+        let attempt = self.own.last_attempt;
         let write_id = WriteId { nonce: self.nonce, attempt };
-        let headers =
-            record::headers(write_id, kind, topic, self.rules.lease, term_info, &self.rules.metadata);
+        let headers = record::headers(write_id, kind, topic, self.lease, term_info, &self.rules.metadata);
         let name = self.rules.name.clone();
         self.ask(Request::Publish(Publish { attempt, kind, name, headers }));
         attempt
@@ -106,17 +105,17 @@ impl Campaign {
 
     /// Publishes a record that is to be proved.
     pub(super) fn publish(&mut self, kind: Kind, term_info: TermInfo) -> Attempt {
-        let (attempt, now) = (self.publish_record(kind, self.topic.id, term_info), self.now);
-        let (lease, newest) = (self.rules.lease, self.proof.newest_appended().map(|(sent, _)| sent.attempt));
+        let (attempt, now) = (self.publish_record(kind, self.own.topic.id, term_info), self.now);
+        let (lease, newest) = (self.lease, self.own.proof.newest_appended().map(|(sent, _)| sent.attempt));
         // What is older than a lease gives no deadline; the newest that was appended can be committed all the same.
-        self.proof.sent.retain(|sent| sent.at + lease > now || Some(sent.attempt) == newest);
-        self.proof.sent.push_back(Sent { attempt, at: now, offset: None, stated: None });
+        self.own.proof.sent.retain(|sent| sent.at + lease > now || Some(sent.attempt) == newest);
+        self.own.proof.sent.push_back(Sent { attempt, at: now, offset: None, stated: None });
         self.wait_for(Awaited::Append(attempt));
         attempt
     }
 
     fn wait_for(&mut self, awaited: Awaited) {
-        (self.proof.awaited, self.proof.asked_at) = (Some(awaited), self.now);
+        (self.own.proof.awaited, self.own.proof.asked_at) = (Some(awaited), self.now);
         self.timers.stop(Timer::Renew);
         self.timers.set(Timer::Answer, self.now + self.attempt_limit());
     }
@@ -129,18 +128,18 @@ impl Campaign {
         self.wait_for(Awaited::Commit(attempt));
         let offset = Revision(offset.0.saturating_add(1));
         let claimed = self.owner().and_then(Owner::claimed_token);
-        let token = self.log.largest_token().max(claimed);
-        if let Some(sent) = self.proof.sent.iter_mut().find(|sent| sent.attempt == attempt) {
+        let token = self.own.log.largest_token().max(claimed);
+        if let Some(sent) = self.own.proof.sent.iter_mut().find(|sent| sent.attempt == attempt) {
             sent.stated = sent.stated.or(token);
         }
-        self.open_commits.asked(attempt, token, self.now);
+        self.own.open_commits.asked(attempt, token, self.now);
         self.ask(Request::Commit { attempt, offset, metadata: committed::metadata(token) });
     }
 
     /// Commits the newest record that was appended and is newer than what is proved.
     fn commit_newest(&mut self) -> bool {
-        let newer = |sent: &Sent| self.proof.proven.is_none_or(|proven| sent.at > proven.at);
-        let found = self.proof.newest_appended().filter(|(sent, _)| newer(sent));
+        let newer = |sent: &Sent| self.own.proof.proven.is_none_or(|proven| sent.at > proven.at);
+        let found = self.own.proof.newest_appended().filter(|(sent, _)| newer(sent));
         if let Some((sent, offset)) = found {
             self.commit(sent.attempt, offset);
         }
@@ -153,28 +152,32 @@ impl Campaign {
         let Some(owner) = self.owner() else { return };
         let holds = owner.deadline.is_some();
         let has_claim = owner.pending_claim() == Some(None);
-        match self.proof.newest_appended() {
+        match self.own.proof.newest_appended() {
             Some((sent, offset)) if !holds => self.commit(sent.attempt, offset),
             _ if has_claim => self.publish_heartbeat(),
             _ => self.claim(),
         }
     }
 
+    /// What a heartbeat says of the term or of the claim.
+    fn statement(&self) -> Option<TermInfo> {
+        match self.term {
+            Some(term) => Some(TermInfo { token: term.token, led_for: Some(self.now.since(term.started)) }),
+            None => Some(TermInfo { token: self.owner()?.claimed_token()?, led_for: None }),
+        }
+    }
+
     fn publish_heartbeat(&mut self) {
-        let statement = self.owner().and_then(|owner| owner.statement(self.now));
-        if let Some(statement) = statement {
+        if let Some(statement) = self.statement() {
             self.publish(Kind::Heartbeat, statement);
         }
     }
 
     /// A heartbeat beside the renewals, for members that use goNELI.
     pub(super) fn heartbeat(&mut self) {
-        let (Some(every), Some(owner)) = (self.rules.heartbeat, self.owner()) else { return };
-        if owner.term.is_none() {
-            return;
-        }
-        if let Some(term_info) = owner.statement(self.now) {
-            self.publish_record(Kind::Heartbeat, self.topic.id, term_info);
+        let Some(every) = self.rules.own.heartbeat.filter(|_| self.term.is_some()) else { return };
+        if let Some(term_info) = self.statement() {
+            self.publish_record(Kind::Heartbeat, self.own.topic.id, term_info);
             self.timers.set(Timer::Heartbeat, self.now + every);
         }
     }
@@ -186,29 +189,29 @@ impl Campaign {
         if self.is_probe(attempt, result.is_ok()) {
             return;
         }
-        let awaited = self.proof.awaited == Some(Awaited::Append(attempt));
+        let awaited = self.own.proof.awaited == Some(Awaited::Append(attempt));
         let offset = match result {
             Ok(offset) => offset,
             Err(failure) if awaited => return self.failed(&failure),
             Err(_) => return,
         };
-        if self.proof.is_in_another_log(attempt, offset) {
+        if self.own.proof.is_in_another_log(attempt, offset) {
             return self.is_another_log();
         }
-        let Some(sent) = self.proof.sent.iter_mut().find(|sent| sent.attempt == attempt) else { return };
+        let Some(sent) = self.own.proof.sent.iter_mut().find(|sent| sent.attempt == attempt) else { return };
         sent.offset = Some(offset);
         self.giving_way.succeeded(Step::Append, self.now);
         self.claim_appended(attempt, offset);
-        if self.proof.has_sent(attempt) && !matches!(self.proof.awaited, Some(Awaited::Commit(_))) {
+        if self.own.proof.has_sent(attempt) && !matches!(self.own.proof.awaited, Some(Awaited::Commit(_))) {
             self.commit(attempt, offset);
         }
     }
 
     pub(super) fn committed(&mut self, attempt: Attempt, result: Result<Membership, Failure>) {
-        let Some(sent) = self.proof.sent.iter().find(|sent| sent.attempt == attempt).copied() else {
+        let Some(sent) = self.own.proof.sent.iter().find(|sent| sent.attempt == attempt).copied() else {
             return;
         };
-        let awaited = self.proof.awaited == Some(Awaited::Commit(attempt));
+        let awaited = self.own.proof.awaited == Some(Awaited::Commit(attempt));
         match result {
             Ok(membership) if self.is_still_member(&membership) => self.proven(sent),
             // A resend from before, or the acceptance of an empty group.
@@ -226,18 +229,18 @@ impl Campaign {
 
     /// The candidate was a member after this record was appended.
     fn proven(&mut self, sent: Sent) {
-        let (now, lease, margin) = (self.now, self.rules.lease, self.margin());
+        let (now, lease, margin) = (self.now, self.lease, self.margin());
         let deadline = (sent.at + lease).before(margin);
-        let Stage::Owner(owner) = &mut self.stage else { return };
+        let Stage::Racing(Race::Owner(owner)) = &mut self.stage else { return };
         if deadline > now {
             owner.deadline = owner.deadline.max(Some(deadline));
             // One without a lease commits again what was appended long ago: what fails since then still does.
-            self.failures = 0;
-            self.reported.faults.clear();
+            self.own.failures = 0;
+            self.reports.is_well();
         }
-        self.proof.proven = self.proof.proven.filter(|before| before.at > sent.at).or(Some(sent));
+        self.own.proof.proven = self.own.proof.proven.filter(|before| before.at > sent.at).or(Some(sent));
         let (is_over, claim) = (owner.deadline.is_none(), owner.pending_claim());
-        self.proof.sent.retain(|other| other.at > sent.at || other.attempt == sent.attempt);
+        self.own.proof.sent.retain(|other| other.at > sent.at || other.attempt == sent.attempt);
         match claim {
             // Still the owner, and the term or the log of the claim before is over.
             None => self.claim(),
@@ -246,9 +249,9 @@ impl Campaign {
             Some(Some(_)) => self.claim(),
             Some(None) if is_over => self.publish_heartbeat(),
             Some(None) => {
-                let under_way = match self.proof.awaited {
+                let under_way = match self.own.proof.awaited {
                     Some(Awaited::Append(other) | Awaited::Commit(other)) => {
-                        other != sent.attempt && self.proof.has_sent(other)
+                        other != sent.attempt && self.own.proof.has_sent(other)
                     }
                     Some(Awaited::Token) | None => false,
                 };
@@ -266,12 +269,12 @@ impl Campaign {
 
     /// Whether this record was sent so lately that its append may yet be reported.
     fn is_under_way(&self, attempt: Attempt) -> bool {
-        let sent = self.proof.sent.iter().find(|sent| sent.attempt == attempt);
+        let sent = self.own.proof.sent.iter().find(|sent| sent.attempt == attempt);
         sent.is_some_and(|sent| sent.at + self.attempt_limit() > self.now)
     }
 
     pub(super) fn stop_waiting(&mut self) {
-        (self.proof.awaited, self.proof.asked_at) = (None, Instant::ZERO);
+        (self.own.proof.awaited, self.own.proof.asked_at) = (None, Instant::ZERO);
         self.timers.stop(Timer::Answer);
         self.timers.stop(Timer::Renew);
     }
@@ -280,25 +283,25 @@ impl Campaign {
     pub(super) fn forget_proof(&mut self) {
         self.stop_waiting();
         self.timers.stop(Timer::Heartbeat);
-        self.proof = Proof { former: self.last_attempt, ..Proof::default() };
+        self.own.proof = Proof { former: self.own.last_attempt, ..Proof::default() };
     }
 
     pub(super) fn answer_timed_out(&mut self) {
-        if self.proof.awaited.is_some() {
+        if self.own.proof.awaited.is_some() {
             self.failed(&Failure::Unknown);
         }
     }
 
     /// An append or a commit proved nothing: it is repeated, and the deadline stands.
     pub(super) fn failed(&mut self, failure: &Failure) {
-        let (awaited, asked_at) = (self.proof.awaited, self.proof.asked_at);
+        let (awaited, asked_at) = (self.own.proof.awaited, self.own.proof.asked_at);
         self.stop_waiting();
-        self.failures = self.failures.saturating_add(1);
-        let wait = backoff::standard(self.failures, &mut self.rng);
+        self.own.failures = self.own.failures.saturating_add(1);
+        let wait = backoff::standard(self.own.failures, &mut self.rng);
         self.timers.set(Timer::Renew, self.now + wait);
         match failure {
             Failure::TopicGone => self.inspect(),
-            Failure::Unknown if self.failures > 1 => self.report_fault(answers::unreachable()),
+            Failure::Unknown if self.own.failures > 1 => self.report_fault(answers::unreachable()),
             _ => {}
         }
         if let Some(fault) = failure.fault() {

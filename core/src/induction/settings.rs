@@ -1,14 +1,12 @@
 //! What a consumer group adds to a candidate's settings, and refuses of them.
 
-use alloc::string::String;
-use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::record::check_member_name;
 use crate::campaign::{
-    Backoff, InvalidSettings, Margin, Preset, Settings, WinDelay, check_candidate, check_margin,
-    refuse_bucket_settings,
+    InvalidSettings, Margin, Preset, Settings, check_candidate, check_margin, refuse_bucket_settings,
 };
+use crate::candidacy;
 use crate::refusals;
 
 /// The lease where nothing says otherwise: goNELI's heartbeat timeout (`config.go`).
@@ -60,53 +58,36 @@ pub struct ClientSettings {
     pub assignors: Option<&'static str>,
 }
 
-/// Settings that passed every check, with nothing left to default.
-#[derive(Clone, Debug)]
-pub(super) struct Rules {
-    pub(super) name: String,
-    pub(super) metadata: Vec<(String, String)>,
-    /// The lease time `T`.
-    pub(super) lease: Duration,
-    pub(super) margin: Margin,
-    pub(super) win_delay: WinDelay,
-    pub(super) splay: Duration,
-    pub(super) drain: Duration,
-    pub(super) backoff: Backoff,
+/// What a candidate's settings are in a consumer group.
+pub(super) type Rules = candidacy::Rules<Own>;
+
+/// What a group adds to the rules of every candidate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Own {
     /// The interval of heartbeats that are not committed.
     pub(super) heartbeat: Option<Duration>,
     pub(super) client: ClientSettings,
 }
 
-impl Rules {
-    pub(super) fn new(settings: Settings, group: Group) -> Result<Self, InvalidSettings> {
-        check_candidate(&settings)?;
-        check_member_name(&settings.name)?;
-        refuse_bucket_settings(&settings, refusals::preset_in_group, refusals::interval_in_group)?;
-        let lease = settings.lease.unwrap_or(match settings.preset {
-            Preset::Standard => LEASE,
-            preset => preset.lease(),
-        });
-        let (least, most) = settings.preset.bounds();
-        if lease < least || lease > most {
-            return Err(refusals::lease_in_group(lease, least, most));
-        }
-        let margin = Margin::of_durations(&settings);
-        check_margin(lease, margin)?;
-        let client = client_settings(group, lease, settings.drain)?;
-        Ok(Self {
-            name: settings.name,
-            metadata: settings.metadata,
-            lease,
-            margin,
-            win_delay: settings.win_delay,
-            // The group gathers its first members itself (group.initial.rebalance.delay.ms).
-            splay: settings.splay.unwrap_or_default(),
-            drain: settings.drain,
-            backoff: settings.backoff,
-            heartbeat: group.goneli.then_some(GONELI_HEARTBEAT),
-            client,
-        })
+/// The rules of these settings in a group.
+pub(super) fn rules(settings: Settings, group: Group) -> Result<Rules, InvalidSettings> {
+    check_candidate(&settings)?;
+    check_member_name(&settings.name)?;
+    refuse_bucket_settings(&settings, refusals::preset_in_group, refusals::interval_in_group)?;
+    let lease = settings.lease.unwrap_or(match settings.preset {
+        Preset::Standard => LEASE,
+        preset => preset.lease(),
+    });
+    let (least, most) = settings.preset.bounds();
+    if lease < least || lease > most {
+        return Err(refusals::lease_in_group(lease, least, most));
     }
+    let margin = Margin::of_durations(&settings);
+    check_margin(lease, margin)?;
+    let client = client_settings(group, lease, settings.drain)?;
+    let own = Own { heartbeat: group.goneli.then_some(GONELI_HEARTBEAT), client };
+    // The group gathers its first members itself (group.initial.rebalance.delay.ms).
+    Ok(Rules::new(settings, lease, margin, Duration::ZERO, own))
 }
 
 fn client_settings(
@@ -151,7 +132,7 @@ mod tests {
     fn rules(change: impl FnOnce(&mut Settings, &mut Group)) -> Result<Rules, InvalidSettings> {
         let (mut settings, mut group) = (Settings::new("me"), Group::default());
         change(&mut settings, &mut group);
-        Rules::new(settings, group)
+        super::rules(settings, group)
     }
 
     fn refused(change: impl FnOnce(&mut Settings, &mut Group)) -> InvalidSettings {
@@ -165,28 +146,28 @@ mod tests {
     #[test]
     fn the_defaults_are_gonelis_lease_and_session() {
         let rules = rules(|_, _| {}).unwrap();
-        assert_eq!((rules.lease, rules.heartbeat), (secs(5), None));
+        assert_eq!((rules.lease, rules.own.heartbeat), (secs(5), None));
         let client = ClientSettings {
             session: Some(secs(15)),
             heartbeat: Some(Duration::from_millis(1500)),
             max_poll: secs(35),
             assignors: Some("cooperative-sticky"),
         };
-        assert_eq!(rules.client, client);
+        assert_eq!(rules.own.client, client);
     }
 
     #[test]
     fn the_goneli_preset_has_its_heartbeats_and_its_assignors() {
         let rules = rules(|_, group| group.goneli = true).unwrap();
-        assert_eq!(rules.heartbeat, Some(Duration::from_millis(100)));
-        assert_eq!(rules.client.assignors, Some("range,roundrobin"));
+        assert_eq!(rules.own.heartbeat, Some(Duration::from_millis(100)));
+        assert_eq!(rules.own.client.assignors, Some("range,roundrobin"));
         let newer = refused(|_, group| (group.goneli, group.protocol) = (true, Protocol::Consumer));
         assert_eq!(newer.setting, "protocol");
     }
 
     #[test]
     fn the_consumer_protocol_leaves_the_session_to_the_brokers() {
-        let client = rules(|_, group| group.protocol = Protocol::Consumer).unwrap().client;
+        let client = rules(|_, group| group.protocol = Protocol::Consumer).unwrap().own.client;
         assert_eq!((client.session, client.heartbeat, client.assignors), (None, None, None));
         let set = |group: &mut Group| (group.protocol, group.session) = (Protocol::Consumer, Some(secs(15)));
         assert_eq!(refused(|_, group| set(group)).limit.to_string(), "left out with the consumer protocol");
@@ -204,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_poll_may_be_as_late_as_the_drain_and_the_session_and_never_less_than_half_a_minute() {
-        let max_poll = |drain| rules(|settings, _| settings.drain = drain).unwrap().client.max_poll;
+        let max_poll = |drain| rules(|settings, _| settings.drain = drain).unwrap().own.client.max_poll;
         assert_eq!([secs(0), secs(60)].map(max_poll), [secs(30), secs(85)]);
         let endless = refused(|settings, _| settings.drain = Duration::MAX);
         assert_eq!(endless.setting, "drain");
@@ -217,7 +198,7 @@ mod tests {
         let lease = |lease| move |settings: &mut Settings, _: &mut Group| settings.lease = Some(lease);
         assert_eq!(refused(lease(secs(4))).setting, "lease");
         let fast = rules(|settings, _| (settings.preset, settings.lease) = (Preset::Fast, Some(secs(1))));
-        assert_eq!(fast.unwrap().client.heartbeat, Some(Duration::from_millis(300)));
+        assert_eq!(fast.unwrap().own.client.heartbeat, Some(Duration::from_millis(300)));
     }
 
     #[test]

@@ -12,14 +12,15 @@ use super::io::{Action, LeaseId, Outcome, Own, Request, Write};
 use super::leaving::Leftover;
 use super::line::Line;
 use super::timers::Timer;
-use super::{Awaited, Campaign, Candidacy, Placed, Purpose, Stage};
+use super::{Awaited, Keys, Placed, Purpose, Queue, Race};
 use crate::campaign::pace;
+use crate::candidacy::{Candidacy, Stage};
 use crate::record::Attempt;
 use crate::token::Revision;
 
 /// A candidate that has no place yet.
 #[derive(Clone, Debug, Default, Hash)]
-pub(super) struct Entering {
+pub struct Entering {
     /// The lease of the place, asked for.
     lease: Option<LeaseId>,
     granted: bool,
@@ -37,21 +38,9 @@ pub(super) struct StepBehind {
     sent: Option<LeaseId>,
 }
 
-impl Campaign {
-    pub(super) fn start(&mut self) {
-        if !self.splayed {
-            self.splayed = true;
-            let splay = crate::campaign::backoff::up_to(self.rules.splay, &mut self.rng);
-            if !splay.is_zero() {
-                self.stage = Stage::Splaying;
-                return self.timers.set(Timer::Splay, self.now + splay);
-            }
-        }
-        self.enter();
-    }
-
+impl Candidacy<Queue> {
     pub(super) fn enter(&mut self) {
-        self.stage = Stage::Entering(Entering::default());
+        self.stage = Stage::Racing(Race::Entering(Entering::default()));
         self.try_to_enter();
     }
 
@@ -60,7 +49,7 @@ impl Campaign {
         if self.rests() {
             return;
         }
-        match self.store.is_barred() && !self.unborn {
+        match self.own.store.is_barred() && !self.own.unborn {
             true => self.look(),
             false => self.plan(),
         }
@@ -68,27 +57,28 @@ impl Campaign {
 
     /// Does what comes next of a candidate that enters.
     pub(super) fn plan(&mut self) {
-        let Stage::Entering(entering) = &mut self.stage else { return };
-        if self.awaited.is_some() || self.giving_way.rests(self.now) {
+        let Stage::Racing(Race::Entering(entering)) = &mut self.stage else { return };
+        if self.own.awaited.is_some() || self.giving_way.rests(self.now) {
             return;
         }
-        if self.unborn {
+        if self.own.unborn {
             return self.inspect();
         }
-        if self.store.is_barred() {
-            if !core::mem::replace(&mut self.reported.barred, true) {
+        if self.own.store.is_barred() {
+            if !core::mem::replace(&mut self.own.reported.barred, true) {
                 self.report_reset();
             }
-            let later = self.now + pace::renew_every(self.rules.lease);
+            let later = self.now + pace::renew_every(self.lease);
             return self.timers.set(Timer::Retry, later);
         }
-        if self.rest_until > self.now {
-            return self.timers.set(Timer::Retry, self.rest_until);
+        if self.past.rest_until > self.now {
+            return self.timers.set(Timer::Retry, self.past.rest_until);
         }
-        match (entering.lease, self.shared) {
+        match (entering.lease, self.own.shared.lease) {
             (None, _) => {
                 let lease = self.draw_lease();
-                self.stage = Stage::Entering(Entering { lease: Some(lease), ..Entering::default() });
+                self.stage =
+                    Stage::Racing(Race::Entering(Entering { lease: Some(lease), ..Entering::default() }));
                 self.grant(lease);
             }
             (Some(_), None) => self.share(),
@@ -107,16 +97,16 @@ impl Campaign {
 
     fn grant(&mut self, lease: LeaseId) {
         self.await_answer(Awaited::Grant(lease));
-        self.ask(Request::Grant { lease, ttl: self.rules.lease });
+        self.ask(Request::Grant { lease, ttl: self.lease });
     }
 
     fn share(&mut self) {
         self.await_answer(Awaited::Share);
-        self.ask(Request::Share { gone: self.gone, ttl: self.rules.lease });
+        self.ask(Request::Share { gone: self.own.shared.gone, ttl: self.lease });
     }
 
     fn await_answer(&mut self, awaited: Awaited) {
-        self.awaited = Some(awaited);
+        self.own.awaited = Some(awaited);
         self.timers.stop(Timer::Retry);
         self.timers.set(Timer::Write, self.now + self.attempt_limit());
     }
@@ -129,14 +119,14 @@ impl Campaign {
     }
 
     pub(super) fn next_attempt(&mut self) -> Attempt {
-        self.last_attempt = Attempt(self.last_attempt.0 + 1);
-        self.last_attempt
+        self.own.last_attempt = Attempt(self.own.last_attempt.0 + 1);
+        self.own.last_attempt
     }
 
     fn answered(&mut self, awaited: Awaited) -> bool {
-        let is_it = self.awaited == Some(awaited);
+        let is_it = self.own.awaited == Some(awaited);
         if is_it {
-            self.awaited = None;
+            self.own.awaited = None;
             self.timers.stop(Timer::Write);
         }
         is_it
@@ -147,24 +137,24 @@ impl Campaign {
             return;
         }
         match (&mut self.stage, result) {
-            (Stage::Entering(entering), Ok(_)) => {
+            (Stage::Racing(Race::Entering(entering)), Ok(_)) => {
                 entering.granted = true;
                 self.succeeded();
                 self.plan();
             }
-            (Stage::Entering(entering), Err(failure)) => {
+            (Stage::Racing(Race::Entering(entering)), Err(failure)) => {
                 entering.lease = None;
                 match failure {
                     Failure::LeaseExists => self.plan(),
                     failure => self.entering_failed(&failure),
                 }
             }
-            (Stage::Placed(placed), Ok(_)) => {
-                let (own, companion) = (placed.candidacy.own(), placed.candidacy.companion);
+            (Stage::Racing(Race::Placed(placed)), Ok(_)) => {
+                let (own, companion) = (placed.keys.own(), placed.keys.companion);
                 // A candidate that won meanwhile keeps its place.
-                if placed.term.is_some() {
+                if self.term.is_some() {
                     if let Some(step) = placed.step.take() {
-                        self.removal.push(step.leftover());
+                        self.own.removal.push(step.leftover());
                         self.remove();
                     }
                 } else if let Some(step) = &mut placed.step {
@@ -172,21 +162,21 @@ impl Campaign {
                     self.write(Purpose::StepBehind, Action::Enter { lease, companion, replaces: Some(own) });
                 }
             }
-            (Stage::Placed(placed), Err(_)) => placed.step = None,
+            (Stage::Racing(Race::Placed(placed)), Err(_)) => placed.step = None,
             _ => {}
         }
     }
 
     pub(super) fn shared(&mut self, result: Result<LeaseId, Failure>) {
-        if let Some(from) = self.leaves.take() {
+        if let Some(from) = self.own.shared.leaves.take() {
             self.another_is_shared(from, &result);
         }
         let asked = self.answered(Awaited::Share);
         match result {
-            Ok(lease) if self.gone != Some(lease) => {
+            Ok(lease) if self.own.shared.gone != Some(lease) => {
                 // One that was asked for before may be answered later.
                 let newer = |shared: &LeaseId| shared.raft_term() > lease.raft_term();
-                self.shared = Some(self.shared.filter(newer).unwrap_or(lease));
+                self.own.shared.lease = Some(self.own.shared.lease.filter(newer).unwrap_or(lease));
                 self.plan();
             }
             Ok(_) if asked => self.entering_failed(&Failure::LeaseGone),
@@ -197,29 +187,29 @@ impl Campaign {
 
     /// The lease of the connection's companions is gone: another is needed.
     pub(super) fn shared_lease_is_gone(&mut self) {
-        self.gone = self.shared.take().or(self.gone);
+        self.own.shared.gone = self.own.shared.lease.take().or(self.own.shared.gone);
     }
 
     /// A lease is gone: another is needed where it is that of the connection's companions.
     pub(super) fn lease_is_gone(&mut self, lease: LeaseId) {
-        if self.shared == Some(lease) {
+        if self.own.shared.lease == Some(lease) {
             self.shared_lease_is_gone();
         }
     }
 
     pub(super) fn entering_failed(&mut self, failure: &Failure) {
         self.failed(failure);
-        let in_the_way = matches!(&self.stage, Stage::Entering(entering) if entering.doubtful);
+        let in_the_way = matches!(&self.stage, Stage::Racing(Race::Entering(entering)) if entering.doubtful);
         // The user's back-off must not keep a place of ours in the way of other candidates.
         let wait = match in_the_way {
-            true => crate::campaign::backoff::standard(self.failures, &mut self.rng),
-            false => self.rules.backoff.wait(self.failures, &mut self.rng),
+            true => crate::campaign::backoff::standard(self.own.failures, &mut self.rng),
+            false => self.rules.backoff.wait(self.own.failures, &mut self.rng),
         };
         self.timers.set(Timer::Retry, self.now + wait);
     }
 
     pub(super) fn write_timed_out(&mut self) {
-        match self.awaited {
+        match self.own.awaited {
             Some(Awaited::Grant(lease)) => self.granted(lease, Err(Failure::Unknown)),
             Some(Awaited::Share) => self.shared(Err(Failure::Unknown)),
             Some(Awaited::Write(attempt, _)) => self.wrote(attempt, Outcome::Failed(Failure::Unknown)),
@@ -228,11 +218,11 @@ impl Campaign {
     }
 
     pub(super) fn wrote(&mut self, attempt: Attempt, outcome: Outcome) {
-        if self.removal.is_awaiting(attempt) {
+        if self.own.removal.is_awaiting(attempt) {
             return self.left(outcome);
         }
         // The answer to an attempt that was given up: what it did, the next read or the next attempt shows.
-        let Some(Awaited::Write(awaited, purpose)) = self.awaited else { return };
+        let Some(Awaited::Write(awaited, purpose)) = self.own.awaited else { return };
         if awaited != attempt {
             return;
         }
@@ -246,17 +236,14 @@ impl Campaign {
     }
 
     fn entered(&mut self, outcome: Outcome) {
-        let Stage::Entering(entering) = &mut self.stage else { return };
+        let Stage::Racing(Race::Entering(entering)) = &mut self.stage else { return };
         let (Some(lease), Some(companion)) = (entering.lease, entering.companion) else { return };
         let doubtful = entering.doubtful;
         match outcome {
             Outcome::Applied { revision } | Outcome::Refused { created: Some(revision) } => {
                 self.succeeded();
                 let modified = revision;
-                self.take_place(
-                    Candidacy { lease, companion, moves: None, modified, revision, doubtful },
-                    None,
-                );
+                self.take_place(Keys { lease, companion, moves: None, modified, revision, doubtful }, None);
             }
             // A part of what an earlier attempt created stands: it is no place any more.
             Outcome::Refused { created: None } => self.enter_again(lease, companion, true),
@@ -277,40 +264,38 @@ impl Campaign {
         self.leave(Leftover::unknown(lease, Some(companion), doubtful), false);
     }
 
-    fn take_place(&mut self, candidacy: Candidacy, stepped_for: Option<(String, String)>) {
-        self.round.stop();
-        self.round.given_up = None;
-        self.stage = Stage::Placed(Box::new(Placed {
-            candidacy,
+    fn take_place(&mut self, keys: Keys, stepped_for: Option<(String, String)>) {
+        self.own.round.stop();
+        self.own.round.given_up = None;
+        self.stage = Stage::Racing(Race::Placed(Box::new(Placed {
+            keys,
             line: Line::default(),
             deadline: None,
             first: false,
-            term: None,
-            departure: None,
             hand_over: None,
             names_successor: false,
             step: None,
             stepped_for,
-        }));
+        })));
         self.begin_round();
     }
 
     /// Where the leader hands over to a candidate that is behind this one, this one goes to the end of the queue.
     pub(super) fn step_behind(&mut self) {
-        let Stage::Placed(placed) = &mut self.stage else { return };
+        let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let Some((leader, successor)) = placed.line.handing_over() else { return };
         let asked = Some((String::from(leader), String::from(successor)));
         let goes = placed.line.is_known()
-            && placed.term.is_none()
+            && self.term.is_none()
             && placed.step.is_none()
-            && self.awaited.is_none()
+            && self.own.awaited.is_none()
             && asked != placed.stepped_for
             && successor != self.rules.name
             && !placed.line.has_ahead(successor);
         if goes {
             placed.stepped_for = asked;
             let lease = self.draw_lease();
-            if let Stage::Placed(placed) = &mut self.stage {
+            if let Stage::Racing(Race::Placed(placed)) = &mut self.stage {
                 placed.step = Some(StepBehind { lease, sent: None });
             }
             self.grant(lease);
@@ -318,27 +303,21 @@ impl Campaign {
     }
 
     fn stepped_behind(&mut self, outcome: Outcome) {
-        let Stage::Placed(placed) = &mut self.stage else { return };
+        let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let Some(step) = placed.step.take() else { return };
         match outcome {
             Outcome::Applied { revision } => {
-                let (before, stepped_for) = (placed.candidacy.clone(), placed.stepped_for.take());
+                let (before, stepped_for) = (placed.keys.clone(), placed.stepped_for.take());
                 self.succeeded();
-                self.removal.push(Leftover::left(&before));
+                self.own.removal.push(Leftover::left(&before));
                 let (modified, companion) = (revision, step.sent.unwrap_or(before.companion));
-                let candidacy = Candidacy {
-                    lease: step.lease,
-                    companion,
-                    moves: None,
-                    modified,
-                    revision,
-                    doubtful: false,
-                };
-                self.take_place(candidacy, stepped_for);
+                let keys =
+                    Keys { lease: step.lease, companion, moves: None, modified, revision, doubtful: false };
+                self.take_place(keys, stepped_for);
                 self.remove();
             }
             Outcome::Failed(failure) if !failure.may_be_applied() && failure != Failure::LeaseGone => {
-                self.removal.push(Leftover::unknown(step.lease, None, false));
+                self.own.removal.push(Leftover::unknown(step.lease, None, false));
                 self.failed(&failure);
                 self.remove();
             }
@@ -373,7 +352,7 @@ impl Entering {
     }
 }
 
-impl Candidacy {
+impl Keys {
     pub(super) fn own(&self) -> Own {
         Own { lease: self.lease, revision: self.revision }
     }

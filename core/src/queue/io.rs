@@ -7,10 +7,10 @@ use core::fmt;
 use core::time::Duration;
 
 use super::answers::Failure;
-use super::timers::Wake;
-use crate::campaign::{Event, ReadId};
+use super::timers::Timer;
+use crate::campaign::ReadId;
+use crate::candidacy;
 use crate::record::{Attempt, Nonce};
-use crate::store::{Fault, StoreInfo};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision};
 
@@ -236,38 +236,18 @@ pub enum Outcome {
     Failed(Failure),
 }
 
-/// Something that happened outside of the campaign.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Input {
-    /// Time has passed.
-    Tick,
-    /// Enter the race. Does nothing for a campaign that is in it.
-    Campaign,
-    /// Give the leadership up, where this candidate has it, and enter again at the end of the queue.
-    Resign,
-    /// Hand the leadership over to the candidate of this name, where this candidate has it.
-    HandOver(String),
-    /// Give the leadership up and leave the race, for good.
-    Close,
-    /// The candidate's own health check. An unhealthy candidate does not campaign.
-    Health(bool),
-    /// The work of the term has ended.
-    Drained,
-    /// The user's handler failed and wants the term to end. It is lost at once; the release waits for
-    /// [`Drained`](Self::Drained).
-    HandlerFailed,
-    /// An operator accepts that tokens may start again after a reset of the store.
-    Accept,
-    /// The store answered a request.
-    Answered(Answer),
-    /// The watch delivered a change. It is a hint: nothing is inferred from it but that a round is worth its cost.
-    Watched(Change),
-    /// The watch missed changes: it is a new one, or the store had compacted what it asked for.
-    WatchGap,
-    /// The store was inspected.
-    Inspected(Result<StoreInfo, Fault>),
-    /// The connection to the store is a new one, with a new stream of keep-alives.
-    Reconnected,
+/// What happens to a campaign.
+///
+/// The watch gives hints: nothing is inferred from a change but that a round is worth its cost, and a new one, which may have
+/// missed some, is worth one in any case. A new connection has a new stream of keep-alives.
+pub type Input = candidacy::Input<Answer, Change, Told>;
+
+/// What a campaign wants done, in order. Any inspection will do: it says whether the store has a birth record.
+pub type Output = candidacy::Output<Request, Timer, Tell>;
+
+/// What a connection tells its candidates of the leases of their companions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
     /// The connection has another lease for companions: those on `from` move, so that it runs out.
     Move {
         /// The lease to leave.
@@ -275,35 +255,28 @@ pub enum Input {
         /// The lease to move to.
         to: LeaseId,
     },
-    /// No campaign of this connection keeps this lease alive any more, that of a [stranded](Output::Stranded) companion or one
-    /// to [move](Output::Move) from.
+    /// No candidate of this connection keeps this lease alive any more, that of a [stranded](Tell::Stranded) companion or one
+    /// to [move](Tell::Move) from.
     Left(LeaseId),
 }
 
-/// What a campaign wants done, in order.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Output {
-    /// Ask the store, and answer with [`Input::Answered`].
-    Ask(Request),
-    /// Inspect the store, and answer with [`Input::Inspected`].
-    Inspect,
-    /// Open a new connection and a new stream of keep-alives, to another member where there are several, and answer with
-    /// [`Input::Reconnected`].
-    Reconnect,
-    /// A hand over came to nothing, and the term goes on.
+/// What a candidate tells its connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tell {
+    /// A hand over came to nothing, and the term lasts.
     NotNext {
         /// The successor.
         successor: String,
         /// The first candidate that stands before it, or `None` where the successor itself is not in the queue.
         before: Option<String>,
     },
-    /// A companion of this campaign, whose candidacy is over, cannot be deleted. Answer with [`Input::Left`] once no
-    /// campaign of the connection keeps its lease alive.
+    /// A companion of this candidate, whose place is gone, cannot be deleted. Answer with [`Told::Left`] once no candidate of
+    /// the connection keeps its lease alive.
     Stranded {
-        /// The lease that it hangs on.
+        /// The lease that the companion hangs on.
         on: LeaseId,
     },
-    /// Give [`Input::Move`] to every campaign of the connection, and [`Input::Left`] to this one once none keeps the former
+    /// Tell [`Told::Move`] to every candidate of the connection, and [`Told::Left`] to this one once none keeps the former
     /// lease alive.
     Move {
         /// The lease to leave.
@@ -311,10 +284,6 @@ pub enum Output {
         /// The lease to move to.
         to: LeaseId,
     },
-    /// Report this to the user.
-    Event(Event),
-    /// Nothing more until an input, or until this wake-up.
-    WakeAt(Option<Wake>),
 }
 
 /// What a campaign wants of the store.

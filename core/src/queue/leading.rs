@@ -3,12 +3,12 @@
 use alloc::string::String;
 
 use super::entering::StepBehind;
-use super::io::{Action, Outcome, Output, Snapshot};
+use super::io::{Action, Outcome, Snapshot, Tell};
 use super::line::{self, Next};
 use super::timers::Timer;
-use super::{Campaign, Candidacy, Purpose, Stage};
-use crate::campaign::{Event, Reason, Term};
-use crate::candidacy::{Step, Tried};
+use super::{Keys, Purpose, Queue, Race};
+use crate::campaign::Reason;
+use crate::candidacy::{Candidacy, Stage, Step, Tried};
 use crate::time::Instant;
 
 /// A leader that names its successor, and goes on leading.
@@ -17,20 +17,20 @@ pub(super) struct HandOver {
     successor: String,
 }
 
-impl Campaign {
+impl Candidacy<Queue> {
     /// What of our keys is not as we created it, in a linearised read: the reason for which a term ends.
     pub(super) fn missing(&self, snapshot: &Snapshot) -> Option<Reason> {
-        let candidacy = &self.placed()?.candidacy;
-        let created = |revision| candidacy.is_created_at(revision);
+        let keys = &self.placed()?.keys;
+        let created = |revision| keys.is_created_at(revision);
         let (Some(place), Some(companion)) = (&snapshot.place, &snapshot.companion) else {
             return Some(Reason::Deleted);
         };
         // A place without a lease would outlive us, and another value is another's candidate.
         let place_is_ours =
-            created(place.created) && created(place.modified) && place.lease == Some(candidacy.lease);
+            created(place.created) && created(place.modified) && place.lease == Some(keys.lease);
         // One that moves is on either of two leases.
         let companion_is_ours = created(companion.created)
-            && companion.lease.is_some_and(|lease| candidacy.has_companion_on(lease))
+            && companion.lease.is_some_and(|lease| keys.has_companion_on(lease))
             && companion.nonce == Some(self.nonce);
         (!place_is_ours || !companion_is_ours).then_some(Reason::Usurped)
     }
@@ -50,11 +50,11 @@ impl Campaign {
         self.check_namesake(snapshot, whole);
         self.report_leader(line::leader(snapshot));
         self.remove_revived(snapshot);
-        let Stage::Placed(placed) = &mut self.stage else { return };
-        let revision = placed.candidacy.revision;
+        let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
+        let revision = placed.keys.revision;
         placed.deadline = placed.deadline.max(Some(deadline));
         if let Some(companion) = &snapshot.companion {
-            placed.candidacy.modified = companion.modified;
+            placed.keys.modified = companion.modified;
             placed.names_successor |= companion.successor.is_some();
         }
         let is_first_sight = placed.line.observe(snapshot, whole, revision, now);
@@ -62,8 +62,8 @@ impl Campaign {
         if is_first_sight {
             self.owe(snapshot);
         }
-        let Stage::Placed(placed) = &self.stage else { return };
-        match (&placed.term, placed.first) {
+        let Stage::Racing(Race::Placed(placed)) = &self.stage else { return };
+        match (&self.term, placed.first) {
             (None, true) => self.win(),
             (None, false) => self.step_behind(),
             (Some(_), true) => self.advance_hand_over(snapshot, whole),
@@ -75,11 +75,11 @@ impl Campaign {
     /// The whole queue was read for the first time since the candidacy entered. What disappeared before it was never
     /// noticed, so what is owed to it counts from here on.
     fn owe(&mut self, snapshot: &Snapshot) {
-        let longest = self.store.longest();
-        self.owed = self.owed.max(self.now + self.rules.win_delay.least(longest));
-        let owes = core::mem::take(&mut self.owes_a_lease);
+        let longest = self.own.store.longest();
+        self.own.owed = self.own.owed.max(self.now + self.rules.win_delay.least(longest));
+        let owes = core::mem::take(&mut self.own.owes_a_lease);
         if owes || snapshot.may_have_a_former_leader() {
-            self.owed = self.owed.max(self.now + longest);
+            self.own.owed = self.own.owed.max(self.now + longest);
         }
     }
 
@@ -90,98 +90,57 @@ impl Campaign {
         if placed.step.as_ref().is_some_and(StepBehind::is_sent) {
             return;
         }
-        let token = self.store.token(placed.candidacy.revision);
-        let vanished = placed.line.vanished_until(self.store.longest()).unwrap_or_default();
-        let until = self.store.trusted_at().max(self.owed).max(vanished);
+        let token = self.own.store.token(placed.keys.revision);
+        let vanished = placed.line.vanished_until(self.own.store.longest()).unwrap_or_default();
+        let until = self.own.store.trusted_at().max(self.own.owed).max(vanished);
         if until > self.now {
             return self.timers.set(Timer::Owed, until);
         }
         if placed.deadline.is_none_or(|deadline| deadline <= self.now) {
             return;
         }
-        if self.store.largest_token().is_some_and(|largest| token <= largest) {
+        if self.own.store.largest_token().is_some_and(|largest| token <= largest) {
             return self.give_up_place();
         }
-        let term = Term { token, started: self.now };
         self.timers.stop(Timer::Owed);
-        self.store.observe_token(token);
-        self.reported.barred = false;
-        if let Stage::Placed(placed) = &mut self.stage {
-            placed.term = Some(term);
-        }
-        self.giving_way.won(self.rules.lease, self.now);
-        self.report(Event::Won(term));
+        self.own.store.observe_token(token);
+        self.own.reported.barred = false;
+        self.won(token);
     }
 
-    /// Ends a term whose deadline has passed. A place without a term is what the store says it is.
-    pub(super) fn expire(&mut self) {
-        let over = self.lease().is_some_and(|lease| lease.deadline <= self.now);
-        if over {
-            self.lose(Reason::Expired);
-        }
-    }
-
-    /// The place is lost, and the term with it, if there is one.
+    /// The place is lost, and the term with it, if there is one: the loss is reported first, and the keys are removed after
+    /// that. A place without a term is what the store says it is.
     pub(super) fn lose(&mut self, reason: Reason) {
-        let Stage::Placed(placed) = &self.stage else { return };
-        let working = placed.term.is_some() && placed.departure.is_some() && reason == Reason::Expired;
-        self.end(reason, working);
-    }
-
-    /// Leaves the place: the loss is reported first, and the keys are removed after that.
-    pub(super) fn end(&mut self, reason: Reason, working: bool) {
-        let Some(term) = self.placed().map(|placed| placed.term) else { return };
-        if let Some(term) = term {
-            self.giving_way.lost(self.now);
-            self.report(Event::Lost { term, reason });
+        if self.placed().is_some() {
+            let working = self.departure.is_some() && reason == Reason::Expired;
+            let had_a_term = self.lost(reason).is_some();
+            self.leave_place(had_a_term && working);
         }
-        self.leave_place(working);
     }
 
     /// A candidate that does not lead gives its place up.
     pub(super) fn give_up_place(&mut self) {
-        if self.placed().is_some_and(|placed| placed.term.is_none()) {
+        if self.placed().is_some() && self.term.is_none() {
             self.leave_place(false);
         }
     }
 
-    // ---- leaving of its own will ----
-
-    /// The leader leaves of its own will: its work drains while the lease is kept.
-    pub(super) fn depart(&mut self, reason: Reason) {
-        let (now, drain) = (self.now, self.rules.drain);
-        let Stage::Placed(placed) = &mut self.stage else { return };
-        let Some(term) = placed.term.filter(|_| placed.departure.is_none()) else { return };
-        placed.departure = Some(reason);
+    /// A leader that leaves for another reason hands over to no one.
+    pub(super) fn departs(&mut self, reason: Reason) {
+        let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let given_up = placed.hand_over.take();
         self.timers.stop(Timer::HandOver);
-        self.timers.set(Timer::Drain, now + drain);
-        self.report(Event::Draining { term, until: now + drain, reason });
         if let Some(hand_over) = given_up.filter(|_| reason != Reason::HandedOver) {
-            self.outputs.push_back(Output::NotNext { successor: hand_over.successor, before: None });
+            self.tell(Tell::NotNext { successor: hand_over.successor, before: None });
         }
-    }
-
-    pub(super) fn end_drain(&mut self, timed_out: bool) {
-        if let Some(reason) = self.placed().and_then(|placed| placed.departure) {
-            self.end(reason, timed_out);
-        }
-    }
-
-    pub(super) fn handler_failed(&mut self) {
-        let Some(term) = self.placed().and_then(|placed| placed.term) else { return };
-        let soon = self.now.since(term.started) < self.rules.lease;
-        self.handler_failures = if soon { self.handler_failures.saturating_add(1) } else { 1 };
-        self.rest_until = self.now + self.rules.backoff.wait(self.handler_failures, &mut self.rng);
-        self.end(Reason::HandlerFailed, true);
     }
 
     // ---- hand over ----
 
     pub(super) fn hand_over(&mut self, successor: String) {
         let until = self.now + self.rules.drain;
-        let Stage::Placed(placed) = &mut self.stage else { return };
-        if placed.term.is_none() || placed.departure.is_some() || successor == self.rules.name {
+        let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
+        if self.term.is_none() || self.departure.is_some() || successor == self.rules.name {
             return;
         }
         placed.hand_over = Some(HandOver { successor });
@@ -192,15 +151,15 @@ impl Campaign {
     /// Releases once a proof shows the successor next; names it where candidates of ours are to step behind.
     fn advance_hand_over(&mut self, snapshot: &Snapshot, whole: bool) {
         let Some(placed) = self.placed() else { return };
-        let revision = placed.candidacy.revision;
+        let revision = placed.keys.revision;
         let Some(hand_over) = placed.hand_over.as_ref().filter(|_| whole) else {
             return self.name_no_successor();
         };
         match line::next(snapshot, revision, &hand_over.successor) {
-            Next::Is => self.depart(Reason::HandedOver),
+            Next::Is => self.depart(Reason::HandedOver, None),
             Next::Foreign(name) => self.not_next(Some(name)),
             Next::Absent => self.not_next(None),
-            Next::Behind if placed.names_successor || self.awaited.is_some() => {}
+            Next::Behind if placed.names_successor || self.own.awaited.is_some() => {}
             Next::Behind => {
                 let successor = Some(hand_over.successor.clone());
                 self.write_name(successor);
@@ -209,16 +168,16 @@ impl Campaign {
     }
 
     fn write_name(&mut self, successor: Option<String>) {
-        let Stage::Placed(placed) = &mut self.stage else { return };
+        let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         // From the send on, as it may be applied whatever is answered.
         placed.names_successor |= successor.is_some();
-        let Candidacy { companion, modified, .. } = placed.candidacy;
-        let own = placed.candidacy.own();
+        let Keys { companion, modified, .. } = placed.keys;
+        let own = placed.keys.own();
         self.write(Purpose::Name, Action::Name { own, modified, companion, successor });
     }
 
     pub(super) fn named(&mut self, outcome: &Outcome) {
-        let Stage::Placed(placed) = &mut self.stage else { return };
+        let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let names = placed.hand_over.is_some();
         match outcome {
             Outcome::Applied { .. } => placed.names_successor = names,
@@ -237,20 +196,18 @@ impl Campaign {
 
     /// A successor that was named is not to be named any more.
     fn name_no_successor(&mut self) {
-        let goes_on = |placed: &super::Placed| {
-            placed.names_successor && placed.hand_over.is_none() && placed.departure.is_none()
-        };
-        if self.placed().is_some_and(goes_on) && self.awaited.is_none() {
+        let names = self.placed().is_some_and(|placed| placed.names_successor && placed.hand_over.is_none());
+        if names && self.departure.is_none() && self.own.awaited.is_none() {
             self.write_name(None);
         }
     }
 
     /// The hand over came to nothing, and the term goes on.
     fn not_next(&mut self, before: Option<String>) {
-        let Stage::Placed(placed) = &mut self.stage else { return };
+        let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let Some(hand_over) = placed.hand_over.take() else { return };
         self.timers.stop(Timer::HandOver);
-        self.outputs.push_back(Output::NotNext { successor: hand_over.successor, before });
+        self.tell(Tell::NotNext { successor: hand_over.successor, before });
         self.name_no_successor();
     }
 

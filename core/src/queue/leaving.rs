@@ -20,8 +20,9 @@ use super::answers::Failure;
 use super::io::{Action, LeaseId, Outcome, Request, Snapshot, Write};
 use super::moving::Stranded;
 use super::timers::Timer;
-use super::{Campaign, Candidacy, Stage};
-use crate::campaign::{Event, ReadId, backoff, pace};
+use super::{Keys, Queue, Race};
+use crate::campaign::{ReadId, backoff, pace};
+use crate::candidacy::{Candidacy, Stage};
 use crate::record::Attempt;
 use crate::store::{Fault, FaultKind};
 use crate::time::Instant;
@@ -56,15 +57,15 @@ enum Step {
 
 impl Leftover {
     /// Both keys stand.
-    pub(super) fn of(candidacy: &Candidacy) -> Self {
-        let Candidacy { lease, revision, doubtful, .. } = *candidacy;
-        let companion = Some(candidacy.last_companion());
+    pub(super) fn of(keys: &Keys) -> Self {
+        let Keys { lease, revision, doubtful, .. } = *keys;
+        let companion = Some(keys.last_companion());
         Self { lease, companion, revision: Some(revision), doubtful, step: Step::Delete, asked: None }
     }
 
     /// Both keys were deleted.
-    pub(super) fn left(candidacy: &Candidacy) -> Self {
-        Self { step: Step::Revoke, ..Self::of(candidacy) }
+    pub(super) fn left(keys: &Keys) -> Self {
+        Self { step: Step::Revoke, ..Self::of(keys) }
     }
 
     /// The lease goes first, and then whatever is left.
@@ -150,13 +151,13 @@ impl Removal {
     }
 }
 
-impl Campaign {
+impl Candidacy<Queue> {
     /// Leaves the place, with or without a term, whose end was reported.
     pub(super) fn leave_place(&mut self, working: bool) {
-        let Stage::Placed(placed) = &self.stage else { return };
-        let leftover = Leftover::of(&placed.candidacy);
+        let Stage::Racing(Race::Placed(placed)) = &self.stage else { return };
+        let leftover = Leftover::of(&placed.keys);
         if let Some(step) = &placed.step {
-            self.removal.push(step.leftover());
+            self.own.removal.push(step.leftover());
         }
         self.giving_way.claim_ended(self.now);
         self.leave(leftover, working);
@@ -164,23 +165,23 @@ impl Campaign {
 
     /// Leaves a place that cannot be proved. Its lease is revoked first: that needs the fewest permissions.
     pub(super) fn withdraw(&mut self) {
-        let Stage::Placed(placed) = &self.stage else { return };
-        let companion = placed.candidacy.last_companion();
-        let leftover = Leftover::unknown(placed.candidacy.lease, Some(companion), true);
+        let Stage::Racing(Race::Placed(placed)) = &self.stage else { return };
+        let companion = placed.keys.last_companion();
+        let leftover = Leftover::unknown(placed.keys.lease, Some(companion), true);
         if let Some(step) = &placed.step {
-            self.removal.push(step.leftover());
+            self.own.removal.push(step.leftover());
         }
         self.leave(leftover, false);
     }
 
     /// Removes what a candidacy left behind; not before its work has ended, or a lease has passed.
     pub(super) fn leave(&mut self, leftover: Leftover, working: bool) {
-        self.removal.push(leftover);
+        self.own.removal.push(leftover);
         self.stop_entering();
-        self.stage = Stage::Releasing;
-        self.removal.working = working;
+        self.stage = Stage::Releasing(());
+        self.own.removal.working = working;
         if working {
-            self.timers.set(Timer::Release, self.now + self.rules.lease);
+            self.timers.set(Timer::Release, self.now + self.lease);
         }
         self.limit_close();
         self.remove();
@@ -188,9 +189,9 @@ impl Campaign {
 
     /// Stops what a candidate with a place or on its way to one was doing.
     pub(super) fn stop_entering(&mut self) {
-        self.awaited = None;
-        self.round.stop();
-        self.probe.stop();
+        self.own.awaited = None;
+        self.own.round.stop();
+        self.own.probe.stop();
         for timer in [
             Timer::Deadline,
             Timer::Answer,
@@ -215,19 +216,20 @@ impl Campaign {
     /// Removes companions of this campaign that are not its candidacy's. A store that went back has them again, and keeps
     /// them as long as the lease of the connection is kept alive, ahead of every candidate.
     pub(super) fn remove_revived(&mut self, snapshot: &Snapshot) {
-        let own = self.placed().map(|placed| placed.candidacy.lease);
+        let own = self.placed().map(|placed| placed.keys.lease);
         let ours = snapshot.companions.iter().filter(|companion| companion.nonce == Some(self.nonce));
         let leases = ours.filter_map(|companion| {
             let lease = u64::from_str_radix(&companion.key, 16).ok().map(LeaseId)?;
             Some((lease, companion.lease))
         });
         let known = |lease: LeaseId| {
-            own == Some(lease) || self.removal.left.iter().any(|leftover| leftover.lease == lease)
+            own == Some(lease) || self.own.removal.left.iter().any(|leftover| leftover.lease == lease)
         };
         let revived: Vec<_> = leases.filter(|(lease, _)| !known(*lease)).collect();
         if !revived.is_empty() {
             let leftovers = revived.into_iter();
-            self.removal
+            self.own
+                .removal
                 .left
                 .extend(leftovers.map(|(lease, companion)| Leftover::unknown(lease, companion, true)));
             self.remove();
@@ -236,22 +238,23 @@ impl Campaign {
 
     /// Does the next step of what is to be removed.
     pub(super) fn remove(&mut self) {
-        if self.removal.working || self.removal.awaited.is_some() || self.timers.is_set(Timer::Remove) {
+        if self.own.removal.working || self.own.removal.awaited.is_some() || self.timers.is_set(Timer::Remove)
+        {
             return;
         }
         let now = self.now;
-        let Some(first) = self.removal.left.front_mut() else { return self.move_on() };
+        let Some(first) = self.own.removal.left.front_mut() else { return self.end_removal() };
         first.asked.get_or_insert(now);
         let (first, lease) = (first.clone(), first.lease);
         self.timers.set(Timer::Remove, self.now + self.attempt_limit());
         match first.step {
             Step::Revoke => {
-                self.removal.awaited = Some(Awaited::Revoke(lease));
+                self.own.removal.awaited = Some(Awaited::Revoke(lease));
                 self.ask(Request::Revoke { lease });
             }
             Step::Delete | Step::DeleteAgain | Step::DeleteCompanion => {
                 let attempt = self.next_attempt();
-                self.removal.awaited = Some(Awaited::Delete(attempt));
+                self.own.removal.awaited = Some(Awaited::Delete(attempt));
                 let revision = first.revision.filter(|_| first.step == Step::Delete);
                 let action = match first.step {
                     Step::DeleteCompanion => Action::LeaveCompanion { lease },
@@ -271,7 +274,7 @@ impl Campaign {
     }
 
     pub(super) fn revoked(&mut self, lease: LeaseId, result: Result<(), Failure>) {
-        if self.removal.awaited != Some(Awaited::Revoke(lease)) {
+        if self.own.removal.awaited != Some(Awaited::Revoke(lease)) {
             return;
         }
         match result {
@@ -281,8 +284,8 @@ impl Campaign {
     }
 
     fn step_removed(&mut self) {
-        let was_release = self.removal.left.front().is_some_and(|first| first.step == Step::Delete);
-        self.removal.advance();
+        let was_release = self.own.removal.left.front().is_some_and(|first| first.step == Step::Delete);
+        self.own.removal.advance();
         self.timers.stop(Timer::Remove);
         if was_release {
             self.timers.set(Timer::Remove, self.now + SUCCESSOR_FIRST);
@@ -292,8 +295,8 @@ impl Campaign {
     }
 
     fn removal_failed(&mut self, failure: &Failure) {
-        let has_read = matches!(self.removal.awaited.take(), Some(Awaited::Read(_)));
-        self.removal.failures = self.removal.failures.saturating_add(1);
+        let has_read = matches!(self.own.removal.awaited.take(), Some(Awaited::Read(_)));
+        self.own.removal.failures = self.own.removal.failures.saturating_add(1);
         if let Some(fault) = failure.fault() {
             self.report_fault(fault.clone());
         }
@@ -313,8 +316,8 @@ impl Campaign {
 
     /// The next step is tried after a while.
     fn removal_waits(&mut self) {
-        self.removal.awaited = None;
-        let wait = backoff::standard(self.removal.failures, &mut self.rng);
+        self.own.removal.awaited = None;
+        let wait = backoff::standard(self.own.removal.failures, &mut self.rng);
         self.timers.set(Timer::Remove, self.now + wait);
     }
 
@@ -322,22 +325,22 @@ impl Campaign {
     /// the read that looks for the companion.
     fn take_another_way(&mut self, failure: &Failure, has_read: bool) -> bool {
         let now = self.now;
-        let Some(first) = self.removal.left.front_mut() else { return false };
+        let Some(first) = self.own.removal.left.front_mut() else { return false };
         let asked = first.asked.unwrap_or(now);
-        let for_a_lease = asked + self.rules.lease <= now;
+        let for_a_lease = asked + self.lease <= now;
         match (first.step, failure.fault(), first.companion) {
             (Step::Delete, Some(_), _) => first.begin_with_the_lease(),
             (Step::Delete, None, _) if for_a_lease => first.begin_with_the_lease(),
             (Step::DeleteAgain, Some(_), _) => {
                 first.step = Step::DeleteCompanion;
                 // A read says nothing of the deletion of both, which was not answered: it is repeated after this one.
-                self.removal.failures = u32::from(has_read);
+                self.own.removal.failures = u32::from(has_read);
             }
             (Step::DeleteCompanion, Some(fault), Some(on)) => {
                 if !self.is_stranded(on, asked, fault) {
                     return false;
                 }
-                self.removal.drop_first();
+                self.own.removal.drop_first();
             }
             (Step::DeleteCompanion, None, Some(_)) => {
                 self.gave_no_answer();
@@ -349,16 +352,16 @@ impl Campaign {
     }
 
     fn is_removing_a_companion_for_a_lease(&self) -> bool {
-        let Some(first) = self.removal.left.front() else { return false };
+        let Some(first) = self.own.removal.left.front() else { return false };
         let of_a_companion = matches!(first.step, Step::DeleteAgain | Step::DeleteCompanion);
-        of_a_companion && first.asked.is_some_and(|asked| asked + self.rules.lease <= self.now)
+        of_a_companion && first.asked.is_some_and(|asked| asked + self.lease <= self.now)
     }
 
     /// Reads whether the companion is still there, where no deletion was answered or its lease is over.
     fn check(&mut self) {
-        let Some(lease) = self.removal.left.front().map(|first| first.lease) else { return };
-        let read = self.round.next_read(self.now);
-        self.removal.awaited = Some(Awaited::Read(read));
+        let Some(lease) = self.own.removal.left.front().map(|first| first.lease) else { return };
+        let read = self.own.round.next_read(self.now);
+        self.own.removal.awaited = Some(Awaited::Read(read));
         self.timers.set(Timer::Remove, self.now + self.attempt_limit());
         self.ask(Request::Read { read, own: Some(lease), whole: false });
     }
@@ -368,10 +371,10 @@ impl Campaign {
         match result {
             // A place without its companion was written by another party; it is deleted until that is answered.
             Ok(snapshot) if snapshot.companion.is_none() => {
-                if snapshot.place.is_some() && self.removal.deletes_both() {
+                if snapshot.place.is_some() && self.own.removal.deletes_both() {
                     return self.removal_waits();
                 }
-                self.removal.drop_first();
+                self.own.removal.drop_first();
                 self.timers.stop(Timer::Remove);
                 self.remove();
             }
@@ -390,7 +393,7 @@ impl Campaign {
     }
 
     pub(super) fn removal_timed_out(&mut self) {
-        match self.removal.awaited {
+        match self.own.removal.awaited {
             Some(_) => self.removal_failed(&Failure::Unknown),
             None => self.remove(),
         }
@@ -398,34 +401,16 @@ impl Campaign {
 
     /// The work of the term has ended, or has taken a lease longer than the term.
     pub(super) fn work_ended(&mut self) {
-        if core::mem::take(&mut self.removal.working) {
+        if core::mem::take(&mut self.own.removal.working) {
             self.timers.stop(Timer::Release);
             self.remove();
         }
     }
 
-    /// Nothing is left to remove: the campaign closes, enters again at the end of the queue, or rests.
-    fn move_on(&mut self) {
-        if !matches!(self.stage, Stage::Releasing) {
-            return;
+    /// Nothing is left to remove.
+    fn end_removal(&mut self) {
+        if matches!(self.stage, Stage::Releasing(())) {
+            self.move_on();
         }
-        if let Some(warning) = self.giving_way.removed(self.rules.lease, self.now) {
-            self.report(Event::Warning(warning));
-        }
-        if self.intent.closing {
-            self.closed();
-        } else if self.intent.in_race && self.intent.healthy {
-            self.enter();
-        } else {
-            self.stage = Stage::Idle;
-        }
-    }
-
-    /// The campaign is over for its user. What is left to remove is removed still.
-    pub(super) fn closed(&mut self) {
-        self.stop_entering();
-        self.timers.stop(Timer::Close);
-        self.timers.stop(Timer::Splay);
-        self.stage = Stage::Closed;
     }
 }

@@ -22,10 +22,11 @@ use alloc::format;
 use core::time::Duration;
 
 use super::answers::Failure;
-use super::io::{Action, LeaseId, Leases, Outcome, Output, Request, Snapshot};
+use super::io::{Action, LeaseId, Leases, Outcome, Request, Snapshot, Tell};
 use super::settings::EXPIRED;
-use super::{Campaign, Candidacy, Purpose, Stage};
-use crate::campaign::{Event, Warning, pace};
+use super::{Keys, Purpose, Queue, Race};
+use crate::campaign::{Warning, pace};
+use crate::candidacy::{Candidacy, Stage};
 use crate::store::Fault;
 use crate::time::Instant;
 
@@ -39,7 +40,7 @@ pub(super) struct Move {
     doubtful: bool,
 }
 
-impl Candidacy {
+impl Keys {
     pub(super) fn leases(&self) -> Leases {
         let moves_to = self.moves.map(|moves| moves.to);
         Leases { place: self.lease, companion: self.companion, moves_to }
@@ -77,12 +78,12 @@ pub(super) enum Stranded {
     },
 }
 
-impl Campaign {
+impl Candidacy<Queue> {
     /// Whether this campaign keeps a lease of companions alive, or will where an answer says so.
     pub fn keeps_companion_on(&self, lease: LeaseId) -> bool {
         match &self.stage {
-            Stage::Placed(placed) => placed.candidacy.has_companion_on(lease),
-            Stage::Entering(entering) => entering.has_companion_on(lease),
+            Stage::Racing(Race::Placed(placed)) => placed.keys.has_companion_on(lease),
+            Stage::Racing(Race::Entering(entering)) => entering.has_companion_on(lease),
             _ => false,
         }
     }
@@ -91,21 +92,21 @@ impl Campaign {
 
     /// Asks for another lease in place of this one, for all companions of the connection.
     pub(super) fn ask_for_another(&mut self, from: LeaseId) {
-        if self.leaves.is_none() {
-            self.leaves = Some(from);
-            self.ask(Request::Share { gone: Some(from), ttl: self.rules.lease });
+        if self.own.shared.leaves.is_none() {
+            self.own.shared.leaves = Some(from);
+            self.ask(Request::Share { gone: Some(from), ttl: self.lease });
         }
     }
 
     /// The connection has another lease, or it is not to be had.
     pub(super) fn another_is_shared(&mut self, from: LeaseId, result: &Result<LeaseId, Failure>) {
-        let of_ours = self.removal.hangs_on(from);
-        match (result, &mut self.removal.stranded) {
+        let of_ours = self.own.removal.hangs_on(from);
+        match (result, &mut self.own.removal.stranded) {
             (Ok(to), stranded) if *to != from => {
                 if let Some(Stranded::Kept { moved, .. }) = stranded {
                     *moved |= of_ours;
                 }
-                self.outputs.push_back(Output::Move { from, to: *to });
+                self.tell(Tell::Move { from, to: *to });
             }
             (Err(failure), Some(Stranded::Kept { warned: true, .. })) => self.lease_stays(
                 failure,
@@ -117,14 +118,14 @@ impl Campaign {
     }
 
     pub(super) fn connection_moves(&mut self, from: LeaseId, to: LeaseId) {
-        if self.shared == Some(from) {
-            self.shared = Some(to);
+        if self.own.shared.lease == Some(from) {
+            self.own.shared.lease = Some(to);
         }
         // A campaign of another lease time has another lease.
-        if self.shared.is_none_or(|shared| shared == to) {
-            self.gone = Some(from);
+        if self.own.shared.lease.is_none_or(|shared| shared == to) {
+            self.own.shared.gone = Some(from);
         }
-        if self.placed().is_some_and(|placed| placed.candidacy.companion == from) {
+        if self.placed().is_some_and(|placed| placed.keys.companion == from) {
             self.begin_round();
         }
     }
@@ -133,15 +134,15 @@ impl Campaign {
     /// until it is there. After a restore the terms begin again, and a lease of the former store has one to come.
     pub(super) fn renew_shared(&mut self, raft_term: u64) {
         let Some(placed) = self.placed() else { return };
-        let (companion, moves) = (placed.candidacy.companion, placed.candidacy.moves.is_some());
+        let (companion, moves) = (placed.keys.companion, placed.keys.moves.is_some());
         let is_of_another = |lease: LeaseId| lease.raft_term() != raft_term;
         if !moves
             && is_of_another(companion)
-            && self.shared.is_none_or(is_of_another)
-            && self.leaves.is_none()
+            && self.own.shared.lease.is_none_or(is_of_another)
+            && self.own.shared.leaves.is_none()
         {
-            let gone = self.shared.take().or(Some(companion));
-            self.ask(Request::Share { gone, ttl: self.rules.lease });
+            let gone = self.own.shared.lease.take().or(Some(companion));
+            self.ask(Request::Share { gone, ttl: self.lease });
         }
     }
 
@@ -149,35 +150,35 @@ impl Campaign {
 
     /// Before a round: where the connection has another lease, the companion is to move there once that is kept alive.
     pub(super) fn plan_move(&mut self) {
-        let shared = self.shared;
-        let Stage::Placed(placed) = &mut self.stage else { return };
-        let candidacy = &mut placed.candidacy;
-        if candidacy.moves.is_none() {
-            let to = shared.filter(|to| *to != candidacy.companion);
-            candidacy.moves = to.map(|to| Move { to, sent: false, doubtful: false });
+        let shared = self.own.shared.lease;
+        let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
+        let keys = &mut placed.keys;
+        if keys.moves.is_none() {
+            let to = shared.filter(|to| *to != keys.companion);
+            keys.moves = to.map(|to| Move { to, sent: false, doubtful: false });
         }
     }
 
     /// A round kept both leases alive, and its read shows where the companion is: it may have moved. What is written of it from
     /// here on hangs on that lease.
     pub(super) fn end_move(&mut self, snapshot: &Snapshot) {
-        let Stage::Placed(placed) = &mut self.stage else { return };
-        let candidacy = &mut placed.candidacy;
+        let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
+        let keys = &mut placed.keys;
         let shown = snapshot.companion.as_ref().and_then(|companion| companion.lease);
-        if let Some(moves) = candidacy.moves.take_if(|moves| shown == Some(moves.to)) {
-            candidacy.companion = moves.to;
-            self.reported.stays = false;
+        if let Some(moves) = keys.moves.take_if(|moves| shown == Some(moves.to)) {
+            keys.companion = moves.to;
+            self.own.reported.stays = false;
         }
     }
 
     /// After such a round, where it has not moved: the companion is put onto the other lease.
     pub(super) fn advance_move(&mut self, snapshot: &Snapshot) {
-        let Stage::Placed(placed) = &mut self.stage else { return };
-        let candidacy = &mut placed.candidacy;
-        let (Some(moves), Some(companion)) = (&mut candidacy.moves, &snapshot.companion) else { return };
-        if self.awaited.is_none() {
+        let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
+        let keys = &mut placed.keys;
+        let (Some(moves), Some(companion)) = (&mut keys.moves, &snapshot.companion) else { return };
+        if self.own.awaited.is_none() {
             moves.sent = true;
-            let (to, modified, own) = (moves.to, companion.modified, candidacy.own());
+            let (to, modified, own) = (moves.to, companion.modified, keys.own());
             self.write(Purpose::Move, Action::Move { own, modified, to });
         }
     }
@@ -188,8 +189,8 @@ impl Campaign {
             Outcome::Applied { .. } | Outcome::Refused { .. } => self.begin_round(),
             // No put that names it can be applied any more.
             Outcome::Failed(Failure::LeaseGone) => {
-                if let Stage::Placed(placed) = &mut self.stage
-                    && let Some(moves) = placed.candidacy.moves.take()
+                if let Stage::Racing(Race::Placed(placed)) = &mut self.stage
+                    && let Some(moves) = placed.keys.moves.take()
                 {
                     self.lease_is_gone(moves.to);
                     self.ask_for_another(moves.to);
@@ -198,9 +199,9 @@ impl Campaign {
             }
             // The next round puts it again.
             Outcome::Failed(failure) => {
-                let Stage::Placed(placed) = &mut self.stage else { return };
-                let from = placed.candidacy.companion;
-                let Some(moves) = &mut placed.candidacy.moves else { return };
+                let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
+                let from = placed.keys.companion;
+                let Some(moves) = &mut placed.keys.moves else { return };
                 moves.doubtful |= failure.may_be_applied();
                 moves.sent = moves.doubtful;
                 if from.raft_term() < moves.to.raft_term() {
@@ -217,14 +218,14 @@ impl Campaign {
 
     /// Whether a put may have attached the companion to the lease that it moves to.
     pub(super) fn may_have_moved(&self) -> bool {
-        self.placed().and_then(|placed| placed.candidacy.moves).is_some_and(|moves| moves.sent)
+        self.placed().and_then(|placed| placed.keys.moves).is_some_and(|moves| moves.sent)
     }
 
     /// The lease to move to is gone. Returns whether the move is over: no put was sent that could be applied.
     pub(super) fn cannot_move(&mut self) -> bool {
-        let Stage::Placed(placed) = &mut self.stage else { return true };
-        let Some(moves) = placed.candidacy.moves.take_if(|moves| !moves.sent) else {
-            return placed.candidacy.moves.is_none();
+        let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return true };
+        let Some(moves) = placed.keys.moves.take_if(|moves| !moves.sent) else {
+            return placed.keys.moves.is_none();
         };
         self.lease_is_gone(moves.to);
         self.ask_for_another(moves.to);
@@ -234,9 +235,9 @@ impl Campaign {
     /// The former lease stays in use, at this cost.
     fn lease_stays(&mut self, failure: &Failure, cost: &str) {
         let Some(fault) = failure.fault() else { return };
-        if !core::mem::replace(&mut self.reported.stays, true) {
+        if !core::mem::replace(&mut self.own.reported.stays, true) {
             let detail = format!("{}. So {cost} until this is put right or the process ends", fault.detail);
-            self.report(Event::Warning(Warning::Store(Fault { kind: fault.kind, detail })));
+            self.warn(Warning::Store(Fault { kind: fault.kind, detail }));
         }
     }
 
@@ -245,12 +246,12 @@ impl Campaign {
     /// A companion that is to be removed could not be deleted, as an answer of the store says. Returns whether it is certain to
     /// be gone all the same.
     pub(super) fn is_stranded(&mut self, on: LeaseId, asked: Instant, cause: &Fault) -> bool {
-        let (lease, now) = (self.rules.lease, self.now);
-        match &mut self.removal.stranded {
+        let (lease, now) = (self.lease, self.now);
+        match &mut self.own.removal.stranded {
             None => {
-                self.removal.stranded =
+                self.own.removal.stranded =
                     Some(Stranded::Kept { ask_at: asked + lease, warned: false, moved: false });
-                self.outputs.push_back(Output::Stranded { on });
+                self.tell(Tell::Stranded { on });
             }
             Some(Stranded::Kept { ask_at, warned, .. }) if *ask_at <= now => {
                 *ask_at = now + pace::renew_every(lease);
@@ -260,7 +261,7 @@ impl Campaign {
                          other candidates of this process move to another lease, so that its own runs out",
                         cause.detail
                     );
-                    self.report(Event::Warning(Warning::Store(Fault { kind: cause.kind, detail })));
+                    self.warn(Warning::Store(Fault { kind: cause.kind, detail }));
                 }
                 self.ask_for_another(on);
             }
@@ -275,17 +276,17 @@ impl Campaign {
     /// The lease of the stranded companion is over in so long. A keep-alive may be under way still.
     fn runs_out(&mut self, left: Duration) {
         let until = self.now + self.attempt_limit() + left + EXPIRED;
-        self.removal.stranded = Some(Stranded::RunsOut { at: until, unanswered: false });
+        self.own.removal.stranded = Some(Stranded::RunsOut { at: until, unanswered: false });
     }
 
     /// Whether its lease is over, as far as the time says: the store may have extended it, as its next leader does.
     pub(super) fn has_run_out(&self) -> bool {
-        matches!(self.removal.stranded, Some(Stranded::RunsOut { at, .. }) if at <= self.now)
+        matches!(self.own.removal.stranded, Some(Stranded::RunsOut { at, .. }) if at <= self.now)
     }
 
     /// The store gave no answer: the leader that it elects extends the lease, until the next answer at the latest.
     pub(super) fn gave_no_answer(&mut self) {
-        if let Some(Stranded::RunsOut { unanswered, .. }) = &mut self.removal.stranded {
+        if let Some(Stranded::RunsOut { unanswered, .. }) = &mut self.own.removal.stranded {
             *unanswered = true;
         }
     }
@@ -298,13 +299,13 @@ impl Campaign {
     /// No candidate of the connection keeps this lease alive. It runs out once none can come to do so: once the connection has
     /// another.
     pub(super) fn left_by_all(&mut self, lease: LeaseId) {
-        if !self.removal.hangs_on(lease) {
+        if !self.own.removal.hangs_on(lease) {
             return;
         }
-        match &mut self.removal.stranded {
-            Some(Stranded::Kept { moved: true, .. }) => self.runs_out(self.rules.lease),
+        match &mut self.own.removal.stranded {
+            Some(Stranded::Kept { moved: true, .. }) => self.runs_out(self.lease),
             Some(Stranded::Kept { ask_at, .. }) => {
-                *ask_at = self.now + pace::renew_every(self.rules.lease);
+                *ask_at = self.now + pace::renew_every(self.lease);
                 self.ask_for_another(lease);
             }
             _ => {}

@@ -14,9 +14,9 @@ use super::io::{KeptAlive, LeaseId, Leases, Request, Snapshot};
 use super::keeping::KeepAlives;
 use super::leaving::Leftover;
 use super::timers::Timer;
-use super::{Campaign, Stage};
+use super::{Queue, Race};
 use crate::campaign::ReadId;
-use crate::candidacy::{Step as Proof, Tried};
+use crate::candidacy::{Candidacy, Stage, Step as Proof, Tried};
 use crate::store::Fault;
 use crate::time::Instant;
 
@@ -69,11 +69,11 @@ impl Probe {
     }
 }
 
-impl Campaign {
+impl Candidacy<Queue> {
     /// A step of a proof was sent and failed, or was not answered in time. A place that was without a proof for a lease is
     /// left.
     pub(super) fn step_failed(&mut self, step: Proof, tried: Tried, fault: Option<&Fault>) {
-        let (lease, now) = (self.rules.lease, self.now);
+        let (lease, now) = (self.lease, self.now);
         if self.placed().is_none() {
             return;
         }
@@ -82,7 +82,7 @@ impl Campaign {
             self.giving_way.answered_with(fault, now);
         }
         // A term ends at its deadline.
-        if self.giving_way.gives_way(lease) && self.placed().is_some_and(|placed| placed.term.is_none()) {
+        if self.giving_way.gives_way(lease) && self.term.is_none() {
             self.giving_way.withdraws(now);
             self.withdraw();
         }
@@ -96,9 +96,9 @@ impl Campaign {
             None => self.timers.stop(Timer::Rest),
         }
         if !rests {
-            self.probe.stop();
-            if let Some(leftover) = self.probe.leftover() {
-                self.removal.push(leftover);
+            self.own.probe.stop();
+            if let Some(leftover) = self.own.probe.leftover() {
+                self.own.removal.push(leftover);
                 self.remove();
             }
         }
@@ -110,21 +110,21 @@ impl Campaign {
         if !self.giving_way.rests(self.now) {
             return self.try_to_enter();
         }
-        let steps = self.giving_way.probe(self.rules.lease, self.now);
+        let steps = self.giving_way.probe(self.lease, self.now);
         self.rests();
-        if !matches!(self.stage, Stage::Entering(_)) || self.probe.is_under_way() {
+        if !matches!(self.stage, Stage::Racing(Race::Entering(_))) || self.own.probe.is_under_way() {
             return;
         }
         if steps.is_empty() {
             return self.probe_reads(None);
         }
-        match self.probe.lease {
-            Some(lease) if self.probe.granted => self.probe_keeps_alive(lease),
+        match self.own.probe.lease {
+            Some(lease) if self.own.probe.granted => self.probe_keeps_alive(lease),
             _ => {
                 let lease = self.draw_lease();
-                self.probe = Probe { lease: Some(lease), granted: false, step: Step::Granting };
+                self.own.probe = Probe { lease: Some(lease), granted: false, step: Step::Granting };
                 self.await_probe();
-                self.ask(Request::Grant { lease, ttl: self.rules.lease });
+                self.ask(Request::Grant { lease, ttl: self.lease });
             }
         }
     }
@@ -134,16 +134,16 @@ impl Campaign {
     }
 
     pub(super) fn probe_granted(&mut self, result: Result<core::time::Duration, Failure>) {
-        if !matches!(self.probe.step, Step::Granting) {
+        if !matches!(self.own.probe.step, Step::Granting) {
             return;
         }
-        match (result, self.probe.lease) {
+        match (result, self.own.probe.lease) {
             (Ok(_), Some(lease)) => {
-                self.probe.granted = true;
+                self.own.probe.granted = true;
                 self.probe_keeps_alive(lease);
             }
             (Err(failure), _) => {
-                self.probe.lease = None;
+                self.own.probe.lease = None;
                 self.probe_failed(&failure);
                 self.probe_reads(None);
             }
@@ -159,8 +159,9 @@ impl Campaign {
     }
 
     fn probe_keeps_alive(&mut self, lease: LeaseId) {
-        let leases = Leases { place: lease, companion: self.shared.unwrap_or(lease), moves_to: None };
-        self.probe.step = Step::KeepingAlive(KeepAlives::new(leases, self.now));
+        let leases =
+            Leases { place: lease, companion: self.own.shared.lease.unwrap_or(lease), moves_to: None };
+        self.own.probe.step = Step::KeepingAlive(KeepAlives::new(leases, self.now));
         self.await_probe();
         self.ask(Request::KeepAlive { leases });
     }
@@ -172,7 +173,7 @@ impl Campaign {
         result: Result<KeptAlive, Failure>,
     ) {
         let now = self.now;
-        let Step::KeepingAlive(keeping) = &mut self.probe.step else { return };
+        let Step::KeepingAlive(keeping) = &mut self.own.probe.step else { return };
         if !keeping.expect(lease, sent_at) {
             return;
         }
@@ -185,8 +186,8 @@ impl Campaign {
                 }
             }
             Ok(_) | Err(Failure::LeaseGone) => {
-                if self.probe.is_of(lease) {
-                    self.probe.lease = None;
+                if self.own.probe.is_of(lease) {
+                    self.own.probe.lease = None;
                 } else {
                     self.lease_is_gone(lease);
                 }
@@ -204,15 +205,15 @@ impl Campaign {
         if kept.is_none() {
             self.giving_way.probed(Proof::KeepAlive, self.now, false, self.now);
         }
-        let (read, own) = (self.round.next_read(self.now), self.probe.lease);
-        self.probe.step = Step::Reading { read, kept };
+        let (read, own) = (self.own.round.next_read(self.now), self.own.probe.lease);
+        self.own.probe.step = Step::Reading { read, kept };
         self.await_probe();
         self.ask(Request::Read { read, own, whole: true });
     }
 
     pub(super) fn probe_read(&mut self, sent_at: Instant, result: Result<Box<Snapshot>, Failure>) {
         let now = self.now;
-        let Step::Reading { kept, .. } = core::mem::take(&mut self.probe.step) else { return };
+        let Step::Reading { kept, .. } = core::mem::take(&mut self.own.probe.step) else { return };
         self.timers.stop(Timer::Answer);
         match result {
             Ok(snapshot) => {
@@ -234,11 +235,11 @@ impl Campaign {
 
     pub(super) fn probe_timed_out(&mut self) {
         self.probe_failed(&Failure::Unknown);
-        match core::mem::take(&mut self.probe.step) {
+        match core::mem::take(&mut self.own.probe.step) {
             Step::Reading { .. } => self.giving_way.probed(Proof::Read, self.now, false, self.now),
             // Whether it was granted is not known: it runs out.
             Step::Granting => {
-                self.probe.lease = None;
+                self.own.probe.lease = None;
                 self.probe_reads(None);
             }
             Step::Idle | Step::KeepingAlive(_) => self.probe_reads(None),

@@ -17,9 +17,9 @@ use super::io::{KeptAlive, LeaseId, Request, Snapshot};
 use super::keeping::KeepAlives;
 use super::store_view::Sight;
 use super::timers::Timer;
-use super::{Campaign, Stage};
+use super::{Queue, Race};
 use crate::campaign::{ReadId, Reason, backoff, pace};
-use crate::candidacy::{Step as Proof, Tried};
+use crate::candidacy::{Candidacy, Stage, Step as Proof, Tried};
 use crate::time::{Instant, nanos};
 use crate::token::Revision;
 
@@ -71,26 +71,26 @@ impl Round {
     }
 }
 
-impl Campaign {
+impl Candidacy<Queue> {
     /// Begins a round, unless one is under way whose read is still to be sent.
     pub(super) fn begin_round(&mut self) {
-        if self.placed().is_none() || matches!(self.round.step, Step::KeepingAlive(_)) {
+        if self.placed().is_none() || matches!(self.own.round.step, Step::KeepingAlive(_)) {
             return;
         }
         self.plan_move();
         let Some(placed) = self.placed() else { return };
-        let leases = placed.candidacy.leases();
+        let leases = placed.keys.leases();
         self.timers.stop(Timer::Round);
         self.timers.set(Timer::Answer, self.now + self.attempt_limit());
-        self.round.step = Step::KeepingAlive(KeepAlives::new(leases, self.now));
+        self.own.round.step = Step::KeepingAlive(KeepAlives::new(leases, self.now));
         self.ask(Request::KeepAlive { leases });
     }
 
     /// A change at this revision is worth a read: with the keep-alives of the newest proof where its deadline has not
     /// passed, and otherwise with new ones.
     pub(super) fn want_round(&mut self, revision: Revision) {
-        self.round.wanted = self.round.wanted.max(revision);
-        match self.round.step {
+        self.own.round.wanted = self.own.round.wanted.max(revision);
+        match self.own.round.step {
             Step::Idle => self.confirm(),
             Step::Reading { .. } => {}
             _ => self.begin_round(),
@@ -99,9 +99,9 @@ impl Campaign {
 
     fn confirm(&mut self) {
         let Some(placed) = self.placed() else { return };
-        let leases = placed.candidacy.leases();
+        let leases = placed.keys.leases();
         let stands = placed.deadline.is_some_and(|deadline| deadline > self.now);
-        match self.round.proven.filter(|kept| stands && kept.leases() == leases) {
+        match self.own.round.proven.filter(|kept| stands && kept.leases() == leases) {
             Some(kept) => self.read_after(kept),
             None => self.begin_round(),
         }
@@ -109,8 +109,8 @@ impl Campaign {
 
     fn read_after(&mut self, kept: KeepAlives) {
         let (own, whole) = (kept.leases().place, self.wants_whole_queue());
-        let read = self.round.next_read(self.now);
-        self.round.step = Step::Reading { read, kept, whole };
+        let read = self.own.round.next_read(self.now);
+        self.own.round.step = Step::Reading { read, kept, whole };
         self.timers.set(Timer::Answer, self.now + self.attempt_limit());
         self.ask(Request::Read { read, own: Some(own), whole });
     }
@@ -118,7 +118,7 @@ impl Campaign {
     /// Rounds are due at the multiples of a third of the lease, so that those of all campaigns of a connection fall
     /// together.
     fn round_later(&mut self) {
-        let third = nanos(pace::renew_every(self.rules.lease)).max(1);
+        let third = nanos(pace::renew_every(self.lease)).max(1);
         let next = (self.now.as_nanos() / third).saturating_add(1).saturating_mul(third);
         self.timers.set(Timer::Round, Instant::from_nanos(next));
     }
@@ -130,13 +130,12 @@ impl Campaign {
         result: Result<KeptAlive, Failure>,
     ) {
         let now = self.now;
-        let is_ours = self
-            .placed()
-            .is_some_and(|placed| placed.candidacy.leases().iter().any(|of_ours| of_ours == lease));
+        let is_ours =
+            self.placed().is_some_and(|placed| placed.keys.leases().iter().any(|of_ours| of_ours == lease));
         if is_ours && result.as_ref().is_ok_and(|answer| answer.ttl > Duration::ZERO) {
-            self.giving_way.kept(self.rules.lease, now);
+            self.giving_way.kept(self.lease, now);
         }
-        let Step::KeepingAlive(mut keeping) = self.round.step else { return };
+        let Step::KeepingAlive(mut keeping) = self.own.round.step else { return };
         if !keeping.expect(lease, sent_at) {
             return;
         }
@@ -172,22 +171,24 @@ impl Campaign {
         }
         match keeping.are_answered() {
             true => self.read_after(keeping),
-            false => self.round.step = Step::KeepingAlive(keeping),
+            false => self.own.round.step = Step::KeepingAlive(keeping),
         }
     }
 
     fn wants_whole_queue(&self) -> bool {
-        let is_due = self.namesake.is_some_and(|namesake| namesake.is_due(self.now));
+        let is_due = self.own.namesake.is_some_and(|namesake| namesake.is_due(self.now));
         match &self.stage {
-            Stage::Placed(placed) => !placed.line.is_known() || placed.hand_over.is_some() || is_due,
+            Stage::Racing(Race::Placed(placed)) => {
+                !placed.line.is_known() || placed.hand_over.is_some() || is_due
+            }
             _ => false,
         }
     }
 
     /// Reads without a place, to find out which revision the store has.
     pub(super) fn look(&mut self) {
-        let read = self.round.next_read(self.now);
-        self.round.step = Step::Looking { read };
+        let read = self.own.round.next_read(self.now);
+        self.own.round.step = Step::Looking { read };
         self.timers.set(Timer::Answer, self.now + self.attempt_limit());
         self.ask(Request::Read { read, own: None, whole: false });
     }
@@ -198,10 +199,10 @@ impl Campaign {
         sent_at: Instant,
         result: Result<Box<Snapshot>, Failure>,
     ) {
-        let tried = Tried { asked: self.round.asked, sent: sent_at };
-        match self.round.step {
+        let tried = Tried { asked: self.own.round.asked, sent: sent_at };
+        match self.own.round.step {
             Step::Reading { read: asked, kept, whole } if asked == read => {
-                self.round.step = Step::Idle;
+                self.own.round.step = Step::Idle;
                 match result {
                     Ok(snapshot) => self.round_ended(kept, tried, &snapshot, whole),
                     Err(failure) => {
@@ -211,19 +212,19 @@ impl Campaign {
                 }
             }
             Step::Looking { read: asked } if asked == read => {
-                self.round.stop();
+                self.own.round.stop();
                 self.timers.stop(Timer::Answer);
                 match result {
                     Ok(snapshot) => {
                         self.succeeded();
-                        self.store.look(&snapshot);
+                        self.own.store.look(&snapshot);
                         self.plan();
                     }
                     Err(failure) => self.entering_failed(&failure),
                 }
             }
             // The round gave it up: until now no one knew whether it had been sent.
-            _ if self.round.given_up == Some(read) => {
+            _ if self.own.round.given_up == Some(read) => {
                 if let Err(failure) = result {
                     self.step_failed(Proof::Read, tried, failure.fault());
                 }
@@ -233,14 +234,14 @@ impl Campaign {
     }
 
     pub(super) fn answer_timed_out(&mut self) {
-        if self.probe.is_under_way() {
+        if self.own.probe.is_under_way() {
             return self.probe_timed_out();
         }
-        match core::mem::take(&mut self.round.step) {
+        match core::mem::take(&mut self.own.round.step) {
             Step::Idle => {}
             Step::Looking { .. } => self.entering_failed(&Failure::Unknown),
             Step::Reading { read, .. } => {
-                self.round.given_up = Some(read);
+                self.own.round.given_up = Some(read);
                 self.round_failed(&Failure::Unknown);
             }
             _ => self.round_failed(&Failure::Unknown),
@@ -249,19 +250,19 @@ impl Campaign {
 
     /// A round neither wins nor loses where it gives no answer. It is repeated until the deadline.
     fn round_failed(&mut self, failure: &Failure) {
-        self.round.step = Step::Idle;
+        self.own.round.step = Step::Idle;
         self.timers.stop(Timer::Answer);
         self.failed(failure);
-        let wait = backoff::standard(self.failures, &mut self.rng);
+        let wait = backoff::standard(self.own.failures, &mut self.rng);
         self.timers.set(Timer::Round, self.now + wait);
     }
 
     /// An operation failed.
     pub(super) fn failed(&mut self, failure: &Failure) {
-        self.failures = self.failures.saturating_add(1);
+        self.own.failures = self.own.failures.saturating_add(1);
         match failure.fault() {
             Some(fault) => self.report_fault(fault.clone()),
-            None if self.failures > 1 && *failure == Failure::Unknown => {
+            None if self.own.failures > 1 && *failure == Failure::Unknown => {
                 self.report_fault(answers::unreachable());
             }
             None => {}
@@ -274,8 +275,8 @@ impl Campaign {
 
     /// The store answered as it should.
     pub(super) fn succeeded(&mut self) {
-        self.failures = 0;
-        self.reported.fault = None;
+        self.own.failures = 0;
+        self.reports.is_well();
     }
 
     fn round_ended(&mut self, kept: KeepAlives, tried: Tried, snapshot: &Snapshot, whole: bool) {
@@ -286,9 +287,9 @@ impl Campaign {
             self.repeat_in_this_term();
             return self.step_failed(Proof::KeepAlive, Tried::at(kept.last_sent()), None);
         }
-        self.round.other_terms = 0;
-        let own = self.placed().map(|placed| placed.candidacy.revision);
-        match self.store.sight(snapshot, own) {
+        self.own.round.other_terms = 0;
+        let own = self.placed().map(|placed| placed.keys.revision);
+        match self.own.store.sight(snapshot, own) {
             Sight::Same => {}
             Sight::Doubtful => {
                 self.round_later();
@@ -298,7 +299,7 @@ impl Campaign {
         }
         if let Some(reason) = self.missing(snapshot) {
             // Its lease stands, so another deleted our companion, and perhaps that of a leader with it.
-            self.owes_a_lease |= snapshot.companion.is_none();
+            self.own.owes_a_lease |= snapshot.companion.is_none();
             return self.lose(reason);
         }
         self.end_move(snapshot);
@@ -311,20 +312,20 @@ impl Campaign {
             self.advance_move(snapshot);
             return self.step_failed(Proof::KeepAlive, Tried::at(kept.last_sent()), None);
         };
-        if ttl < self.rules.lease {
+        if ttl < self.lease {
             self.report_short_ttl(ttl);
         }
-        let lease = ttl.min(self.rules.lease);
-        self.round.proven = Some(kept);
+        let lease = ttl.min(self.lease);
+        self.own.round.proven = Some(kept);
         self.proven((since + lease).before(self.rules.margin.of(lease)), tried, snapshot, whole);
         self.advance_move(snapshot);
         self.renew_shared(snapshot.raft_term);
         if self.placed().is_none() {
             return;
         }
-        if self.round.wanted > snapshot.revision {
+        if self.own.round.wanted > snapshot.revision {
             self.confirm();
-        } else if !self.timers.is_set(Timer::Round) && matches!(self.round.step, Step::Idle) {
+        } else if !self.timers.is_set(Timer::Round) && matches!(self.own.round.step, Step::Idle) {
             self.round_later();
         }
     }
@@ -332,8 +333,8 @@ impl Campaign {
     /// Repeats a round whose keep-alives are of another raft term than its read: at once, as the new leader answers both
     /// the next time. Where it does not, a little later.
     fn repeat_in_this_term(&mut self) {
-        self.round.other_terms = self.round.other_terms.saturating_add(1);
-        match self.round.other_terms {
+        self.own.round.other_terms = self.own.round.other_terms.saturating_add(1);
+        match self.own.round.other_terms {
             1 => self.begin_round(),
             more => {
                 let wait = backoff::standard(more - 1, &mut self.rng);

@@ -1,13 +1,13 @@
 //! What a queue adds to a candidate's settings, and refuses of them.
 
-use alloc::string::{String, ToString};
-use alloc::vec::Vec;
+use alloc::string::ToString;
 use core::time::Duration;
 
 use crate::campaign::{
-    Backoff, Forecast, InvalidSettings, Margin, Preset, Settings, WinDelay, check_candidate, check_margin,
-    pace, refuse_bucket_settings,
+    Forecast, InvalidSettings, Margin, Preset, Settings, check_candidate, check_margin, pace,
+    refuse_bucket_settings,
 };
+use crate::candidacy;
 use crate::refusals;
 use crate::store::{Fault, FaultKind};
 
@@ -57,7 +57,7 @@ impl Server {
     ///
     /// A setting that [`Campaign::new`](super::Campaign::new) refuses.
     pub fn forecast(self, settings: Settings) -> Result<Forecast, InvalidSettings> {
-        let rules = Rules::new(settings, self)?;
+        let rules = rules(settings, self)?;
         let (lease, margin, attempt) =
             (rules.lease, rules.margin.of(rules.lease), pace::attempt_limit(rules.lease));
         let vacant = rules.worst_fail_over();
@@ -75,19 +75,18 @@ impl Server {
     }
 }
 
-/// Settings that passed every check, with nothing left to default.
-#[derive(Clone, Debug)]
-pub(super) struct Rules {
-    pub(super) name: String,
-    pub(super) metadata: Vec<(String, String)>,
-    /// The lease time `T`.
-    pub(super) lease: Duration,
-    pub(super) margin: Margin,
-    pub(super) win_delay: WinDelay,
-    pub(super) splay: Duration,
-    pub(super) drain: Duration,
-    pub(super) backoff: Backoff,
-    pub(super) server: Server,
+/// What a candidate's settings are in a queue, which adds nothing to those of every candidate.
+pub(super) type Rules = candidacy::Rules<()>;
+
+/// The rules of these settings in a queue.
+pub(super) fn rules(settings: Settings, server: Server) -> Result<Rules, InvalidSettings> {
+    check_candidate(&settings)?;
+    refuse_bucket_settings(&settings, refusals::preset_in_queue, refusals::interval_in_queue)?;
+    let lease = settings.lease.unwrap_or_else(|| settings.preset.lease());
+    check_lease(lease, settings.preset, server)?;
+    let margin = Margin::of_durations(&settings);
+    check_margin(lease, margin)?;
+    Ok(Rules::new(settings, lease, margin, (lease / 10).min(Duration::from_secs(1)), ()))
 }
 
 impl Rules {
@@ -96,26 +95,6 @@ impl Rules {
     /// leader waits for a lease after that.
     pub(super) fn worst_fail_over(&self) -> Duration {
         self.lease + EXPIRED + pace::attempt_limit(self.lease) + self.lease
-    }
-
-    pub(super) fn new(settings: Settings, server: Server) -> Result<Self, InvalidSettings> {
-        check_candidate(&settings)?;
-        refuse_bucket_settings(&settings, refusals::preset_in_queue, refusals::interval_in_queue)?;
-        let lease = settings.lease.unwrap_or_else(|| settings.preset.lease());
-        check_lease(lease, settings.preset, server)?;
-        let margin = Margin::of_durations(&settings);
-        check_margin(lease, margin)?;
-        Ok(Self {
-            name: settings.name,
-            metadata: settings.metadata,
-            lease,
-            margin,
-            win_delay: settings.win_delay,
-            splay: settings.splay.unwrap_or_else(|| (lease / 10).min(Duration::from_secs(1))),
-            drain: settings.drain,
-            backoff: settings.backoff,
-            server,
-        })
     }
 }
 
@@ -155,11 +134,12 @@ pub fn check_priority(priority: Option<i64>) -> Result<(), InvalidSettings> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::String;
 
     const SERVER: Server = Server { shortest: Some(Duration::from_secs(2)) };
 
     fn refused(settings: Settings) -> (&'static str, String) {
-        let refused = Rules::new(settings, SERVER).unwrap_err();
+        let refused = rules(settings, SERVER).unwrap_err();
         (refused.setting, refused.limit.to_string())
     }
 
@@ -172,15 +152,15 @@ mod tests {
         assert_eq!(refused(with_lease(6_500)), ("lease", "a whole number of seconds".into()));
         assert_eq!(refused(with_lease(5_000)), ("lease", "at least 6s".into()));
         assert_eq!(refused(with_lease(301_000)), ("lease", "at most 300s".into()));
-        assert!(Rules::new(with_lease(6_000), SERVER).is_ok());
-        assert!(Rules::new(with_lease(300_000), SERVER).is_ok());
+        assert!(rules(with_lease(6_000), SERVER).is_ok());
+        assert!(rules(with_lease(300_000), SERVER).is_ok());
     }
 
     #[test]
     fn no_lease_is_taken_while_the_shortest_is_not_known() {
         let server = Server { shortest: None };
         for millis in [3_000, 300_000] {
-            let refused = Rules::new(with_lease(millis), server).unwrap_err();
+            let refused = rules(with_lease(millis), server).unwrap_err();
             assert_eq!(refused.setting, "lease");
             assert!(refused.limit.to_string().contains("not known yet"), "{refused}");
             assert_eq!(server.forecast(with_lease(millis)).unwrap_err().setting, "lease");
@@ -193,7 +173,7 @@ mod tests {
     #[test]
     fn the_margin_has_no_skew_unless_it_is_asked_for() {
         let margin = |settings| {
-            let rules = Rules::new(settings, SERVER).unwrap();
+            let rules = rules(settings, SERVER).unwrap();
             rules.margin.of(rules.lease).as_millis()
         };
         assert_eq!(margin(with_lease(30_000)), 2 * 150 + 250);

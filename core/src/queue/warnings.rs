@@ -3,11 +3,12 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::Campaign;
+use super::Queue;
 use super::io::{Place, Snapshot};
 use super::line;
 use super::settings::EXPIRED;
-use crate::campaign::{Event, Warning};
+use crate::campaign::Warning;
+use crate::candidacy::Candidacy;
 use crate::record::Nonce;
 use crate::store::{Fault, FaultKind};
 use crate::time::Instant;
@@ -30,7 +31,7 @@ impl Namesake {
     }
 }
 
-impl Campaign {
+impl Candidacy<Queue> {
     /// Warns of places that no candidate has, each kind once. No one is advised to delete a key of another prefix: without
     /// it, two of that prefix's candidates could lead.
     pub(super) fn check_places(&mut self, snapshot: &Snapshot) {
@@ -41,7 +42,7 @@ impl Campaign {
         let warn = |kind: &str, place: &Place| {
             format!("{kind} (key {:?}, value {:?}, revision {})", place.key, place.name, place.created.0)
         };
-        let own = self.placed().map_or(Revision(0), |placed| placed.candidacy.revision);
+        let own = self.placed().map_or(Revision(0), |placed| placed.keys.revision);
         let others = || snapshot.places.iter().filter(move |place| place.created != own);
         if let Some(place) = others().find(|place| place.lease.is_none()) {
             let text = warn(
@@ -59,10 +60,10 @@ impl Campaign {
     }
 
     fn warn_once(&mut self, created: Revision, detail: String) {
-        if self.reported.place != Some(created) {
-            self.reported.place = Some(created);
+        if self.own.reported.place != Some(created) {
+            self.own.reported.place = Some(created);
             let fault = Fault { kind: FaultKind::Broken, detail };
-            self.report(Event::Warning(Warning::Store(fault)));
+            self.warn(Warning::Store(fault));
         }
     }
 
@@ -73,31 +74,31 @@ impl Campaign {
             let nonce = companion.nonce.filter(|nonce| *nonce != self.nonce)?;
             Some((nonce, companion.created, companion.lease_time))
         });
-        match (found, &mut self.namesake) {
+        match (found, &mut self.own.namesake) {
             (Some((nonce, created, _)), Some(known)) if known.nonce == nonce => {
                 let alive = created > known.created || self.now >= known.alive_at;
                 if alive && !core::mem::replace(&mut known.reported, true) {
-                    self.report(Event::Warning(Warning::SameName { nonce }));
+                    self.warn(Warning::SameName { nonce });
                 }
             }
             (Some((nonce, created, lease)), known) => {
-                let alive_at = self.now + lease.max(self.rules.lease) + EXPIRED;
+                let alive_at = self.now + lease.max(self.lease) + EXPIRED;
                 *known = Some(Namesake { nonce, created, alive_at, reported: false });
             }
-            (None, Some(Namesake { reported: false, .. })) if whole => self.namesake = None,
+            (None, Some(Namesake { reported: false, .. })) if whole => self.own.namesake = None,
             (None, _) => {}
         }
     }
 
     pub(super) fn report_short_ttl(&mut self, ttl: core::time::Duration) {
-        if core::mem::replace(&mut self.reported.short_ttl, true) {
+        if core::mem::replace(&mut self.own.reported.short_ttl, true) {
             return;
         }
         let detail = format!(
             "a lease of {:?} is kept for {ttl:?} only, so the deadline is sooner; \
              connect to the servers themselves, not to a proxy that answers for them",
-            self.rules.lease
+            self.lease
         );
-        self.report(Event::Warning(Warning::Store(Fault { kind: FaultKind::Broken, detail })));
+        self.warn(Warning::Store(Fault { kind: FaultKind::Broken, detail }));
     }
 }

@@ -4,15 +4,16 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::index::Index;
-use super::{CampaignId, Candidate, Rule, spare};
+use super::{CampaignId, Candidate, spare};
+use crate::candidacy::Rule;
 
 /// The place of a candidate: the same until it is removed.
 pub(super) type Slot = u32;
 
 /// Candidates in slots. Those of one election are linked in a ring, in the order in which they came.
 #[derive(Clone, Debug)]
-pub(super) struct Candidates<C: Rule> {
-    slots: Vec<Option<Box<Candidate<C>>>>,
+pub(super) struct Candidates<R: Rule> {
+    slots: Vec<Option<Box<Candidate<R>>>>,
     free: Vec<Slot>,
     /// Sorted by number. One without a slot is of a candidate that was removed.
     numbers: Vec<(CampaignId, Option<Slot>)>,
@@ -21,38 +22,38 @@ pub(super) struct Candidates<C: Rule> {
     elections: Index,
 }
 
-impl<C: Rule> Default for Candidates<C> {
+impl<R: Rule> Default for Candidates<R> {
     fn default() -> Self {
         let elections = Index::default();
         Self { slots: Vec::new(), free: Vec::new(), numbers: Vec::new(), len: 0, elections }
     }
 }
 
-impl<C: Rule> Candidates<C> {
+impl<R: Rule> Candidates<R> {
     pub(super) fn slot(&self, id: CampaignId) -> Option<Slot> {
         let place = self.place(id).ok()?;
         self.numbers[place].1
     }
 
-    pub(super) fn get(&self, id: &CampaignId) -> Option<&Candidate<C>> {
+    pub(super) fn get(&self, id: &CampaignId) -> Option<&Candidate<R>> {
         self.at(self.slot(*id)?)
     }
 
-    pub(super) fn get_mut(&mut self, id: &CampaignId) -> Option<&mut Candidate<C>> {
+    pub(super) fn get_mut(&mut self, id: &CampaignId) -> Option<&mut Candidate<R>> {
         let slot = self.slot(*id)?;
         self.at_mut(slot)
     }
 
-    pub(super) fn at(&self, slot: Slot) -> Option<&Candidate<C>> {
+    pub(super) fn at(&self, slot: Slot) -> Option<&Candidate<R>> {
         self.slots.get(slot as usize)?.as_deref()
     }
 
-    pub(super) fn at_mut(&mut self, slot: Slot) -> Option<&mut Candidate<C>> {
+    pub(super) fn at_mut(&mut self, slot: Slot) -> Option<&mut Candidate<R>> {
         self.slots.get_mut(slot as usize)?.as_deref_mut()
     }
 
     /// Adds a candidate.
-    pub(super) fn insert(&mut self, mut candidate: Box<Candidate<C>>) {
+    pub(super) fn insert(&mut self, mut candidate: Box<Candidate<R>>) {
         let id = candidate.id;
         let (hash, last) = self.last_of(&candidate.election);
         let slot = self.free.pop().unwrap_or_else(|| {
@@ -78,7 +79,7 @@ impl<C: Rule> Candidates<C> {
     }
 
     /// Removes a candidate. Returns its slot too, which is another candidate's from now on.
-    pub(super) fn remove(&mut self, id: CampaignId) -> Option<(Slot, Box<Candidate<C>>)> {
+    pub(super) fn remove(&mut self, id: CampaignId) -> Option<(Slot, Box<Candidate<R>>)> {
         let place = self.place(id).ok()?;
         let slot = self.numbers[place].1.take()?;
         let candidate = self.slots[slot as usize].take()?;
@@ -114,12 +115,12 @@ impl<C: Rule> Candidates<C> {
     }
 
     /// In the order of their numbers.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (CampaignId, &Candidate<C>)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (CampaignId, &Candidate<R>)> {
         self.numbers.iter().filter_map(|(id, slot)| Some((*id, self.at((*slot)?)?)))
     }
 
     /// In no order.
-    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Candidate<C>> {
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Candidate<R>> {
         self.slots.iter_mut().flatten().map(Box::as_mut)
     }
 
@@ -148,7 +149,7 @@ impl<C: Rule> Candidates<C> {
     }
 
     /// Takes a candidate that has left its slot out of the ring of its election.
-    fn unlink(&mut self, slot: Slot, candidate: &Candidate<C>) {
+    fn unlink(&mut self, slot: Slot, candidate: &Candidate<R>) {
         let hash = hash(&candidate.election);
         let mut before = candidate.next;
         if before == slot {
@@ -175,17 +176,17 @@ pub(super) fn hash(election: &str) -> u32 {
 mod tests {
     use super::super::io::Enter;
     use super::*;
-    use crate::campaign::{Campaign, Settings};
+    use crate::campaign::{KeyLease, Settings};
     use crate::record::Nonce;
     use alloc::format;
 
-    fn add(candidates: &mut Candidates<Campaign>, id: CampaignId, election: &str) {
+    fn add(candidates: &mut Candidates<KeyLease>, id: CampaignId, election: &str) {
         let (settings, nonce) = (Settings::new("ada"), Nonce(id.into()));
         let enter = Enter { id, election: election.into(), settings, nonce, seed: 7, fail_fast: false };
         candidates.insert(Box::new(Candidate::new(enter)));
     }
 
-    fn of(candidates: &Candidates<Campaign>, election: &str) -> Vec<CampaignId> {
+    fn of(candidates: &Candidates<KeyLease>, election: &str) -> Vec<CampaignId> {
         candidates.of(election).filter_map(|slot| candidates.at(slot)).map(|candidate| candidate.id).collect()
     }
 

@@ -6,12 +6,13 @@ use alloc::sync::Arc;
 use alloc::vec;
 use core::time::Duration;
 
+use super::Fed;
 use super::candidates::Slot;
 use super::io::{Command, Enter, Output, Refusal, Request};
-use super::rule::{Common, Rule};
 use super::starting::First;
 use super::{CampaignId, Candidate, FIRST_WAIT, MANY, Observer, Session, Stage, Timer, doubled};
 use crate::campaign::{Event, State, Warning, check_name};
+use crate::candidacy::Rule;
 use crate::candidacy::Vacancy;
 use crate::selector;
 use crate::store::{Fault, FaultKind, StoreInfo};
@@ -36,7 +37,7 @@ pub(super) struct Entering<E> {
     reported: Option<Warning>,
 }
 
-impl<C: Rule> Candidate<C> {
+impl<R: Rule> Candidate<R> {
     pub(super) fn new(enter: Enter) -> Self {
         let (id, election) = (enter.id, Arc::clone(&enter.election));
         let entering = Entering { enter, early: None, entered: false, failures: 0, reported: None };
@@ -61,7 +62,7 @@ impl<C: Rule> Candidate<C> {
     }
 }
 
-impl<C: Rule> Session<C> {
+impl<R: Rule> Session<R> {
     pub(super) fn enter(&mut self, enter: Enter) {
         let id = enter.id;
         if let Err(invalid) = selector::check("key", &enter.election) {
@@ -71,7 +72,7 @@ impl<C: Rule> Session<C> {
         if self.candidates.len() >= MANY && !core::mem::replace(&mut self.has_many, true) {
             for candidate in self.candidates.values_mut() {
                 if let Stage::Running(campaign) = &mut candidate.stage {
-                    campaign.is_one_of_many();
+                    R::is_one_of_many(campaign);
                 }
             }
         }
@@ -86,21 +87,21 @@ impl<C: Rule> Session<C> {
         &mut self,
         id: CampaignId,
         result: &Result<StoreInfo, Fault>,
-        observer: &mut impl Observer<C>,
+        observer: &mut impl Observer<R>,
     ) {
         let newest = core::mem::replace(&mut self.newest, id);
         let Some(candidate) = self.candidates.get(&id) else { return };
         let Stage::Entering(entering) = &candidate.stage else { return };
         // The store answers, so the inspections that follow may say it.
-        if let (Ok(_), Some(unknown)) = (result, C::not_known_yet(&self.store)) {
+        if let (Ok(_), Some(unknown)) = (result, R::not_known_yet(&self.store)) {
             let detail = self.flaw.as_ref().map_or(unknown.detail, |flaw| flaw.detail.clone());
             return self.not_begun(id, Refusal::Store(Fault { detail, ..unknown }));
         }
         let made = result.as_ref().map_err(|fault| Refusal::Store(fault.clone())).and_then(|info| {
             let Enter { settings, nonce, seed, .. } = &entering.enter;
-            let mut made = C::begin(settings.clone(), &self.store, info, *nonce, *seed, self.now);
+            let mut made = R::begin(settings.clone(), &self.store, info, *nonce, *seed, self.now);
             if let (Ok(campaign), Some(early)) = (&mut made, &entering.early) {
-                campaign.recall(early, info);
+                R::recall(campaign, early, info);
             }
             made.map(|campaign| (campaign, info)).map_err(Refusal::Settings)
         });
@@ -118,7 +119,7 @@ impl<C: Rule> Session<C> {
         }
         candidate.lease_time = Some(campaign.lease_time());
         if self.has_many {
-            campaign.is_one_of_many();
+            R::is_one_of_many(&mut campaign);
         }
         candidate.stage = Stage::Running(Box::new(campaign));
         let flaw = self.flaw.clone().map(Warning::Store);
@@ -126,9 +127,9 @@ impl<C: Rule> Session<C> {
             .map(|_| Warning::Quoted { setting: "key".into(), text: (*candidate.election).into() });
         let warnings = flaw.into_iter().chain(self.notes.iter().cloned()).chain(quoted);
         self.outputs.push_back(candidate.report(id, warnings.map(Event::Warning).collect()));
-        self.deliveries.push_back((id, Common::Command(Command::Health(candidate.healthy)).into()));
+        self.deliveries.push_back((id, Fed::<R>::from(Command::Health(candidate.healthy))));
         if let Some(since) = self.watch.since() {
-            self.deliveries.push_back((id, Common::Watching { since }.into()));
+            self.deliveries.push_back((id, Fed::<R>::Watching { since }));
         }
         self.starts_when_it_may(id);
     }
@@ -172,7 +173,7 @@ impl<C: Rule> Session<C> {
             candidate.healthy = healthy;
         }
         match (&candidate.stage, command) {
-            (Stage::Running(_), command) => self.deliveries.push_back((id, Common::Command(command).into())),
+            (Stage::Running(_), command) => self.deliveries.push_back((id, Fed::<R>::from(command))),
             (Stage::Entering(_), Command::Close) => self.end(id),
             (Stage::Entering(_), _) => {}
         }
@@ -204,7 +205,7 @@ impl<C: Rule> Session<C> {
         };
         self.outputs.push_back(Output::Considered { id, request: request.clone(), accepted });
         if accepted {
-            self.deliveries.push_back((id, Common::Command(command).into()));
+            self.deliveries.push_back((id, Fed::<R>::from(command)));
         }
     }
 

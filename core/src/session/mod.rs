@@ -44,7 +44,6 @@ mod map;
 mod moving;
 mod overload;
 mod registration;
-mod rule;
 mod starting;
 mod timers;
 mod turns;
@@ -60,14 +59,14 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 pub use io::{Command, Enter, Input, Output, Refusal, Request};
-pub use rule::{Common, Early, Rule, Sorted};
 pub use timers::{Timer, Wake};
 pub use watch::Scope;
 pub use window::{LastAnswers, Load, Ticket};
 pub use wishes::{Class, Wish};
 
-use crate::campaign::{Campaign, Event, Lease, Misuse, State, Warning};
-use crate::candidacy::Vacancy;
+use crate::campaign::{Event, KeyLease, Lease, Misuse, State, Warning};
+use crate::candidacy::{self, Candidacy, Early as _, Rule, Vacancy};
+use crate::queue::Tell;
 use crate::store::{Fault, StoreInfo};
 use crate::time::Instant;
 use crate::token::{Revision, Token};
@@ -101,13 +100,18 @@ const LONGEST_RECONNECT: Duration = Duration::from_secs(2);
 /// The number of campaigns from which their renewals are spread. Of fewer, a burst costs a store nothing.
 const MANY: usize = 64;
 
+/// What happens to a campaign of this rule.
+type Fed<R> = candidacy::Input<<R as Rule>::Answer, <R as Rule>::Shown, <R as Rule>::Told>;
+/// What it wants done.
+type Asked<R> = candidacy::Output<<R as Rule>::Request, <R as Rule>::Timer, <R as Rule>::Tell>;
+
 /// The campaigns of one connection, and their shared parts.
 #[derive(Clone, Debug)]
-pub struct Session<C: Rule = Campaign> {
-    store: C::Store,
+pub struct Session<R: Rule = KeyLease> {
+    store: R::Store,
     /// The latest reading of the caller's clock.
     now: Instant,
-    candidates: Candidates<C>,
+    candidates: Candidates<R>,
     watch: Watch,
     starting: Starting,
     /// The campaign that began last.
@@ -126,13 +130,13 @@ pub struct Session<C: Rule = Campaign> {
     flaw: Option<Fault>,
     /// Reported by every campaign that begins.
     notes: Vec<Warning>,
-    timers: Timers<C::Timer>,
+    timers: Timers<R::Timer>,
     /// Memory for timers that are due.
-    due: Vec<Timer<C::Timer>>,
+    due: Vec<Timer<R::Timer>>,
     /// Memory for the outputs of a campaign.
-    memory: VecDeque<C::Output>,
+    memory: VecDeque<Asked<R>>,
     /// Memory for what a campaign wants done.
-    wanted: Vec<Sorted<C>>,
+    wanted: Vec<Asked<R>>,
     /// The requests that are under way.
     window: Window,
     /// The campaigns that wait for a place in it.
@@ -140,8 +144,8 @@ pub struct Session<C: Rule = Campaign> {
     /// A request has waited for too long since the last time that none waited.
     overloaded: bool,
     /// Inputs to campaigns, in order.
-    deliveries: VecDeque<(CampaignId, C::Input)>,
-    outputs: VecDeque<Output<C::Request, C::Timer>>,
+    deliveries: VecDeque<(CampaignId, Fed<R>)>,
+    outputs: VecDeque<Output<R::Request, R::Timer>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,12 +162,12 @@ enum Reconnect {
 
 /// A candidate on the session.
 #[derive(Clone, Debug)]
-struct Candidate<C: Rule> {
+struct Candidate<R: Rule> {
     id: CampaignId,
     /// The candidate that came after it in its election.
     next: Slot,
     election: Arc<str>,
-    stage: Stage<C>,
+    stage: Stage<R>,
     healthy: bool,
     /// The time for which an answer from the store can matter.
     limit: Duration,
@@ -184,42 +188,42 @@ struct Candidate<C: Rule> {
 }
 
 #[derive(Clone, Debug)]
-enum Stage<C: Rule> {
-    Entering(Box<Entering<C::Early>>),
-    Running(Box<C>),
+enum Stage<R: Rule> {
+    Entering(Box<Entering<R::Early>>),
+    Running(Box<Candidacy<R>>),
 }
 
 /// Observes the inputs and outputs of a session's campaigns, for a simulator or a log.
-pub trait Observer<C: Rule = Campaign> {
+pub trait Observer<R: Rule = KeyLease> {
     /// A campaign is made from an inspection.
     fn begins(&mut self, id: CampaignId, now: Instant, info: &StoreInfo) {
         let _ = (id, now, info);
     }
 
     /// An input is about to be handed to a campaign.
-    fn input(&mut self, id: CampaignId, now: Instant, input: &C::Input) {
+    fn input(&mut self, id: CampaignId, now: Instant, input: &Fed<R>) {
         let _ = (id, now, input);
     }
 
     /// The campaign has handled it.
-    fn handled(&mut self, id: CampaignId, now: Instant, campaign: &C) {
+    fn handled(&mut self, id: CampaignId, now: Instant, campaign: &Candidacy<R>) {
         let _ = (id, now, campaign);
     }
 
     /// The campaign emits an output.
-    fn output(&mut self, id: CampaignId, campaign: &C, output: &C::Output) {
+    fn output(&mut self, id: CampaignId, campaign: &Candidacy<R>, output: &Asked<R>) {
         let _ = (id, campaign, output);
     }
 }
 
 /// Observes nothing.
-impl<C: Rule> Observer<C> for () {}
+impl<R: Rule> Observer<R> for () {}
 
-impl<C: Rule> Session<C> {
+impl<R: Rule> Session<R> {
     /// A session without campaigns, on a store with these properties.
-    pub fn new(store: C::Store) -> Self {
+    pub fn new(store: R::Store) -> Self {
         Self {
-            window: Window::new(C::window(&store)),
+            window: Window::new(R::window(&store)),
             wishes: Wishes::default(),
             overloaded: false,
             store,
@@ -251,17 +255,10 @@ impl<C: Rule> Session<C> {
         self.notes.push(warning);
     }
 
-    /// Sets the properties of the store, where they are others than before: for campaigns that begin from now on, and for
-    /// those that run as far as their [rule](Rule::set_store) depends on them.
-    pub fn set_store(&mut self, now: Instant, store: C::Store) {
-        self.now = self.now.max(now);
+    /// Sets the properties of the store, where they are others than before: for campaigns that begin from now on.
+    pub fn set_store(&mut self, store: R::Store) {
         self.store = store;
-        self.window.bound(C::window(&self.store));
-        for candidate in self.candidates.values_mut() {
-            if let Stage::Running(campaign) = &mut candidate.stage {
-                campaign.set_store(self.now, &self.store);
-            }
-        }
+        self.window.bound(R::window(&self.store));
     }
 
     /// Handles an input that happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
@@ -272,7 +269,7 @@ impl<C: Rule> Session<C> {
     ///
     /// An answer to a question that was never asked, or a successor whose name no candidate can have, changes nothing
     /// for its campaign and is returned.
-    pub fn handle(&mut self, now: Instant, input: Input<C::Answer, C::Shown>) -> Result<(), Misuse> {
+    pub fn handle(&mut self, now: Instant, input: Input<R::Answer, R::Shown>) -> Result<(), Misuse> {
         self.handle_observed(now, input, &mut ())
     }
 
@@ -284,8 +281,8 @@ impl<C: Rule> Session<C> {
     pub fn handle_observed(
         &mut self,
         now: Instant,
-        input: Input<C::Answer, C::Shown>,
-        observer: &mut impl Observer<C>,
+        input: Input<R::Answer, R::Shown>,
+        observer: &mut impl Observer<R>,
     ) -> Result<(), Misuse> {
         self.now = self.now.max(now);
         self.window.pass(self.now);
@@ -310,7 +307,7 @@ impl<C: Rule> Session<C> {
 
     /// Returns the next output. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
     #[must_use]
-    pub fn poll(&mut self) -> Output<C::Request, C::Timer> {
+    pub fn poll(&mut self) -> Output<R::Request, R::Timer> {
         self.outputs.pop_front().unwrap_or_else(|| {
             spare_queue(&mut self.outputs);
             Output::WakeAt(self.timers.next())
@@ -318,7 +315,7 @@ impl<C: Rule> Session<C> {
     }
 
     /// The campaign of that number, once the store has answered and until it is over.
-    pub fn campaign(&self, id: CampaignId) -> Option<&C> {
+    pub fn campaign(&self, id: CampaignId) -> Option<&Candidacy<R>> {
         match &self.candidates.get(&id)?.stage {
             Stage::Running(campaign) => Some(campaign),
             Stage::Entering(_) => None,
@@ -345,7 +342,7 @@ impl<C: Rule> Session<C> {
         self.registration.is_done()
     }
 
-    fn dispatch(&mut self, input: Input<C::Answer, C::Shown>, observer: &mut impl Observer<C>) {
+    fn dispatch(&mut self, input: Input<R::Answer, R::Shown>, observer: &mut impl Observer<R>) {
         match input {
             Input::Tick => {}
             Input::Enter(enter) => self.enter(*enter),
@@ -357,7 +354,7 @@ impl<C: Rule> Session<C> {
             Input::Answered { id, answer } => {
                 self.answered(id, &answer);
                 self.first_question(id, First::Asked, First::Over);
-                self.deliveries.push_back((id, answer.into()));
+                self.deliveries.push_back((id, Fed::<R>::Answered(answer)));
             }
             Input::Inspected { number, result } => self.inspected(number, &result, observer),
             Input::Flaw(flaw) => self.flaw(flaw),
@@ -368,7 +365,7 @@ impl<C: Rule> Session<C> {
             Input::Watching { number } => {
                 if self.watch.began(number, self.now) {
                     let since = self.now;
-                    self.feed_all(|| Common::Watching { since });
+                    self.feed_all(|| Fed::<R>::Watching { since });
                     for candidate in self.candidates.values_mut() {
                         if let Stage::Entering(entering) = &mut candidate.stage
                             && let Some(early) = &mut entering.early
@@ -417,11 +414,9 @@ impl<C: Rule> Session<C> {
         }
     }
 
-    fn fire(&mut self, timer: Timer<C::Timer>) {
+    fn fire(&mut self, timer: Timer<R::Timer>) {
         match timer {
-            Timer::Campaign(id, _) | Timer::Vacant(id) => {
-                self.deliveries.push_back((id, Common::Tick.into()))
-            }
+            Timer::Campaign(id, _) | Timer::Vacant(id) => self.deliveries.push_back((id, Fed::<R>::Tick)),
             Timer::Enter(id) => {
                 self.inspection.want(id, self.now);
                 self.inspect();
@@ -446,15 +441,15 @@ impl<C: Rule> Session<C> {
 
     // ---- inputs to campaigns, and their outputs ----
 
-    fn feed_all(&mut self, input: impl Fn() -> Common) {
+    fn feed_all(&mut self, input: impl Fn() -> Fed<R>) {
         for (id, candidate) in self.candidates.iter() {
             if candidate.is_running() {
-                self.deliveries.push_back((id, input().into()));
+                self.deliveries.push_back((id, input()));
             }
         }
     }
 
-    fn deliver(&mut self, observer: &mut impl Observer<C>) -> Result<(), Misuse> {
+    fn deliver(&mut self, observer: &mut impl Observer<R>) -> Result<(), Misuse> {
         let mut result = Ok(());
         loop {
             while let Some((id, input)) = self.deliveries.pop_front() {
@@ -463,7 +458,7 @@ impl<C: Rule> Session<C> {
                 result = result.and(self.step(id, input, places, observer));
             }
             if let Some(id) = self.next_turn() {
-                result = result.and(self.step(id, Common::Tick.into(), 1, observer));
+                result = result.and(self.step(id, Fed::<R>::Tick, 1, observer));
             } else if !self.start_some() {
                 spare_queue(&mut self.deliveries);
                 return result;
@@ -476,15 +471,15 @@ impl<C: Rule> Session<C> {
     fn step(
         &mut self,
         id: CampaignId,
-        input: C::Input,
+        input: Fed<R>,
         places: u32,
-        observer: &mut impl Observer<C>,
+        observer: &mut impl Observer<R>,
     ) -> Result<(), Misuse> {
         let Some(slot) = self.candidates.slot(id) else { return Ok(()) };
         let Some(candidate) = self.candidates.at_mut(slot) else { return Ok(()) };
         let Stage::Running(campaign) = &mut candidate.stage else { return Ok(()) };
         observer.input(id, self.now, &input);
-        campaign.allow(places, self.window.last_answers());
+        R::allow(campaign, places, self.window.last_answers());
         campaign.exchange_memory(&mut self.memory);
         let result = campaign.handle(self.now, input);
         observer.handled(id, self.now, campaign);
@@ -492,9 +487,9 @@ impl<C: Rule> Session<C> {
         let wake = loop {
             let output = campaign.poll();
             observer.output(id, campaign, &output);
-            match C::sort(output) {
-                Sorted::WakeAt(wake) => break wake,
-                Sorted::Event(event) => {
+            match output {
+                candidacy::Output::WakeAt(wake) => break wake,
+                candidacy::Output::Event(event) => {
                     if let Event::Warning(Warning::StoreReset { seen, barred, .. }) = &event {
                         candidate.barred_by = seen.filter(|_| *barred);
                     }
@@ -509,10 +504,14 @@ impl<C: Rule> Session<C> {
         events.extend(warnings.into_iter().map(Event::Warning));
         // A candidate that is woken anyway looks at the vacancy then.
         let vacant = wake.is_none().then(|| candidate.vacancy.due(campaign.as_ref())).flatten();
-        let wake = wake.map(|(at, timer)| (at, Timer::Campaign(id, timer)));
+        let wake = wake.map(|wake| (wake.at, Timer::Campaign(id, wake.timer)));
         let wake = wake.or(vacant.map(|at| (at, Timer::Vacant(id))));
         let (lease, lease_time) = (campaign.lease(), Some(campaign.lease_time()));
-        let (is_over, wish, was_campaigning) = (campaign.is_over(), campaign.wish(), candidate.campaigning);
+        let (is_over, wish, was_campaigning) = (
+            state == State::Closed && R::may_be_forgotten(campaign),
+            R::wish(campaign),
+            candidate.campaigning,
+        );
         if wish.is_some() || candidate.wish.is_some() {
             candidate.wish = self.wishes.set(id, wish, candidate.wish);
         }
@@ -541,13 +540,13 @@ impl<C: Rule> Session<C> {
         result
     }
 
-    fn carry_out(&mut self, id: CampaignId, slot: Slot, output: Sorted<C>) {
+    fn carry_out(&mut self, id: CampaignId, slot: Slot, output: Asked<R>) {
         let Some(candidate) = self.candidates.at_mut(slot) else { return };
         match output {
-            Sorted::Request(request) => {
+            candidacy::Output::Ask(request) => {
                 if let Stage::Running(campaign) = &candidate.stage {
-                    candidate.limit = campaign.limit(&request, candidate.limit);
-                    if let Some((ticket, limit)) = campaign.ticket(&request) {
+                    candidate.limit = R::limit(campaign, &request, candidate.limit);
+                    if let Some((ticket, limit)) = R::ticket(campaign, &request) {
                         self.window.sent(id, ticket, limit, self.now);
                     }
                 }
@@ -555,27 +554,29 @@ impl<C: Rule> Session<C> {
                 self.outputs.push_back(Output::Ask { id, request, limit: candidate.limit });
                 self.first_question(id, First::Started, First::Asked);
             }
-            Sorted::Inspect { since } => {
+            candidacy::Output::Inspect { since } => {
                 self.inspection.want(id, since);
                 self.inspect();
             }
             // The cause may have been cured for another campaign already.
-            Sorted::Reconnect if self.reconnected.is_some_and(|at| candidate.last_sent < at) => {
-                self.deliveries.push_front((id, Common::Reconnected.into()));
+            candidacy::Output::Reconnect if self.reconnected.is_some_and(|at| candidate.last_sent < at) => {
+                self.deliveries.push_front((id, Fed::<R>::Reconnected));
             }
-            Sorted::Reconnect => {
+            candidacy::Output::Reconnect => {
                 if self.reconnect == Reconnect::No {
                     self.reconnect = Reconnect::UnderWay { failures: 0 };
                     self.outputs.push_back(Output::Reconnect { limit: RECONNECTION });
                 }
             }
-            Sorted::NotNext { successor, before } => {
-                self.outputs.push_back(Output::NotNext { id, successor, before });
-            }
-            Sorted::Stranded { on } => self.stranded(id, on),
-            Sorted::Move { from, to } => self.moves(id, from, to),
+            candidacy::Output::Tell(tell) => match R::about_queues(tell) {
+                Tell::NotNext { successor, before } => {
+                    self.outputs.push_back(Output::NotNext { id, successor, before });
+                }
+                Tell::Stranded { on } => self.stranded(id, on),
+                Tell::Move { from, to } => self.moves(id, from, to),
+            },
             // The step has dealt with both.
-            Sorted::Event(_) | Sorted::WakeAt(_) => {}
+            candidacy::Output::Event(_) | candidacy::Output::WakeAt(_) => {}
         }
     }
 
@@ -587,7 +588,7 @@ impl<C: Rule> Session<C> {
         }
     }
 
-    fn inspected(&mut self, number: u64, result: &Result<StoreInfo, Fault>, observer: &mut impl Observer<C>) {
+    fn inspected(&mut self, number: u64, result: &Result<StoreInfo, Fault>, observer: &mut impl Observer<R>) {
         if !self.inspection.is_under_way(number) {
             // It was given up with its connection: its answer may be older than the present knowledge.
             return;
@@ -601,13 +602,13 @@ impl<C: Rule> Session<C> {
             // not for campaigns that know of it; and all campaigns know at once.
             let number = self.watch.restart();
             self.begin_watch(number);
-            self.feed_all(|| Common::Inspected(result.clone()));
+            self.feed_all(|| Fed::<R>::Inspected(result.clone()));
         }
         let asked_at = result.as_ref().ok().map(|info| info.asked_at);
         for id in self.inspection.answered(number, asked_at) {
             match self.candidates.get(&id).map(|candidate| candidate.is_running()) {
                 Some(true) if !is_another => {
-                    self.deliveries.push_back((id, Common::Inspected(result.clone()).into()));
+                    self.deliveries.push_back((id, Fed::<R>::Inspected(result.clone())));
                 }
                 Some(false) => self.begin(id, result, observer),
                 Some(true) | None => {}
@@ -637,11 +638,11 @@ impl<C: Rule> Session<C> {
         }
     }
 
-    fn watched(&mut self, number: u64, election: &str, shown: C::Shown) {
+    fn watched(&mut self, number: u64, election: &str, shown: R::Shown) {
         if !self.watch.is_ready(number) {
             return;
         }
-        self.watch.showed(election, C::watch_shows_all(&self.store));
+        self.watch.showed(election, R::watch_shows_all(&self.store));
         let Some(mut slot) = self.candidates.first_of(election) else { return };
         while let Some(next) = self.candidates.next_of(election, slot) {
             self.show(slot, shown.clone());
@@ -650,12 +651,12 @@ impl<C: Rule> Session<C> {
         self.show(slot, shown);
     }
 
-    fn show(&mut self, slot: Slot, shown: C::Shown) {
+    fn show(&mut self, slot: Slot, shown: R::Shown) {
         let Some(candidate) = self.candidates.at_mut(slot) else { return };
         match &mut candidate.stage {
             // The watch shows it once.
             Stage::Entering(entering) => entering.early.get_or_insert_default().observe(&shown, self.now),
-            Stage::Running(_) => self.deliveries.push_back((candidate.id, shown.into())),
+            Stage::Running(_) => self.deliveries.push_back((candidate.id, Fed::<R>::Watched(shown))),
         }
     }
 
@@ -666,7 +667,7 @@ impl<C: Rule> Session<C> {
         self.window.clear();
         self.inspection.give_up();
         self.inspect();
-        self.feed_all(|| Common::Reconnected);
+        self.feed_all(|| Fed::<R>::Reconnected);
     }
 
     fn register(&mut self) {
@@ -681,12 +682,12 @@ impl<C: Rule> Session<C> {
     }
 }
 
-impl<C: Rule> Candidate<C> {
+impl<R: Rule> Candidate<R> {
     fn is_running(&self) -> bool {
         matches!(self.stage, Stage::Running(_))
     }
 
-    fn report<R, T>(&self, id: CampaignId, events: Vec<Event>) -> Output<R, T> {
+    fn report(&self, id: CampaignId, events: Vec<Event>) -> Output<R::Request, R::Timer> {
         let (lease, lease_time) = (self.lease, self.lease_time);
         Output::Report { id, lease, lease_time, events }
     }

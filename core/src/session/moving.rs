@@ -5,8 +5,9 @@
 
 use alloc::vec::Vec;
 
-use super::{CampaignId, Common, Rule, Session, Stage};
-use crate::queue::LeaseId;
+use super::{CampaignId, Fed, Session, Stage};
+use crate::candidacy::{Candidacy, Rule};
+use crate::queue::{LeaseId, Told};
 
 /// The leases that companions are to leave, or that someone waits for to be left.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +24,7 @@ struct Former {
     stranded: Vec<CampaignId>,
 }
 
-impl<C: Rule> Session<C> {
+impl<R: Rule> Session<R> {
     /// The companion of a campaign cannot be deleted, and its lease is to run out.
     pub(super) fn stranded(&mut self, id: CampaignId, on: LeaseId) {
         let former = self.former(on);
@@ -40,8 +41,8 @@ impl<C: Rule> Session<C> {
         if !former.stranded.contains(&id) {
             former.stranded.push(id);
         }
-        if is_news {
-            self.feed_all(|| Common::Move { from, to });
+        if let Some(told) = R::of_queues(Told::Move { from, to }).filter(|_| is_news) {
+            self.feed_all(|| Fed::<R>::Told(told.clone()));
         }
         self.left_by_all();
     }
@@ -53,7 +54,7 @@ impl<C: Rule> Session<C> {
         }
         let campaign = self.candidates.get(&id).and_then(|candidate| candidate.campaign());
         for former in &mut self.leaving.0 {
-            if !campaign.is_some_and(|campaign| campaign.keeps_alive(former.lease)) {
+            if !campaign.is_some_and(|campaign| R::keeps_alive(campaign, former.lease)) {
                 former.kept_by.retain(|kept_by| *kept_by != id);
             }
         }
@@ -62,16 +63,17 @@ impl<C: Rule> Session<C> {
 
     fn left_by_all(&mut self) {
         for former in self.leaving.0.extract_if(.., |former| former.kept_by.is_empty()) {
-            let left = |id| (id, Common::Left(former.lease).into());
-            self.deliveries.extend(former.stranded.into_iter().map(left));
+            let left = R::of_queues(Told::Left(former.lease)).map(Fed::<R>::Told);
+            let stranded = former.stranded.into_iter();
+            self.deliveries.extend(stranded.filter_map(|id| Some((id, left.clone()?))));
         }
     }
 
     fn former(&mut self, lease: LeaseId) -> &mut Former {
         let known = self.leaving.0.iter().position(|former| former.lease == lease);
         let place = known.unwrap_or_else(|| {
-            let keeps = |candidate: &super::Candidate<C>| {
-                candidate.campaign().is_some_and(|campaign| campaign.keeps_alive(lease))
+            let keeps = |candidate: &super::Candidate<R>| {
+                candidate.campaign().is_some_and(|campaign| R::keeps_alive(campaign, lease))
             };
             let kept_by = self.candidates.iter().filter(|(_, candidate)| keeps(candidate)).map(|(id, _)| id);
             let kept_by = kept_by.collect();
@@ -82,8 +84,8 @@ impl<C: Rule> Session<C> {
     }
 }
 
-impl<C: Rule> super::Candidate<C> {
-    fn campaign(&self) -> Option<&C> {
+impl<R: Rule> super::Candidate<R> {
+    fn campaign(&self) -> Option<&Candidacy<R>> {
         match &self.stage {
             Stage::Running(campaign) => Some(campaign),
             Stage::Entering(_) => None,

@@ -5,14 +5,15 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::wishes::Class;
-use super::{CampaignId, Rule, Session};
+use super::{CampaignId, Session};
 use crate::campaign::{Event, Warning};
+use crate::candidacy::Rule;
 use crate::time::Instant;
 
 /// At most so many candidates report one episode: reports are work, too.
 const REPORTS: usize = 64;
 
-impl<C: Rule> Session<C> {
+impl<R: Rule> Session<R> {
     /// Begins an episode where a request has waited for a third of its candidate's lease, and ends it where none waits.
     pub(super) fn observe_overload(&mut self) {
         if self.wishes.is_empty() {

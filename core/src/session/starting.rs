@@ -4,8 +4,9 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::rule::{Common, Rule};
+use super::Fed;
 use super::{CampaignId, Session, Timer};
+use crate::candidacy::Rule;
 
 /// The number of campaigns whose first question to the store may be open at a time.
 const AT_ONCE: usize = 1_000;
@@ -39,7 +40,7 @@ pub(super) enum First {
     Over,
 }
 
-impl<C: Rule> Session<C> {
+impl<R: Rule> Session<R> {
     /// A campaign has begun, and enters the race by [`start_some`](Self::start_some).
     pub(super) fn starts_when_it_may(&mut self, id: CampaignId) {
         if !self.waits_for_the_watch(id) {
@@ -50,7 +51,7 @@ impl<C: Rule> Session<C> {
     }
 
     fn waits_for_the_watch(&self, id: CampaignId) -> bool {
-        let candidate = self.candidates.get(&id).filter(|_| C::watch_shows_all(&self.store));
+        let candidate = self.candidates.get(&id).filter(|_| R::watch_shows_all(&self.store));
         candidate.is_some_and(|candidate| self.watch.is_yet_to_show(&candidate.election))
     }
 
@@ -98,10 +99,10 @@ impl<C: Rule> Session<C> {
         let Some(candidate) = self.candidates.get_mut(&id) else { return };
         candidate.first = First::Started;
         let is_vacant = self.watch.has_shown_nothing_of(&candidate.election);
-        if let Some(nothing) = self.campaign(id).filter(|_| is_vacant).and_then(C::shown_nothing) {
-            self.deliveries.push_back((id, nothing.into()));
+        if let Some(nothing) = self.campaign(id).filter(|_| is_vacant).and_then(R::shown_nothing) {
+            self.deliveries.push_back((id, Fed::<R>::Watched(nothing)));
         }
-        self.deliveries.push_back((id, Common::Campaign.into()));
+        self.deliveries.push_back((id, Fed::<R>::Campaign));
     }
 
     /// A campaign asks the store something, or is answered. Only the first of these counts.

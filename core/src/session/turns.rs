@@ -1,13 +1,14 @@
 //! The turns of campaigns that wait: renewals first, then releases, reads and acquires.
 
 use super::wishes::Class;
-use super::{CampaignId, Rule, Session, Timer};
+use super::{CampaignId, Session, Timer};
+use crate::candidacy::Rule;
 use crate::time::Instant;
 
-impl<C: Rule> Session<C> {
+impl<R: Rule> Session<R> {
     /// The store answered a request, or will not.
-    pub(super) fn answered(&mut self, id: CampaignId, answer: &C::Answer) {
-        if let Some((ticket, of_store)) = C::answers(answer) {
+    pub(super) fn answered(&mut self, id: CampaignId, answer: &R::Answer) {
+        if let Some((ticket, of_store)) = R::answers(answer) {
             self.window.ended(id, ticket, of_store, self.now);
         }
     }

@@ -380,6 +380,7 @@ pub fn in_short(output: &Output) -> String {
         Output::Reconnect => "reconnect".into(),
         Output::WakeAt(_) => "wake".into(),
         Output::Event(event) => event_in_short(event),
+        Output::Tell(tell) => match *tell {},
     }
 }
 

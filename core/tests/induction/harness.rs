@@ -410,5 +410,6 @@ fn in_short(output: &Output) -> String {
             Event::Warning(warning) => format!("warning {}", warning.code()),
         },
         Output::WakeAt(_) => "wake".into(),
+        other => format!("{other:?}"),
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use incumbent_core::campaign::{Event, ReadId, Settings, Warning};
 use incumbent_core::queue::{
     Action, Answer, Campaign, Change, Companion, Failure, Input, KeptAlive, LeaseId, Outcome, Output, Place,
-    Request, Server, Snapshot, Timer, Write,
+    Request, Server, Snapshot, Tell, Timer, Write,
 };
 use incumbent_core::record::{Attempt, Nonce};
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
@@ -383,11 +383,13 @@ impl Bench {
     fn in_short(&mut self, output: &Output) -> String {
         match output {
             Output::Ask(request) => self.request_in_short(request),
-            Output::Inspect => "inspect".into(),
+            Output::Inspect { .. } => "inspect".into(),
             Output::Reconnect => "reconnect".into(),
-            Output::Stranded { on } => format!("stranded on {}", self.name_of(*on)),
-            Output::Move { from, to } => format!("all from {} to {}", self.name_of(*from), self.name_of(*to)),
-            Output::NotNext { successor, before } => {
+            Output::Tell(Tell::Stranded { on }) => format!("stranded on {}", self.name_of(*on)),
+            Output::Tell(Tell::Move { from, to }) => {
+                format!("all from {} to {}", self.name_of(*from), self.name_of(*to))
+            }
+            Output::Tell(Tell::NotNext { successor, before }) => {
                 let before = before.as_ref().map(|name| format!(" after {name}")).unwrap_or_default();
                 format!("not next {successor}{before}")
             }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use incumbent_core::Revision;
-use incumbent_core::queue::{Change, Failure, Input, LeaseId, Timer};
+use incumbent_core::queue::{Change, Failure, Input, LeaseId, Timer, Told};
 use incumbent_core::store::FaultKind;
 
 use crate::harness::*;
@@ -49,7 +49,7 @@ fn until_something_follows(bench: &mut Bench) -> (Vec<String>, Duration) {
 fn moving() -> Bench {
     let mut bench = Bench::leader();
     bench.sleep(secs(1));
-    assert_eq!(bench.give(Input::Move { from: B, to: C }), ["keep alive A1 B C"]);
+    assert_eq!(bench.give(Input::Told(Told::Move { from: B, to: C })), ["keep alive A1 B C"]);
     bench
 }
 
@@ -76,9 +76,9 @@ fn a_companion_that_cannot_be_deleted_is_left_to_run_out_and_its_candidate_rests
         )
     );
     assert_eq!(bench.shared(C), ["all from B to C"]);
-    bench.give(Input::Move { from: B, to: C });
+    bench.give(Input::Told(Told::Move { from: B, to: C }));
 
-    assert_eq!(bench.give(Input::Left(B)), NOTHING);
+    assert_eq!(bench.give(Input::Told(Told::Left(B))), NOTHING);
     let (outputs, took) = until_something_follows(&mut bench);
     assert_eq!(outputs, ["read A1"]);
     assert_eq!(bench.read_failed(DENIED()), ["warning GAVE_WAY", "state WAITING"]);
@@ -91,10 +91,14 @@ fn a_companion_that_cannot_be_deleted_is_left_to_run_out_and_its_candidate_rests
 #[test]
 fn where_no_other_candidate_is_on_its_lease_a_companion_runs_out_at_once() {
     let mut bench = stranded();
-    assert_eq!(bench.give(Input::Left(B)), ["share, not B"], "so that none comes to keep it alive");
+    assert_eq!(
+        bench.give(Input::Told(Told::Left(B))),
+        ["share, not B"],
+        "so that none comes to keep it alive"
+    );
     assert_eq!(bench.shared(C), ["all from B to C"]);
-    bench.give(Input::Move { from: B, to: C });
-    bench.give(Input::Left(B));
+    bench.give(Input::Told(Told::Move { from: B, to: C }));
+    bench.give(Input::Told(Told::Left(B)));
     let (outputs, took) = until_something_follows(&mut bench);
     assert_eq!(outputs, ["read A1"]);
     let certain = T + ms(500) + secs(2);
@@ -111,10 +115,10 @@ fn where_no_other_candidate_is_on_its_lease_a_companion_runs_out_at_once() {
 #[test]
 fn a_companion_runs_out_a_lease_after_the_first_answer_that_follows_a_time_without_any() {
     let mut bench = stranded();
-    bench.give(Input::Left(B));
+    bench.give(Input::Told(Told::Left(B)));
     bench.shared(C);
-    bench.give(Input::Move { from: B, to: C });
-    bench.give(Input::Left(B));
+    bench.give(Input::Told(Told::Move { from: B, to: C }));
+    bench.give(Input::Told(Told::Left(B)));
     bench.sleep(secs(1));
     let asked = bench.tick();
     let attempt = asked[0].strip_prefix("leave ").and_then(|text| text.strip_suffix(" A1 companion"));
@@ -338,7 +342,7 @@ fn a_former_lease_that_is_gone_ends_no_term_where_the_companion_has_left_it() {
 fn one_move_ends_before_the_next_begins() {
     let mut bench = moving();
     round(&mut bench);
-    assert_eq!(bench.give(Input::Move { from: C, to: D }), NOTHING);
+    assert_eq!(bench.give(Input::Told(Told::Move { from: C, to: D })), NOTHING);
     assert_eq!(bench.wrote(2, applied(120)), ["keep alive A1 B C"]);
     bench.companion_is_on(C, 120);
     round(&mut bench);
@@ -374,7 +378,7 @@ fn a_name_that_is_written_as_the_move_is_shown_hangs_on_the_lease_moved_to() {
 #[test]
 fn a_candidate_that_was_entering_on_the_former_lease_moves_its_companion() {
     let mut bench = Bench::entering();
-    assert_eq!(bench.give(Input::Move { from: B, to: C }), NOTHING);
+    assert_eq!(bench.give(Input::Told(Told::Move { from: B, to: C })), NOTHING);
     bench.failed(1, Failure::Unknown);
     bench.give(Input::Reconnected);
     assert_eq!(
@@ -392,7 +396,7 @@ fn an_answer_that_is_older_than_the_move_shares_the_former_lease_no_more() {
     let mut bench = Bench::new();
     bench.give(Input::Campaign);
     bench.granted(1);
-    bench.give(Input::Move { from: B, to: C });
+    bench.give(Input::Told(Told::Move { from: B, to: C }));
     assert_eq!(bench.shared(B), ["state WAITING"]);
     assert_eq!(bench.next(), ["share, not B", "state ACQUIRING"]);
     assert_eq!(bench.shared(C), ["enter 1 A1 C"]);
@@ -405,7 +409,7 @@ fn a_lease_that_may_not_be_kept_alive_any_more_is_left_for_another() {
     bench.kept_alive(bench.lease(1), T, TERM);
     assert_eq!(bench.keep_alive_failed(B, DENIED()), ["warning Denied", "share, not B"]);
     assert_eq!(bench.give(shared(C)), ["all from B to C"]);
-    assert_eq!(bench.give(Input::Move { from: B, to: C }), ["keep alive A1 B C"]);
+    assert_eq!(bench.give(Input::Told(Told::Move { from: B, to: C })), ["keep alive A1 B C"]);
     bench.kept_alive(bench.lease(1), T, TERM);
     bench.kept_alive(C, T, TERM);
     assert_eq!(bench.keep_alive_failed(B, DENIED()), ["read A1"]);
@@ -424,7 +428,7 @@ fn a_lease_that_may_not_be_kept_alive_any_more_is_left_for_another() {
 #[test]
 fn another_lease_of_candidates_with_another_lease_time_concerns_no_one_else() {
     let mut bench = Bench::leader();
-    assert_eq!(bench.give(Input::Move { from: C, to: D }), NOTHING);
+    assert_eq!(bench.give(Input::Told(Told::Move { from: C, to: D })), NOTHING);
     assert_eq!(bench.next(), ["keep alive A1 B"]);
 }
 

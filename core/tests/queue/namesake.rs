@@ -77,7 +77,7 @@ fn a_foreign_candidate_of_our_name_is_not_reported() {
 fn our_own_candidacy_before_is_not_reported() {
     let mut bench = Bench::placed();
     bench.prove(|snapshot| snapshot.ours(5, "other"));
-    bench.give(Input::WatchGap);
+    bench.give(Input::Watching { since: bench.now });
     let outputs = bench.prove(|mut snapshot| {
         snapshot = snapshot.ours(5, "other").ours(6, "me");
         let companion = snapshot.companions.iter_mut().find(|companion| companion.created.0 == 6);

@@ -98,7 +98,7 @@ fn without_a_watch_the_next_round_elects() {
 #[test]
 fn after_a_watch_gap_the_whole_queue_is_read() {
     let mut bench = Bench::waiting();
-    assert_eq!(bench.give(Input::WatchGap), ["keep alive A1 B"]);
+    assert_eq!(bench.give(Input::Watching { since: bench.now }), ["keep alive A1 B"]);
     assert_eq!(bench.kept(), ["read A1 and all"]);
 }
 
@@ -278,7 +278,7 @@ fn a_release_that_the_watch_shows_after_the_read_ends_the_wait() {
 #[test]
 fn a_release_that_the_watch_showed_before_an_older_read_costs_no_lease() {
     let mut bench = waiting_in_a_later_term();
-    bench.give(Input::WatchGap);
+    bench.give(Input::Watching { since: bench.now });
     assert_eq!(bench.kept(), ["read A1 and all"]);
     // The read was answered before the release, and its answer comes after it.
     let before = bench.snapshot().ours(5, "other");

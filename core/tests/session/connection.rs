@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use incumbent_core::campaign::{Event, Preset, ReadId, Settings, Warning};
-use incumbent_core::queue::{self, Server};
+use incumbent_core::queue::{Campaign, Queue, Server};
 use incumbent_core::record::{Attempt, Entry, Nonce};
 use incumbent_core::session::{Enter, Input, Output, Session, Timer};
 use incumbent_core::store::{Fault, FaultKind, Outcome, StoreInfo};
 use incumbent_core::{Instant, Revision};
 
-use crate::harness::{Bench, INCARNATION, LEASE, enter, foreign, ms, secs, unreachable};
+use crate::harness::{Bench, INCARNATION, enter, foreign, ms, secs, unreachable};
 
 /// Two campaigns whose third read in a row failed: each wants a new connection.
 fn two_that_fail(bench: &mut Bench) -> Vec<String> {
@@ -195,8 +195,8 @@ fn servers(shortest: Option<u64>) -> Server {
 }
 
 /// A session on a store whose elections are queues, with a campaign of that lease that enters.
-fn entering_in_a_queue(store: Server, lease: Duration) -> (Session<queue::Campaign>, Instant) {
-    let mut session = Session::<queue::Campaign>::new(store);
+fn entering_in_a_queue(store: Server, lease: Duration) -> (Session<Queue>, Instant) {
+    let mut session = Session::<Queue>::new(store);
     let now = Instant::ZERO + secs(3600);
     let settings = Settings { preset: Preset::Fast, lease: Some(lease), ..Settings::new("a") };
     let (election, nonce) = ("jobs".into(), Nonce(1));
@@ -210,7 +210,7 @@ fn info(asked_at: Instant) -> StoreInfo {
 }
 
 /// The texts of the warnings, and the next wake-up.
-fn warnings(session: &mut Session<queue::Campaign>) -> (Vec<String>, Option<Instant>) {
+fn warnings(session: &mut Session<Queue>) -> (Vec<String>, Option<Instant>) {
     let mut texts = Vec::new();
     loop {
         match session.poll() {
@@ -223,17 +223,6 @@ fn warnings(session: &mut Session<queue::Campaign>) -> (Vec<String>, Option<Inst
             _ => {}
         }
     }
-}
-
-#[test]
-fn campaigns_that_run_learn_of_other_servers() {
-    let [first, other] = [2, 3].map(|shortest| servers(Some(shortest)));
-    let (mut session, now) = entering_in_a_queue(first, LEASE);
-    session.handle(now, Input::Inspected { number: 1, result: Ok(info(now)) }).expect("it was asked for");
-    let known = |session: &Session<queue::Campaign>| session.campaign(1).map(queue::Campaign::server);
-    assert_eq!(known(&session), Some(first));
-    session.set_store(now, other);
-    assert_eq!(known(&session), Some(other));
 }
 
 #[test]
@@ -254,10 +243,10 @@ fn a_lease_that_the_servers_could_not_be_asked_about_waits_with_the_reason_and_b
 
     let now = now + ms(200);
     session.handle(now, Input::Tick).expect("a tick");
-    session.set_store(now, servers(Some(1)));
+    session.set_store(servers(Some(1)));
     session.handle(now, Input::Flaw(None)).expect("no flaw");
     session.handle(now, Input::Inspected { number: 3, result: Ok(info(now)) }).expect("it was asked for");
-    assert_eq!(session.campaign(1).map(queue::Campaign::lease_time), Some(secs(3)));
+    assert_eq!(session.campaign(1).map(Campaign::lease_time), Some(secs(3)));
 }
 
 #[test]
@@ -271,7 +260,7 @@ fn a_lease_that_turns_out_to_be_too_short_does_not_begin() {
     );
     let now = now + ms(100);
     session.handle(now, Input::Tick).expect("a tick");
-    session.set_store(now, servers(Some(2)));
+    session.set_store(servers(Some(2)));
     session.handle(now, Input::Inspected { number: 2, result: Ok(info(now)) }).expect("it was asked for");
     let (texts, _) = warnings(&mut session);
     assert!(texts.iter().any(|text| text.contains("lease is 3s, and must be at least 6s")), "{texts:?}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use incumbent_core::campaign::{Event, Settings, Warning};
 use incumbent_core::candidacy::Obstacle;
 use incumbent_core::induction::{
-    self, Answer, Campaign, Connection, Group, Kind, Membership, Record, Request, Shown, Topic, TopicId,
+    self, Answer, Connection, Group, Induction, Kind, Membership, Record, Request, Shown, Topic, TopicId,
 };
 use incumbent_core::record::{Attempt, Nonce, WriteId};
 use incumbent_core::session::{Command, Enter, Input, Output, Session, Timer};
@@ -17,7 +17,7 @@ use crate::harness::secs;
 const NONCE: Nonce = Nonce(0xa);
 const NOW: Instant = Instant::from_nanos(3_600_000_000_000);
 
-struct Bench(Session<Campaign>);
+struct Bench(Session<Induction>);
 
 impl Bench {
     /// A session whose campaign 1 is a member of its group.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use incumbent_core::campaign::Settings;
 use incumbent_core::queue::{
-    Action, Answer, Campaign, Change, Companion, Failure, KeptAlive, LeaseId, Leases, Outcome, Place,
-    Request, Server, Snapshot, Write,
+    Action, Answer, Change, Companion, Failure, KeptAlive, LeaseId, Leases, Outcome, Place, Queue, Request,
+    Server, Snapshot, Write,
 };
 use incumbent_core::record::Nonce;
 use incumbent_core::session::{CampaignId, Command, Enter, Input, Output, Session};
@@ -24,7 +24,7 @@ const MOVED: Revision = Revision(20);
 
 /// A session of two campaigns, each alone in its election. What they ask for is kept until it is answered.
 struct Bench {
-    session: Session<Campaign>,
+    session: Session<Queue>,
     now: Instant,
     asked: Vec<(CampaignId, Request)>,
     closed: Vec<CampaignId>,

@@ -45,7 +45,7 @@ fn a_closed_campaign_is_over_once_its_release_is_answered() {
     let applied = Outcome::Applied { revision: Revision(6), incarnation: None };
     assert_eq!(
         bench.give(Input::wrote(1, Attempt(2), applied)),
-        ["1: vacant, closed", "1 campaigns no longer", "1 closed"]
+        ["1: closed", "1 campaigns no longer", "1 closed"]
     );
     assert!(!bench.session.is_contested("jobs"));
     assert_eq!(bench.wake(), None);

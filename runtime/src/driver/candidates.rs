@@ -4,8 +4,9 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use incumbent_core::campaign::{self, Event, Identity, Lease, Reason, State, Warning, check_name};
+use incumbent_core::candidacy::Rule;
 use incumbent_core::record::Nonce;
-use incumbent_core::session::{self, CampaignId, Refusal, Rule};
+use incumbent_core::session::{self, CampaignId, Refusal};
 use incumbent_core::store::FaultKind;
 use incumbent_core::{Instant, Token};
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, try_join_all};
 use futures_util::{FutureExt, StreamExt, stream};
-use incumbent_core::induction::{Answer, Campaign, Connection, Failure, Kind, Publish, Request, Shown};
+use incumbent_core::induction::{
+    Answer, Campaign, Connection, Failure, Induction, Kind, Publish, Request, Shown,
+};
 use incumbent_core::record::{Attempt, Entry};
 use incumbent_core::session::CampaignId;
 use incumbent_core::store::{Action, Capabilities, Fault, Outcome, Put, StoreInfo};
@@ -68,7 +70,7 @@ impl Candidacy {
 }
 
 impl Link for GroupLink {
-    type Rule = Campaign;
+    type Rule = Induction;
 
     const ENTRIES_STAY: bool = false;
 
@@ -129,7 +131,7 @@ impl Link for GroupLink {
     }
 
     /// Everything that a campaign's clients report comes in the stream of its first request.
-    fn ask(&mut self, campaign: &Campaign, asked: Asked<Campaign>) -> Option<Asking<Self>> {
+    fn ask(&mut self, campaign: &Campaign, asked: Asked<Induction>) -> Option<Asking<Self>> {
         let Asked { id, election, request, .. } = asked;
         let mut answers = None;
         if !self.members.contains_key(&id) {

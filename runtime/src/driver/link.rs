@@ -7,8 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
+use incumbent_core::candidacy::{Candidacy, Rule};
 use incumbent_core::record::Entry;
-use incumbent_core::session::{self, CampaignId, Rule, Scope};
+use incumbent_core::session::{self, CampaignId, Scope};
 use incumbent_core::store::{Action, Capabilities, Fault, Outcome, StoreInfo};
 use incumbent_core::{Instant, Revision};
 
@@ -45,8 +46,17 @@ pub(super) type Watch<L> = BoxStream<'static, Watched<<<L as Link>::Rule as Rule
 /// Requests are futures of their own, which the driver bounds; only [`ask`](Self::ask) bounds what it returns itself.
 pub(super) trait Link: Send + 'static {
     /// The rule of the store's elections.
-    type Rule: Rule<Store: Send, Timer: Send, Input: Send, Request: Send, Answer: Send, Shown: Send>
-        + Send
+    type Rule: Rule<
+            Store: Send,
+            Settings: Send + Sync,
+            Timer: Send,
+            Request: Send,
+            Answer: Send,
+            Shown: Send,
+            Early: Send,
+            Race: Send,
+            Leaving: Send,
+        > + Send
         + 'static;
 
     /// A leader's renewals leave its entry as it is. Otherwise each is another revision, and an entry that stays the same
@@ -85,7 +95,7 @@ pub(super) trait Link: Send + 'static {
 
     /// Sends a campaign's request and emits the answers, each within the request's limit; an answer that did not come by
     /// then is one of unknown outcome. `None` for a request that [`ask_together`](Self::ask_together) sends.
-    fn ask(&mut self, campaign: &Self::Rule, asked: Asked<Self::Rule>) -> Option<Asking<Self>>
+    fn ask(&mut self, campaign: &Candidacy<Self::Rule>, asked: Asked<Self::Rule>) -> Option<Asking<Self>>
     where
         Self: Sized;
 
@@ -100,7 +110,7 @@ pub(super) trait Link: Send + 'static {
     }
 
     /// Whether the leader waits for its successor to be next, before it leaves.
-    fn is_handing_over(campaign: &Self::Rule) -> bool {
+    fn is_handing_over(campaign: &Candidacy<Self::Rule>) -> bool {
         let _ = campaign;
         false
     }

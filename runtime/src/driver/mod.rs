@@ -47,6 +47,7 @@ use std::time::Duration;
 use futures_util::stream::{FuturesUnordered, SelectAll};
 use futures_util::{FutureExt, Stream, StreamExt};
 use incumbent_core::Instant;
+use incumbent_core::candidacy::Rule;
 use incumbent_core::session::{self, CampaignId, Session};
 use incumbent_core::store::FaultKind;
 use tokio::sync::mpsc;
@@ -94,7 +95,7 @@ struct Driver<L: Link> {
     checks: Checks,
     in_flight: SelectAll<InFlight<L>>,
     /// Requests of campaigns that have one answer each.
-    asked: FuturesUnordered<OneAnswer<(CampaignId, <L::Rule as session::Rule>::Answer)>>,
+    asked: FuturesUnordered<OneAnswer<(CampaignId, <L::Rule as Rule>::Answer)>>,
     /// The limit of the first of these, or earlier.
     first_limit: Option<Instant>,
     /// The number of the newest watch.
@@ -294,7 +295,7 @@ impl<L: Link> Driver<L> {
             }
             Done::Inspected(number, result) => {
                 if result.is_ok() {
-                    self.session.set_store(self.clock.now(), self.store.link.properties());
+                    self.session.set_store(self.store.link.properties());
                     self.feed(Input::<L>::Flaw(self.store.link.flaw()));
                 }
                 self.feed(Input::<L>::Inspected { number, result });
@@ -332,7 +333,7 @@ impl<L: Link> Driver<L> {
         }
     }
 
-    fn watched(&mut self, event: Option<Watched<<L::Rule as session::Rule>::Shown>>) {
+    fn watched(&mut self, event: Option<Watched<<L::Rule as Rule>::Shown>>) {
         let number = self.watch;
         match event {
             Some(Watched::Changed { election, shown }) => {

@@ -9,7 +9,7 @@ use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt, stream};
 use incumbent_core::Instant;
 use incumbent_core::queue::{
-    self, Action, Answer, Campaign, Change, Failure, LeaseId, Leases, Outcome, Request, Server,
+    self, Action, Answer, Campaign, Change, Failure, LeaseId, Leases, Outcome, Queue, Request, Server,
 };
 use incumbent_core::record::Entry;
 use incumbent_core::session::CampaignId;
@@ -49,7 +49,7 @@ impl QueueLink {
 }
 
 impl Link for QueueLink {
-    type Rule = Campaign;
+    type Rule = Queue;
 
     const ENTRIES_STAY: bool = true;
 
@@ -97,7 +97,7 @@ impl Link for QueueLink {
         async move { adapter.inspect().await }.boxed()
     }
 
-    fn ask(&mut self, campaign: &Campaign, asked: Asked<Campaign>) -> Option<Asking<Self>> {
+    fn ask(&mut self, campaign: &Campaign, asked: Asked<Queue>) -> Option<Asking<Self>> {
         let Asked { id, election, since, request, limit } = asked;
         let request = match request {
             Request::KeepAlive { leases } => {

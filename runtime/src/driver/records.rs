@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
-use incumbent_core::campaign::{Answer, Campaign, Request};
+use incumbent_core::campaign::{Answer, Campaign, KeyLease, Request};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo};
 
@@ -26,7 +26,7 @@ impl RecordLink {
 }
 
 impl Link for RecordLink {
-    type Rule = Campaign;
+    type Rule = KeyLease;
 
     const ENTRIES_STAY: bool = false;
 
@@ -55,7 +55,7 @@ impl Link for RecordLink {
         async move { adapter.inspect().await }.boxed()
     }
 
-    fn ask(&mut self, _: &Campaign, asked: Asked<Campaign>) -> Option<Asking<Self>> {
+    fn ask(&mut self, _: &Campaign, asked: Asked<KeyLease>) -> Option<Asking<Self>> {
         let Asked { id, election, request, limit, .. } = asked;
         let (adapter, writes) = (Arc::clone(&self.adapter), self.writes.clone());
         let until = writes.clock.now() + limit;

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use incumbent_core::queue::{Campaign, LeaseId, Server, Write};
+use incumbent_core::queue::{LeaseId, Queue, Server, Write};
 use incumbent_core::record::Nonce;
 use incumbent_core::session::Command;
 use incumbent_core::{Incarnation, Instant, Revision};
@@ -108,7 +108,7 @@ pub(crate) fn worst_fail_over(plan: &Plan) -> Duration {
 }
 
 impl Store for Etcd {
-    type Campaign = Campaign;
+    type Rule = Queue;
     type Event = Event;
     type Incoming = Incoming;
     type Process = Process;
@@ -126,11 +126,11 @@ impl Store for Etcd {
         Process::new(place % plan.replicas)
     }
 
-    fn checkers(plan: &Plan) -> Checkers<Campaign> {
+    fn checkers(plan: &Plan) -> Checkers<Queue> {
         Checkers::of_a_queue(plan)
     }
 
-    fn of_second(plan: &Plan) -> Option<Checkers<Campaign>> {
+    fn of_second(plan: &Plan) -> Option<Checkers<Queue>> {
         plan.second.then(|| Checkers::of_a_second_queue(plan))
     }
 

@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use incumbent_core::induction::{self, Campaign, Connection, Protocol, Publish};
+use incumbent_core::induction::{self, Connection, Induction, Protocol, Publish};
 use incumbent_core::record::{Attempt, Nonce};
 use incumbent_core::session::Command;
 use incumbent_core::{Incarnation, Instant};
@@ -152,7 +152,7 @@ pub(crate) fn unclaimed(plan: &Plan) -> Duration {
 }
 
 impl Store for Kafka {
-    type Campaign = Campaign;
+    type Rule = Induction;
     type Event = Event;
     type Incoming = Incoming;
     type Process = Process;
@@ -168,7 +168,7 @@ impl Store for Kafka {
         Process::new(plan, dice)
     }
 
-    fn checkers(plan: &Plan) -> Checkers<Campaign> {
+    fn checkers(plan: &Plan) -> Checkers<Induction> {
         Checkers::of_a_group(plan)
     }
 

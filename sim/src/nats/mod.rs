@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use incumbent_core::campaign::{self, Campaign};
+use incumbent_core::campaign::{self, KeyLease};
 use incumbent_core::record::{Entry, Kind as Message};
 use incumbent_core::session::Command;
 use incumbent_core::store::{Capabilities, StoreInfo, Write};
@@ -105,7 +105,7 @@ pub(crate) struct Nats {
 pub(crate) type World = world::World<Nats>;
 
 impl Store for Nats {
-    type Campaign = Campaign;
+    type Rule = KeyLease;
     type Event = Event;
     type Incoming = Incoming;
     type Process = Process;
@@ -125,7 +125,7 @@ impl Store for Nats {
         Process::new(place % plan.replicas)
     }
 
-    fn checkers(plan: &Plan) -> Checkers<Campaign> {
+    fn checkers(plan: &Plan) -> Checkers<KeyLease> {
         Checkers::new(plan)
     }
 

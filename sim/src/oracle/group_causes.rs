@@ -8,7 +8,7 @@ use incumbent_core::record::Nonce;
 use incumbent_core::{Instant, Revision};
 
 use super::Oracle;
-use crate::observation::{Observation, Observed, View};
+use crate::observation::{Observation, View};
 
 /// The time, beside a lease, after which no leader counts on a topic that is gone: it asks for the topic's id once a second.
 const NOTICE: Duration = Duration::from_secs(5);
@@ -50,7 +50,7 @@ impl NoneWithoutCause {
     }
 }
 
-impl Oracle<induction::Campaign> for NoneWithoutCause {
+impl Oracle<induction::Induction> for NoneWithoutCause {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I9, I12",
@@ -62,7 +62,7 @@ impl Oracle<induction::Campaign> for NoneWithoutCause {
     fn observe(
         &mut self,
         view: &View<'_>,
-        observation: &Observation<'_, induction::Campaign>,
+        observation: &Observation<'_, induction::Induction>,
     ) -> Result<(), String> {
         match observation {
             Observation::Begins { node, nonce } => {
@@ -109,7 +109,7 @@ impl Oracle<induction::Campaign> for NoneWithoutCause {
                     return Err(format!("c{place} leads in a topic that is gone"));
                 }
             }
-            Observation::Output { node, output, .. } => match induction::Campaign::event(output) {
+            Observation::Output { node, output, .. } => match output.event() {
                 Some(Event::Won(_)) => {
                     let node = &mut self.nodes[*node];
                     node.caused.clear();

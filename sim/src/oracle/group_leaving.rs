@@ -4,7 +4,7 @@ use incumbent_core::campaign::{Event, Reason, State};
 use incumbent_core::induction::{self, Input, Kind, Output, Request};
 
 use super::Oracle;
-use crate::observation::{Observation, Observed, View};
+use crate::observation::{Observation, View};
 
 pub(super) struct LostBeforeLeft {
     /// Whether the work of each candidate's term has ended.
@@ -17,7 +17,7 @@ impl LostBeforeLeft {
     }
 }
 
-impl Oracle<induction::Campaign> for LostBeforeLeft {
+impl Oracle<induction::Induction> for LostBeforeLeft {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I8, leaving",
@@ -29,13 +29,13 @@ impl Oracle<induction::Campaign> for LostBeforeLeft {
     fn observe(
         &mut self,
         _: &View<'_>,
-        observation: &Observation<'_, induction::Campaign>,
+        observation: &Observation<'_, induction::Induction>,
     ) -> Result<(), String> {
         match observation {
             Observation::Begins { node, .. } => self.working[*node] = false,
             Observation::Input { node, input: Input::Drained, .. } => self.working[*node] = false,
             Observation::Output { node, campaign, output } => {
-                match induction::Campaign::event(output) {
+                match output.event() {
                     Some(Event::Won(_)) => self.working[*node] = true,
                     // Elsewhere the work must stop at once, and no release follows.
                     Some(Event::Lost { reason: Reason::Expired | Reason::StoreReset, .. }) => {

@@ -9,7 +9,7 @@ use incumbent_core::{Instant, Revision, Token};
 
 use super::Oracle;
 use super::known::lease_end;
-use crate::observation::{Observation, Observed, View};
+use crate::observation::{Observation, View};
 
 /// The records of a candidate to keep: in a group with goNELI ten a second are published, and one may be proved a lease later.
 const KEPT: usize = 4_096;
@@ -79,7 +79,7 @@ impl Node {
     }
 }
 
-impl Oracle<induction::Campaign> for FromACommit {
+impl Oracle<induction::Induction> for FromACommit {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I3",
@@ -91,7 +91,7 @@ impl Oracle<induction::Campaign> for FromACommit {
     fn observe(
         &mut self,
         view: &View<'_>,
-        observation: &Observation<'_, induction::Campaign>,
+        observation: &Observation<'_, induction::Induction>,
     ) -> Result<(), String> {
         match observation {
             Observation::Begins { node, nonce } => {
@@ -133,7 +133,7 @@ impl Oracle<induction::Campaign> for FromACommit {
             Observation::Output { node: place, output, .. } => {
                 let node = &mut self.nodes[*place];
                 node.output(output);
-                if let Some(Event::Won(term)) = induction::Campaign::event(output)
+                if let Some(Event::Won(term)) = output.event()
                     && !node.has_won(term.token)
                 {
                     return Err(format!("c{place} won with {}, and its claim was not proved", term.token));

@@ -1,10 +1,11 @@
 //! I1, among our candidates, and with candidates of the Go library beside them.
 
 use incumbent_core::Instant;
+use incumbent_core::candidacy::Rule;
 
 use super::Oracle;
 use crate::kind::Store;
-use crate::observation::{Observation, Observed, View};
+use crate::observation::{Observation, View};
 
 /// Keeps, for each candidate, the span in which its `is_leader` answers yes unless an event changes that.
 ///
@@ -31,12 +32,12 @@ impl OneLeader {
     }
 }
 
-impl<C: Observed> Oracle<C> for OneLeader {
+impl<R: Rule> Oracle<R> for OneLeader {
     fn states(&self) -> (&'static str, &'static str) {
         ("I1", "At most one candidate's is_leader is true at any real instant.")
     }
 
-    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {
         match observation {
             Observation::Handled { node, until, .. } | Observation::Clock { node, until }
                 if self.until[*node] != *until =>
@@ -78,12 +79,12 @@ impl WithGoPeers {
     }
 }
 
-impl<C: Observed> Oracle<C> for WithGoPeers {
+impl<R: Rule> Oracle<R> for WithGoPeers {
     fn states(&self) -> (&'static str, &'static str) {
         ("I1", "At most one candidate leads, also where some are of the Go library, from OnWon to OnLost.")
     }
 
-    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {
         match observation {
             Observation::Handled { node, until, .. } | Observation::Clock { node, until } => {
                 self.until[*node] = *until;

@@ -2,10 +2,11 @@
 
 use incumbent_core::Token;
 use incumbent_core::campaign::State;
+use incumbent_core::candidacy::{Output, Rule};
 
 use super::Oracle;
 use super::known::ReportedTerm;
-use crate::observation::{Observation, Observed, View};
+use crate::observation::{Observation, View};
 
 pub(super) struct ReportedAndInTime {
     reported: Vec<Option<Token>>,
@@ -17,12 +18,12 @@ impl ReportedAndInTime {
     }
 }
 
-impl<C: Observed> Oracle<C> for ReportedAndInTime {
+impl<R: Rule> Oracle<R> for ReportedAndInTime {
     fn states(&self) -> (&'static str, &'static str) {
         ("I2", "is_leader implies a reported term that has not ended and a clock before its deadline.")
     }
 
-    fn observe(&mut self, _: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
+    fn observe(&mut self, _: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {
         match observation {
             Observation::Begins { node, .. } | Observation::Ends { node } => self.reported[*node] = None,
             Observation::Handled { node, clock, campaign, .. } => {
@@ -36,13 +37,13 @@ impl<C: Observed> Oracle<C> for ReportedAndInTime {
                 }
             }
             Observation::Output { node, campaign, output, .. } => {
-                match C::event(output).and_then(ReportedTerm::of) {
+                match output.event().and_then(ReportedTerm::of) {
                     Some(ReportedTerm::Won(term)) => self.reported[*node] = Some(term.token),
                     Some(ReportedTerm::Lost(_)) => self.reported[*node] = None,
                     None => {}
                 }
                 // Once all outputs are out, the leader has reported its win.
-                let drained = C::wake(output).is_some();
+                let drained = matches!(output, Output::WakeAt(_));
                 let lease = campaign.lease().map(|lease| lease.token);
                 if drained && lease != self.reported[*node] {
                     return Err(format!("c{node} reported {:?} and holds {lease:?}", self.reported[*node]));

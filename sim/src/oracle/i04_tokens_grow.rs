@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use incumbent_core::candidacy::Rule;
 use incumbent_core::record::Nonce;
 use incumbent_core::{Revision, Token};
 
 use super::Oracle;
 use super::known::ReportedTerm;
 use crate::kind::Store;
-use crate::observation::{Observation, Observed, View};
+use crate::observation::{Observation, View};
 
 /// Where the store began another history of tokens, as a restored backup does, and not every candidate knows the tokens of the one
 /// before, those of the terms that were acquired in the present history are compared with each other.
@@ -83,12 +84,12 @@ impl TokensGrow {
     }
 }
 
-impl<C: Observed> Oracle<C> for TokensGrow {
+impl<R: Rule> Oracle<R> for TokensGrow {
     fn states(&self) -> (&'static str, &'static str) {
         ("I4", "Tokens strictly increase over the terms of an election, and are constant within one.")
     }
 
-    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {
         if self.history != view.promises.histories() {
             (self.history, self.largest_here) = (view.promises.histories(), None);
             self.written.clear();
@@ -114,7 +115,7 @@ impl<C: Observed> Oracle<C> for TokensGrow {
                     return Err(format!("the token of c{node} went from {token} to {}", lease.token));
                 }
             }
-            Observation::Output { node, output, .. } => match C::event(output).and_then(ReportedTerm::of) {
+            Observation::Output { node, output, .. } => match output.event().and_then(ReportedTerm::of) {
                 Some(ReportedTerm::Won(term)) => return self.won(view, *node, term.token),
                 Some(ReportedTerm::Lost(term)) => {
                     if self.term[*node] != Some(term.token) {
@@ -134,7 +135,7 @@ impl<C: Observed> Oracle<C> for TokensGrow {
 mod tests {
     use std::time::Duration;
 
-    use incumbent_core::campaign::Campaign;
+    use incumbent_core::campaign::KeyLease;
     use incumbent_core::record::Attempt;
     use incumbent_core::{Incarnation, Instant};
 
@@ -174,7 +175,7 @@ mod tests {
 
         fn observe(&mut self, observation: &Observation<'_>) {
             let view = view(&self.plan, &self.promises, self.now);
-            Oracle::<Campaign>::observe(&mut self.oracle, &view, observation).unwrap();
+            Oracle::<KeyLease>::observe(&mut self.oracle, &view, observation).unwrap();
         }
 
         /// A candidate's acquire is applied at this sequence.

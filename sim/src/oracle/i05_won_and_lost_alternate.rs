@@ -1,9 +1,10 @@
 //! I5.
 
 use incumbent_core::campaign::{Event, State};
+use incumbent_core::candidacy::{Output, Rule};
 
 use super::Oracle;
-use crate::observation::{Observation, Observed, View};
+use crate::observation::{Observation, View};
 
 pub(super) struct Alternate {
     leads: Vec<bool>,
@@ -38,7 +39,7 @@ impl Alternate {
     }
 }
 
-impl<C: Observed> Oracle<C> for Alternate {
+impl<R: Rule> Oracle<R> for Alternate {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I5",
@@ -46,16 +47,16 @@ impl<C: Observed> Oracle<C> for Alternate {
         )
     }
 
-    fn observe(&mut self, _: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
+    fn observe(&mut self, _: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {
         match observation {
             Observation::Begins { node, .. } => (self.leads[*node], self.closed[*node]) = (false, false),
             Observation::Output { node, campaign, output } => {
-                if let Some(event) = C::event(output) {
+                if let Some(event) = output.event() {
                     self.event(*node, event)?;
                 }
-                let lease = C::wake(output).and_then(|wake| campaign.lease().zip(Some(wake)));
-                if let Some((lease, wake)) =
-                    lease.filter(|(lease, at)| at.is_none_or(|at| at > lease.deadline))
+                if let Output::WakeAt(wake) = output
+                    && let Some(lease) = campaign.lease()
+                    && wake.is_none_or(|wake| wake.at > lease.deadline)
                 {
                     return Err(format!("c{node} is not woken when its term ends: {lease:?}, {wake:?}"));
                 }

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use incumbent_core::Instant;
+use incumbent_core::candidacy::Rule;
 
 use super::Oracle;
 use super::known::Resting;
 use crate::clock::START;
 use crate::happened::Happened;
 use crate::kind::{Kind, Store};
-use crate::observation::{Observation, Observed, View};
+use crate::observation::{Observation, View};
 use crate::plan::{CLOCK_STEP, Plan};
 
 /// Time for candidates that start late, or whose servers do: the store elects a leader within a second, a process
@@ -98,7 +99,7 @@ impl ACandidateLeads {
     }
 }
 
-impl<C: Observed> Oracle<C> for ACandidateLeads {
+impl<R: Rule> Oracle<R> for ACandidateLeads {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I15",
@@ -106,7 +107,7 @@ impl<C: Observed> Oracle<C> for ACandidateLeads {
         )
     }
 
-    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {
         self.resting.observe(view.now, observation);
         // A vacancy begins at the deadline of the last leader, or when it ends before that.
         if let Some(led) = self.until.iter().flatten().max() {
@@ -163,7 +164,7 @@ impl<C: Observed> Oracle<C> for ACandidateLeads {
 
 #[cfg(test)]
 mod tests {
-    use incumbent_core::campaign::Campaign;
+    use incumbent_core::campaign::KeyLease;
     use incumbent_core::{Incarnation, Instant};
 
     use super::*;
@@ -179,7 +180,7 @@ mod tests {
         let promises = Promises::new(plan);
         let (incarnation, made, never_used) = (Incarnation(1), START, false);
         let view = View { now, plan, promises: &promises, incarnation, made, never_used };
-        Oracle::<Campaign>::observe(oracle, &view, observation)
+        Oracle::<KeyLease>::observe(oracle, &view, observation)
     }
 
     #[test]

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::Event;
+use incumbent_core::candidacy::Rule;
 use incumbent_core::record::{Entry, Nonce};
 
 use super::Oracle;
 use super::known::Resting;
 use crate::happened::Happened;
 use crate::kind::Store;
-use crate::observation::{Observation, Observed, Order, View};
+use crate::observation::{Observation, Order, View};
 use crate::plan::Plan;
 
 /// Time for messages, a race or two, and the longest wait of a candidate that holds back.
@@ -58,7 +59,7 @@ impl OrderlyChanges {
     }
 }
 
-impl<C: Observed> Oracle<C> for OrderlyChanges {
+impl<R: Rule> Oracle<R> for OrderlyChanges {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I15",
@@ -67,7 +68,7 @@ impl<C: Observed> Oracle<C> for OrderlyChanges {
         )
     }
 
-    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {
         self.resting.observe(view.now, observation);
         match observation {
             // A candidate that rests is no successor.
@@ -87,7 +88,7 @@ impl<C: Observed> Oracle<C> for OrderlyChanges {
                     self.follows(Some(companion.value.nonce));
                 }
             }
-            Observation::Output { node, output, .. } => match C::event(output) {
+            Observation::Output { node, output, .. } => match output.event() {
                 Some(Event::Won(_)) => match self.order.take().map(|(order, _)| order) {
                     Some(Order::Resign { leader }) if leader == *node && !self.followed => {
                         return Err(format!("c{node} resigned and is the next to lead"));

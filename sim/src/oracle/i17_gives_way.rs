@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use incumbent_core::Instant;
+use incumbent_core::candidacy::Rule;
 
 use super::Oracle;
 use crate::clock::START;
 use crate::kind::{Kind, Store};
-use crate::observation::{Observation, Observed, View};
+use crate::observation::{Observation, View};
 use crate::plan::Plan;
 
 /// Time for what is not a part of the rule: a store that was just made, processes that start, a race that is lost.
@@ -82,7 +83,7 @@ impl GivesWay {
     }
 }
 
-impl<C: Observed> Oracle<C> for GivesWay {
+impl<R: Rule> Oracle<R> for GivesWay {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I17",
@@ -90,7 +91,7 @@ impl<C: Observed> Oracle<C> for GivesWay {
         )
     }
 
-    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String> {
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String> {
         if self.over || !Self::applies(view.plan) {
             return Ok(());
         }

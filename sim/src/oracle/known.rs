@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::{Campaign, Event, Input, Output, Reason, State, Term, Warning};
+use incumbent_core::campaign::{Event, Input, Output, Reason, State, Term, Warning};
+use incumbent_core::candidacy::Rule;
 
-use crate::observation::{Observation, Observed, Order};
+use crate::observation::{Observation, Order};
 
 /// A term that an output reports as won or lost.
 pub(super) enum ReportedTerm {
@@ -24,7 +25,7 @@ impl ReportedTerm {
 }
 
 pub(super) fn reported_term(output: &Output) -> Option<ReportedTerm> {
-    Campaign::event(output).and_then(ReportedTerm::of)
+    output.event().and_then(ReportedTerm::of)
 }
 
 /// `sent + T − M`, with the default margin of a lease: its skew, where none is `set`, its drift and its slack.
@@ -88,12 +89,12 @@ impl Resting {
         Self(vec![None; count])
     }
 
-    pub(super) fn observe<C: Observed>(&mut self, now: Instant, observation: &Observation<'_, C>) {
+    pub(super) fn observe<R: Rule>(&mut self, now: Instant, observation: &Observation<'_, R>) {
         match observation {
             // A candidate that is gone does not lead either.
             Observation::Ends { node } => self.0[*node] = Some(Instant::NEVER),
             Observation::Begins { node, .. } => self.0[*node] = None,
-            Observation::Output { node, output, .. } => match C::event(output) {
+            Observation::Output { node, output, .. } => match output.event() {
                 Some(Event::Warning(Warning::GaveWay { rest, .. })) => self.0[*node] = Some(now + *rest),
                 Some(Event::Won(_)) => self.0[*node] = None,
                 _ => {}

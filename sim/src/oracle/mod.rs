@@ -34,21 +34,22 @@ use std::any::Any;
 use std::fmt;
 
 use incumbent_core::Instant;
-use incumbent_core::campaign::Campaign;
+use incumbent_core::campaign::KeyLease;
+use incumbent_core::candidacy::Rule;
 use incumbent_core::{induction, queue};
 
 use crate::clock::START;
-use crate::observation::{Observation, Observed, View};
+use crate::observation::{Observation, View};
 use crate::plan::Plan;
 pub(crate) use i15_a_candidate_leads::ACandidateLeads;
 
 /// One invariant.
-pub(crate) trait Oracle<C: Observed = Campaign> {
+pub(crate) trait Oracle<R: Rule = KeyLease> {
     /// Its number and its statement.
     fn states(&self) -> (&'static str, &'static str);
 
     /// Checks an event. An error explains how the invariant is broken.
-    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, C>) -> Result<(), String>;
+    fn observe(&mut self, view: &View<'_>, observation: &Observation<'_, R>) -> Result<(), String>;
 }
 
 /// An invariant that does not hold.
@@ -89,8 +90,8 @@ impl fmt::Display for Violation {
 }
 
 /// All invariants together.
-pub(crate) struct Checkers<C: Observed = Campaign> {
-    oracles: Vec<Box<dyn Oracle<C>>>,
+pub(crate) struct Checkers<R: Rule = KeyLease> {
+    oracles: Vec<Box<dyn Oracle<R>>>,
     /// Whether every campaign of this run has a twin.
     pub(crate) compare: bool,
     replay: Replay,
@@ -129,10 +130,10 @@ impl Checkers {
     }
 }
 
-impl Checkers<queue::Campaign> {
+impl Checkers<queue::Queue> {
     pub(crate) fn of_a_queue(plan: &Plan) -> Self {
         let count = plan.choice.candidates;
-        let mut oracles: Vec<Box<dyn Oracle<queue::Campaign>>> = vec![
+        let mut oracles: Vec<Box<dyn Oracle<queue::Queue>>> = vec![
             Box::new(i01_one_leader::OneLeader::new(count)),
             Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
             Box::new(queue_proof::FromAProof::new(count)),
@@ -152,11 +153,11 @@ impl Checkers<queue::Campaign> {
     }
 }
 
-impl Checkers<queue::Campaign> {
+impl Checkers<queue::Queue> {
     /// For a second election on the same sessions.
     pub(crate) fn of_a_second_queue(plan: &Plan) -> Self {
         let count = plan.choice.candidates;
-        let oracles: Vec<Box<dyn Oracle<queue::Campaign>>> = vec![
+        let oracles: Vec<Box<dyn Oracle<queue::Queue>>> = vec![
             Box::new(i01_one_leader::OneLeader::new(count)),
             Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
             Box::new(queue_proof::FromAProof::new(count)),
@@ -169,11 +170,11 @@ impl Checkers<queue::Campaign> {
     }
 }
 
-impl Checkers<induction::Campaign> {
+impl Checkers<induction::Induction> {
     /// Beside goNELI no oracle counts its leaders: it has two of its own, and leads beside ours.
     pub(crate) fn of_a_group(plan: &Plan) -> Self {
         let count = plan.choice.candidates;
-        let oracles: Vec<Box<dyn Oracle<induction::Campaign>>> = vec![
+        let oracles: Vec<Box<dyn Oracle<induction::Induction>>> = vec![
             Box::new(i01_one_leader::OneLeader::new(count)),
             Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
             Box::new(group_proof::FromACommit::new(count)),
@@ -190,8 +191,8 @@ impl Checkers<induction::Campaign> {
     }
 }
 
-impl<C: Observed> Checkers<C> {
-    fn of(plan: &Plan, oracles: Vec<Box<dyn Oracle<C>>>) -> Self {
+impl<R: Rule> Checkers<R> {
+    fn of(plan: &Plan, oracles: Vec<Box<dyn Oracle<R>>>) -> Self {
         let replay = Replay::new(plan.choice.candidates);
         Self { oracles, compare: plan.choice.seed.is_multiple_of(4), replay }
     }
@@ -199,7 +200,7 @@ impl<C: Observed> Checkers<C> {
     pub(crate) fn observe(
         &mut self,
         view: &View<'_>,
-        observation: &Observation<'_, C>,
+        observation: &Observation<'_, R>,
     ) -> Result<(), Violation> {
         for oracle in &mut self.oracles {
             oracle

@@ -9,7 +9,7 @@ use incumbent_core::{Incarnation, Instant, Revision};
 
 use super::Oracle;
 use crate::etcd::Content;
-use crate::observation::{Observation, Observed, View};
+use crate::observation::{Observation, View};
 
 /// The candidacies of one process that are remembered: the one that leads, and those that it left, or is about to take.
 const REMEMBERED: usize = 4;
@@ -112,7 +112,7 @@ impl NoneWithoutCause {
     }
 }
 
-impl Oracle<queue::Campaign> for NoneWithoutCause {
+impl Oracle<queue::Queue> for NoneWithoutCause {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I9",
@@ -121,11 +121,7 @@ impl Oracle<queue::Campaign> for NoneWithoutCause {
         )
     }
 
-    fn observe(
-        &mut self,
-        _: &View<'_>,
-        observation: &Observation<'_, queue::Campaign>,
-    ) -> Result<(), String> {
+    fn observe(&mut self, _: &View<'_>, observation: &Observation<'_, queue::Queue>) -> Result<(), String> {
         match observation {
             Observation::Begins { node, nonce } => {
                 self.nodes[*node] = Node { nonce: nonce.0, ..Node::default() };
@@ -164,7 +160,7 @@ impl Oracle<queue::Campaign> for NoneWithoutCause {
                 {
                     node.sent.insert(write.attempt, [lease, companion]);
                 }
-                match queue::Campaign::event(output) {
+                match output.event() {
                     Some(Event::Won(_)) => {
                         node.asked.clear();
                     }

@@ -51,7 +51,7 @@ impl GivesWay {
     }
 }
 
-impl Oracle<queue::Campaign> for GivesWay {
+impl Oracle<queue::Queue> for GivesWay {
     fn states(&self) -> (&'static str, &'static str) {
         ("I17", "A place that is kept alive and cannot be proved for a lease is left to others.")
     }
@@ -59,7 +59,7 @@ impl Oracle<queue::Campaign> for GivesWay {
     fn observe(
         &mut self,
         view: &View<'_>,
-        observation: &Observation<'_, queue::Campaign>,
+        observation: &Observation<'_, queue::Queue>,
     ) -> Result<(), String> {
         match observation {
             Observation::Begins { node, .. } => self.nodes[*node] = Node::default(),

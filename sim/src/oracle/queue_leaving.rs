@@ -8,7 +8,7 @@ use incumbent_core::record::Attempt;
 
 use super::Oracle;
 use crate::etcd::Content;
-use crate::observation::{Observation, Observed, View};
+use crate::observation::{Observation, View};
 
 pub(super) struct NothingLeft {
     nodes: Vec<Node>,
@@ -55,7 +55,7 @@ impl NothingLeft {
     }
 }
 
-impl Oracle<queue::Campaign> for NothingLeft {
+impl Oracle<queue::Queue> for NothingLeft {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "leaving",
@@ -67,7 +67,7 @@ impl Oracle<queue::Campaign> for NothingLeft {
     fn observe(
         &mut self,
         view: &View<'_>,
-        observation: &Observation<'_, queue::Campaign>,
+        observation: &Observation<'_, queue::Queue>,
     ) -> Result<(), String> {
         match observation {
             Observation::Begins { node, .. } => self.nodes[*node] = Node::default(),
@@ -113,7 +113,7 @@ impl Oracle<queue::Campaign> for NothingLeft {
                     }
                     _ => {}
                 }
-                match queue::Campaign::event(output) {
+                match output.event() {
                     Some(Event::Won(_)) => node.leads = node.newest,
                     Some(Event::Lost { .. }) => node.leads = None,
                     Some(Event::StateChanged(State::Releasing)) => node.leaving = true,

@@ -8,7 +8,7 @@ use incumbent_core::queue::{self, LeaseId, Snapshot};
 
 use super::Oracle;
 use super::known::lease_end;
-use crate::observation::{Observation, Observed, View};
+use crate::observation::{Observation, View};
 
 /// Knows from the store itself which leases its leader extended, and what each linearised read showed.
 pub(super) struct FromAProof {
@@ -51,7 +51,7 @@ impl FromAProof {
     }
 }
 
-impl Oracle<queue::Campaign> for FromAProof {
+impl Oracle<queue::Queue> for FromAProof {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I3",
@@ -63,7 +63,7 @@ impl Oracle<queue::Campaign> for FromAProof {
     fn observe(
         &mut self,
         view: &View<'_>,
-        observation: &Observation<'_, queue::Campaign>,
+        observation: &Observation<'_, queue::Queue>,
     ) -> Result<(), String> {
         match observation {
             Observation::Begins { node, nonce } => {
@@ -86,7 +86,7 @@ impl Oracle<queue::Campaign> for FromAProof {
                 }
             }
             Observation::Output { node, output, .. } => {
-                if let Some(Event::Won(term)) = queue::Campaign::event(output) {
+                if let Some(Event::Won(term)) = output.event() {
                     let proof = self.nodes[*node].proofs.get(&term.token.sequence.0);
                     if !proof.is_some_and(|proof| proof.1) {
                         return Err(format!("c{node} won with {}, and was never first", term.token));

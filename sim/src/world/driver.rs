@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use incumbent_core::Instant;
 use incumbent_core::campaign::{Event as Reported, Reason, Warning};
+use incumbent_core::candidacy::{self, Candidacy};
 use incumbent_core::record::Nonce;
-use incumbent_core::session::{CampaignId, Command, Enter, Input, Observer, Output, Rule, Session};
+use incumbent_core::session::{CampaignId, Command, Enter, Input, Observer, Output, Session};
 use incumbent_core::store::StoreInfo;
 
-use super::{CANDIDATE, ELECTION, Event, Hooks, InputOf, OutputOf, SECOND, Second, Store, World};
+use super::{
+    CANDIDATE, ELECTION, Event, Heard, Hooks, InputOf, OutputOf, SECOND, Said, Second, Store, World,
+};
 use crate::kind::Kind;
-use crate::observation::{Observation, Observed as _};
+use crate::observation::Observation;
 use crate::oracle::Violation;
 
 /// The time that a registration takes.
@@ -268,7 +271,7 @@ struct Steps<'a, S: Store> {
     clean: Instant,
 }
 
-impl<S: Store> Observer<S::Campaign> for Steps<'_, S>
+impl<S: Store> Observer<S::Rule> for Steps<'_, S>
 where
     World<S>: Hooks<S>,
 {
@@ -279,16 +282,16 @@ where
         self.world.campaigns(node, clock, info);
     }
 
-    fn input(&mut self, id: CampaignId, clock: Instant, input: &<S::Campaign as Rule>::Input) {
+    fn input(&mut self, id: CampaignId, clock: Instant, input: &Heard<S>) {
         let node = self.node;
         self.world.hears(node, input);
-        if !S::Campaign::is_tick(input) {
+        if !matches!(input, candidacy::Input::Tick) {
             self.world.note(|trace| write!(trace, "c{node}{} < {input:?}", mark(id)));
         }
         self.world.observe_by(id, &Observation::Input { node, clock, input });
     }
 
-    fn handled(&mut self, id: CampaignId, clock: Instant, campaign: &S::Campaign) {
+    fn handled(&mut self, id: CampaignId, clock: Instant, campaign: &Candidacy<S::Rule>) {
         let node = self.node;
         let lease = campaign.lease();
         let place = &mut self.world.nodes[node];
@@ -305,9 +308,9 @@ where
         self.world.observe_by(id, &Observation::Handled { node, clock: self.clean, campaign, until });
     }
 
-    fn output(&mut self, id: CampaignId, campaign: &S::Campaign, output: &<S::Campaign as Rule>::Output) {
+    fn output(&mut self, id: CampaignId, campaign: &Candidacy<S::Rule>, output: &Said<S>) {
         let node = self.node;
-        if S::Campaign::wake(output).is_none() {
+        if !matches!(output, candidacy::Output::WakeAt(_)) {
             self.world.note(|trace| write!(trace, "c{node}{} > {output:?}", mark(id)));
         }
         self.world.says(node, output);

@@ -15,8 +15,9 @@ use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use incumbent_core::campaign::Lease;
+use incumbent_core::candidacy::{self, Candidacy, Rule};
 use incumbent_core::record::Nonce;
-use incumbent_core::session::{CampaignId, Command, Input, Output, Rule, Session};
+use incumbent_core::session::{CampaignId, Command, Input, Output, Session};
 use incumbent_core::store::StoreInfo;
 use incumbent_core::{Incarnation, Instant, Token};
 
@@ -24,7 +25,7 @@ use crate::clock::Clock;
 use crate::clock::START;
 use crate::dice::Dice;
 use crate::kind::Kind;
-use crate::observation::{Observation, Observed, Observers, Order, View};
+use crate::observation::{Observation, Observers, Order, View};
 use crate::oracle::{Checkers, Violation};
 use crate::plan::{Fault, Plan};
 use crate::promise::Promises;
@@ -40,14 +41,20 @@ pub(crate) const CANDIDATE: CampaignId = 1;
 pub(crate) const ELECTION: &str = "election";
 pub(crate) const SECOND: &str = "second";
 
-pub(crate) type InputOf<S> =
-    Input<<<S as Store>::Campaign as Rule>::Answer, <<S as Store>::Campaign as Rule>::Shown>;
+pub(crate) type InputOf<S> = Input<<<S as Store>::Rule as Rule>::Answer, <<S as Store>::Rule as Rule>::Shown>;
 pub(crate) type OutputOf<S> =
-    Output<<<S as Store>::Campaign as Rule>::Request, <<S as Store>::Campaign as Rule>::Timer>;
+    Output<<<S as Store>::Rule as Rule>::Request, <<S as Store>::Rule as Rule>::Timer>;
+
+/// What happens to a campaign, and what it wants done.
+pub(crate) type Heard<S> =
+    candidacy::Input<<RuleOf<S> as Rule>::Answer, <RuleOf<S> as Rule>::Shown, <RuleOf<S> as Rule>::Told>;
+pub(crate) type Said<S> =
+    candidacy::Output<<RuleOf<S> as Rule>::Request, <RuleOf<S> as Rule>::Timer, <RuleOf<S> as Rule>::Tell>;
+type RuleOf<S> = <S as Store>::Rule;
 
 /// The state of a simulated store.
 pub(crate) trait Store: Sized {
-    type Campaign: Observed;
+    type Rule: Rule;
     /// A future event of this store.
     type Event: Debug;
     /// A message that arrives in a process.
@@ -58,9 +65,9 @@ pub(crate) trait Store: Sized {
     fn new(plan: &Plan) -> Self;
     /// The process at an index, which may draw from the candidate's random numbers.
     fn process(place: usize, plan: &Plan, dice: &mut Dice) -> Self::Process;
-    fn checkers(plan: &Plan) -> Checkers<Self::Campaign>;
+    fn checkers(plan: &Plan) -> Checkers<Self::Rule>;
     /// What is checked of a second election, where each session has a candidate in one.
-    fn of_second(_plan: &Plan) -> Option<Checkers<Self::Campaign>> {
+    fn of_second(_plan: &Plan) -> Option<Checkers<Self::Rule>> {
         None
     }
     fn input(input: InputOf<Self>) -> Self::Incoming;
@@ -86,12 +93,12 @@ pub(crate) trait Hooks<S: Store> {
     /// A candidate has its campaign; its clock shows `clock`.
     fn campaigns(&mut self, _node: usize, _clock: Instant, _info: &StoreInfo) {}
     /// A campaign is about to handle an input, and has handled it.
-    fn hears(&mut self, _node: usize, _input: &<S::Campaign as Rule>::Input) {}
+    fn hears(&mut self, _node: usize, _input: &Heard<S>) {}
     fn handled(&mut self, _node: usize, _clock: Instant) {}
     /// A campaign emits an output.
-    fn says(&mut self, _node: usize, _output: &<S::Campaign as Rule>::Output) {}
+    fn says(&mut self, _node: usize, _output: &Said<S>) {}
     /// What a session has to know of the store.
-    fn connection(&self, node: usize) -> <S::Campaign as Rule>::Store;
+    fn connection(&self, node: usize) -> <S::Rule as Rule>::Store;
     /// A process that is not stopped gets a message.
     fn receive(&mut self, node: usize, incoming: S::Incoming);
     /// Carries out an output that concerns the store.
@@ -162,9 +169,9 @@ pub(crate) struct Node<S: Store> {
     /// The seed of its campaign's random numbers.
     pub(crate) seed: u64,
     /// It is large, and moved for every input.
-    pub(crate) session: Option<Box<Session<S::Campaign>>>,
+    pub(crate) session: Option<Box<Session<S::Rule>>>,
     /// The same session again, with clean clock readings, where the run compares.
-    twin: Option<Box<Session<S::Campaign>>>,
+    twin: Option<Box<Session<S::Rule>>>,
     pub(crate) alive: bool,
     pub(crate) clock: Clock,
     /// The rate of its clock when nothing is wrong with it.
@@ -246,7 +253,7 @@ impl<S: Store> Node<S> {
     }
 
     /// Its campaign, once the store has answered.
-    pub(crate) fn campaign(&self) -> Option<&S::Campaign> {
+    pub(crate) fn campaign(&self) -> Option<&Candidacy<S::Rule>> {
         self.session.as_ref()?.campaign(CANDIDATE)
     }
 
@@ -270,9 +277,9 @@ pub(crate) struct World<S: Store> {
     pub(crate) hit: Vec<Vec<usize>>,
     pub(crate) quiet: bool,
     pub(crate) promises: Promises,
-    observers: Observers<S::Campaign>,
+    observers: Observers<S::Rule>,
     /// What is checked of the second election, where each session has a candidate in one.
-    second: Option<Checkers<S::Campaign>>,
+    second: Option<Checkers<S::Rule>>,
     trace: Option<String>,
 }
 
@@ -446,21 +453,21 @@ where
     }
 
     /// Shows an event of the first election to all observers.
-    pub(crate) fn observe(&mut self, observation: &Observation<'_, S::Campaign>) {
+    pub(crate) fn observe(&mut self, observation: &Observation<'_, S::Rule>) {
         self.observe_of(true, false, observation);
     }
 
     /// Shows an event that is of no election to all observers.
-    pub(crate) fn observe_all(&mut self, observation: &Observation<'_, S::Campaign>) {
+    pub(crate) fn observe_all(&mut self, observation: &Observation<'_, S::Rule>) {
         self.observe_of(true, true, observation);
     }
 
     /// Shows an event of a candidate to the observers of its election.
-    pub(crate) fn observe_by(&mut self, id: CampaignId, observation: &Observation<'_, S::Campaign>) {
+    pub(crate) fn observe_by(&mut self, id: CampaignId, observation: &Observation<'_, S::Rule>) {
         self.observe_of(id == CANDIDATE, id != CANDIDATE, observation);
     }
 
-    fn observe_of(&mut self, first: bool, second: bool, observation: &Observation<'_, S::Campaign>) {
+    fn observe_of(&mut self, first: bool, second: bool, observation: &Observation<'_, S::Rule>) {
         let (incarnation, made, never_used) = self.store.birth();
         let (now, plan, promises) = (self.now, &self.plan, &self.promises);
         let view = View { now, plan, promises, incarnation, made, never_used };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent_core::campaign::{Answer, Event, Input, Output, Request, State as CampaignState};
+use incumbent_core::candidacy::Early as _;
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Action as Put, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Instant, Revision};

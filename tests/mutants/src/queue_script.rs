@@ -8,7 +8,7 @@ use std::time::Duration;
 use incumbent_core::campaign::{Event, Settings};
 use incumbent_core::queue::{
     Answer, Campaign, Companion, Failure, Input, KeptAlive, LeaseId, Outcome, Output, Place, Request, Server,
-    Snapshot, Write,
+    Snapshot, Tell, Told, Write,
 };
 use incumbent_core::record::Nonce;
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
@@ -57,7 +57,7 @@ fn a_companion_that_moves() -> bool {
         |request: &Request| matches!(request, Request::KeepAlive { leases } if leases.moves_to.is_some());
     let moves = |request: &Request| matches!(request, Request::Write(_));
 
-    let first = given(&mut campaign, at(1), Input::Move { from: COMPANIONS, to: MOVED_TO });
+    let first = given(&mut campaign, at(1), Input::Told(Told::Move { from: COMPANIONS, to: MOVED_TO }));
     let put = round(&mut campaign, at(1), &first, COMPANIONS, true);
     let proven = deadline(&campaign);
     // The session's time limit: whether it was applied is not known.
@@ -144,10 +144,10 @@ fn a_companion_that_runs_out() -> bool {
                 match campaign.poll() {
                     Output::WakeAt(_) => break,
                     Output::Reconnect => inputs.push(Input::Reconnected),
-                    Output::Stranded { on } => inputs.push(Input::Left(on)),
-                    Output::Move { from, to } => {
+                    Output::Tell(Tell::Stranded { on }) => inputs.push(Input::Told(Told::Left(on))),
+                    Output::Tell(Tell::Move { from, to }) => {
                         moved = true;
-                        inputs.extend([Input::Left(from), Input::Move { from, to }]);
+                        inputs.extend([Told::Left(from), Told::Move { from, to }].map(Input::Told));
                     }
                     Output::Ask(Request::Share { .. }) => {
                         inputs.push(Answer::Shared { result: Ok(MOVED_TO) }.into());

@@ -7,6 +7,7 @@ use std::time::Duration;
 use incumbent_core::campaign::{
     Answer, Campaign, EarlySights, Event, Input, Output, ReadId, Request, Settings, Warning,
 };
+use incumbent_core::candidacy::Early as _;
 use incumbent_core::record::{Attempt, Entry, Nonce, Record, Release, TermInfo, WriteId};
 use incumbent_core::store::{Action, Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision, Token};

@@ -346,6 +346,9 @@ impl Step<'_> {
                         self.log.push(format!("{} asks for {asked:?}", name(candidate)));
                         inputs.extend(self.ask(candidate, asked, now));
                     }
+                    other @ (Output::Inspect { .. } | Output::Reconnect) => {
+                        unreachable!("no candidate of a group wants {other:?}")
+                    }
                 }
             }
             self.judge();

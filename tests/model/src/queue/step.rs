@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use incumbent_core::campaign::{Event, State as Stand};
 use incumbent_core::queue::{
-    Answer, Change, Failure, Input, LeaseId, Output, Request as Wanted, Snapshot, Write,
+    Answer, Change, Failure, Input, LeaseId, Output, Request as Wanted, Snapshot, Tell, Told, Write,
 };
 use incumbent_core::store::{Fault, FaultKind};
 
@@ -174,7 +174,7 @@ impl Step<'_> {
             Action::Move(candidate) => {
                 if let Some(from) = self.state.nodes[candidate].shared {
                     let to = self.share(candidate);
-                    self.hand(candidate, Input::Move { from, to });
+                    self.hand(candidate, Input::Told(Told::Move { from, to }));
                 }
             }
         }
@@ -305,15 +305,15 @@ impl Step<'_> {
                         continue;
                     }
                     // A candidacy alone on its connection: no one else keeps its companion's lease alive.
-                    Output::Stranded { on } => {
-                        inputs.push_back(Input::Left(on));
+                    Output::Tell(Tell::Stranded { on }) => {
+                        inputs.push_back(Input::Told(Told::Left(on)));
                         continue;
                     }
-                    Output::Move { from, to } => {
-                        inputs.extend([Input::Move { from, to }, Input::Left(from)]);
+                    Output::Tell(Tell::Move { from, to }) => {
+                        inputs.extend([Told::Move { from, to }, Told::Left(from)].map(Input::Told));
                         continue;
                     }
-                    Output::Inspect | Output::NotNext { .. } => continue,
+                    Output::Inspect { .. } | Output::Tell(Tell::NotNext { .. }) => continue,
                 };
                 let request = match wanted {
                     Wanted::Grant { lease, .. } => Request::Grant(lease),

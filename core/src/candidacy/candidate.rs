@@ -1,0 +1,505 @@
+//! A candidate: its way through the states, which is the same by every rule.
+//!
+//! An input comes in by [`Candidacy::handle`], and passes in this order: the lease that is over ends, the input is handed to
+//! what it is for, the timers that are due fire, and what changed is reported.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::time::Duration;
+
+use oorandom::Rand64;
+
+use super::{Ended, GivingWay, Input, Obstacle, Output, Reports, Rule, Rules, Waiting};
+use crate::campaign::{
+    Event, Leader, Lease, Misuse, Reason, State, Term, Warning, backoff, check_name, pace,
+};
+use crate::record::Nonce;
+use crate::store::Fault;
+use crate::time::Instant;
+use crate::timers::{Kind, Timers};
+use crate::token::Token;
+
+/// The number of timers of each rule.
+pub const TIMERS: usize = 13;
+
+/// One candidate's attempt to win and keep an election by the rule `R`.
+#[derive(Clone, Debug)]
+pub struct Candidacy<R: Rule> {
+    pub(crate) rules: Arc<Rules<R::Settings>>,
+    pub(crate) nonce: Nonce,
+    pub(crate) rng: Rand64,
+    /// The latest reading of the caller's clock.
+    pub(crate) now: Instant,
+    /// The lease in force: the rules', or less where the store keeps records for less.
+    pub(crate) lease: Duration,
+    pub(crate) stage: Stage<R::Race, R::Leaving>,
+    pub(crate) intent: Intent,
+    pub(crate) past: Past,
+    /// The term, once its win is reported.
+    pub(crate) term: Option<Term>,
+    /// Set while the leader drains.
+    pub(crate) departure: Option<Box<Departure>>,
+    pub(crate) giving_way: GivingWay,
+    pub(crate) timers: Timers<R::Timer, TIMERS>,
+    pub(crate) reports: Reports,
+    pub(crate) outputs: VecDeque<Output<R::Request, R::Timer, R::Tell>>,
+    /// What it knows by its rule.
+    pub(crate) own: R,
+}
+
+/// The stage of a candidate, with what means something in that stage alone.
+#[derive(Clone, Debug, Hash)]
+pub(crate) enum Stage<C, L> {
+    Idle,
+    Splaying,
+    Racing(C),
+    Releasing(L),
+    Closed,
+}
+
+/// The wishes of the user and the health check.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(crate) struct Intent {
+    /// Asked to campaign, and not yet to close.
+    pub(crate) in_race: bool,
+    pub(crate) closing: bool,
+    pub(crate) healthy: bool,
+}
+
+impl Default for Intent {
+    fn default() -> Self {
+        Self { in_race: false, closing: false, healthy: true }
+    }
+}
+
+/// What outlasts a term, and may hold a candidate back.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Past {
+    /// The splay is over, or was not needed.
+    pub(crate) splayed: bool,
+    /// It claims nothing before.
+    pub(crate) rest_until: Instant,
+    /// Terms in a row that ended within a lease because the user's handler failed.
+    handler_failures: u32,
+}
+
+/// The reason for which a leader leaves, and its successor.
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Departure {
+    pub(crate) reason: Reason,
+    pub(crate) successor: Option<String>,
+}
+
+impl<R: Rule> Candidacy<R> {
+    /// A candidate that has not begun.
+    pub(crate) fn idle(rules: Rules<R::Settings>, nonce: Nonce, seed: u64, now: Instant, own: R) -> Self {
+        Self {
+            nonce,
+            rng: Rand64::new(seed.into()),
+            now,
+            lease: rules.lease,
+            stage: Stage::Idle,
+            intent: Intent::default(),
+            past: Past::default(),
+            term: None,
+            departure: None,
+            giving_way: GivingWay::default(),
+            timers: Timers::default(),
+            reports: Reports::default(),
+            outputs: VecDeque::new(),
+            own,
+            rules: Arc::new(rules),
+        }
+    }
+
+    /// Handles what happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
+    ///
+    /// A call that brings nothing new does nothing. A `now` before an earlier one counts as the earlier.
+    ///
+    /// # Errors
+    ///
+    /// An answer to a question that was never asked, or a successor whose name no candidate can have, changes nothing and
+    /// is returned.
+    pub fn handle(&mut self, now: Instant, input: Input<R::Answer, R::Shown, R::Told>) -> Result<(), Misuse> {
+        match &input {
+            Input::Answered(answer) => R::check(self, answer)?,
+            Input::HandOver(successor) if check_name(successor).is_err() => return Err(Misuse::NotAName),
+            _ => {}
+        }
+        self.now = self.now.max(now);
+        if self.is_settled() {
+            return Ok(());
+        }
+        // First of all: nothing that arrives now can save a lease that is over.
+        self.expire();
+        self.dispatch(input);
+        while let Some(timer) = self.timers.take_due(self.now) {
+            self.fire(timer);
+        }
+        self.conclude();
+        Ok(())
+    }
+
+    /// Returns what to do next. [`Output::WakeAt`] means drained: nothing more until an input, or that instant.
+    #[must_use]
+    pub fn poll(&mut self) -> Output<R::Request, R::Timer, R::Tell> {
+        self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.timers.next()))
+    }
+
+    /// The right to lead: the candidate leads while its clock reads less than the deadline. `None` outside a reported term.
+    ///
+    /// Publish it after every [`handle`](Self::handle), *before* acting on its outputs: what others may take over from is
+    /// sent only after the lease is gone from here.
+    pub fn lease(&self) -> Option<Lease> {
+        self.term.zip(R::deadline(self)).map(|(term, deadline)| Lease { token: term.token, deadline })
+    }
+
+    /// Whether the candidate leads at `now`.
+    pub fn is_leader(&self, now: Instant) -> bool {
+        self.lease().is_some_and(|lease| now < lease.deadline)
+    }
+
+    /// The state of the candidate.
+    pub fn state(&self) -> State {
+        match (&self.stage, &self.term, &self.departure) {
+            (Stage::Idle, ..) => State::Idle,
+            (Stage::Splaying, ..) => State::Splaying,
+            (Stage::Racing(_), Some(_), None) => State::Leading,
+            (Stage::Racing(_), Some(_), Some(_)) => State::Draining,
+            (Stage::Racing(_), None, _) => R::racing(self),
+            (Stage::Releasing(_), ..) => State::Releasing,
+            (Stage::Closed, ..) => State::Closed,
+        }
+    }
+
+    /// Whether the candidate is closed and nothing of it is left to be done. One that is closed and not settled is driven on.
+    pub fn is_settled(&self) -> bool {
+        matches!(self.stage, Stage::Closed) && R::is_settled(self)
+    }
+
+    /// The leader that this candidate knew of last.
+    pub fn leader(&self) -> Option<&Leader> {
+        self.reports.known_leader()
+    }
+
+    /// The candidate's name.
+    pub fn name(&self) -> &str {
+        &self.rules.name
+    }
+
+    /// The number that marks what this candidate writes; an operator's request names it.
+    pub fn nonce(&self) -> Nonce {
+        self.nonce
+    }
+
+    /// What it publishes about itself.
+    pub fn metadata(&self) -> &[(String, String)] {
+        &self.rules.metadata
+    }
+
+    /// The lease time in force.
+    pub fn lease_time(&self) -> Duration {
+        self.lease
+    }
+
+    /// The time that a request may take before the candidate stops waiting for its answer.
+    pub fn attempt_limit(&self) -> Duration {
+        pace::attempt_limit(self.lease)
+    }
+
+    /// The margin between the deadline and the end of the lease.
+    pub fn margin(&self) -> Duration {
+        self.rules.margin.of(self.lease)
+    }
+
+    /// Keeps the other candidate's rules in place of its own, where they are the same.
+    pub(crate) fn share_rules(&mut self, with: &Self) {
+        if self.rules == with.rules {
+            self.rules = Arc::clone(&with.rules);
+        }
+    }
+
+    /// Exchanges the memory for outputs with that of the session: of many thousands of candidates, one has outputs at a time.
+    pub(crate) fn exchange_memory(&mut self, outputs: &mut VecDeque<Output<R::Request, R::Timer, R::Tell>>) {
+        // None that is still there is lost.
+        if self.outputs.is_empty() {
+            core::mem::swap(&mut self.outputs, outputs);
+        }
+    }
+
+    fn dispatch(&mut self, input: Input<R::Answer, R::Shown, R::Told>) {
+        match input {
+            Input::Tick => R::tick(self),
+            Input::Campaign => self.campaign(),
+            Input::Resign => self.resign(),
+            Input::HandOver(successor) => R::hand_over(self, successor),
+            Input::Close => self.close(),
+            Input::Health(healthy) => self.health(healthy),
+            Input::Drained => {
+                self.end_drain(false);
+                R::work_ended(self);
+            }
+            Input::HandlerFailed => self.handler_failed(),
+            Input::Accept => R::accept(self),
+            Input::Answered(answer) => R::answered(self, answer),
+            Input::Inspected(result) => R::inspected(self, result),
+            Input::Watched(shown) => R::shown(self, shown),
+            Input::Watching { since } => R::watching(self, since),
+            Input::Reconnected => R::reconnected(self),
+            Input::Told(told) => R::told(self, told),
+        }
+    }
+
+    fn fire(&mut self, timer: R::Timer) {
+        match timer {
+            timer if timer == R::Timer::DEADLINE => self.expire(),
+            timer if timer == R::Timer::DRAIN => self.end_drain(true),
+            timer if timer == R::Timer::SPLAY => self.race(),
+            timer if timer == R::Timer::CLOSE => R::close_timed_out(self),
+            timer => R::fire(self, timer),
+        }
+    }
+
+    /// Ends every call: sets the deadline, reports what changed.
+    fn conclude(&mut self) {
+        R::conclude(self);
+        match R::deadline(self) {
+            Some(deadline) => self.timers.set(R::Timer::DEADLINE, deadline),
+            None => self.timers.stop(R::Timer::DEADLINE),
+        }
+        let event = self.reports.state(self.state());
+        self.report_if(event);
+    }
+
+    // ---- into the race ----
+
+    fn campaign(&mut self) {
+        self.intent.in_race = !self.intent.closing;
+        if !self.intent.in_race || !self.intent.healthy || !matches!(self.stage, Stage::Idle) {
+            return;
+        }
+        R::enters(self);
+        if self.past.splayed || self.rules.splay.is_zero() {
+            return self.race();
+        }
+        let splay = backoff::up_to(self.rules.splay, &mut self.rng);
+        self.stage = Stage::Splaying;
+        self.timers.set(R::Timer::SPLAY, self.now + splay);
+    }
+
+    fn race(&mut self) {
+        self.past.splayed = true;
+        R::claim(self);
+    }
+
+    /// Reports the win of a term with this token.
+    pub(crate) fn won(&mut self, token: Token) {
+        let term = Term { token, started: self.now };
+        self.term = Some(term);
+        self.giving_way.won(self.lease, self.now);
+        self.report(Event::Won(term));
+    }
+
+    // ---- out of it ----
+
+    fn resign(&mut self) {
+        match self.term {
+            Some(_) => self.depart(Reason::Resigned, None),
+            None => R::give_up(self),
+        }
+    }
+
+    fn health(&mut self, healthy: bool) {
+        self.intent.healthy = healthy;
+        match (healthy, &self.stage) {
+            (true, _) if self.intent.in_race => self.campaign(),
+            (true, _) | (false, Stage::Idle) => {}
+            (false, _) => self.leave_race(Reason::Unhealthy),
+        }
+    }
+
+    fn close(&mut self) {
+        if matches!(self.stage, Stage::Closed) {
+            return;
+        }
+        (self.intent.closing, self.intent.in_race) = (true, false);
+        self.leave_race(Reason::Closed);
+        match self.stage {
+            Stage::Idle => self.closed(),
+            Stage::Releasing(_) => R::limit_close(self),
+            _ => {}
+        }
+    }
+
+    /// A leader drains; a candidate leaves at once.
+    fn leave_race(&mut self, reason: Reason) {
+        match self.stage {
+            Stage::Racing(_) if self.term.is_some() => self.depart(reason, None),
+            Stage::Idle | Stage::Splaying | Stage::Racing(_) => {
+                self.timers.stop(R::Timer::SPLAY);
+                R::withdraw(self);
+            }
+            Stage::Releasing(_) | Stage::Closed => {}
+        }
+    }
+
+    /// The leader leaves of its own will: its work drains while the lease is kept.
+    pub(crate) fn depart(&mut self, reason: Reason, successor: Option<String>) {
+        let Some(term) = self.term.filter(|_| self.departure.is_none()) else { return };
+        let until = self.now + self.rules.drain;
+        self.departure = Some(Box::new(Departure { reason, successor }));
+        self.timers.set(R::Timer::DRAIN, until);
+        self.report(Event::Draining { term, until, reason });
+        R::departs(self, reason);
+    }
+
+    /// Ends a draining term: its work has ended, or its time is up while it is still `working`.
+    fn end_drain(&mut self, working: bool) {
+        if let Some(departure) = self.departure.take() {
+            self.end(departure.reason, departure.successor, working);
+        }
+    }
+
+    /// The user's handler failed: the term ends at once, the release waits for the rest of its work, and the candidate
+    /// claims again after a back-off.
+    fn handler_failed(&mut self) {
+        let Some(term) = self.term else { return };
+        let soon = self.now.since(term.started) < self.lease;
+        self.past.handler_failures = if soon { self.past.handler_failures.saturating_add(1) } else { 1 };
+        let wait = self.rules.backoff.wait(self.past.handler_failures, &mut self.rng);
+        self.past.rest_until = self.now + wait;
+        self.end(Reason::HandlerFailed, None, true);
+    }
+
+    /// Ends the term: reports the loss, and only then removes what it leaves behind.
+    fn end(&mut self, reason: Reason, successor: Option<String>, working: bool) {
+        if let Some(term) = self.lost(reason) {
+            R::leave_behind(self, Ended { term, reason, successor, working });
+        }
+    }
+
+    /// Reports the loss of the term, if there is one.
+    pub(crate) fn lost(&mut self, reason: Reason) -> Option<Term> {
+        let term = self.term.take()?;
+        self.departure = None;
+        self.giving_way.lost(self.now);
+        self.report(Event::Lost { term, reason });
+        Some(term)
+    }
+
+    /// Ends what the deadline has passed of.
+    fn expire(&mut self) {
+        if R::deadline(self).is_some_and(|deadline| deadline <= self.now) {
+            R::lose(self, Reason::Expired);
+        }
+    }
+
+    /// Nothing is left to be removed: the candidate closes, claims again, or is idle.
+    pub(crate) fn move_on(&mut self) {
+        if let Some(warning) = self.giving_way.removed(self.lease, self.now) {
+            self.report(Event::Warning(warning));
+        }
+        if self.intent.closing {
+            self.closed();
+        } else if self.intent.in_race && self.intent.healthy {
+            R::claim(self);
+        } else {
+            self.stage = Stage::Idle;
+        }
+    }
+
+    /// The candidate is closed for its user.
+    pub(crate) fn closed(&mut self) {
+        self.timers.stop(R::Timer::CLOSE);
+        self.stage = Stage::Closed;
+        R::closes(self);
+    }
+
+    // ---- outputs ----
+
+    pub(crate) fn ask(&mut self, request: R::Request) {
+        self.outputs.push_back(Output::Ask(request));
+    }
+
+    pub(crate) fn tell(&mut self, tell: R::Tell) {
+        self.outputs.push_back(Output::Tell(tell));
+    }
+
+    /// A candidate that is closed says nothing more, though it may still remove what it leaves behind.
+    pub(crate) fn report(&mut self, event: Event) {
+        if !matches!(self.stage, Stage::Closed) || matches!(event, Event::StateChanged(_)) {
+            self.outputs.push_back(Output::Event(event));
+        }
+    }
+
+    pub(crate) fn report_if(&mut self, event: Option<Event>) {
+        event.into_iter().for_each(|event| self.report(event));
+    }
+
+    pub(crate) fn warn(&mut self, warning: Warning) {
+        self.report(Event::Warning(warning));
+    }
+
+    /// Reports a fault of the store when it begins.
+    pub(crate) fn report_fault(&mut self, fault: Fault) {
+        let event = self.reports.fault(fault);
+        self.report_if(event);
+    }
+}
+
+impl<R: Rule> Waiting for Candidacy<R> {
+    fn knows_a_leader(&self) -> bool {
+        self.term.is_some() || R::knows_a_leader(self)
+    }
+
+    fn obstacle(&self) -> Obstacle {
+        R::obstacle(self)
+    }
+
+    fn worst_fail_over(&self, since: Instant) -> Duration {
+        R::worst_fail_over(self, since)
+    }
+}
+
+#[cfg(feature = "testing")]
+impl<R: Rule> Candidacy<R>
+where
+    R::Race: core::hash::Hash,
+    R::Leaving: core::hash::Hash,
+{
+    /// Feeds a hasher with all that decides what this candidate will do, its future inputs being equal.
+    ///
+    /// Left out is what cannot decide that: its settings, which never change; the latest reading of a clock that only goes
+    /// forward; and what it reported. Left out too is the state of its random numbers: what they have decided already is in
+    /// its timers. What is over holds nothing back any more, whenever it was.
+    ///
+    /// Call it when [`poll`](Self::poll) has been drained.
+    pub fn fingerprint(&self, hasher: &mut impl core::hash::Hasher) {
+        use core::hash::Hash as _;
+
+        // All fields by name, so that a new one is not forgotten.
+        let Self {
+            rules: _,
+            nonce: _,
+            rng: _,
+            now,
+            lease,
+            stage,
+            intent,
+            past: Past { splayed, rest_until, handler_failures },
+            term,
+            departure,
+            giving_way,
+            timers,
+            reports: _,
+            outputs: _,
+            own: _,
+        } = self;
+        let rests = if rest_until <= now { Instant::ZERO } else { *rest_until };
+        (lease, stage, intent, splayed, rests, handler_failures).hash(hasher);
+        (term, departure, giving_way, timers).hash(hasher);
+        R::fingerprint(self, hasher);
+    }
+}
