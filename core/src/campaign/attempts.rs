@@ -108,6 +108,10 @@ impl Attempts {
         self.sent.push_back(sent);
     }
 
+    pub(super) fn is_bounded(&self) -> bool {
+        self.sent.len() <= REMEMBERED
+    }
+
     pub(super) fn was_sent(&self, attempt: Attempt) -> bool {
         (1..=self.last.0).contains(&attempt.0)
     }

@@ -173,6 +173,10 @@ impl Rule for KeyLease {
         campaign.report_leader();
     }
 
+    fn check_bounds(campaign: &Campaign) {
+        debug_assert!(campaign.own.attempts.is_bounded(), "the attempts that are remembered have a bound");
+    }
+
     /// A record says whether its holder's win was reported; a bare one is other software's, which leads by it.
     fn knows_a_leader(campaign: &Campaign) -> bool {
         if campaign.holder().is_some() {

@@ -36,7 +36,8 @@
 //! # Reading order
 //!
 //! 1. `io`, `event`, `settings`: what goes in and what comes out.
-//! 2. This file: the parts of a campaign, and the way of an input through it.
+//! 2. [`candidacy`](crate::candidacy): the way of an input through a candidate, which is the same by every rule. `hooks`: what
+//!    this rule adds to it. This file: what a candidate knows.
 //! 3. The parts, each a type with rules of its own: `store_view` (incarnation, marks, tokens, connection), `key` (the
 //!    observed entry and the win delay that follows), `sights` (what was shown before the campaign began), `attempts` (the
 //!    writes in flight), `timers`.

@@ -27,6 +27,13 @@ impl Candidacy<KeyLease> {
         counts_before: Instant,
         successor: Option<&str>,
     ) {
+        let is_release = purpose == Purpose::Release;
+        debug_assert!(
+            !self.intent.closing || purpose != Purpose::Acquire,
+            "I6: nothing is acquired after a close"
+        );
+        debug_assert!(!is_release || matches!(expect, Expect::Revision(_)), "I7: a release names its record");
+        debug_assert!(!is_release || self.term.is_none(), "I8: a term is lost before its release");
         let attempt = self.own.attempts.next();
         let write_id = WriteId { nonce: self.nonce, attempt };
         let incarnation = self.own.store.incarnation();

@@ -24,6 +24,9 @@ use crate::token::Token;
 /// The number of timers of each rule.
 pub const TIMERS: usize = 13;
 
+/// No call has more outputs: it asks a few things, and reports a few.
+const MOST_OUTPUTS: usize = 64;
+
 /// One candidate's attempt to win and keep an election by the rule `R`.
 #[derive(Clone, Debug)]
 pub struct Candidacy<R: Rule> {
@@ -139,6 +142,7 @@ impl<R: Rule> Candidacy<R> {
             self.fire(timer);
         }
         self.conclude();
+        self.check_itself();
         Ok(())
     }
 
@@ -273,6 +277,19 @@ impl<R: Rule> Candidacy<R> {
         self.report_if(event);
     }
 
+    /// Checks what holds at the end of every call, as far as a machine can know it: I2, I5, I8, and the bounds of what it keeps.
+    /// I6, I7 and again I8 are checked where requests are made. What its driver drops it cannot know: the oracles of the
+    /// simulator look from outside.
+    fn check_itself(&self) {
+        let leads = self.term.is_some();
+        debug_assert!(!leads || matches!(self.stage, Stage::Racing(_)), "I8: a term outlasts its release");
+        debug_assert!(!leads || R::deadline(self).is_some(), "I2: a leader has a deadline");
+        debug_assert!(leads || self.departure.is_none(), "I5: what drains is a term");
+        debug_assert!(self.outputs.len() <= MOST_OUTPUTS, "the outputs of one call have a bound");
+        debug_assert!(self.reports.is_bounded(), "the faults that are remembered have a bound");
+        R::check_bounds(self);
+    }
+
     // ---- into the race ----
 
     fn campaign(&mut self) {
@@ -297,7 +314,8 @@ impl<R: Rule> Candidacy<R> {
     /// Reports the win of a term with this token.
     pub(crate) fn won(&mut self, token: Token) {
         let term = Term { token, started: self.now };
-        self.term = Some(term);
+        let before = self.term.replace(term);
+        debug_assert!(before.is_none(), "I5: a term is lost before another is won");
         self.giving_way.won(self.lease, self.now);
         self.report(Event::Won(term));
     }

@@ -71,6 +71,10 @@ impl Reports {
         Some(Event::Warning(Warning::Store(fault)))
     }
 
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.faults.as_ref().is_none_or(|faults| faults.0.len() <= MAX_FAULTS)
+    }
+
     /// The store answered as it should: a fault that follows is another one.
     pub(crate) fn is_well(&mut self) {
         self.faults = None;

@@ -186,6 +186,11 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = candidacy;
     }
 
+    /// Asserts the bounds of what the candidate keeps by its rule, in a build with assertions.
+    fn check_bounds(candidacy: &Candidacy<Self>) {
+        let _ = candidacy;
+    }
+
     // ---- a vacancy ----
 
     /// Whether the candidate, which leads no term, knows of another that leads.

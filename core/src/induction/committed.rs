@@ -71,6 +71,10 @@ impl OpenCommits {
         self.0.is_empty()
     }
 
+    pub(super) fn is_bounded(&self) -> bool {
+        self.0.len() <= 256
+    }
+
     /// The client is another one.
     pub(super) fn clear(&mut self) {
         self.0.clear();

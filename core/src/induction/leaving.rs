@@ -177,6 +177,7 @@ impl Candidacy<Induction> {
         };
         self.stop_owning();
         self.giving_way.claim_ended(self.now);
+        debug_assert!(self.term.is_none(), "I8: a term is lost before its partition is given up");
         if revoked {
             self.ask(Request::Yield);
         }

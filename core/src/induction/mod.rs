@@ -51,7 +51,8 @@
 //!
 //! 1. `io`, `answers`, `settings`, `record`: what goes in and comes out, what the client's errors mean, what is refused,
 //!    what lies in the log.
-//! 2. This file: the parts of a campaign, and the way of an input through it.
+//! 2. [`candidacy`](crate::candidacy): the way of an input through a candidate, which is the same by every rule. `hooks`: what
+//!    this rule adds to it. This file: what a candidate knows.
 //! 3. `log`: what was read, and what lies below a claim. `proof`: heartbeats and commits. `committed`: the token that the group
 //!    keeps.
 //! 4. The states: `owning` claims, wins and loses, `leaving` drains, releases and leaves.

@@ -59,6 +59,10 @@ impl Proof {
         self.sent.iter().rev().find_map(|sent| Some((*sent, sent.offset?)))
     }
 
+    pub(super) fn is_bounded(&self) -> bool {
+        self.sent.len() <= 256
+    }
+
     /// The offset of the newest record that a commit proved.
     pub(super) fn proven_offset(&self) -> Option<Revision> {
         self.proven.and_then(|proven| proven.offset)

@@ -104,6 +104,11 @@ impl Removal {
         self.left.push_back(leftover);
     }
 
+    /// One candidacy leaves a few keys, and no other begins before they are gone; a restored store has some of before.
+    pub(super) fn is_bounded(&self) -> bool {
+        self.left.len() <= 64
+    }
+
     pub(super) fn is_done(&self) -> bool {
         self.left.is_empty()
     }
@@ -246,6 +251,8 @@ impl Candidacy<Queue> {
         let Some(first) = self.own.removal.left.front_mut() else { return self.end_removal() };
         first.asked.get_or_insert(now);
         let (first, lease) = (first.clone(), first.lease);
+        let keeps = self.placed().is_some_and(|placed| placed.keys.lease == lease);
+        debug_assert!(!keeps || self.term.is_none(), "I8: a term is lost before its keys are removed");
         self.timers.set(Timer::Remove, self.now + self.attempt_limit());
         match first.step {
             Step::Revoke => {

@@ -39,7 +39,8 @@
 //! # Reading order
 //!
 //! 1. `io`, `answers`, `settings`: what goes in and comes out, what the store's errors mean, what is refused.
-//! 2. This file: the parts of a campaign, and the way of an input through it.
+//! 2. [`candidacy`](crate::candidacy): the way of an input through a candidate, which is the same by every rule. `hooks`: what
+//!    this rule adds to it. This file: what a candidate knows.
 //! 3. `round`: the proof. `line`: who is ahead. `store_view`: incarnation, revisions, tokens.
 //! 4. The states: `entering` creates the keys, `leading` wins, loses and hands over, `leaving` removes, `resting` leaves the
 //!    queue to others where proofs fail, `moving` leaves the lease of companions to run out where one cannot be deleted.
