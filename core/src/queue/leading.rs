@@ -65,7 +65,10 @@ impl Candidacy<Queue> {
         let Stage::Racing(Race::Placed(placed)) = &self.stage else { return };
         match (&self.term, placed.first) {
             (None, true) => self.win(),
-            (None, false) => self.step_behind(),
+            (None, false) => {
+                self.leave_the_lease_in_the_way();
+                self.step_behind();
+            }
             (Some(_), true) => self.advance_hand_over(snapshot, whole),
             // No key is created ahead of one that stands, unless the store lost what it had.
             (Some(_), false) => self.lose(Reason::Usurped),

@@ -38,6 +38,16 @@ pub(super) struct Line {
     vanished: Vec<Vanished>,
     /// The first companion, and the successor that it names.
     front: Option<(String, Option<String>)>,
+    /// The first companion, where it has no place.
+    alone: Option<Alone>,
+}
+
+/// A companion whose place is gone.
+#[derive(Clone, Copy, Debug, Hash)]
+struct Alone {
+    created: Revision,
+    lease: LeaseId,
+    since: Instant,
 }
 
 #[derive(Clone, Debug, Hash)]
@@ -87,6 +97,14 @@ impl Line {
         let before = |created: Revision| created < revision;
         self.front = snapshot.companions.first().map(|first| (first.key.clone(), first.successor.clone()));
         let front = snapshot.companions.first().map_or(revision, |first| first.created);
+        // Both keys are created at one revision.
+        let has_no_place = front < snapshot.places.first().map_or(Revision(u64::MAX), |first| first.created);
+        let lease = snapshot.companions.first().and_then(|first| first.lease).filter(|_| has_no_place);
+        let known = self.alone.filter(|alone| alone.created == front);
+        self.alone = lease.map(|lease| {
+            let since = known.map_or(now, |alone| alone.since);
+            Alone { created: front, lease, since }
+        });
         let gone = |ahead: &Ahead| match whole {
             true => snapshot.companions.iter().all(|companion| companion.created != ahead.created),
             false => ahead.created < front,
@@ -154,6 +172,14 @@ impl Line {
     /// When a leader that disappeared without a release may lead at the latest, where no lease is longer than `lease`.
     pub(super) fn vanished_until(&self, lease: Duration) -> Option<Instant> {
         self.vanished.iter().map(|at| at.noticed + lease).max()
+    }
+
+    /// The lease of a companion that has been ahead for so long without its place. Its owner deletes one within a lease, and
+    /// one whose owner is gone runs out within a lease.
+    pub(super) fn in_the_way(&mut self, lease: Duration, now: Instant) -> Option<LeaseId> {
+        let alone = self.alone.as_mut().filter(|alone| alone.since + lease <= now)?;
+        alone.since = now;
+        Some(alone.lease)
     }
 
     /// The leader that hands over and its successor, where that one is named.

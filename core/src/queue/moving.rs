@@ -1,4 +1,4 @@
-//! The companions of a connection move to another lease, for one of two reasons.
+//! The companions of a connection move to another lease, for one of three reasons.
 //!
 //! The lease is to run out: all companions of a connection hang on one lease, which the rounds of all its candidates keep alive.
 //! A companion that its owner cannot delete would hold its election back for as long as another candidate of the process
@@ -7,6 +7,9 @@
 //! The lease is not of the raft term: where its owner crashes, the next leader [waits](super::line) for a lease more. So
 //! after each election of the store's own leader the connection gets a lease of the new term, and each candidate moves in its
 //! next rounds. Where it cannot, all that is lost is that time.
+//!
+//! A companion that no one deletes is in the way: a store that went back has it again, its candidate is over, and the connection,
+//! whose lease it is on, would keep it alive without end.
 //!
 //! A companion moves with a put that compares the revision that wrote it last: of two puts of one companion, a late one is
 //! refused.
@@ -143,6 +146,17 @@ impl Candidacy<Queue> {
         {
             let gone = self.own.shared.lease.take().or(Some(companion));
             self.ask(Request::Share { gone, ttl: self.lease });
+        }
+    }
+
+    /// A companion without a place has been ahead for a lease. Where it is of a candidate of this connection that is over, and
+    /// a store that went back has it again, the connection itself keeps it alive: it goes with its lease, once no candidate
+    /// of the connection has its companion on that.
+    pub(super) fn leave_the_lease_in_the_way(&mut self) {
+        let (lease, now) = (self.lease, self.now);
+        let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
+        if let Some(on) = placed.line.in_the_way(lease, now) {
+            self.ask_for_another(on);
         }
     }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use incumbent_core::Revision;
-use incumbent_core::queue::{Change, Failure, Input, LeaseId, Timer, Told};
+use incumbent_core::queue::{Change, Failure, Input, LeaseId, Snapshot, Timer, Told};
 use incumbent_core::store::FaultKind;
 
 use crate::harness::*;
@@ -528,4 +528,26 @@ fn a_companion_moves_from_a_lease_of_a_term_to_come_that_the_store_had_before_it
     assert_eq!(bench.read(snapshot), ["share, not E"]);
     bench.give(shared(D));
     assert_eq!(bench.next(), ["keep alive A1 E D"]);
+}
+
+/// The first companion is on this lease.
+fn on(mut snapshot: Snapshot, lease: LeaseId) -> Snapshot {
+    snapshot.companions[0].lease = Some(lease);
+    snapshot
+}
+
+#[test]
+fn a_companion_that_is_ahead_for_a_lease_without_its_place_has_all_leave_its_lease() {
+    let mut bench = Bench::placed();
+    let behind = |snapshot: Snapshot| on(snapshot.companion(5), B);
+    assert_eq!(bench.prove(behind), ["leader me"]);
+    for _ in 0..2 {
+        bench.next();
+        assert_eq!(bench.prove(behind), NOTHING);
+    }
+    bench.next();
+    assert_eq!(bench.prove(behind), ["share, not B"], "a lease after it was first read");
+    assert_eq!(bench.shared(C), ["all from B to C"]);
+    bench.next();
+    assert_eq!(bench.prove(behind), NOTHING, "once in a lease");
 }

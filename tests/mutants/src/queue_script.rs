@@ -32,6 +32,7 @@ const SCRIPTS: &[Script] = &[
     ("reads that fail late", reads_that_fail_late),
     ("a companion that runs out", a_companion_that_runs_out),
     ("a companion that a backup brought back", a_companion_that_a_backup_brought_back),
+    ("a companion that nobody deletes", a_companion_that_nobody_deletes),
 ];
 
 /// The script whose outcome is not as it should be.
@@ -205,6 +206,42 @@ fn a_companion_that_a_backup_brought_back() -> bool {
                 _ => {}
             }
         }
+    }
+    false
+}
+
+/// A companion of another candidate of the connection, which is over, is ahead without its place, on the lease that this one
+/// keeps alive. It has the connection leave that lease.
+fn a_companion_that_nobody_deletes() -> bool {
+    let start = Instant::ZERO + Duration::from_secs(3_600);
+    // As above.
+    let mut campaign = campaign(SERVER, start).expect("they fit");
+    let (mut now, mut inputs) = (start, vec![Input::Campaign]);
+    while now < start + LEASE * 3 {
+        while let Some(input) = inputs.pop() {
+            for request in given(&mut campaign, now, input) {
+                if matches!(request, Request::Share { gone: Some(COMPANIONS), .. }) {
+                    return true;
+                }
+                let answers = answers(request, now).into_iter().map(|mut answer| {
+                    if let Answer::Read { result: Ok(snapshot), .. } = &mut answer {
+                        let own = snapshot.companions.first().cloned();
+                        let of_another = |own| Companion {
+                            key: "5".into(),
+                            created: Revision(5),
+                            nonce: Some(Nonce(0xf)),
+                            ..own
+                        };
+                        snapshot.companions.splice(0..0, own.map(of_another));
+                    }
+                    answer
+                });
+                inputs.extend(answers.map(Input::from));
+            }
+        }
+        let Output::WakeAt(Some(wake)) = campaign.poll() else { return false };
+        now = now.max(wake.at);
+        inputs.push(Input::Tick);
     }
     false
 }
