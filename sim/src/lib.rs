@@ -46,7 +46,7 @@ pub use fleet::{Demand, Elections, FailOver, Fleet};
 pub use handlers::{Handled, run_handlers};
 pub use kind::{Kind, Promise, Store};
 pub use many::{Seeds, Summary, run_seeds};
-pub use oracle::Violation;
+pub use oracle::{Violation, own_check};
 pub use overload::{Course, Overload};
 pub use plan::Choice;
 pub use promise::Excuse;

@@ -98,7 +98,7 @@ impl Attempts {
 
     /// Remembers a write that is being sent; its answer is awaited.
     pub(super) fn send(&mut self, sent: Sent) {
-        debug_assert!(self.awaited.is_none(), "one write is awaited at a time");
+        debug_assert!(self.awaited.is_none(), "I6: one write is awaited at a time");
         if self.sent.len() == REMEMBERED
             && let Some(oldest) = self.sent.pop_front()
         {

@@ -174,7 +174,10 @@ impl Rule for KeyLease {
     }
 
     fn check_bounds(campaign: &Campaign) {
-        debug_assert!(campaign.own.attempts.is_bounded(), "the attempts that are remembered have a bound");
+        debug_assert!(
+            campaign.own.attempts.is_bounded(),
+            "bound: the attempts that are remembered have a bound"
+        );
     }
 
     /// A record says whether its holder's win was reported; a bare one is other software's, which leads by it.

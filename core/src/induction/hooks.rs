@@ -173,8 +173,14 @@ impl Rule for Induction {
     }
 
     fn check_bounds(campaign: &Campaign) {
-        debug_assert!(campaign.own.open_commits.is_bounded(), "the commits that are open have a bound");
-        debug_assert!(campaign.own.proof.is_bounded(), "the records that are to be proved have a bound");
+        debug_assert!(
+            campaign.own.open_commits.is_bounded(),
+            "bound: the commits that are open have a bound"
+        );
+        debug_assert!(
+            campaign.own.proof.is_bounded(),
+            "bound: the records that are to be proved have a bound"
+        );
     }
 
     fn knows_a_leader(campaign: &Campaign) -> bool {

@@ -193,10 +193,6 @@ impl Rule for Queue {
         }
     }
 
-    fn check_bounds(campaign: &Campaign) {
-        debug_assert!(campaign.own.removal.is_bounded(), "what is left to be removed has a bound");
-    }
-
     /// The first place leads, as far as another candidate can know: until then the proof that showed it counts.
     fn knows_a_leader(campaign: &Campaign) -> bool {
         let other = campaign.leader().is_some_and(|leader| leader.nonce != Some(campaign.nonce));

@@ -104,11 +104,6 @@ impl Removal {
         self.left.push_back(leftover);
     }
 
-    /// One candidacy leaves a few keys, and no other begins before they are gone; a restored store has some of before.
-    pub(super) fn is_bounded(&self) -> bool {
-        self.left.len() <= 64
-    }
-
     pub(super) fn is_done(&self) -> bool {
         self.left.is_empty()
     }

@@ -65,6 +65,14 @@ pub struct Violation {
     pub says: String,
 }
 
+/// What a machine found broken in itself, where this is the panic of one of its assertions: an invariant, or a bound.
+pub fn own_check(panic: &(dyn Any + Send)) -> Option<&'static str> {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied())?;
+    let (name, _) = text.split_once(": ")?;
+    ["I2", "I5", "I6", "I7", "I8", "bound"].into_iter().find(|known| *known == name)
+}
+
 impl Violation {
     fn new((invariant, states): (&'static str, &'static str), at: Instant, says: String) -> Self {
         Self { invariant, states, at: at.since(START).as_nanos() as u64, says }
@@ -77,7 +85,11 @@ impl Violation {
     pub(crate) fn of_panic(at: Instant, panic: &(dyn Any + Send)) -> Self {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-        Self::new(("panic", "Nothing panics."), at, text.into())
+        let (name, states) = match own_check(panic) {
+            Some(name) => (name, "A machine keeps what it checks of itself."),
+            None => ("panic", "Nothing panics."),
+        };
+        Self::new((name, states), at, text.into())
     }
 }
 

@@ -14,13 +14,12 @@ use incumbent_core::record::{Attempt, Nonce, TermInfo, WriteId};
 use incumbent_core::store::{Fault, FaultKind};
 use incumbent_core::{Incarnation, Instant, Revision, Token};
 
+use crate::script::{Script, broken};
+
 const ME: Nonce = Nonce(0xa);
 const TOPIC: TopicId = TopicId(1);
 /// The time of day.
 const DAY: Duration = Duration::from_secs(1);
-
-/// The name, and whether the rules hold in it.
-type Script = (&'static str, fn() -> bool);
 
 const SCRIPTS: &[Script] = &[
     ("a topic without an answer", a_topic_without_an_answer),
@@ -36,8 +35,7 @@ const SCRIPTS: &[Script] = &[
 
 /// The script whose outcome is not as it should be.
 pub(crate) fn play() -> Option<String> {
-    let broken = SCRIPTS.iter().find(|(_, holds)| !std::panic::catch_unwind(holds).unwrap_or(true));
-    broken.map(|(name, _)| format!("script, {name}"))
+    broken(SCRIPTS)
 }
 
 /// A claim is proved, and its lease renewed until no wait is owed. The brokers say only then whether the topic is the same.

@@ -14,6 +14,8 @@ use incumbent_core::record::Nonce;
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use incumbent_core::{Incarnation, Instant, Revision};
 
+use crate::script::{Script, broken};
+
 const LEASE: Duration = Duration::from_secs(30);
 const INCARNATION: Incarnation = Incarnation(7);
 const ME: Nonce = Nonce(0xa);
@@ -23,22 +25,18 @@ const CREATED: Revision = Revision(10);
 const RAFT_TERM: u64 = 2;
 const SERVER: Server = Server { shortest: Some(Duration::from_secs(2)) };
 
-/// The name, and whether the rules hold in it.
-type Script = (&'static str, fn() -> bool);
-
 const SCRIPTS: &[Script] = &[
     ("a shortest lease that is not known", a_shortest_lease_that_is_not_known),
     ("a companion that moves", a_companion_that_moves),
     ("reads that fail late", reads_that_fail_late),
     ("a companion that runs out", a_companion_that_runs_out),
     ("a companion that a backup brought back", a_companion_that_a_backup_brought_back),
-    ("a companion that nobody deletes", a_companion_that_nobody_deletes),
+    ("a companion that no one deletes", a_companion_that_no_one_deletes),
 ];
 
 /// The script whose outcome is not as it should be.
 pub(crate) fn play() -> Option<String> {
-    let broken = SCRIPTS.iter().find(|(_, holds)| !std::panic::catch_unwind(holds).unwrap_or(true));
-    broken.map(|(name, _)| format!("script, {name}"))
+    broken(SCRIPTS)
 }
 
 /// No lease is let in that was compared with nothing.
@@ -212,7 +210,7 @@ fn a_companion_that_a_backup_brought_back() -> bool {
 
 /// A companion of another candidate of the connection, which is over, is ahead without its place, on the lease that this one
 /// keeps alive. It has the connection leave that lease.
-fn a_companion_that_nobody_deletes() -> bool {
+fn a_companion_that_no_one_deletes() -> bool {
     let start = Instant::ZERO + Duration::from_secs(3_600);
     // As above.
     let mut campaign = campaign(SERVER, start).expect("they fit");

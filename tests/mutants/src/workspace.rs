@@ -17,6 +17,8 @@ use crate::table::{ALL, SWITCH};
 /// The environment variable that marks the build of such a workspace.
 pub(crate) const BREAKABLE: &str = "INCUMBENT_BREAKABLE";
 
+/// The profile of the program that is built: optimised, with the assertions of the machines about themselves.
+const PROFILE: &str = "hunt";
 /// The copied packages: a manifest and `src` each.
 const PACKAGES: [&str; 4] = ["core", "sim", "tests/model", "tests/mutants"];
 
@@ -29,7 +31,7 @@ pub(crate) fn run() -> Result<ExitStatus> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
         .current_dir(&workspace)
-        .args(["build", "--quiet", "--release", "--package", "incumbent-mutants", "--target-dir"])
+        .args(["build", "--quiet", "--profile", PROFILE, "--package", "incumbent-mutants", "--target-dir"])
         .arg(&folder)
         .env(BREAKABLE, "1")
         .status()
@@ -39,7 +41,7 @@ pub(crate) fn run() -> Result<ExitStatus> {
         "a core that can be broken does not build; its sources are in {}",
         workspace.display()
     );
-    let program = folder.join("release").join(format!("incumbent-mutants{}", env::consts::EXE_SUFFIX));
+    let program = folder.join(PROFILE).join(format!("incumbent-mutants{}", env::consts::EXE_SUFFIX));
     let arguments = env::args_os().skip(1);
     Command::new(&program)
         .args(arguments)
