@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use incumbent::store::nats::ConnectionEvent;
 use incumbent::store::{NatsSettings, StoreSettings};
-use incumbent::{Store, StoreBuilder};
-use tokio::time::timeout;
+use incumbent::{Error, ErrorKind, Store, StoreBuilder};
+use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::failure::Failure;
+use crate::output::span;
 use crate::stderr::report;
 
 /// The options of every command that select the store.
@@ -55,17 +56,19 @@ impl StoreArgs {
         Ok(url.parse()?)
     }
 
-    /// Opens the store for a reader: a missing file is an error.
-    pub(crate) async fn open_to_look(&self) -> Result<Store, Failure> {
-        self.open(Store::builder(), self.settings_to_look()?).await
-    }
-
-    /// The settings for a reader.
+    /// The settings for a reader: a missing file is an error.
     pub(crate) fn settings_to_look(&self) -> Result<StoreSettings, Failure> {
         Ok(match self.settings()? {
             StoreSettings::Sqlite(settings) => StoreSettings::Sqlite(settings.create(false)),
             settings => settings,
         })
+    }
+
+    /// The settings for a reader of one election, whose key is refused before the store is waited for.
+    pub(crate) fn settings_of(&self, key: &str) -> Result<StoreSettings, Failure> {
+        let settings = self.settings_to_look()?;
+        settings.check_election(key)?;
+        Ok(settings)
     }
 
     /// Opens the store; where it does not answer, waits for it and reports that on the standard error.
@@ -106,6 +109,129 @@ impl StoreArgs {
     }
 }
 
+/// The options of a command that asks or acts once.
+///
+/// It waits for a store that does not answer for a moment only, since a person or a script waits for the command, and what
+/// was asked for may be wrong by the time at which the store answers.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct OnceArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Wait for a store that does not answer as long as it takes; by default the command ends with exit code 3 after 10 s,
+    /// and with --fail-fast at once. An action is not done after such a wait unless it is confirmed then
+    #[arg(long, help_heading = "Store")]
+    wait_for_store: bool,
+}
+
+/// A store as a command has opened it that asks or acts once.
+pub(crate) struct Answered {
+    pub(crate) store: Store,
+    /// The store did not answer at first: what the command was asked to do may be out of date.
+    pub(crate) late: bool,
+}
+
+impl OnceArgs {
+    /// Opens the store within that limit, and within 10 s.
+    ///
+    /// # Errors
+    /// `StoreUnavailable` where the store does not answer in time, with the cause.
+    pub(crate) async fn open(&self, settings: StoreSettings, limit: Limit) -> Result<Answered, Failure> {
+        let limit = if self.wait_for_store { limit } else { limit.or(Limit::of(PATIENCE)) };
+        let settings = match settings {
+            StoreSettings::Nats(settings) => StoreSettings::Nats(Box::new(report_denials(*settings))),
+            settings => settings,
+        };
+        let place = self.store.url().as_deref().map(shown).unwrap_or_default();
+        let (mut cause, mut late) = (format!("{place} has not answered yet"), false);
+        let mut patient = pin!(sleep(REPORT_AFTER));
+        loop {
+            let mut attempt = pin!(Store::builder().fail_fast(true).open_settings(settings.clone()));
+            let opened = loop {
+                tokio::select! {
+                    opened = &mut attempt => break opened,
+                    () = &mut patient, if !late => {
+                        late = true;
+                        report(format_args!("incumbent: waiting for the store: {cause}"));
+                    }
+                    () = limit.over() => return Err(limit.unanswered(&cause)),
+                }
+            };
+            let error = match opened {
+                Ok(store) => {
+                    if late {
+                        report("incumbent: the store answers");
+                    }
+                    return Ok(Answered { store, late });
+                }
+                Err(error) => error,
+            };
+            let is_waited_for = self.wait_for_store || !self.store.fail_fast;
+            if error.kind() != ErrorKind::StoreUnavailable || !is_waited_for {
+                return Err(error.into());
+            }
+            cause = Failure::from(error).to_string();
+            if !std::mem::replace(&mut late, true) {
+                report(format_args!("incumbent: waiting for the store: {cause}"));
+            }
+            tokio::select! {
+                () = sleep(AGAIN) => {}
+                () = limit.over() => return Err(limit.unanswered(&cause)),
+            }
+        }
+    }
+}
+
+/// The longest wait of a command that asks or acts once for a store that does not answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The pause between two attempts to open a store that does not answer.
+const AGAIN: Duration = Duration::from_millis(250);
+
+/// The time by which a command ends, from its beginning on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    time: Duration,
+    /// None where that is too far away to count.
+    until: Option<Instant>,
+}
+
+impl Limit {
+    /// A command without a limit of its own.
+    pub(crate) const NONE: Self = Self { time: Duration::MAX, until: None };
+
+    /// That long from now on.
+    pub(crate) fn of(time: Duration) -> Self {
+        Self { time, until: Instant::now().checked_add(time) }
+    }
+
+    /// The earlier one.
+    pub(crate) fn or(self, other: Self) -> Self {
+        match (self.until, other.until) {
+            (Some(ours), Some(theirs)) if theirs < ours => other,
+            (None, Some(_)) => other,
+            _ => self,
+        }
+    }
+
+    /// The same for a command that was held up by a person for so long.
+    pub(crate) fn later(self, by: Duration) -> Self {
+        Self { until: self.until.and_then(|until| until.checked_add(by)), ..self }
+    }
+
+    /// Returns at the limit. Cancel-safe.
+    pub(crate) async fn over(self) {
+        match self.until {
+            Some(until) => sleep_until(until.into()).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The failure of a command whose store did not answer by then.
+    pub(crate) fn unanswered(self, cause: &str) -> Failure {
+        let text = format!("the store did not answer within {}: {cause}", span(self.time));
+        Error::new(ErrorKind::StoreUnavailable, text).into()
+    }
+}
+
 /// The time after which a store that does not answer is reported.
 const REPORT_AFTER: Duration = Duration::from_secs(3);
 
@@ -134,35 +260,51 @@ const FLAPPING: Duration = Duration::from_secs(10);
 /// Reports when a connection is lost and when it is back on the standard error: a line each.
 fn report_warnings(settings: NatsSettings, reports: ConnectionReports) -> NatsSettings {
     let is_waiting = AtomicBool::new(false);
-    // When each line was written last.
-    let said: Mutex<HashMap<String, Instant>> = Mutex::default();
-    let is_new = move |what: &str, after: Duration| {
-        let now = Instant::now();
-        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_new = said.get(what).is_none_or(|at| now.duration_since(*at) >= after);
-        if is_new {
-            said.insert(what.to_owned(), now);
-        }
-        is_new
-    };
+    let said = Said::default();
     settings.on_event(move |event| match event {
         ConnectionEvent::Connected { .. } if is_waiting.swap(false, Ordering::Relaxed) => {
             reports.write("the store answers");
         }
         ConnectionEvent::Failed { detail } | ConnectionEvent::NotAuthorized { detail }
-            if !is_waiting.load(Ordering::Relaxed) && is_new("waiting", FLAPPING) =>
+            if !is_waiting.load(Ordering::Relaxed) && said.is_new("waiting", FLAPPING) =>
         {
             is_waiting.store(true, Ordering::Relaxed);
             reports.write(&format!("waiting for the store: {detail}"));
         }
-        ConnectionEvent::NotPermitted { action, subject } => {
-            let missing = format!("a permission is missing: allow {action:?} on {subject:?}");
-            if is_new(&missing, RARELY) {
-                reports.write(&missing);
-            }
-        }
-        _ => {}
+        event => report_denial(&event, &said, &reports),
     })
+}
+
+/// Reports missing permissions on the standard error.
+fn report_denials(settings: NatsSettings) -> NatsSettings {
+    let (said, reports) = (Said::default(), ConnectionReports::default());
+    settings.on_event(move |event| report_denial(&event, &said, &reports))
+}
+
+fn report_denial(event: &ConnectionEvent, said: &Said, reports: &ConnectionReports) {
+    if let ConnectionEvent::NotPermitted { action, subject } = event {
+        let missing = format!("a permission is missing: allow {action:?} on {subject:?}");
+        if said.is_new(&missing, RARELY) {
+            reports.write(&missing);
+        }
+    }
+}
+
+/// When each line was written last.
+#[derive(Debug, Default)]
+struct Said(Mutex<HashMap<String, Instant>>);
+
+impl Said {
+    /// Returns true if the line was not written for that time, and counts it as written.
+    fn is_new(&self, line: &str, after: Duration) -> bool {
+        let now = Instant::now();
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = said.get(line).is_none_or(|at| now.duration_since(*at) >= after);
+        if is_new {
+            said.insert(line.to_owned(), now);
+        }
+        is_new
+    }
 }
 
 /// Returns true if the elections of the store are queues, whose places are written once and never renewed.

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use incumbent::incumbent_core::campaign::check_name;
 use incumbent::incumbent_core::reconcile::Message;
-use incumbent::incumbent_core::selector;
 use incumbent::{
     Candidate, Clock, Error, ErrorKind, Event, Instant as CoreInstant, Leader, Reason, Store, Term, Token,
     Warning,
@@ -162,7 +162,10 @@ impl Opened {
         }
         if let Some(key) = key {
             // Before the store is waited for.
-            selector::check("key", key).map_err(|refused| Error::refused(ErrorKind::InvalidName, refused))?;
+            args.store.settings()?.check_election(key)?;
+            if let Some(name) = &args.name {
+                check_name(name).map_err(|refused| Error::refused(ErrorKind::InvalidName, refused))?;
+            }
         }
         // Before any wait: a signal meanwhile ends this process.
         let mut signals = Signals::new()?;

@@ -19,7 +19,8 @@ pub(crate) use source::Sources;
 use source::variable;
 
 /// Options that ask for an action, once. They are set on the command line or not at all.
-const ACTS: [&str; 8] = ["all", "config", "help", "new", "update", "verbose", "version", "yes"];
+const ACTS: [&str; 9] =
+    ["all", "config", "help", "new", "update", "verbose", "version", "wait-for-store", "yes"];
 
 /// Parses the command line; the environment and a file supply what it leaves open.
 ///

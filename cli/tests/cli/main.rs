@@ -34,6 +34,7 @@ mod settings;
 mod sidecar;
 mod sim;
 mod snapshot;
+mod store_away;
 mod support;
 mod terminal;
 mod top;

@@ -14,7 +14,7 @@ use super::kafka::{Cluster, KafkaAdmin, Reader};
 use super::query::{Query, decode, is_word};
 #[cfg(feature = "etcd")]
 use super::queue_adapter::QueueAdapter;
-use super::{Adapter, Memory, MemorySettings, StoreAdmin, selectors};
+use super::{Adapter, Memory, MemorySettings, StoreAdmin, local, request, selectors};
 #[cfg(feature = "nats")]
 use super::{Nats, NatsSettings};
 #[cfg(feature = "sqlite")]
@@ -124,6 +124,25 @@ impl StoreSettings {
                 Opened::Group(cluster, reader)
             }
         })
+    }
+
+    /// Refuses a key that no election can have in such a store, without connecting to it.
+    ///
+    /// # Errors
+    /// `InvalidName`.
+    pub fn check_election(&self, key: &str) -> Result<()> {
+        request::check_election(key)?;
+        match self {
+            Self::Memory(_) => local::check_text("key", key),
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(_) => local::check_text("key", key),
+            #[cfg(feature = "nats")]
+            Self::Nats(settings) => settings.check_key(key),
+            #[cfg(feature = "etcd")]
+            Self::Etcd(settings) => settings.check_key(key),
+            #[cfg(feature = "kafka")]
+            Self::Kafka(settings) => settings.check_key(key),
+        }
     }
 
     /// Opens the store for an operator's unconditional writes.
