@@ -13,7 +13,7 @@ use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::failure::Failure;
 use crate::output::span;
-use crate::stderr::report;
+use crate::stderr::{notice, warn};
 
 /// The options of every command that select the store.
 #[derive(Clone, Debug, clap::Args)]
@@ -102,9 +102,9 @@ impl StoreArgs {
             return Ok(opened?);
         }
         let store = self.url().as_deref().map(shown).unwrap_or_default();
-        reports.write(&format!("waiting for the store: no member of {store} answers"));
+        reports.notice(&format!("waiting for the store: no member of {store} answers"));
         let opened = opening.await?;
-        reports.write("the store answers");
+        reports.notice("the store answers");
         Ok(opened)
     }
 }
@@ -136,7 +136,7 @@ impl OnceArgs {
     /// # Errors
     /// `StoreUnavailable` where the store does not answer in time, with the cause.
     pub(crate) async fn open(&self, settings: StoreSettings, limit: Limit) -> Result<Answered, Failure> {
-        let limit = if self.wait_for_store { limit } else { limit.or(Limit::of(PATIENCE)) };
+        let limit = if self.wait_for_store { limit } else { limit.or(Limit::of(LONGEST_WAIT)) };
         let settings = match settings {
             StoreSettings::Nats(settings) => StoreSettings::Nats(Box::new(report_denials(*settings))),
             settings => settings,
@@ -151,7 +151,7 @@ impl OnceArgs {
                     opened = &mut attempt => break opened,
                     () = &mut patient, if !late => {
                         late = true;
-                        report(format_args!("incumbent: waiting for the store: {cause}"));
+                        notice(format_args!("waiting for the store: {cause}"));
                     }
                     () = limit.over() => return Err(limit.unanswered(&cause)),
                 }
@@ -159,7 +159,7 @@ impl OnceArgs {
             let error = match opened {
                 Ok(store) => {
                     if late {
-                        report("incumbent: the store answers");
+                        notice("the store answers");
                     }
                     return Ok(Answered { store, late });
                 }
@@ -171,7 +171,7 @@ impl OnceArgs {
             }
             cause = Failure::from(error).to_string();
             if !std::mem::replace(&mut late, true) {
-                report(format_args!("incumbent: waiting for the store: {cause}"));
+                notice(format_args!("waiting for the store: {cause}"));
             }
             tokio::select! {
                 () = sleep(AGAIN) => {}
@@ -182,7 +182,7 @@ impl OnceArgs {
 }
 
 /// The longest wait of a command that asks or acts once for a store that does not answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// The pause between two attempts to open a store that does not answer.
 const AGAIN: Duration = Duration::from_millis(250);
 
@@ -245,9 +245,15 @@ impl ConnectionReports {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    fn write(&self, text: &str) {
+    fn notice(&self, text: &str) {
         if !self.0.load(Ordering::Relaxed) {
-            report(format_args!("incumbent: {text}"));
+            notice(text);
+        }
+    }
+
+    fn warn(&self, text: &str) {
+        if !self.0.load(Ordering::Relaxed) {
+            warn(text);
         }
     }
 }
@@ -263,13 +269,13 @@ fn report_warnings(settings: NatsSettings, reports: ConnectionReports) -> NatsSe
     let said = Said::default();
     settings.on_event(move |event| match event {
         ConnectionEvent::Connected { .. } if is_waiting.swap(false, Ordering::Relaxed) => {
-            reports.write("the store answers");
+            reports.notice("the store answers");
         }
         ConnectionEvent::Failed { detail } | ConnectionEvent::NotAuthorized { detail }
             if !is_waiting.load(Ordering::Relaxed) && said.is_new("waiting", FLAPPING) =>
         {
             is_waiting.store(true, Ordering::Relaxed);
-            reports.write(&format!("waiting for the store: {detail}"));
+            reports.notice(&format!("waiting for the store: {detail}"));
         }
         event => report_denial(&event, &said, &reports),
     })
@@ -285,7 +291,7 @@ fn report_denial(event: &ConnectionEvent, said: &Said, reports: &ConnectionRepor
     if let ConnectionEvent::NotPermitted { action, subject } = event {
         let missing = format!("a permission is missing: allow {action:?} on {subject:?}");
         if said.is_new(&missing, RARELY) {
-            reports.write(&missing);
+            reports.warn(&missing);
         }
     }
 }

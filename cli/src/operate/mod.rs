@@ -12,6 +12,7 @@ use incumbent::{Error, ErrorKind, Leader, Store};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::stderr::is_json;
 use crate::store::{Answered, ConnectionReports, Limit, OnceArgs, StoreArgs, is_kafka, is_queue};
 
 /// The longest wait for a second connection to a store that answers on the first (10 s).
@@ -153,10 +154,13 @@ async fn confirm(question: String, yes: bool) -> Result<(), Failure> {
     if yes {
         return Ok(());
     }
-    if !io::stdin().is_terminal() {
-        return Err(Failure::usage(format!(
-            "{question} The standard input is no terminal to answer at: confirm with --yes"
-        )));
+    let why = match is_json() {
+        true => "A question is no JSON",
+        false if !io::stdin().is_terminal() => "The standard input is no terminal to answer at",
+        false => "",
+    };
+    if !why.is_empty() {
+        return Err(Failure::usage(format!("{question} {why}: confirm with --yes")));
     }
     let _ = write!(io::stderr(), "{question} [y/N] ");
     let answer = tokio::task::spawn_blocking(|| {

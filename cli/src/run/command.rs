@@ -19,6 +19,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::cgroup::Cgroup;
 use super::waiting;
+use crate::stderr::is_json;
 
 /// The interval between two scans of all processes for members of a group (20 ms).
 const LOOKING: Duration = Duration::from_millis(20);
@@ -84,7 +85,7 @@ impl Group {
         if let Some(within) = within {
             exec.arg("--cgroup").arg(within.path());
         }
-        exec.arg("--").args(command);
+        exec.args(is_json().then_some("--json")).arg("--").args(command);
         exec.process_group(0).stdin(OwnedFd::from(theirs));
         environment.set(&mut exec);
         let child = exec.spawn()?;

@@ -19,6 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::signals::Signals;
+use crate::stderr::is_json;
 
 /// The longest time that a live helper may take to confirm an order (2 s).
 const CONFIRMING: Duration = Duration::from_secs(2);
@@ -46,6 +47,7 @@ impl<T: Serialize + Send + 'static> Helper<T> {
         let mut command = Command::new(std::env::current_exe()?);
         // Another process name than ours, so that killing by our name does not kill both.
         command.arg0(name).arg(name).arg("--folder").arg(folder).args(arguments);
+        command.args(is_json().then_some("--json"));
         // In a process group of its own: signals to the terminal's group do not reach it.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
         let mut process = command.spawn()?;

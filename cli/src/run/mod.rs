@@ -50,14 +50,14 @@ pub(crate) use waiting::exec;
 use crate::failure::Failure;
 
 /// Runs `incumbent run`, in the form that the command line gives. Returns the exit code.
-pub(crate) async fn run(mut args: Args, as_json: bool) -> Result<u8, Failure> {
+pub(crate) async fn run(mut args: Args) -> Result<u8, Failure> {
     if args.command.is_empty() {
         for note in elector::take_defaults(&mut args, |variable| std::env::var(variable).ok())? {
-            crate::stderr::warn(as_json, &note);
+            crate::stderr::warn(note);
         }
         return match args.is_sidecar() {
-            true => sidecar::run(args, as_json).await,
-            false => elector::run(args, as_json).await,
+            true => sidecar::run(args).await,
+            false => elector::run(args).await,
         };
     }
     if let Some((theirs, ours)) = args.elector.first() {
@@ -68,5 +68,5 @@ pub(crate) async fn run(mut args: Args, as_json: bool) -> Result<u8, Failure> {
             "console: is for handlers: give --on-won and --on-lost, or another store for a command",
         ));
     }
-    supervisor::run(args, as_json).await
+    supervisor::run(args).await
 }

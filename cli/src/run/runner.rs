@@ -27,7 +27,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::listen::Listener;
 use crate::output::unix_ms;
-use crate::stderr::{report, warn, warn_of};
+use crate::stderr::{is_json, report, warn, warn_of};
 
 /// One form of `incumbent run`, and what it does with the work of a term.
 pub(super) trait Form {
@@ -100,8 +100,7 @@ pub(super) async fn drive(form: &mut impl Form, opened: &mut Opened) -> Result<(
                 form.take(event).await?;
                 let is_leaving = form.is_leaving();
                 if let Some(leader) = form.runner().beaten_by().filter(|_| !is_leaving) {
-                    form.runner()
-                        .warn(&format!("not elected: {leader} leads, and --no-wait asks for no wait"));
+                    warn(format_args!("not elected: {leader} leads, and --no-wait asks for no wait"));
                     form.give_up(Exit::NotElected)?;
                 } else if form.runner().is_refused() && !is_leaving {
                     form.give_up(Exit::Denied)?;
@@ -116,9 +115,8 @@ pub(super) async fn drive(form: &mut impl Form, opened: &mut Opened) -> Result<(
             Next::Wake(wake) => form.woken(wake)?,
             Next::Unexplained => form.runner().notices.unexplained(),
             Next::TimedOut => {
-                let runner = form.runner();
-                let leader = runner.leader().unwrap_or_else(|| "no candidate".into());
-                runner.warn(&timeout.message(&format!("{leader} leads")));
+                let leader = form.runner().leader().unwrap_or_else(|| "no candidate".into());
+                warn(timeout.message(&format!("{leader} leads")));
                 form.give_up(Exit::NotElected)?;
             }
         }
@@ -150,11 +148,7 @@ pub(super) struct Opened {
 impl Opened {
     /// Opens the store and campaigns; or opens the console. None where a signal or `--wait` came first, with the exit
     /// code.
-    pub(super) async fn open(
-        args: &Args,
-        drain: Duration,
-        as_json: bool,
-    ) -> Result<Result<Self, Exit>, Failure> {
+    pub(super) async fn open(args: &Args, drain: Duration) -> Result<Result<Self, Exit>, Failure> {
         let timeout = ElectionTimeout::new(args.wait);
         let key = args.key.as_deref().filter(|_| !args.is_console());
         if key.is_none() && !args.is_console() {
@@ -171,14 +165,14 @@ impl Opened {
         let mut signals = Signals::new()?;
         // Not beside the leftovers of an earlier supervisor.
         let _ = tokio::task::spawn_blocking(stale::sweep).await;
-        let mut listener = Listener::of(args.listen, as_json).await?;
+        let mut listener = Listener::of(args.listen).await?;
         let source = match key {
-            None => Source::console(as_json),
+            None => Source::console(),
             Some(key) => tokio::select! {
                 campaigning = campaign(args, key, drain, &mut listener) => campaigning?,
                 () = signals.end() => return Ok(Err(Exit::Done)),
                 () = timeout.sleep(), if timeout.is_set() => {
-                    warn(as_json, &timeout.message(NO_STORE));
+                    warn(timeout.message(NO_STORE));
                     return Ok(Err(Exit::NotElected));
                 }
             },
@@ -215,7 +209,6 @@ async fn campaign(
 /// The state that every form needs.
 pub(super) struct Runner {
     pub(super) args: Args,
-    pub(super) as_json: bool,
     pub(super) clock: Clock,
     /// None at the console.
     pub(super) candidate: Option<Candidate>,
@@ -230,17 +223,16 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    pub(super) fn new(args: Args, as_json: bool, opened: &Opened) -> Result<Self, Failure> {
+    pub(super) fn new(args: Args, opened: &Opened) -> Result<Self, Failure> {
         let (clock, candidate) = match &opened.source {
             Source::Console(_) => (Clock::system(), None),
             Source::Store { store, candidate, .. } => (store.clock().clone(), Some(candidate.clone())),
         };
         let (health, file) = (Health::start(&args), DeadlineFile::new()?);
-        let is_silent = as_json || args.quiet;
+        let is_silent = is_json() || args.quiet;
         let notices = Notices::new(candidate.clone().filter(|_| !is_silent));
         Ok(Self {
             args,
-            as_json,
             clock,
             candidate,
             health,
@@ -286,7 +278,7 @@ impl Runner {
             }
             self.denials.insert(warning.to_string(), now);
         }
-        warn_of(self.as_json, warning);
+        warn_of(warning);
     }
 
     /// Returns true if a permission is missing that this candidate does not wait for, with `--fail-fast`.
@@ -346,11 +338,6 @@ impl Runner {
         }
     }
 
-    /// Writes a warning for a person.
-    pub(super) fn warn(&self, message: &str) {
-        warn(self.as_json, message);
-    }
-
     /// Writes an event to the standard error, because the standard output is the command's. An event's `at` is the
     /// machine's clock in nanoseconds, shared by all processes, and its `unix_ms` the wall clock.
     pub(super) fn emit(&self, mut event: Value) {
@@ -359,8 +346,8 @@ impl Runner {
             event["candidate"] = candidate.name().into();
         }
         event["unix_ms"] = unix_ms().into();
-        if self.as_json {
-            report(event);
+        if is_json() {
+            report(event, "");
         } else {
             tracing::info!(target: "incumbent::run", "{event}");
         }

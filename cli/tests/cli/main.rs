@@ -12,6 +12,7 @@ mod examples;
 mod help;
 mod init;
 mod json;
+mod json_outage;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod listen;

@@ -6,6 +6,7 @@ use incumbent::incumbent_core::reconcile::{Input, Message};
 use incumbent::{Event, Instant, Reason, Term};
 
 use super::{Elector, Exit, Failure};
+use crate::stderr::warn;
 
 impl Elector {
     pub(super) async fn follow(&mut self, event: Event) -> Result<(), Failure> {
@@ -43,7 +44,7 @@ impl Elector {
         }
         // A handler finds the file there, whatever it holds; without it there is still the token.
         if let Err(error) = self.runner.file.write(deadline, token, &self.runner.clock).await {
-            self.runner.warn(&format!("the deadline cannot be written to its file: {error}"));
+            warn(format_args!("the deadline cannot be written to its file: {error}"));
         }
         self.term = Some(term);
         self.learn(deadline)?;
