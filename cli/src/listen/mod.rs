@@ -26,7 +26,7 @@ use tokio::time::timeout;
 use crate::failure::Failure;
 use crate::stderr::report;
 use answer::Subject;
-use metrics::Metrics;
+pub(crate) use metrics::Metrics;
 
 /// The most connections served at a time; more wait.
 const AT_ONCE: usize = 64;
@@ -40,7 +40,7 @@ const BREATH: Duration = Duration::from_millis(20);
 /// A listening socket and the data that it serves.
 pub(crate) struct Listener {
     socket: Option<TcpListener>,
-    metrics: Metrics,
+    pub(crate) metrics: Metrics,
     tasks: JoinSet<()>,
 }
 

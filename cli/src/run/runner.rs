@@ -25,7 +25,7 @@ use super::source::{Incoming, Source};
 use super::stale;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::listen::Listener;
+use crate::listen::{Listener, Metrics};
 use crate::output::unix_ms;
 use crate::stderr::{is_json, report, warn, warn_of};
 
@@ -142,7 +142,7 @@ pub(super) struct Opened {
     signals: Signals,
     timeout: ElectionTimeout,
     /// Serves until it is dropped.
-    _listener: Listener,
+    listener: Listener,
 }
 
 impl Opened {
@@ -177,7 +177,7 @@ impl Opened {
                 }
             },
         };
-        Ok(Ok(Self { source, signals, timeout, _listener: listener }))
+        Ok(Ok(Self { source, signals, timeout, listener }))
     }
 
     /// Closes the store, and the candidate with it.
@@ -215,6 +215,7 @@ pub(super) struct Runner {
     pub(super) health: Health,
     pub(super) file: DeadlineFile,
     pub(super) has_led: bool,
+    metrics: Metrics,
     notices: Notices,
     /// A permission is missing.
     is_denied: bool,
@@ -238,6 +239,7 @@ impl Runner {
             health,
             file,
             has_led: false,
+            metrics: opened.listener.metrics.clone(),
             notices,
             is_denied: false,
             denials: HashMap::new(),
@@ -256,6 +258,7 @@ impl Runner {
     pub(super) fn lost(&mut self, term: &Term, reason: Reason, at: CoreInstant) {
         let (token, at) = (term.token().to_string(), at.as_nanos());
         self.emit(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": at }));
+        self.metrics.lost(reason);
         self.notices.lost(reason);
     }
 

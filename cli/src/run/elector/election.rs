@@ -53,6 +53,11 @@ impl Elector {
 
     fn lost(&mut self, term: &Term, reason: Reason) -> Result<(), Failure> {
         let now = self.runner.clock.now();
+        // The election knows only that this candidate took itself out; the reason is known here.
+        let reason = match self.reason {
+            Some(Reason::HandlerFailed) if reason == Reason::Unhealthy => Reason::HandlerFailed,
+            _ => reason,
+        };
         self.runner.lost(term, reason, now);
         if !self.runner.health.stays_out {
             self.reason = Some(reason);
