@@ -221,7 +221,7 @@ fn take(order: Order, within: &mut Option<PathBuf>, file: &mut Option<TermFile>,
 
 /// Starts a guard that has these orders from its beginning: a supervisor that is killed at this moment can send no
 /// others.
-pub(super) fn start(folder: &Path, orders: &[Order]) -> io::Result<Helper<Order>> {
+pub(super) fn start(folder: Option<&Path>, orders: &[Order]) -> io::Result<Helper<Order>> {
     let orders = orders.iter().flat_map(|order| ["--order".to_owned(), helper::line(order)]);
     Helper::start("run-guard", folder, orders)
 }

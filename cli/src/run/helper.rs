@@ -38,15 +38,18 @@ pub(super) struct Helper<T> {
 }
 
 impl<T: Serialize + Send + 'static> Helper<T> {
-    /// Starts the hidden command `name`, which removes `folder` when this process is gone.
+    /// Starts the hidden command `name`, which removes the folder, where there is one, when this process is gone.
     pub(super) fn start(
         name: &str,
-        folder: &Path,
+        folder: Option<&Path>,
         arguments: impl IntoIterator<Item = String>,
     ) -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         // Another process name than ours, so that killing by our name does not kill both.
-        command.arg0(name).arg(name).arg("--folder").arg(folder).args(arguments);
+        command.arg0(name).arg(name).args(arguments);
+        if let Some(folder) = folder {
+            command.arg("--folder").arg(folder);
+        }
         command.args(is_json().then_some("--json"));
         // In a process group of its own: signals to the terminal's group do not reach it.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());

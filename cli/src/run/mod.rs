@@ -33,6 +33,7 @@ mod health;
 mod helper;
 mod leader_file;
 mod notices;
+mod place;
 mod runner;
 mod sidecar;
 mod signals;

@@ -337,7 +337,7 @@ impl Runner {
             key: self.args.key.as_deref().unwrap_or("console"),
             name: name.or(self.args.name.as_deref()).unwrap_or("console"),
             token,
-            deadline_file: self.file.path(),
+            deadline_file: self.file.path().to_owned(),
         }
     }
 

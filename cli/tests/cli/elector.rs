@@ -8,7 +8,7 @@ use incumbent_testkit::process::{ChildGuard, is_running};
 use incumbent_testkit::wait;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::listen::got;
+use crate::listen::counts;
 use crate::run::{delete, state};
 use crate::support::{Ended, LIMIT, Running, Scratch, children, ended, incumbent};
 
@@ -208,8 +208,8 @@ fn where_a_begin_fails_every_output_gives_that_as_the_reason() {
     await_output(&mut run, "on-lost: why HANDLER_FAILED");
     let lost = await_output(&mut run, "no longer leads");
     assert_eq!(lost, "incumbent: ada no longer leads jobs: the handler failed");
-    let metrics = got(listens.rsplit(' ').next().unwrap(), "/metrics").1;
-    assert!(metrics.contains("{reason=\"handler_failed\"} 1"), "{metrics}");
+    let address = listens.rsplit(' ').next().unwrap();
+    counts(address, "incumbent_terms_ended_total", "reason=\"handler_failed\"", 1.0);
     assert_eq!(ends(run).code, Some(0));
     let scratch = Scratch::made();
     let words = [&arguments(&scratch, "ada")[..], &["--on-won", "exit 1", "--once", "--json"]].concat();

@@ -25,6 +25,8 @@ mod reports;
 mod run;
 mod run_children;
 #[cfg(target_os = "linux")]
+mod run_folders;
+#[cfg(target_os = "linux")]
 mod run_held_up;
 mod run_notices;
 mod run_options;

@@ -50,18 +50,6 @@ fn a_candidate_whose_store_does_not_answer_is_not_elected_in_time_either() {
 }
 
 #[test]
-fn without_a_place_for_its_folder_it_says_how_to_name_one() {
-    let scratch = Scratch::made();
-    let mut run = incumbent(&command(&scratch, "ada", &[], "true"));
-    run.env("TMPDIR", "/no/such/folder");
-    let run = Running::start(run).wait();
-    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{run:?}");
-    let said = "incumbent: no folder can be made in /no/such/folder: ";
-    assert!(run.stderr.starts_with(said), "{run:?}");
-    assert!(run.stderr.ends_with("; let TMPDIR name another place\n"), "{run:?}");
-}
-
-#[test]
 fn a_leader_whose_standard_error_is_not_read_leads_on() {
     let scratch = Scratch::made();
     for option in ["-v", "--json"] {

@@ -56,7 +56,7 @@ impl Instruction {
 pub(crate) struct CleanupArgs {
     /// A folder to remove when the supervisor is gone
     #[arg(long)]
-    folder: PathBuf,
+    folder: Option<PathBuf>,
     /// The number of further attempts, the first of them at once
     #[arg(long)]
     retries: u32,
@@ -80,7 +80,9 @@ pub(crate) async fn cleanup(args: &CleanupArgs) -> io::Result<()> {
     if let Some(instruction) = instruction {
         orders.undisturbed(execute(&instruction, args)).await;
     }
-    helper::remove(&args.folder);
+    if let Some(folder) = &args.folder {
+        helper::remove(folder);
+    }
     Ok(())
 }
 

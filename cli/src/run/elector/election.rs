@@ -6,7 +6,6 @@ use incumbent::incumbent_core::reconcile::{Input, Message};
 use incumbent::{Event, Instant, Reason, Term};
 
 use super::{Elector, Exit, Failure};
-use crate::stderr::warn;
 
 impl Elector {
     pub(super) async fn follow(&mut self, event: Event) -> Result<(), Failure> {
@@ -42,10 +41,8 @@ impl Elector {
             // The term is over already; its event is about to come.
             return Ok(());
         }
-        // A handler finds the file there, whatever it holds; without it there is still the token.
-        if let Err(error) = self.runner.file.write(deadline, token, &self.runner.clock).await {
-            warn(format_args!("the deadline cannot be written to its file: {error}"));
-        }
+        // Without the file there is still the token.
+        self.runner.file.write(deadline, token, &self.runner.clock).await;
         self.term = Some(term);
         self.learn(deadline)?;
         self.pass_on(Message::Leader)

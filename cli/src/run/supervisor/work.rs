@@ -1,6 +1,5 @@
 //! The command in a term: its beginning, its end by the clock, and what follows its own end.
 
-use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -49,16 +48,8 @@ impl Supervisor {
             // The term is over already; its event is about to come.
             return Ok(());
         }
-        match self.runner.file.write(deadline, term.token(), &self.runner.clock).await {
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-                warn(format_args!(
-                    "the deadline cannot be written to its file yet, and the command waits: {error}"
-                ));
-                self.rest = Some((term, self.runner.clock.now() + TICK));
-                return Ok(());
-            }
-            written => written?,
-        }
+        // Without the file there is still the token.
+        self.runner.file.write(deadline, term.token(), &self.runner.clock).await;
         let group = match self.ready.take().filter(Group::is_alive) {
             Some(ready) => ready,
             None => self.prepare()?,
