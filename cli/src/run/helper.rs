@@ -7,7 +7,7 @@
 use std::ffi::CStr;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ impl<T: Serialize + Send + 'static> Helper<T> {
         folder: Option<&Path>,
         arguments: impl IntoIterator<Item = String>,
     ) -> io::Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(this_program()?);
         // Another process name than ours, so that killing by our name does not kill both.
         command.arg0(name).arg(name).args(arguments);
         if let Some(folder) = folder {
@@ -105,6 +105,16 @@ impl<T: Serialize + Send + 'static> Helper<T> {
         let Self { messages, mut process } = self;
         drop(messages);
         let _ = process.wait().await;
+    }
+}
+
+/// This program as it runs, to be started again: its file may have been replaced by another version, or removed.
+pub(super) fn this_program() -> io::Result<PathBuf> {
+    // The kernel's own link to what runs, which a new process of ours resolves to the same.
+    let running = PathBuf::from("/proc/self/exe");
+    match cfg!(target_os = "linux") && fs::metadata(&running).is_ok() {
+        true => Ok(running),
+        false => std::env::current_exe(),
     }
 }
 

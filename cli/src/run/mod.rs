@@ -52,6 +52,11 @@ use crate::failure::Failure;
 
 /// Runs `incumbent run`, in the form that the command line gives. Returns the exit code.
 pub(crate) async fn run(mut args: Args) -> Result<u8, Failure> {
+    // What `ps` shows of a child of process 1, which was started by the kernel's link.
+    #[cfg(target_os = "linux")]
+    if rustix::thread::name().is_ok_and(|name| name.as_c_str() == c"exe") {
+        let _ = rustix::thread::set_name(c"incumbent");
+    }
     if args.command.is_empty() {
         for note in elector::take_defaults(&mut args, |variable| std::env::var(variable).ok())? {
             crate::stderr::warn(note);

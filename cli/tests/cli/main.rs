@@ -31,6 +31,8 @@ mod run_held_up;
 mod run_notices;
 mod run_options;
 #[cfg(target_os = "linux")]
+mod run_upgrade;
+#[cfg(target_os = "linux")]
 mod run_waiting;
 mod screens;
 mod settings;
