@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use incumbent::store::nats::ConnectionEvent;
 use incumbent::store::{NatsSettings, StoreSettings};
 use incumbent::{Error, ErrorKind, Store, StoreBuilder};
-use tokio::time::{sleep, sleep_until, timeout};
+use tokio::time::{sleep, sleep_until};
 
 use crate::failure::Failure;
 use crate::output::span;
@@ -87,25 +87,64 @@ impl StoreArgs {
         settings: StoreSettings,
         reports: &ConnectionReports,
     ) -> Result<Store, Failure> {
-        let settings = match settings {
+        let builder = builder.fail_fast(self.fail_fast);
+        let waits = !self.fail_fast;
+        Ok(self.attempts(builder, settings, reports, Limit::NONE, waits).await?.store)
+    }
+
+    /// Tries to open the store until it answers, where the command waits for that, and reports the wait with its cause.
+    async fn attempts(
+        &self,
+        builder: StoreBuilder,
+        settings: StoreSettings,
+        reports: &ConnectionReports,
+        limit: Limit,
+        waits: bool,
+    ) -> Result<Answered, Failure> {
+        let settings = match settings.fail_fast(true) {
             StoreSettings::Nats(settings) => {
                 StoreSettings::Nats(Box::new(report_warnings(*settings, reports.clone())))
             }
             settings => settings,
         };
-        let waits = matches!(settings, StoreSettings::Etcd(_)) || is_kafka(&settings);
-        let mut opening = pin!(builder.fail_fast(self.fail_fast).open_settings(settings));
-        if !waits || self.fail_fast {
-            return Ok(opening.await?);
+        let place = self.url().as_deref().map(shown).unwrap_or_default();
+        reports.waits_for(&format!("{place} has not answered yet"));
+        let (mut late, mut pause) = (false, FIRST_PAUSE);
+        let mut patient = pin!(sleep(REPORT_AFTER));
+        loop {
+            let mut attempt = pin!(builder.clone().open_settings(settings.clone()));
+            let opened = loop {
+                tokio::select! {
+                    opened = &mut attempt => break opened,
+                    () = &mut patient, if waits && !late => {
+                        late = true;
+                        reports.notice(&format!("waiting for the store: {}", reports.cause()));
+                    }
+                    () = limit.over() => return Err(limit.unanswered(&reports.cause())),
+                }
+            };
+            let error = match opened {
+                Ok(store) => {
+                    if late {
+                        reports.notice("the store answers");
+                    }
+                    reports.is_open();
+                    return Ok(Answered { store, late });
+                }
+                Err(error) => error,
+            };
+            if error.kind() != ErrorKind::StoreUnavailable || !waits {
+                return Err(error.into());
+            }
+            reports.waits_for(&Failure::from(error).to_string());
+            if !std::mem::replace(&mut late, true) {
+                reports.notice(&format!("waiting for the store: {}", reports.cause()));
+            }
+            tokio::select! {
+                () = sleep(pause) => pause = (2 * pause).min(LONGEST_PAUSE),
+                () = limit.over() => return Err(limit.unanswered(&reports.cause())),
+            }
         }
-        if let Ok(opened) = timeout(REPORT_AFTER, &mut opening).await {
-            return Ok(opened?);
-        }
-        let store = self.url().as_deref().map(shown).unwrap_or_default();
-        reports.notice(&format!("waiting for the store: no member of {store} answers"));
-        let opened = opening.await?;
-        reports.notice("the store answers");
-        Ok(opened)
     }
 }
 
@@ -137,54 +176,17 @@ impl OnceArgs {
     /// `StoreUnavailable` where the store does not answer in time, with the cause.
     pub(crate) async fn open(&self, settings: StoreSettings, limit: Limit) -> Result<Answered, Failure> {
         let limit = if self.wait_for_store { limit } else { limit.or(Limit::of(LONGEST_WAIT)) };
-        let settings = match settings {
-            StoreSettings::Nats(settings) => StoreSettings::Nats(Box::new(report_denials(*settings))),
-            settings => settings,
-        };
-        let place = self.store.url().as_deref().map(shown).unwrap_or_default();
-        let (mut cause, mut late) = (format!("{place} has not answered yet"), false);
-        let mut patient = pin!(sleep(REPORT_AFTER));
-        loop {
-            let mut attempt = pin!(Store::builder().fail_fast(true).open_settings(settings.clone()));
-            let opened = loop {
-                tokio::select! {
-                    opened = &mut attempt => break opened,
-                    () = &mut patient, if !late => {
-                        late = true;
-                        notice(format_args!("waiting for the store: {cause}"));
-                    }
-                    () = limit.over() => return Err(limit.unanswered(&cause)),
-                }
-            };
-            let error = match opened {
-                Ok(store) => {
-                    if late {
-                        notice("the store answers");
-                    }
-                    return Ok(Answered { store, late });
-                }
-                Err(error) => error,
-            };
-            let is_waited_for = self.wait_for_store || !self.store.fail_fast;
-            if error.kind() != ErrorKind::StoreUnavailable || !is_waited_for {
-                return Err(error.into());
-            }
-            cause = Failure::from(error).to_string();
-            if !std::mem::replace(&mut late, true) {
-                notice(format_args!("waiting for the store: {cause}"));
-            }
-            tokio::select! {
-                () = sleep(AGAIN) => {}
-                () = limit.over() => return Err(limit.unanswered(&cause)),
-            }
-        }
+        let waits = self.wait_for_store || !self.store.fail_fast;
+        let (builder, reports) = (Store::builder(), ConnectionReports::once());
+        self.store.attempts(builder, settings, &reports, limit, waits).await
     }
 }
 
 /// The longest wait of a command that asks or acts once for a store that does not answer.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// The pause between two attempts to open a store that does not answer.
-const AGAIN: Duration = Duration::from_millis(250);
+/// The pause between two attempts to open a store that does not answer, at first and after several.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The time by which a command ends, from its beginning on.
 #[derive(Clone, Copy, Debug)]
@@ -237,22 +239,56 @@ const REPORT_AFTER: Duration = Duration::from_secs(3);
 
 /// Reports a connection's warnings on the standard error, until stopped.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ConnectionReports(Arc<AtomicBool>);
+pub(crate) struct ConnectionReports(Arc<Reported>);
+
+#[derive(Debug, Default)]
+struct Reported {
+    is_stopped: AtomicBool,
+    /// Losses of the connection are reported: it was made once.
+    is_open: AtomicBool,
+    /// For a command that ends with the next failure.
+    is_once: bool,
+    /// Why the store was not opened yet.
+    cause: Mutex<String>,
+}
 
 impl ConnectionReports {
+    /// For a command that asks or acts once: a connection that is lost later is the failure of what it asks.
+    fn once() -> Self {
+        Self(Arc::new(Reported { is_once: true, ..Reported::default() }))
+    }
+
     /// Reports no more: the terminal shows something else.
     pub(crate) fn stop(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Why the store was not opened yet.
+    pub(crate) fn cause(&self) -> String {
+        self.0.cause.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn waits_for(&self, cause: &str) {
+        cause.clone_into(&mut self.0.cause.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// The connection was made.
+    fn is_open(&self) {
+        self.0.is_open.store(!self.0.is_once, Ordering::Relaxed);
+    }
+
+    fn reports_losses(&self) -> bool {
+        self.0.is_open.load(Ordering::Relaxed)
     }
 
     fn notice(&self, text: &str) {
-        if !self.0.load(Ordering::Relaxed) {
+        if !self.0.is_stopped.load(Ordering::Relaxed) {
             notice(text);
         }
     }
 
     fn warn(&self, text: &str) {
-        if !self.0.load(Ordering::Relaxed) {
+        if !self.0.is_stopped.load(Ordering::Relaxed) {
             warn(text);
         }
     }
@@ -263,11 +299,18 @@ const RARELY: Duration = Duration::from_secs(600);
 /// A connection that is lost sooner after it was reported lost is not reported again (10 s).
 const FLAPPING: Duration = Duration::from_secs(10);
 
-/// Reports when a connection is lost and when it is back on the standard error: a line each.
+/// Reports missing permissions on the standard error, and when a connection is lost and when it is back: a line each.
 fn report_warnings(settings: NatsSettings, reports: ConnectionReports) -> NatsSettings {
     let is_waiting = AtomicBool::new(false);
     let said = Said::default();
     settings.on_event(move |event| match event {
+        ConnectionEvent::NotPermitted { action, subject } => {
+            let missing = format!("a permission is missing: allow {action:?} on {subject:?}");
+            if said.is_new(&missing, RARELY) {
+                reports.warn(&missing);
+            }
+        }
+        _ if !reports.reports_losses() => {}
         ConnectionEvent::Connected { .. } if is_waiting.swap(false, Ordering::Relaxed) => {
             reports.notice("the store answers");
         }
@@ -277,23 +320,8 @@ fn report_warnings(settings: NatsSettings, reports: ConnectionReports) -> NatsSe
             is_waiting.store(true, Ordering::Relaxed);
             reports.notice(&format!("waiting for the store: {detail}"));
         }
-        event => report_denial(&event, &said, &reports),
+        _ => {}
     })
-}
-
-/// Reports missing permissions on the standard error.
-fn report_denials(settings: NatsSettings) -> NatsSettings {
-    let (said, reports) = (Said::default(), ConnectionReports::default());
-    settings.on_event(move |event| report_denial(&event, &said, &reports))
-}
-
-fn report_denial(event: &ConnectionEvent, said: &Said, reports: &ConnectionReports) {
-    if let ConnectionEvent::NotPermitted { action, subject } = event {
-        let missing = format!("a permission is missing: allow {action:?} on {subject:?}");
-        if said.is_new(&missing, RARELY) {
-            reports.warn(&missing);
-        }
-    }
 }
 
 /// When each line was written last.

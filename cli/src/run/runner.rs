@@ -28,6 +28,7 @@ use crate::failure::Failure;
 use crate::listen::{Listener, Metrics};
 use crate::output::unix_ms;
 use crate::stderr::{is_json, report, warn, warn_of};
+use crate::store::ConnectionReports;
 
 /// One form of `incumbent run`, and what it does with the work of a term.
 pub(super) trait Form {
@@ -166,13 +167,14 @@ impl Opened {
         // Not beside the leftovers of an earlier supervisor.
         let _ = tokio::task::spawn_blocking(stale::sweep).await;
         let mut listener = Listener::of(args.listen).await?;
+        let reports = ConnectionReports::default();
         let source = match key {
             None => Source::console(),
             Some(key) => tokio::select! {
-                campaigning = campaign(args, key, drain, &mut listener) => campaigning?,
+                campaigning = campaign(args, key, drain, &mut listener, &reports) => campaigning?,
                 () = signals.end() => return Ok(Err(Exit::Done)),
                 () = timeout.sleep(), if timeout.is_set() => {
-                    warn(timeout.message(NO_STORE));
+                    warn(timeout.message(&reports.cause()));
                     return Ok(Err(Exit::NotElected));
                 }
             },
@@ -194,12 +196,13 @@ async fn campaign(
     key: &str,
     drain: Duration,
     listener: &mut Listener,
+    reports: &ConnectionReports,
 ) -> Result<Source, Failure> {
     let builder = match args.lease.lease {
         Some(lease) => Store::builder().expected_lease(lease),
         None => Store::builder(),
     };
-    let store = args.store.open(listener.meter(builder), args.store.settings()?).await?;
+    let store = args.store.open_reporting(listener.meter(builder), args.store.settings()?, reports).await?;
     let candidate = store.campaign(key, args.options(drain)).await?;
     listener.serve(&store, &candidate, args.is_sidecar());
     let events = candidate.events();
@@ -393,6 +396,3 @@ impl ElectionTimeout {
         format!("not elected within {limit}; {state}")
     }
 }
-
-/// The current state where the store was not opened in time.
-const NO_STORE: &str = "the store has not answered yet";

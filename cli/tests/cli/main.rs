@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "a test fails")]
 
 mod bad_input;
+mod connecting;
 mod console;
 mod demo;
 mod doctor;

@@ -126,6 +126,23 @@ impl StoreSettings {
         })
     }
 
+    /// Sets whether a store that does not answer is an error, instead of being waited for, where it can be either.
+    #[must_use]
+    pub fn fail_fast(self, fail_fast: bool) -> Self {
+        match self {
+            #[cfg(feature = "nats")]
+            Self::Nats(settings) => Self::Nats(Box::new(settings.fail_fast(fail_fast))),
+            #[cfg(feature = "etcd")]
+            Self::Etcd(settings) => Self::Etcd(Box::new(settings.fail_fast(fail_fast))),
+            #[cfg(feature = "kafka")]
+            Self::Kafka(settings) => Self::Kafka(Box::new(settings.fail_fast(fail_fast))),
+            settings => {
+                let _ = fail_fast;
+                settings
+            }
+        }
+    }
+
     /// Refuses a key that no election can have in such a store, without connecting to it.
     ///
     /// # Errors
