@@ -102,9 +102,23 @@ impl Queue {
 }
 
 /// Has a thread write from now on, so that no caller waits.
+///
+/// # Errors
+/// No thread can be started; then lines are written by their callers, as before.
 pub(crate) fn never_block() -> io::Result<()> {
-    let queue = QUEUE.get_or_init(Queue::default);
-    std::thread::Builder::new().name("stderr".into()).spawn(|| queue.write()).map(drop)
+    let started =
+        std::thread::Builder::new().name("stderr".into()).spawn(|| QUEUE.get_or_init(Queue::default).write());
+    started.map_err(no_thread)?;
+    QUEUE.get_or_init(Queue::default);
+    Ok(())
+}
+
+/// The error where no thread could be started.
+pub(crate) fn no_thread(error: io::Error) -> io::Error {
+    let said = format!(
+        "no thread can be started: {error}; raise the limit on processes and threads (`ulimit -u`, a container's pids limit)"
+    );
+    io::Error::new(error.kind(), said)
 }
 
 /// Writes a line: the object for a program, or the text for a person. A reader that has gone is no reason to end: a leader

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::place::Place;
-use crate::stderr::{notice, warn};
+use crate::stderr::{no_thread, notice, warn};
 
 /// The longest time that a command waits for the file before it begins.
 const WRITING: Duration = Duration::from_secs(2);
@@ -45,7 +45,10 @@ impl DeadlineFile {
         let (place, folder) = Place::find()?;
         let path = place.path();
         let (lines, to_write) = mpsc::channel();
-        std::thread::Builder::new().name("deadline".into()).spawn(move || write_all(place, &to_write))?;
+        std::thread::Builder::new()
+            .name("deadline".into())
+            .spawn(move || write_all(place, &to_write))
+            .map_err(no_thread)?;
         Ok(Self { path, folder, said: None, lines })
     }
 

@@ -13,6 +13,7 @@ use incumbent::{
     Warning,
 };
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::args::Args;
@@ -165,7 +166,7 @@ impl Opened {
         // Before any wait: a signal meanwhile ends this process.
         let mut signals = Signals::new()?;
         // Not beside the leftovers of an earlier supervisor.
-        let _ = tokio::task::spawn_blocking(stale::sweep).await;
+        sweep().await;
         let mut listener = Listener::of(args.listen).await?;
         let reports = ConnectionReports::default();
         let source = match key {
@@ -188,6 +189,21 @@ impl Opened {
             store.close().await?;
         }
         Ok(())
+    }
+}
+
+/// Removes the leftovers, on a thread of its own where one can be had.
+async fn sweep() {
+    let (done, is_done) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("sweep".into());
+    let started = thread.spawn(move || {
+        stale::sweep();
+        // The waiting caller may be gone.
+        let _ = done.send(());
+    });
+    match started {
+        Ok(_) => drop(is_done.await),
+        Err(_) => stale::sweep(),
     }
 }
 

@@ -118,7 +118,7 @@ async fn all(store: &Store, is_queue: bool, is_group: bool, as_json: bool) -> Re
         line(if is_queue {
             "no candidate is in any election here"
         } else {
-            "no election was ever held here"
+            "no election has a record here: none was held, or all have expired"
         })?;
         return Ok(());
     }

@@ -29,6 +29,8 @@ mod run_children;
 mod run_folders;
 #[cfg(target_os = "linux")]
 mod run_held_up;
+#[cfg(target_os = "linux")]
+mod run_limits;
 mod run_notices;
 mod run_options;
 #[cfg(target_os = "linux")]
