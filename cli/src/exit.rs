@@ -45,7 +45,8 @@ Exit codes:
   1  failed; for demo: two leaders at once, or there was none; for sim: an
      invariant does not hold; for hand-over: the successor does not lead
   2  the command line, a URL, a key or a name is invalid
-  3  the store does not answer (with --fail-fast)
+  3  the store does not answer within 10 s; commands that run on wait for it,
+     but for --fail-fast
   4  a setting is refused, or the store is not safe for an election, or not as
      asked for
   5  the bucket or file does not exist; `incumbent init` makes it
@@ -64,12 +65,14 @@ type Code = (u8, &'static str);
 /// The exit codes of any command that opens a store.
 const OF_STORES: [Code; 6] = [
     (2, "the command line, a URL, a key or a name is invalid"),
-    (3, "the store does not answer (with --fail-fast)"),
+    (3, "the store does not answer"),
     (4, "a setting is refused, or the store is not safe for an election"),
     (5, "the bucket or file does not exist; `incumbent init` makes it"),
     (6, "not allowed, or the credentials cannot be read"),
     (7, "the store exists and cannot serve: full, locked or damaged"),
 ];
+/// That of a command that waits for its store.
+const OF_WAITING: Code = (3, "the store does not answer (with --fail-fast)");
 /// The exit codes of every other command.
 const OF_OTHERS: [Code; 1] = [(2, "the command line is invalid")];
 
@@ -80,6 +83,7 @@ pub(crate) fn page(command: &str) -> String {
             &[
                 (0, "at no time were there two leaders"),
                 (1, "two candidates led at once, or none ever did"),
+                OF_WAITING,
                 (5, "the file's folder does not exist"),
             ],
             &OF_STORES,
@@ -88,13 +92,21 @@ pub(crate) fn page(command: &str) -> String {
             &[
                 (0, "asked to end, and nothing is left of the work"),
                 (1, "with --once: the term was lost"),
+                OF_WAITING,
                 (8, "with --wait: not elected in time"),
                 (9, "--on-lost failed too often, or was not waited for: look at this\nsystem first"),
             ],
             &OF_STORES,
         ),
         "status" => (&[(0, "printed, whether the election is held or vacant")], &OF_STORES),
-        "observe" => (&[(0, "asked to end, or --count or --for is over")], &OF_STORES),
+        "observe" => (
+            &[
+                (0, "asked to end, or --count or --for is over"),
+                (3, "the store did not answer before --for was over, or at first (with\n--fail-fast)"),
+            ],
+            &OF_STORES,
+        ),
+        "top" => (&[(0, "left"), OF_WAITING], &OF_STORES),
         "hand-over" => (
             &[
                 (0, "the successor leads"),

@@ -108,15 +108,11 @@ impl Failure {
         self.exit
     }
 
-    /// Writes it to the standard error, as a line of JSON where that is asked for.
-    pub(crate) fn report(&self, as_json: bool) {
-        if as_json {
-            let Self { exit, code, message, causes, .. } = self;
-            let error = json!({ "code": code, "exit": *exit as u8, "message": message, "causes": causes });
-            report(json!({ "error": error }));
-        } else {
-            report(format_args!("incumbent: {self}"));
-        }
+    /// Writes it to the standard error.
+    pub(crate) fn report(&self) {
+        let Self { exit, code, message, causes, .. } = self;
+        let error = json!({ "code": code, "exit": *exit as u8, "message": message, "causes": causes });
+        report(json!({ "error": error }), format_args!("incumbent: {self}"));
     }
 }
 

@@ -37,16 +37,16 @@ fn main() -> ExitCode {
     let (cli, sources) = match settings::parse(&arguments) {
         Ok(parsed) => parsed,
         Err(failure) => {
-            failure.report(settings::wants_json(&arguments));
+            failure.report();
             return ExitCode::from(failure.exit() as u8);
         }
     };
+    stderr::write_json(cli.json);
     stderr::start_log(cli.verbose, matches!(cli.command, Command::Run(_)));
-    let as_json = cli.json;
     let ended = match carry_out(cli).map_err(|failure| sources.blame(failure)) {
         Ok(code) => code,
         Err(failure) => {
-            failure.report(as_json);
+            failure.report();
             stderr::flush();
             failure.exit() as u8
         }
@@ -67,7 +67,7 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
             Command::Run(_) if std::process::id() == 1 => Ok(run::supervise_as_first().await?),
             Command::Run(args) => {
                 stderr::never_block()?;
-                run::run(*args, as_json).await
+                run::run(*args).await
             }
             Command::Status(args) => status::run(&args, as_json).await.map(done),
             Command::Observe(args) => observe::run(&args, as_json).await.map(done),
@@ -90,7 +90,7 @@ fn carry_out(cli: Cli) -> Result<u8, Failure> {
             }
             Command::Cleanup(args) => {
                 stderr::never_block()?;
-                Ok(run::cleanup(&args, as_json).await.map(done)?)
+                Ok(run::cleanup(&args).await.map(done)?)
             }
             Command::Exec(args) => run::exec(&args),
         }

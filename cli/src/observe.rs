@@ -2,14 +2,13 @@
 
 use std::time::{Duration, SystemTime};
 
-use incumbent::Observation;
+use incumbent::{Observation, Store};
 use serde_json::json;
-use tokio::time::timeout;
 
 use crate::failure::Failure;
 use crate::output::{line, millis, unix_ms};
 use crate::status::leader_json;
-use crate::store::StoreArgs;
+use crate::store::{Limit, StoreArgs};
 
 /// Print who leads an election, and every change of leader
 ///
@@ -46,7 +45,13 @@ Examples:
 
 /// `incumbent observe`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
-    let store = args.store.open_to_look().await?;
+    let settings = args.store.settings_of(&args.key)?;
+    let limit = args.duration.map_or(Limit::NONE, Limit::of);
+    let store = tokio::select! {
+        opened = args.store.open(Store::builder(), settings) => opened?,
+        () = limit.over() => return Err(limit.unanswered("nothing was seen of the election")),
+        ended = tokio::signal::ctrl_c() => return Ok(ended?),
+    };
     let watch = async {
         let mut observer = store.observe(&args.key).await?;
         let mut printed = 0;
@@ -69,10 +74,10 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
         }
         Ok(())
     };
-    let limit = args.duration.unwrap_or(Duration::MAX);
     let watched = tokio::select! {
+        watched = watch => watched,
         // The end of the time is no failure.
-        watched = timeout(limit, watch) => watched.unwrap_or(Ok(())),
+        () = limit.over() => Ok(()),
         ended = tokio::signal::ctrl_c() => Ok(ended?),
     };
     store.close().await?;

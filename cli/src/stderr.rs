@@ -1,4 +1,5 @@
-//! The standard error. A leader never waits for a reader of it.
+//! The standard error: its one writer, which knows whether lines are text for a person or JSON. A leader never waits for a
+//! reader of it.
 //!
 //! A pipe without a reader fills up, and a terminal can be halted; then a write to it blocks. In a process where
 //! that would matter, [`never_block`] has a thread of its own write.
@@ -6,12 +7,18 @@
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use incumbent::Warning;
-use serde_json::json;
+use serde_json::{Value, json};
+use tracing::Subscriber;
+use tracing::field::{Field, Visit};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
 
 /// The queued bytes above which [`wait_for_space`] makes its caller wait.
 const SPACE: usize = 1024 * 1024;
@@ -21,6 +28,19 @@ const MOST: usize = 8 * 1024 * 1024;
 const IDLE: Duration = Duration::from_secs(5);
 
 static QUEUE: OnceLock<Queue> = OnceLock::new();
+
+/// Whether every line is an object of JSON.
+static AS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Has every line written as an object of JSON from now on, or as text.
+pub(crate) fn write_json(as_json: bool) {
+    AS_JSON.store(as_json, Ordering::Relaxed);
+}
+
+/// Returns true if every line is an object of JSON.
+pub(crate) fn is_json() -> bool {
+    AS_JSON.load(Ordering::Relaxed)
+}
 
 #[derive(Debug, Default)]
 struct Queue {
@@ -50,10 +70,9 @@ impl State {
     /// The next text to write.
     fn take(&mut self) -> Option<Vec<u8>> {
         if self.texts.is_empty() && self.left_out > 0 {
-            let text =
-                format!("incumbent: {} lines were left out, because they were not read\n", self.left_out);
+            let text = format!("{} lines were left out, because they were not read", self.left_out);
             self.left_out = 0;
-            self.put(text.into_bytes());
+            self.put(of_warning(None, &text));
         }
         self.texts.pop_front()
     }
@@ -83,32 +102,59 @@ impl Queue {
 }
 
 /// Has a thread write from now on, so that no caller waits.
+///
+/// # Errors
+/// No thread can be started; then lines are written by their callers, as before.
 pub(crate) fn never_block() -> io::Result<()> {
-    let queue = QUEUE.get_or_init(Queue::default);
-    std::thread::Builder::new().name("stderr".into()).spawn(|| queue.write()).map(drop)
+    let started =
+        std::thread::Builder::new().name("stderr".into()).spawn(|| QUEUE.get_or_init(Queue::default).write());
+    started.map_err(no_thread)?;
+    QUEUE.get_or_init(Queue::default);
+    Ok(())
 }
 
-/// Writes a line. A reader that has gone is no reason to end: a leader leads on.
-pub(crate) fn report(text: impl Display) {
-    put(format!("{text}\n").into_bytes());
+/// The error where no thread could be started.
+pub(crate) fn no_thread(error: io::Error) -> io::Error {
+    let said = format!(
+        "no thread can be started: {error}; raise the limit on processes and threads (`ulimit -u`, a container's pids limit)"
+    );
+    io::Error::new(error.kind(), said)
 }
 
-/// Writes a warning for a person.
-pub(crate) fn warn(as_json: bool, message: &str) {
-    if as_json {
-        report(json!({ "event": "warning", "message": message }));
-    } else {
-        report(format_args!("incumbent: {message}"));
-    }
+/// Writes a line: the object for a program, or the text for a person. A reader that has gone is no reason to end: a leader
+/// leads on.
+pub(crate) fn report(object: Value, text: impl Display) {
+    put(line(object, text));
+}
+
+/// Writes what a person may want to know, and is no problem.
+pub(crate) fn notice(message: impl Display) {
+    report(
+        json!({ "event": "notice", "message": message.to_string() }),
+        format_args!("incumbent: {message}"),
+    );
+}
+
+/// Writes a problem.
+pub(crate) fn warn(message: impl Display) {
+    put(of_warning(None, &message.to_string()));
 }
 
 /// Writes a warning of a candidate, which has a code for programs.
-pub(crate) fn warn_of(as_json: bool, warning: &Warning) {
-    if as_json {
-        report(json!({ "event": "warning", "code": warning.code(), "message": warning.to_string() }));
-    } else {
-        report(format_args!("incumbent: {warning}"));
+pub(crate) fn warn_of(warning: &Warning) {
+    put(of_warning(Some(warning.code()), &warning.to_string()));
+}
+
+fn of_warning(code: Option<&str>, message: &str) -> Vec<u8> {
+    let mut object = json!({ "event": "warning", "message": message });
+    if let Some(code) = code {
+        object["code"] = code.into();
     }
+    line(object, format_args!("incumbent: {message}"))
+}
+
+fn line(object: Value, text: impl Display) -> Vec<u8> {
+    if is_json() { format!("{object}\n") } else { format!("{text}\n") }.into_bytes()
 }
 
 fn put(text: Vec<u8>) {
@@ -144,7 +190,7 @@ pub(crate) fn flush() {
     }
 }
 
-/// The log's writer, as [`report`] is for lines.
+/// The log's writer, which gets a whole line at a time.
 #[derive(Debug)]
 pub(crate) struct Log;
 
@@ -165,13 +211,14 @@ pub(crate) const VARIABLE: &str = "INCUMBENT_LOG";
 /// Starts to log; a larger `verbosity` logs more. A command that `warns` reports a candidate's warnings itself.
 pub(crate) fn start_log(verbosity: u8, warns: bool) {
     let by_flag = match verbosity {
+        // Commands report a connection's failures and warnings in their own words, once.
         0 if warns => {
-            "error,incumbent::driver=warn,incumbent::driver::opening=off,incumbent::driver::connection=off,\
-             incumbent::driver::candidates=off"
+            "error,async_nats=off,incumbent::driver=warn,incumbent::driver::opening=off,\
+             incumbent::driver::connection=off,incumbent::driver::candidates=off"
         }
-        // Commands report a connection's warning in their own words.
         0 => {
-            "error,incumbent::driver=warn,incumbent::driver::connection=off,incumbent::driver::candidates=error"
+            "error,async_nats=off,incumbent::driver=warn,incumbent::driver::connection=off,\
+             incumbent::driver::candidates=error"
         }
         1 => "warn,incumbent=info",
         2 => "warn,incumbent=debug",
@@ -179,11 +226,65 @@ pub(crate) fn start_log(verbosity: u8, warns: bool) {
     };
     let asked = std::env::var(VARIABLE).ok().filter(|_| verbosity == 0);
     let filter = EnvFilter::try_new(asked.as_deref().unwrap_or(by_flag)).unwrap_or_else(|error| {
-        report(format_args!("incumbent: {VARIABLE} cannot be read, and is ignored: {error}"));
+        warn(format_args!("{VARIABLE} cannot be read, and is ignored: {error}"));
         EnvFilter::new(by_flag)
     });
-    let in_colour = io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(in_colour).with_writer(|| Log).init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Log);
+    if is_json() {
+        std::panic::set_hook(Box::new(|panic| put(line(object("ERROR", "panic", &panic.to_string()), ""))));
+        log.with_ansi(false).event_format(Objects).init();
+    } else {
+        log.with_ansi(io::stderr().is_terminal()).init();
+    }
+}
+
+/// The log's lines as objects of JSON.
+struct Objects;
+
+impl<S, N> FormatEvent<S, N> for Objects
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    N: for<'writer> FormatFields<'writer> + 'static,
+{
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &tracing::Event<'_>,
+    ) -> std::fmt::Result {
+        let (mut fields, about) = (Fields::default(), event.metadata());
+        event.record(&mut fields);
+        let mut object = object(about.level().as_str(), about.target(), &fields.message);
+        if !fields.others.is_empty() {
+            object["fields"] = fields.others.into();
+        }
+        writeln!(writer, "{object}")
+    }
+}
+
+fn object(level: &str, target: &str, message: &str) -> Value {
+    json!({ "event": "log", "level": level, "target": target, "message": message })
+}
+
+/// The message of a line of the log, and its other fields as text.
+#[derive(Debug, Default)]
+struct Fields {
+    message: String,
+    others: serde_json::Map<String, Value>,
+}
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        let text = format!("{value:?}");
+        match field.name() {
+            "message" => self.message = text,
+            name => drop(self.others.insert(name.to_owned(), text.into())),
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
 }
 
 #[cfg(test)]

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use incumbent::store::nats::ConnectionEvent;
 use incumbent::store::{NatsSettings, StoreSettings};
-use incumbent::{Store, StoreBuilder};
-use tokio::time::timeout;
+use incumbent::{Error, ErrorKind, Store, StoreBuilder};
+use tokio::time::{sleep, sleep_until};
 
 use crate::failure::Failure;
-use crate::stderr::report;
+use crate::output::span;
+use crate::stderr::{notice, warn};
 
 /// The options of every command that select the store.
 #[derive(Clone, Debug, clap::Args)]
@@ -55,17 +56,19 @@ impl StoreArgs {
         Ok(url.parse()?)
     }
 
-    /// Opens the store for a reader: a missing file is an error.
-    pub(crate) async fn open_to_look(&self) -> Result<Store, Failure> {
-        self.open(Store::builder(), self.settings_to_look()?).await
-    }
-
-    /// The settings for a reader.
+    /// The settings for a reader: a missing file is an error.
     pub(crate) fn settings_to_look(&self) -> Result<StoreSettings, Failure> {
         Ok(match self.settings()? {
             StoreSettings::Sqlite(settings) => StoreSettings::Sqlite(settings.create(false)),
             settings => settings,
         })
+    }
+
+    /// The settings for a reader of one election, whose key is refused before the store is waited for.
+    pub(crate) fn settings_of(&self, key: &str) -> Result<StoreSettings, Failure> {
+        let settings = self.settings_to_look()?;
+        settings.check_election(key)?;
+        Ok(settings)
     }
 
     /// Opens the store; where it does not answer, waits for it and reports that on the standard error.
@@ -84,25 +87,150 @@ impl StoreArgs {
         settings: StoreSettings,
         reports: &ConnectionReports,
     ) -> Result<Store, Failure> {
-        let settings = match settings {
+        let builder = builder.fail_fast(self.fail_fast);
+        let waits = !self.fail_fast;
+        Ok(self.attempts(builder, settings, reports, Limit::NONE, waits).await?.store)
+    }
+
+    /// Tries to open the store until it answers, where the command waits for that, and reports the wait with its cause.
+    async fn attempts(
+        &self,
+        builder: StoreBuilder,
+        settings: StoreSettings,
+        reports: &ConnectionReports,
+        limit: Limit,
+        waits: bool,
+    ) -> Result<Answered, Failure> {
+        let settings = match settings.fail_fast(true) {
             StoreSettings::Nats(settings) => {
                 StoreSettings::Nats(Box::new(report_warnings(*settings, reports.clone())))
             }
             settings => settings,
         };
-        let waits = matches!(settings, StoreSettings::Etcd(_)) || is_kafka(&settings);
-        let mut opening = pin!(builder.fail_fast(self.fail_fast).open_settings(settings));
-        if !waits || self.fail_fast {
-            return Ok(opening.await?);
+        let place = self.url().as_deref().map(shown).unwrap_or_default();
+        reports.waits_for(&format!("{place} has not answered yet"));
+        let (mut late, mut pause) = (false, FIRST_PAUSE);
+        let mut patient = pin!(sleep(REPORT_AFTER));
+        loop {
+            let mut attempt = pin!(builder.clone().open_settings(settings.clone()));
+            let opened = loop {
+                tokio::select! {
+                    opened = &mut attempt => break opened,
+                    () = &mut patient, if waits && !late => {
+                        late = true;
+                        reports.notice(&format!("waiting for the store: {}", reports.cause()));
+                    }
+                    () = limit.over() => return Err(limit.unanswered(&reports.cause())),
+                }
+            };
+            let error = match opened {
+                Ok(store) => {
+                    if late {
+                        reports.notice("the store answers");
+                    }
+                    reports.is_open();
+                    return Ok(Answered { store, late });
+                }
+                Err(error) => error,
+            };
+            if error.kind() != ErrorKind::StoreUnavailable || !waits {
+                return Err(error.into());
+            }
+            reports.waits_for(&Failure::from(error).to_string());
+            if !std::mem::replace(&mut late, true) {
+                reports.notice(&format!("waiting for the store: {}", reports.cause()));
+            }
+            tokio::select! {
+                () = sleep(pause) => pause = (2 * pause).min(LONGEST_PAUSE),
+                () = limit.over() => return Err(limit.unanswered(&reports.cause())),
+            }
         }
-        if let Ok(opened) = timeout(REPORT_AFTER, &mut opening).await {
-            return Ok(opened?);
+    }
+}
+
+/// The options of a command that asks or acts once.
+///
+/// It waits for a store that does not answer for a moment only, since a person or a script waits for the command, and what
+/// was asked for may be wrong by the time at which the store answers.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct OnceArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Wait for a store that does not answer as long as it takes; by default the command ends with exit code 3 after 10 s,
+    /// and with --fail-fast at once. An action is not done after such a wait unless it is confirmed then
+    #[arg(long, help_heading = "Store")]
+    wait_for_store: bool,
+}
+
+/// A store as a command has opened it that asks or acts once.
+pub(crate) struct Answered {
+    pub(crate) store: Store,
+    /// The store did not answer at first: what the command was asked to do may be out of date.
+    pub(crate) late: bool,
+}
+
+impl OnceArgs {
+    /// Opens the store within that limit, and within 10 s.
+    ///
+    /// # Errors
+    /// `StoreUnavailable` where the store does not answer in time, with the cause.
+    pub(crate) async fn open(&self, settings: StoreSettings, limit: Limit) -> Result<Answered, Failure> {
+        let limit = if self.wait_for_store { limit } else { limit.or(Limit::of(LONGEST_WAIT)) };
+        let waits = self.wait_for_store || !self.store.fail_fast;
+        let (builder, reports) = (Store::builder(), ConnectionReports::once());
+        self.store.attempts(builder, settings, &reports, limit, waits).await
+    }
+}
+
+/// The longest wait of a command that asks or acts once for a store that does not answer.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// The pause between two attempts to open a store that does not answer, at first and after several.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The time by which a command ends, from its beginning on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    time: Duration,
+    /// None where that is too far away to count.
+    until: Option<Instant>,
+}
+
+impl Limit {
+    /// A command without a limit of its own.
+    pub(crate) const NONE: Self = Self { time: Duration::MAX, until: None };
+
+    /// That long from now on.
+    pub(crate) fn of(time: Duration) -> Self {
+        Self { time, until: Instant::now().checked_add(time) }
+    }
+
+    /// The earlier one.
+    pub(crate) fn or(self, other: Self) -> Self {
+        match (self.until, other.until) {
+            (Some(ours), Some(theirs)) if theirs < ours => other,
+            (None, Some(_)) => other,
+            _ => self,
         }
-        let store = self.url().as_deref().map(shown).unwrap_or_default();
-        reports.write(&format!("waiting for the store: no member of {store} answers"));
-        let opened = opening.await?;
-        reports.write("the store answers");
-        Ok(opened)
+    }
+
+    /// The same for a command that was held up by a person for so long.
+    pub(crate) fn later(self, by: Duration) -> Self {
+        Self { until: self.until.and_then(|until| until.checked_add(by)), ..self }
+    }
+
+    /// Returns at the limit. Cancel-safe.
+    pub(crate) async fn over(self) {
+        match self.until {
+            Some(until) => sleep_until(until.into()).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The failure of a command whose store did not answer by then.
+    pub(crate) fn unanswered(self, cause: &str) -> Failure {
+        let text = format!("the store did not answer within {}: {cause}", span(self.time));
+        Error::new(ErrorKind::StoreUnavailable, text).into()
     }
 }
 
@@ -111,17 +239,57 @@ const REPORT_AFTER: Duration = Duration::from_secs(3);
 
 /// Reports a connection's warnings on the standard error, until stopped.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ConnectionReports(Arc<AtomicBool>);
+pub(crate) struct ConnectionReports(Arc<Reported>);
+
+#[derive(Debug, Default)]
+struct Reported {
+    is_stopped: AtomicBool,
+    /// Losses of the connection are reported: it was made once.
+    is_open: AtomicBool,
+    /// For a command that ends with the next failure.
+    is_once: bool,
+    /// Why the store was not opened yet.
+    cause: Mutex<String>,
+}
 
 impl ConnectionReports {
-    /// Reports no more: the terminal shows something else.
-    pub(crate) fn stop(&self) {
-        self.0.store(true, Ordering::Relaxed);
+    /// For a command that asks or acts once: a connection that is lost later is the failure of what it asks.
+    fn once() -> Self {
+        Self(Arc::new(Reported { is_once: true, ..Reported::default() }))
     }
 
-    fn write(&self, text: &str) {
-        if !self.0.load(Ordering::Relaxed) {
-            report(format_args!("incumbent: {text}"));
+    /// Reports no more: the terminal shows something else.
+    pub(crate) fn stop(&self) {
+        self.0.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Why the store was not opened yet.
+    pub(crate) fn cause(&self) -> String {
+        self.0.cause.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn waits_for(&self, cause: &str) {
+        cause.clone_into(&mut self.0.cause.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// The connection was made.
+    fn is_open(&self) {
+        self.0.is_open.store(!self.0.is_once, Ordering::Relaxed);
+    }
+
+    fn reports_losses(&self) -> bool {
+        self.0.is_open.load(Ordering::Relaxed)
+    }
+
+    fn notice(&self, text: &str) {
+        if !self.0.is_stopped.load(Ordering::Relaxed) {
+            notice(text);
+        }
+    }
+
+    fn warn(&self, text: &str) {
+        if !self.0.is_stopped.load(Ordering::Relaxed) {
+            warn(text);
         }
     }
 }
@@ -131,38 +299,46 @@ const RARELY: Duration = Duration::from_secs(600);
 /// A connection that is lost sooner after it was reported lost is not reported again (10 s).
 const FLAPPING: Duration = Duration::from_secs(10);
 
-/// Reports when a connection is lost and when it is back on the standard error: a line each.
+/// Reports missing permissions on the standard error, and when a connection is lost and when it is back: a line each.
 fn report_warnings(settings: NatsSettings, reports: ConnectionReports) -> NatsSettings {
     let is_waiting = AtomicBool::new(false);
-    // When each line was written last.
-    let said: Mutex<HashMap<String, Instant>> = Mutex::default();
-    let is_new = move |what: &str, after: Duration| {
-        let now = Instant::now();
-        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_new = said.get(what).is_none_or(|at| now.duration_since(*at) >= after);
-        if is_new {
-            said.insert(what.to_owned(), now);
-        }
-        is_new
-    };
+    let said = Said::default();
     settings.on_event(move |event| match event {
-        ConnectionEvent::Connected { .. } if is_waiting.swap(false, Ordering::Relaxed) => {
-            reports.write("the store answers");
-        }
-        ConnectionEvent::Failed { detail } | ConnectionEvent::NotAuthorized { detail }
-            if !is_waiting.load(Ordering::Relaxed) && is_new("waiting", FLAPPING) =>
-        {
-            is_waiting.store(true, Ordering::Relaxed);
-            reports.write(&format!("waiting for the store: {detail}"));
-        }
         ConnectionEvent::NotPermitted { action, subject } => {
             let missing = format!("a permission is missing: allow {action:?} on {subject:?}");
-            if is_new(&missing, RARELY) {
-                reports.write(&missing);
+            if said.is_new(&missing, RARELY) {
+                reports.warn(&missing);
             }
+        }
+        _ if !reports.reports_losses() => {}
+        ConnectionEvent::Connected { .. } if is_waiting.swap(false, Ordering::Relaxed) => {
+            reports.notice("the store answers");
+        }
+        ConnectionEvent::Failed { detail } | ConnectionEvent::NotAuthorized { detail }
+            if !is_waiting.load(Ordering::Relaxed) && said.is_new("waiting", FLAPPING) =>
+        {
+            is_waiting.store(true, Ordering::Relaxed);
+            reports.notice(&format!("waiting for the store: {detail}"));
         }
         _ => {}
     })
+}
+
+/// When each line was written last.
+#[derive(Debug, Default)]
+struct Said(Mutex<HashMap<String, Instant>>);
+
+impl Said {
+    /// Returns true if the line was not written for that time, and counts it as written.
+    fn is_new(&self, line: &str, after: Duration) -> bool {
+        let now = Instant::now();
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = said.get(line).is_none_or(|at| now.duration_since(*at) >= after);
+        if is_new {
+            said.insert(line.to_owned(), now);
+        }
+        is_new
+    }
 }
 
 /// Returns true if the elections of the store are queues, whose places are written once and never renewed.

@@ -332,25 +332,13 @@ impl StoreBuilder {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub async fn open_settings(self, settings: StoreSettings) -> Result<Store> {
-        let settings = match settings {
-            #[cfg(feature = "nats")]
-            StoreSettings::Nats(settings) => {
-                let settings = if self.fail_fast { settings.fail_fast(true) } else { *settings };
-                let lease = self.lease;
-                StoreSettings::Nats(Box::new(match lease {
-                    Some(lease) => settings.expected_lease(lease),
-                    None => settings,
-                }))
+        let settings = if self.fail_fast { settings.fail_fast(true) } else { settings };
+        #[cfg(feature = "nats")]
+        let settings = match (settings, self.lease) {
+            (StoreSettings::Nats(settings), Some(lease)) => {
+                StoreSettings::Nats(Box::new(settings.expected_lease(lease)))
             }
-            #[cfg(feature = "etcd")]
-            StoreSettings::Etcd(settings) if self.fail_fast => {
-                StoreSettings::Etcd(Box::new(settings.fail_fast(true)))
-            }
-            #[cfg(feature = "kafka")]
-            StoreSettings::Kafka(settings) if self.fail_fast => {
-                StoreSettings::Kafka(Box::new(settings.fail_fast(true)))
-            }
-            settings => settings,
+            (settings, _) => settings,
         };
         let Self { clock, fail_fast, write_listener, .. } = self;
         let opening = Opening { settings, clock: clock.clone(), fail_fast, write_listener };

@@ -4,21 +4,19 @@ use std::time::Duration;
 
 use incumbent::store::nats::{ClockDifference, Survey, survey};
 use incumbent::store::{NatsSettings, StoreSettings};
-use incumbent::{CampaignOptions, Clock, Store};
+use incumbent::{CampaignOptions, Clock};
 use serde_json::{Value, json};
 
-use super::Elections;
 use super::report::{Finding, Report};
+use super::{Elections, open};
 use crate::failure::Failure;
 use crate::output::{millis, span};
-use crate::store::StoreArgs;
 
 /// The usual allowance for clocks that disagree; a campaign's default is a twentieth of its lease up to this.
 const USUAL_SKEW: Duration = Duration::from_secs(1);
 
 pub(super) async fn examine(
     name: String,
-    args: &StoreArgs,
     settings: NatsSettings,
     options: &CampaignOptions,
 ) -> Result<Report, Failure> {
@@ -34,7 +32,7 @@ pub(super) async fn examine(
     }
     if survey.flaws.is_empty() {
         report.forecast_with(options, survey.capabilities, &survey.info);
-        let store = args.open(Store::builder(), StoreSettings::Nats(Box::new(settings))).await?;
+        let store = open(StoreSettings::Nats(Box::new(settings))).await?;
         let elections = Elections::of(&store).await?;
         store.close().await?;
         judge_company(&mut report, &survey, elections);

@@ -1,19 +1,17 @@
 //! An etcd cluster.
 
+use incumbent::CampaignOptions;
 use incumbent::store::etcd::{Birth, Member, MemberState, Survey, survey};
 use incumbent::store::{EtcdSettings, StoreSettings};
-use incumbent::{CampaignOptions, Store};
 use serde_json::{Value, json};
 
-use super::Elections;
 use super::report::{Finding, Report};
+use super::{Elections, open};
 use crate::failure::Failure;
 use crate::output::{millis, span};
-use crate::store::StoreArgs;
 
 pub(super) async fn examine(
     name: String,
-    args: &StoreArgs,
     settings: EtcdSettings,
     options: &CampaignOptions,
 ) -> Result<Report, Failure> {
@@ -26,7 +24,7 @@ pub(super) async fn examine(
         report.forecast_in_queue(options, survey.server);
     }
     if survey.may_read && survey.birth.is_some() && !survey.is_proxy && survey.is_one_cluster {
-        let store = args.open(Store::builder(), StoreSettings::Etcd(Box::new(settings))).await?;
+        let store = open(StoreSettings::Etcd(Box::new(settings))).await?;
         let elections = Elections::of(&store).await?;
         store.close().await?;
         judge_company(&mut report, elections);

@@ -2,31 +2,25 @@
 
 use std::time::Duration;
 
-use incumbent::Store;
 use incumbent::store::kafka::{Protocol, Survey, TopicState, survey};
 use incumbent::store::{KafkaSettings, StoreSettings};
 use serde_json::{Value, json};
 
-use super::Elections;
 use super::report::{Finding, Report};
+use super::{Elections, open};
 use crate::failure::Failure;
 use crate::output::{millis, span};
-use crate::store::StoreArgs;
 
 /// The lease where nothing says otherwise, and the shortest of the standard preset.
 const LEASE: Duration = Duration::from_secs(5);
 
-pub(super) async fn examine(
-    name: String,
-    args: &StoreArgs,
-    settings: KafkaSettings,
-) -> Result<Report, Failure> {
+pub(super) async fn examine(name: String, settings: KafkaSettings) -> Result<Report, Failure> {
     let surveyed = survey(&settings).await?;
     let mut report = Report::new(name);
     describe(&mut report, &surveyed, &settings);
     report.judge_this_machine();
     judge_brokers(&mut report, &surveyed, &settings);
-    let store = args.open(Store::builder(), StoreSettings::Kafka(Box::new(settings.clone()))).await?;
+    let store = open(StoreSettings::Kafka(Box::new(settings.clone()))).await?;
     let elections = Elections::of(&store).await?;
     store.close().await?;
     report.has(elections);

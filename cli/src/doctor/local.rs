@@ -1,19 +1,17 @@
 //! Stores without a server.
 
+use incumbent::CampaignOptions;
 use incumbent::store::{MemorySettings, SqliteSettings, StoreSettings};
-use incumbent::{CampaignOptions, Store};
 use serde_json::json;
 
-use super::Elections;
 use super::report::{Finding, Report};
+use super::{Elections, open};
 use crate::failure::Failure;
 use crate::output::{millis, span};
-use crate::store::StoreArgs;
 
 /// An SQLite file; opening it fails where an election on it would be unsafe.
 pub(super) async fn file(
     name: String,
-    args: &StoreArgs,
     settings: SqliteSettings,
     options: &CampaignOptions,
 ) -> Result<Report, Failure> {
@@ -26,14 +24,13 @@ pub(super) async fn file(
         Some(poll) => report.set("looked_at_every", span(poll), json!({ "ms": millis(poll) })),
         None => report.set("looked_at_every", "when the kernel reports a change, and now and then", "change"),
     }
-    examine(&mut report, args, StoreSettings::Sqlite(settings), options).await?;
+    examine(&mut report, StoreSettings::Sqlite(settings), options).await?;
     Ok(report)
 }
 
 /// A store in memory: visible to this process alone.
 pub(super) async fn memory(
     name: String,
-    args: &StoreArgs,
     settings: MemorySettings,
     options: &CampaignOptions,
 ) -> Result<Report, Failure> {
@@ -44,17 +41,16 @@ pub(super) async fn memory(
         "no other process sees what is in the memory of one, and nothing is left when it ends",
         "use it in tests, and sqlite: or nats: elsewhere",
     ));
-    examine(&mut report, args, StoreSettings::Memory(settings), options).await?;
+    examine(&mut report, StoreSettings::Memory(settings), options).await?;
     Ok(report)
 }
 
 async fn examine(
     report: &mut Report,
-    args: &StoreArgs,
     settings: StoreSettings,
     options: &CampaignOptions,
 ) -> Result<(), Failure> {
-    let store = args.open(Store::builder(), settings).await?;
+    let store = open(settings).await?;
     let info = store.store_info().await?;
     report.judge_this_machine();
     report.forecast_with(options, store.capabilities(), &info);

@@ -46,12 +46,12 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<Exit, Failure> {
     let name = args.store.url().as_deref().map(shown).unwrap_or_default();
     let options = args.lease.options();
     let report = match settings {
-        StoreSettings::Nats(settings) => bucket::examine(name, &args.store, *settings, &options).await?,
-        StoreSettings::Sqlite(settings) => local::file(name, &args.store, settings, &options).await?,
-        StoreSettings::Memory(settings) => local::memory(name, &args.store, settings, &options).await?,
-        StoreSettings::Etcd(settings) => cluster::examine(name, &args.store, *settings, &options).await?,
+        StoreSettings::Nats(settings) => bucket::examine(name, *settings, &options).await?,
+        StoreSettings::Sqlite(settings) => local::file(name, settings, &options).await?,
+        StoreSettings::Memory(settings) => local::memory(name, settings, &options).await?,
+        StoreSettings::Etcd(settings) => cluster::examine(name, *settings, &options).await?,
         #[cfg(feature = "kafka")]
-        StoreSettings::Kafka(settings) => groups::examine(name, &args.store, *settings).await?,
+        StoreSettings::Kafka(settings) => groups::examine(name, *settings).await?,
         _ => return Err(Failure::usage("a store of this kind cannot be examined")),
     };
     if as_json {
@@ -64,6 +64,11 @@ pub(crate) async fn run(args: &Args, as_json: bool) -> Result<Exit, Failure> {
         }
     }
     Ok(if report.is_safe() && report.is_open() { Exit::Done } else { Exit::Refused })
+}
+
+/// Opens the store that was just examined.
+async fn open(settings: StoreSettings) -> Result<Store, Failure> {
+    Ok(Store::builder().fail_fast(true).open_settings(settings).await?)
 }
 
 /// The elections of a store.

@@ -27,7 +27,7 @@ type OfBoth = [(&'static str, &'static str); 2];
 
 /// The counts so far. A clone counts in the same place.
 #[derive(Clone, Debug)]
-pub(super) struct Metrics {
+pub(crate) struct Metrics {
     terms: Counter,
     ended: Family<Of, Counter>,
     warnings: Counter,
@@ -64,14 +64,18 @@ impl Metrics {
             Event::Won(_) => {
                 self.terms.inc();
             }
-            Event::Lost { reason, .. } => {
-                self.ended.get_or_create(&of_reason(*reason)).inc();
-            }
             Event::Warning(_) => {
                 self.warnings.inc();
             }
+            // For a reason that the election does not know: `lost` counts it.
+            Event::Lost { .. } => {}
             Event::Draining { .. } | Event::LeaderChanged(_) | Event::StateChanged(_) => {}
         }
+    }
+
+    /// Counts the end of a term.
+    pub(crate) fn lost(&self, reason: Reason) {
+        self.ended.get_or_create(&of_reason(reason)).inc();
     }
 
     pub(super) fn wrote(&self, wrote: &WriteEvent<'_>) {

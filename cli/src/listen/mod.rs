@@ -1,7 +1,7 @@
 //! The `--listen` server: who leads, whether this candidate is well, and metrics for Prometheus.
 //!
 //! ```text
-//! let mut listener = Listener::of(args.listen, as_json).await?;   // early: an address that cannot be is an error
+//! let mut listener = Listener::of(args.listen).await?;   // early: an address that cannot be is an error
 //! let store = … listener.meter(Store::builder()) …;      // counts what is written
 //! listener.serve(&store, &candidate, alone);             // until it is dropped
 //! ```
@@ -26,7 +26,7 @@ use tokio::time::timeout;
 use crate::failure::Failure;
 use crate::stderr::report;
 use answer::Subject;
-use metrics::Metrics;
+pub(crate) use metrics::Metrics;
 
 /// The most connections served at a time; more wait.
 const AT_ONCE: usize = 64;
@@ -40,7 +40,7 @@ const BREATH: Duration = Duration::from_millis(20);
 /// A listening socket and the data that it serves.
 pub(crate) struct Listener {
     socket: Option<TcpListener>,
-    metrics: Metrics,
+    pub(crate) metrics: Metrics,
     tasks: JoinSet<()>,
 }
 
@@ -49,7 +49,7 @@ impl Listener {
     ///
     /// # Errors
     /// An address that is taken, or not this machine's.
-    pub(crate) async fn of(address: Option<SocketAddr>, as_json: bool) -> Result<Self, Failure> {
+    pub(crate) async fn of(address: Option<SocketAddr>) -> Result<Self, Failure> {
         let socket = match address {
             None => None,
             Some(address) => Some(TcpListener::bind(address).await.map_err(|error| {
@@ -57,11 +57,8 @@ impl Listener {
             })?),
         };
         if let Some(address) = socket.as_ref().and_then(|socket| socket.local_addr().ok()) {
-            if as_json {
-                report(json!({ "event": "listening", "address": address.to_string() }));
-            } else {
-                report(format_args!("incumbent: listening on {address}"));
-            }
+            let event = json!({ "event": "listening", "address": address.to_string() });
+            report(event, format_args!("incumbent: listening on {address}"));
         }
         Ok(Self { socket, metrics: Metrics::new(), tasks: JoinSet::new() })
     }

@@ -6,13 +6,11 @@ use incumbent::incumbent_core::{Revision, Token};
 use incumbent::store::AcceptReset;
 use incumbent::{Leader, Observer};
 use serde_json::json;
-use tokio::time::timeout;
 
-use super::Bench;
-use super::confirm;
+use super::{Bench, check_company};
 use crate::failure::Failure;
 use crate::output::{line, millis, span};
-use crate::store::StoreArgs;
+use crate::store::{Limit, OnceArgs};
 
 /// Accept that the tokens of an election start again, after its store went back
 ///
@@ -36,14 +34,14 @@ pub(crate) struct Args {
     /// The largest token that may be forgotten: the one that the candidates' warning names
     #[arg(long, value_name = "TOKEN")]
     seen: Token,
-    /// The longest wait for a leader
+    /// The longest time that the command takes, the wait for a leader included
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time, default_value = "30s")]
     timeout: Duration,
     /// Do not ask for a confirmation
     #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
-    store: StoreArgs,
+    once: OnceArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -56,16 +54,17 @@ Examples:
 
 /// `incumbent accept-reset`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
-    let bench = Bench::open(&args.store).await?;
-    let accepted = accept(&bench, args, as_json).await;
+    let limit = Limit::of(args.timeout);
+    let settings = args.once.store.settings_of(&args.key)?;
+    check_company(&settings)?;
+    let bench = Bench::open(&args.once, settings, limit).await?;
+    let accepted = accept(&bench, args, limit, as_json).await;
     bench.close().await?;
     accepted
 }
 
-async fn accept(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure> {
+async fn accept(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> Result<(), Failure> {
     let Args { key, seen, .. } = args;
-    // Refuses an invalid key.
-    bench.leader(key).await?;
     let info = bench.store.store_info().await?;
     let Some(newest) = info.newest else {
         return Err(Failure::failed(
@@ -84,12 +83,16 @@ async fn accept(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure
         }
         return Ok(());
     }
-    confirm(question(key, *seen, next), args.yes).await?;
+    let limit = bench.confirm_within(limit, question(key, *seen, next), args.yes).await?;
     let mut observer = bench.store.observe(key).await?;
     let request = AcceptReset { seen: *seen, incarnation: info.incarnation };
     request.ask(&*bench.operator, key).await?;
     let asked = Instant::now();
-    let Ok(Some(leader)) = timeout(args.timeout, holder(&mut observer)).await else {
+    let led = tokio::select! {
+        leader = holder(&mut observer) => leader,
+        () = limit.over() => None,
+    };
+    let Some(leader) = led else {
         return Err(Failure::failed(format!(
             "{key} is still vacant after {}: the candidates may have seen a larger token than {seen}, which their newest \
              warning names, or are of a version that honours no such request, or there is no candidate",

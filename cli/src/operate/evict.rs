@@ -7,10 +7,10 @@ use incumbent::{Leader, Observer};
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::{Bench, confirm, is_same};
+use super::{Bench, is_same, settings_for_order};
 use crate::failure::Failure;
 use crate::output::{line, millis, span};
-use crate::store::StoreArgs;
+use crate::store::{Limit, OnceArgs};
 
 /// End the term of an election's leader, against its will
 ///
@@ -25,6 +25,9 @@ use crate::store::StoreArgs;
 ///
 /// `incumbent hand-over` is gentler: the leader finishes its work, and the successor leads without a wait. Evict a
 /// leader that does not answer, and whose lease is too long to wait for.
+///
+/// Only a leader that the store shows when the command begins is evicted. Where the store does not answer at first, --yes does
+/// not count: by the time at which it answers, a healthy candidate may lead.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -37,7 +40,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
-    store: StoreArgs,
+    once: OnceArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -50,14 +53,14 @@ Examples:
 
 /// `incumbent evict`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
-    let bench = Bench::open(&args.store).await?;
+    let settings = settings_for_order(&args.once, &args.key)?;
+    let bench = Bench::open(&args.once, settings, Limit::NONE).await?;
     let evicted = evict(&bench, args, as_json).await;
     bench.close().await?;
     evicted
 }
 
 async fn evict(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure> {
-    bench.check_orders()?;
     let key = &args.key;
     let entry = bench.store.entry(key).await?;
     let Some(leader) = entry.live().map(Leader::of) else {
@@ -69,7 +72,7 @@ async fn evict(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure>
         return Ok(());
     };
     let wait = Wait::after(&entry, bench.store.store_info().await?.max_age, bench.is_queue);
-    confirm(question(key, &leader, wait), args.yes).await?;
+    bench.confirm(question(key, &leader, wait), args.yes).await?;
     // From before the eviction on, so that a lease that is taken right after it is observed.
     let observer = match args.duration {
         Some(_) => Some(bench.store.observe(key).await?),

@@ -2,17 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use incumbent::store::CandidateInfo;
-use incumbent::store::HandOver;
-use incumbent::{Leader, Observer};
+use incumbent::incumbent_core::campaign::check_name;
+use incumbent::store::{CandidateInfo, HandOver};
+use incumbent::{Error, ErrorKind, Leader, Observer};
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::confirm;
-use super::{Bench, is_same};
+use super::{Bench, is_same, settings_for_order};
 use crate::failure::Failure;
 use crate::output::{line, millis, span};
-use crate::store::StoreArgs;
+use crate::store::{Limit, OnceArgs};
 
 /// Ask the leader of an election to hand over to another candidate
 ///
@@ -37,14 +36,14 @@ pub(crate) struct Args {
     /// Hand over to --to even if it does not answer
     #[arg(long, requires = "to")]
     force: bool,
-    /// The longest wait for the successor; the request is withdrawn then
+    /// The longest time that the command takes, the wait for the successor included; the request is withdrawn then
     #[arg(long, value_name = "TIME", value_parser = crate::lease::time, default_value = "30s")]
     timeout: Duration,
     /// Do not ask for a confirmation
     #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
-    store: StoreArgs,
+    once: OnceArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -57,46 +56,75 @@ Examples:
       Candidates of incumbent that stand before it step behind; other software
       does not, and then the leader goes on.";
 
+/// The longest wait for the withdrawal of a request that is overdue.
+const WITHDRAWING: Duration = Duration::from_secs(2);
+
 /// `incumbent hand-over`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
-    let bench = Bench::open(&args.store).await?;
-    let handed = hand_over(&bench, args, as_json).await;
+    let limit = Limit::of(args.timeout);
+    let settings = settings_for_order(&args.once, &args.key)?;
+    if let Some(to) = &args.to {
+        check_name(to).map_err(|refused| Error::refused(ErrorKind::InvalidName, refused))?;
+    }
+    let bench = Bench::open(&args.once, settings, limit).await?;
+    let handed = hand_over(&bench, args, limit, as_json).await;
     bench.close().await?;
     handed
 }
 
-async fn hand_over(bench: &Bench, args: &Args, as_json: bool) -> Result<(), Failure> {
-    bench.check_orders()?;
+async fn hand_over(bench: &Bench, args: &Args, limit: Limit, as_json: bool) -> Result<(), Failure> {
     let key = &args.key;
-    let Some(leader) = bench.leader(key).await? else {
-        return Err(Failure::failed(format!("{key} is vacant: there is no leader who could hand over")));
+    let look = async {
+        let Some(leader) = bench.leader(key).await? else {
+            return Err(Failure::failed(format!("{key} is vacant: there is no leader who could hand over")));
+        };
+        if args.to.as_ref() == Some(&leader.name) {
+            return Ok((leader.clone(), None, leader.name));
+        }
+        let Some(nonce) = leader.nonce else {
+            return Err(Failure::failed(format!(
+                "{} is a candidate of other software, which knows no request to hand over; stop it there, or use \
+                 `incumbent evict {key}`",
+                leader.name
+            )));
+        };
+        let to = successor_of(bench, args, &leader).await?;
+        Ok((leader, Some(nonce), to))
     };
-    if let Some(to) = args.to.as_ref().filter(|to| **to == leader.name) {
-        return report(key, to, as_json, &leader, Duration::ZERO);
-    }
-    let Some(nonce) = leader.nonce else {
-        return Err(Failure::failed(format!(
-            "{} is a candidate of other software, which knows no request to hand over; stop it there, or use \
-             `incumbent evict {key}`",
-            leader.name
-        )));
+    let (leader, nonce, to) = tokio::select! {
+        looked = look => looked?,
+        () = limit.over() => return Err(limit.unanswered("nothing was asked of the leader")),
     };
-    let to = &successor_of(bench, args, &leader).await?;
-    confirm(format!("Ask {} to hand {key} over to {to}?", leader.name), args.yes).await?;
-    bench.still(key, &leader).await?;
-    let mut observer = bench.store.observe(key).await?;
+    let Some(nonce) = nonce else { return report(key, &to, as_json, &leader, Duration::ZERO) };
+    let question = format!("Ask {} to hand {key} over to {to}?", leader.name);
+    let limit = bench.confirm_within(limit, question, args.yes).await?;
+    let mut observer = tokio::select! {
+        observer = async {
+            bench.still(key, &leader).await?;
+            Ok::<_, Failure>(bench.store.observe(key).await?)
+        } => observer?,
+        () = limit.over() => return Err(limit.unanswered("nothing was asked of the leader")),
+    };
     let request = HandOver { leader: nonce, to: to.clone() };
-    request.ask(&*bench.operator, key).await?;
     let asked = Instant::now();
-    let next = match timeout(args.timeout, next_leader(&mut observer, &leader)).await {
-        Ok(next) => next,
-        Err(_) => {
-            HandOver::withdraw(&*bench.operator, key).await?;
-            return Err(overdue(bench, args, &leader, to).await?);
+    let next = tokio::select! {
+        next = async {
+            request.ask(&*bench.operator, key).await?;
+            Ok::<_, Failure>(next_leader(&mut observer, &leader).await)
+        } => next.map(Some),
+        () = limit.over() => Ok(None),
+    };
+    let next = match next {
+        Ok(Some(next)) => next,
+        Ok(None) => return Err(overdue(bench, args, limit, &leader, &to).await),
+        // A request without an answer may have been written.
+        Err(failure) => {
+            let _ = timeout(WITHDRAWING, HandOver::withdraw(&*bench.operator, key)).await;
+            return Err(failure);
         }
     };
     match next {
-        Some(next) if next.name == *to => report(key, to, as_json, &leader, asked.elapsed()),
+        Some(next) if next.name == *to => report(key, &to, as_json, &leader, asked.elapsed()),
         Some(next) if is_same(&next, &leader) => Err(Failure::failed(format!(
             "{0} gave {key} up, and took it again when no other candidate did: is {to} a candidate?",
             leader.name
@@ -160,14 +188,23 @@ async fn next_leader(observer: &mut Observer, before: &Leader) -> Option<Leader>
     }
 }
 
-async fn overdue(bench: &Bench, args: &Args, leader: &Leader, to: &str) -> Result<Failure, Failure> {
-    let Args { key, timeout, .. } = args;
-    let waited = span(*timeout);
-    let before = match bench.is_queue {
-        true => stands_before(&bench.store.candidates(key).await?.unwrap_or_default(), leader, to),
-        false => None,
+/// Withdraws the request, and says what became of it.
+async fn overdue(bench: &Bench, args: &Args, limit: Limit, leader: &Leader, to: &str) -> Failure {
+    let (key, waited) = (&args.key, span(args.timeout));
+    let seen = timeout(WITHDRAWING, async {
+        HandOver::withdraw(&*bench.operator, key).await?;
+        let before = match bench.is_queue {
+            true => stands_before(&bench.store.candidates(key).await?.unwrap_or_default(), leader, to),
+            false => None,
+        };
+        Ok::<_, Failure>((before, bench.leader(key).await?))
+    });
+    let (before, now) = match seen.await {
+        Ok(Ok(seen)) => seen,
+        Ok(Err(failure)) => return unwithdrawn(limit, leader, &failure.to_string()),
+        Err(_) => return unwithdrawn(limit, leader, "the store does not answer"),
     };
-    Ok(Failure::failed(match bench.leader(key).await? {
+    Failure::failed(match now {
         Some(now) if is_same(&now, leader) && before.is_some() => format!(
             "{} still holds {key} after {waited}, and the request was withdrawn: {} stands before {to} in the queue, and \
              as other software does not step behind",
@@ -184,7 +221,16 @@ async fn overdue(bench: &Bench, args: &Args, leader: &Leader, to: &str) -> Resul
             "{} gave {key} up, and no candidate has taken it since: is {to} a candidate?",
             leader.name
         ),
-    }))
+    })
+}
+
+/// The failure where it is not known whether the request was withdrawn.
+fn unwithdrawn(limit: Limit, leader: &Leader, cause: &str) -> Failure {
+    let cause = format!(
+        "{} may still hand over, since the request may not have been withdrawn ({cause})",
+        leader.name
+    );
+    limit.unanswered(&cause)
 }
 
 /// The first candidate of other software between the leader and the successor in a queue.

@@ -5,13 +5,18 @@ pub(crate) mod evict;
 pub(crate) mod hand_over;
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
 
 use incumbent::store::{StoreAdmin, StoreSettings};
 use incumbent::{Error, ErrorKind, Leader, Store};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::store::{ConnectionReports, StoreArgs};
+use crate::stderr::is_json;
+use crate::store::{Answered, ConnectionReports, Limit, OnceArgs, StoreArgs, is_kafka, is_queue};
+
+/// The longest wait for a second connection to a store that answers on the first (10 s).
+const LOOKING: Duration = Duration::from_secs(10);
 
 /// The store, for reads and for an operator's writes.
 pub(crate) struct Bench {
@@ -20,12 +25,16 @@ pub(crate) struct Bench {
     pub(crate) is_queue: bool,
     /// Its elections are consumer groups, which choose by themselves.
     is_group: bool,
+    /// The store did not answer when the operator asked.
+    late: bool,
     operator: Box<dyn StoreAdmin>,
 }
 
 impl Bench {
-    async fn open(args: &StoreArgs) -> Result<Self, Failure> {
-        Self::open_reporting(args, &ConnectionReports::default()).await
+    /// Opens the store within that limit, and within the time that a command waits.
+    async fn open(args: &OnceArgs, settings: StoreSettings, limit: Limit) -> Result<Self, Failure> {
+        let Answered { store, late } = args.open(settings.clone(), limit).await?;
+        Self::of(settings, store, late, limit).await
     }
 
     /// Opens the store so that connection messages can be kept off the screen.
@@ -34,29 +43,26 @@ impl Bench {
         reports: &ConnectionReports,
     ) -> Result<Self, Failure> {
         let settings = args.settings_to_look()?;
-        if matches!(settings, StoreSettings::Memory(_)) {
-            return Err(Failure::usage("a store in memory has no other process that could lead there"));
-        }
+        check_company(&settings)?;
         let store = args.open_reporting(Store::builder(), settings.clone(), reports).await?;
-        let operator = settings.operate(store.clock()).await?;
-        let (is_queue, is_group) = (crate::store::is_queue(&settings), crate::store::is_kafka(&settings));
-        Ok(Self { store, is_queue, is_group, operator })
+        Self::of(settings, store, false, Limit::NONE).await
     }
 
-    /// Refuses what no operator can do in this store, before any question is asked.
-    fn check_orders(&self) -> Result<(), Failure> {
-        if !self.is_group {
-            return Ok(());
-        }
-        let why = "in Kafka the group chooses the owner of its partition: nothing hands an election over to a member that \
-                   is named, and nothing evicts a leader; stop the leader, or remove its member with \
-                   kafka-consumer-groups.sh";
-        Err(Error::new(ErrorKind::Unsupported, why).into())
+    async fn of(settings: StoreSettings, store: Store, late: bool, limit: Limit) -> Result<Self, Failure> {
+        let limit = limit.or(Limit::of(LOOKING));
+        let operator = tokio::select! {
+            operator = settings.operate(store.clock()) => operator?,
+            () = limit.over() => return Err(limit.unanswered("a second connection was not made")),
+        };
+        let (is_queue, is_group) = (is_queue(&settings), is_kafka(&settings));
+        Ok(Self { store, is_queue, is_group, late, operator })
     }
 
     /// Evicts that leader, where it still leads.
     pub(crate) async fn evict(&self, key: &str, leader: &Leader) -> Result<(), Failure> {
-        self.check_orders()?;
+        if self.is_group {
+            return Err(no_orders());
+        }
         self.still(key, leader).await?;
         self.operator.delete(key).await?;
         Ok(())
@@ -82,10 +88,61 @@ impl Bench {
         }
     }
 
+    /// Asks the person at the terminal, unless `yes` is set: that is an answer to what the operator saw, and where the
+    /// store did not answer, that was nothing.
+    ///
+    /// # Errors
+    /// A command line without a terminal and without `--yes`; the answer no; a `yes` that came too early.
+    async fn confirm(&self, question: String, yes: bool) -> Result<(), Failure> {
+        if self.late && yes {
+            let why = format!(
+                "{question} The store did not answer when this was confirmed with --yes, and nothing was done: ask again, \
+                 now that it answers"
+            );
+            return Err(Error::new(ErrorKind::StoreUnavailable, why).into());
+        }
+        confirm(question, yes).await
+    }
+
+    /// The same for a command with a limit, which does not count the time of the answer.
+    async fn confirm_within(&self, limit: Limit, question: String, yes: bool) -> Result<Limit, Failure> {
+        let asked = Instant::now();
+        self.confirm(question, yes).await?;
+        Ok(limit.later(asked.elapsed()))
+    }
+
     async fn close(self) -> Result<(), Failure> {
         drop(self.operator);
         Ok(self.store.close().await?)
     }
+}
+
+/// The settings of the store in which an order is given to that election's leader.
+///
+/// # Errors
+/// A key or a store with which there can be no such order, before the store is waited for.
+fn settings_for_order(args: &OnceArgs, key: &str) -> Result<StoreSettings, Failure> {
+    let settings = args.store.settings_of(key)?;
+    check_company(&settings)?;
+    if is_kafka(&settings) { Err(no_orders()) } else { Ok(settings) }
+}
+
+/// Refuses a store without other processes.
+fn check_company(settings: &StoreSettings) -> Result<(), Failure> {
+    match settings {
+        StoreSettings::Memory(_) => {
+            Err(Failure::usage("a store in memory has no other process that could lead there"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Kafka's leaders take no orders.
+fn no_orders() -> Failure {
+    let why = "in Kafka the group chooses the owner of its partition: nothing hands an election over to a member that \
+               is named, and nothing evicts a leader; stop the leader, or remove its member with \
+               kafka-consumer-groups.sh";
+    Error::new(ErrorKind::Unsupported, why).into()
 }
 
 /// Returns true if both are the same campaign.
@@ -93,18 +150,17 @@ pub(crate) fn is_same(one: &Leader, other: &Leader) -> bool {
     one.name == other.name && one.nonce == other.nonce
 }
 
-/// Asks the person at the terminal, unless `yes` is set.
-///
-/// # Errors
-/// A command line without a terminal and without `--yes`; the answer no.
-pub(super) async fn confirm(question: String, yes: bool) -> Result<(), Failure> {
+async fn confirm(question: String, yes: bool) -> Result<(), Failure> {
     if yes {
         return Ok(());
     }
-    if !io::stdin().is_terminal() {
-        return Err(Failure::usage(format!(
-            "{question} The standard input is no terminal to answer at: confirm with --yes"
-        )));
+    let why = match is_json() {
+        true => "A question is no JSON",
+        false if !io::stdin().is_terminal() => "The standard input is no terminal to answer at",
+        false => "",
+    };
+    if !why.is_empty() {
+        return Err(Failure::usage(format!("{question} {why}: confirm with --yes")));
     }
     let _ = write!(io::stderr(), "{question} [y/N] ");
     let answer = tokio::task::spawn_blocking(|| {

@@ -282,7 +282,8 @@ The environment of the command:
   INCUMBENT_DEADLINE_FILE  a file with one line: until when the lease is proven,
                            in nanoseconds of the machine's clock and in seconds
                            since 1970, and the token. It is replaced at every
-                           renewal, never half-written:
+                           renewal, never half-written, and removed where it
+                           cannot be written:
                            read -r until unix token < $INCUMBENT_DEADLINE_FILE
   INCUMBENT_REASON         for --on-lost and --on-error: why, such as RESIGNED
                            or EXPIRED; never empty

@@ -18,7 +18,8 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::cgroup::Cgroup;
-use super::waiting;
+use super::{helper, waiting};
+use crate::stderr::is_json;
 
 /// The interval between two scans of all processes for members of a group (20 ms).
 const LOOKING: Duration = Duration::from_millis(20);
@@ -79,12 +80,12 @@ impl Group {
         within: Option<&Cgroup>,
     ) -> io::Result<Self> {
         let (begin, theirs) = UnixStream::pair()?;
-        let mut exec = Command::new(std::env::current_exe()?);
-        exec.arg("run-exec").arg("--parent").arg(std::process::id().to_string());
+        let mut exec = Command::new(helper::this_program()?);
+        exec.arg0("incumbent").arg("run-exec").arg("--parent").arg(std::process::id().to_string());
         if let Some(within) = within {
             exec.arg("--cgroup").arg(within.path());
         }
-        exec.arg("--").args(command);
+        exec.args(is_json().then_some("--json")).arg("--").args(command);
         exec.process_group(0).stdin(OwnedFd::from(theirs));
         environment.set(&mut exec);
         let child = exec.spawn()?;

@@ -2,13 +2,12 @@
 //!
 //! One line: the deadline in nanoseconds of the machine's clock (`CLOCK_BOOTTIME` on Linux, so the first number
 //! of /proc/uptime is the same clock in seconds), the same instant in seconds since 1970 by the wall clock at the
-//! time of writing, and the token. Each renewal replaces the file as a whole.
+//! time of writing, and the token. Each renewal replaces the file as a whole. A line that cannot be written is reported, and
+//! the file removed: it would be an old one.
 //!
 //! A thread of its own writes it, so that a disk or a folder that hangs does not delay the end of a command.
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -18,48 +17,48 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::stale::{self, Lock};
+use super::place::Place;
+use crate::stderr::{no_thread, notice, warn};
 
 /// The longest time that a command waits for the file before it begins.
 const WRITING: Duration = Duration::from_secs(2);
 
-/// The file and its folder, removed when this is dropped.
+/// The file, removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct DeadlineFile {
-    folder: TempDir,
+    path: PathBuf,
+    /// The folder that it is alone in, where it is in one.
+    folder: Option<TempDir>,
     said: Option<(Instant, Token)>,
     lines: Sender<Line>,
-    /// Marks the folder as in use.
-    _lock: Lock,
 }
 
-/// A line to write, and where to send the result.
+/// A line to write, and who waits until that is done.
 struct Line {
     text: String,
-    written: Option<oneshot::Sender<io::Result<()>>>,
+    written: Option<oneshot::Sender<()>>,
 }
 
 impl DeadlineFile {
-    /// Makes its folder, still empty.
+    /// Finds a place for it, still empty.
     pub(super) fn new() -> io::Result<Self> {
-        // The command may run as another user; the file holds no secret.
-        let open_to_read = fs::Permissions::from_mode(0o755);
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(stale::FOLDERS).permissions(open_to_read);
-        let (folder, lock) =
-            stale::locked(|| builder.tempdir(), TempDir::path).map_err(crate::failure::no_folder)?;
+        let (place, folder) = Place::find()?;
+        let path = place.path();
         let (lines, to_write) = mpsc::channel();
-        let place = folder.path().to_owned();
-        std::thread::Builder::new().name("deadline".into()).spawn(move || write_all(&place, &to_write))?;
-        Ok(Self { folder, said: None, lines, _lock: lock })
+        std::thread::Builder::new()
+            .name("deadline".into())
+            .spawn(move || write_all(place, &to_write))
+            .map_err(no_thread)?;
+        Ok(Self { path, folder, said: None, lines })
     }
 
-    pub(super) fn folder(&self) -> &Path {
-        self.folder.path()
+    /// Its folder, to be removed if this process cannot.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.folder.as_ref().map(TempDir::path)
     }
 
-    pub(super) fn path(&self) -> PathBuf {
-        self.folder.path().join("deadline")
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Has a deadline written where it differs from the last one. Until then the file holds an earlier deadline, which
@@ -68,30 +67,18 @@ impl DeadlineFile {
         self.send(deadline, token, clock, None);
     }
 
-    /// Does the same, and waits until it is written.
-    ///
-    /// # Errors
-    /// It cannot be written, or takes longer than a command can wait.
-    pub(super) async fn write(&mut self, deadline: Instant, token: Token, clock: &Clock) -> io::Result<()> {
+    /// Does the same, and waits until it is written, or has failed: the term's work begins all the same. A writer that takes
+    /// too long is reported here.
+    pub(super) async fn write(&mut self, deadline: Instant, token: Token, clock: &Clock) {
         let (written, is_written) = oneshot::channel();
         self.said = None;
         self.send(deadline, token, clock, Some(written));
-        match timeout(WRITING, is_written).await {
-            Ok(Ok(result)) => result,
-            Ok(Err(_)) => Err(io::Error::other("the thread that writes it is gone")),
-            Err(_) => {
-                Err(io::Error::new(io::ErrorKind::TimedOut, format!("it was not written in {WRITING:?}")))
-            }
+        if timeout(WRITING, is_written).await.is_err() {
+            warn(format_args!("the deadline was not written to its file in {WRITING:?}"));
         }
     }
 
-    fn send(
-        &mut self,
-        deadline: Instant,
-        token: Token,
-        clock: &Clock,
-        written: Option<oneshot::Sender<io::Result<()>>>,
-    ) {
+    fn send(&mut self, deadline: Instant, token: Token, clock: &Clock, written: Option<oneshot::Sender<()>>) {
         if self.said == Some((deadline, token)) {
             return;
         }
@@ -110,27 +97,35 @@ pub(super) fn line(deadline: Instant, token: Token, clock: &Clock) -> String {
 }
 
 /// Writes lines until the sender is gone; of several waiting lines only the last.
-fn write_all(folder: &Path, lines: &Receiver<Line>) {
+fn write_all(mut place: Place, lines: &Receiver<Line>) {
+    let mut is_failing = false;
     while let Ok(first) = lines.recv() {
         let mut waiting = vec![first];
         waiting.extend(lines.try_iter());
         let text = waiting.last().map(|line| line.text.clone()).unwrap_or_default();
-        let new = folder.join("next");
-        let result = fs::write(&new, text).and_then(|()| fs::rename(new, folder.join("deadline")));
-        if let Err(error) = &result {
-            tracing::warn!(%error, "the deadline cannot be written to its file");
+        match place.write(&text) {
+            Err(error) if !is_failing => {
+                is_failing = true;
+                warn(format_args!("the deadline cannot be written to its file, which is removed: {error}"));
+            }
+            Err(_) => {}
+            Ok(()) if is_failing => {
+                is_failing = false;
+                notice("the deadline is written to its file again");
+            }
+            Ok(()) => {}
         }
         for written in waiting.into_iter().filter_map(|line| line.written) {
-            let said =
-                result.as_ref().copied().map_err(|error| io::Error::new(error.kind(), error.to_string()));
             // The waiting caller may have given up.
-            let _ = written.send(said);
+            let _ = written.send(());
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use incumbent::incumbent_core::{Incarnation, Revision};
 
     use super::*;
@@ -142,7 +137,7 @@ mod tests {
         let token = Token { incarnation: Incarnation(7), sequence: Revision(3) };
         for renewal in 1..4 {
             let deadline = clock.now() + Duration::from_secs(renewal);
-            file.write(deadline, token, &clock).await.unwrap();
+            file.write(deadline, token, &clock).await;
             let said = fs::read_to_string(file.path()).unwrap();
             let words: Vec<&str> = said.split_whitespace().collect();
             assert_eq!((words.len(), said.lines().count()), (3, 1));
@@ -152,8 +147,8 @@ mod tests {
             let unix: f64 = words[1].parse().unwrap();
             assert!(unix > now - 60.0 && unix < now + 60.0, "{unix} at {now}");
         }
-        assert_eq!(fs::read_dir(file.folder()).unwrap().count(), 1);
-        let folder = file.folder().to_owned();
+        let folder = file.folder().unwrap().to_owned();
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         drop(file);
         assert!(!folder.exists());
     }

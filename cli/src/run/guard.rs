@@ -16,7 +16,7 @@ use super::args::GuardArgs;
 use super::cgroup;
 use super::helper::{self, Helper, Orders};
 use super::leader_file::TermFile;
-use crate::stderr::report;
+use crate::stderr::warn;
 
 /// The longest sleep between two looks at the clock: timers stand still while the machine is suspended,
 /// and the lease does not.
@@ -188,8 +188,8 @@ pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
             let late = clock.now().since(Instant::from_nanos(watch.deadline));
             if signal == Signal::KILL && !late.is_zero() && (removed || watch.group != 0) {
                 let what = if removed { "the file was removed" } else { "the command was killed" };
-                report(format_args!(
-                    "incumbent: {what} {late:?} after its lease was over: this machine was stopped, or is too busy for \
+                warn(format_args!(
+                    "{what} {late:?} after its lease was over: this machine was stopped, or is too busy for \
                      such a lease"
                 ));
             }
@@ -221,7 +221,7 @@ fn take(order: Order, within: &mut Option<PathBuf>, file: &mut Option<TermFile>,
 
 /// Starts a guard that has these orders from its beginning: a supervisor that is killed at this moment can send no
 /// others.
-pub(super) fn start(folder: &Path, orders: &[Order]) -> io::Result<Helper<Order>> {
+pub(super) fn start(folder: Option<&Path>, orders: &[Order]) -> io::Result<Helper<Order>> {
     let orders = orders.iter().flat_map(|order| ["--order".to_owned(), helper::line(order)]);
     Helper::start("run-guard", folder, orders)
 }

@@ -12,7 +12,7 @@ use tokio::process::ChildStderr;
 use tokio::sync::watch;
 
 use super::args::Args;
-use crate::stderr::report;
+use crate::stderr::{notice, warn};
 
 /// So much of what a failed check wrote to its standard error is kept, in bytes.
 const SAID: usize = 4096;
@@ -37,11 +37,11 @@ impl Health {
                 while !sender.is_closed() {
                     let answer = ask(&command, interval).await;
                     if let Some(why) = answer.as_ref().err().filter(|_| !failed) {
-                        report(format_args!(
-                            "incumbent: the health check fails, and this candidate stays out of the election: {why}"
+                        warn(format_args!(
+                            "the health check fails, and this candidate stays out of the election: {why}"
                         ));
                     } else if answer.is_ok() && failed {
-                        report(format_args!("incumbent: the health check succeeds again"));
+                        notice("the health check succeeds again");
                     }
                     failed = answer.is_err();
                     sender.send_if_modified(|before| std::mem::replace(before, !failed) == failed);

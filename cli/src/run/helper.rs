@@ -7,7 +7,7 @@
 use std::ffi::CStr;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::signals::Signals;
+use crate::stderr::is_json;
 
 /// The longest time that a live helper may take to confirm an order (2 s).
 const CONFIRMING: Duration = Duration::from_secs(2);
@@ -37,15 +38,19 @@ pub(super) struct Helper<T> {
 }
 
 impl<T: Serialize + Send + 'static> Helper<T> {
-    /// Starts the hidden command `name`, which removes `folder` when this process is gone.
+    /// Starts the hidden command `name`, which removes the folder, where there is one, when this process is gone.
     pub(super) fn start(
         name: &str,
-        folder: &Path,
+        folder: Option<&Path>,
         arguments: impl IntoIterator<Item = String>,
     ) -> io::Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(this_program()?);
         // Another process name than ours, so that killing by our name does not kill both.
-        command.arg0(name).arg(name).arg("--folder").arg(folder).args(arguments);
+        command.arg0(name).arg(name).args(arguments);
+        if let Some(folder) = folder {
+            command.arg("--folder").arg(folder);
+        }
+        command.args(is_json().then_some("--json"));
         // In a process group of its own: signals to the terminal's group do not reach it.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
         let mut process = command.spawn()?;
@@ -100,6 +105,16 @@ impl<T: Serialize + Send + 'static> Helper<T> {
         let Self { messages, mut process } = self;
         drop(messages);
         let _ = process.wait().await;
+    }
+}
+
+/// This program as it runs, to be started again: its file may have been replaced by another version, or removed.
+pub(super) fn this_program() -> io::Result<PathBuf> {
+    // The kernel's own link to what runs, which a new process of ours resolves to the same.
+    let running = PathBuf::from("/proc/self/exe");
+    match cfg!(target_os = "linux") && fs::metadata(&running).is_ok() {
+        true => Ok(running),
+        false => std::env::current_exe(),
     }
 }
 

@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 use super::deadline;
 use crate::failure::Failure;
+use crate::stderr::warn;
 
 /// The longest line that is read from a file, in bytes: two numbers and a token take less.
 const LONGEST: u64 = 256;
@@ -158,6 +159,7 @@ impl LeaderFile {
 /// Carries orders out until the sender is gone.
 fn work(path: &Path, orders: &Receiver<Order>, clock: &Clock) {
     let new = beside(path);
+    let mut is_failing = false;
     for order in orders {
         match order {
             Order::Remove(file) => drop(file.remove()),
@@ -165,8 +167,13 @@ fn work(path: &Path, orders: &Receiver<Order>, clock: &Clock) {
                 if clock.now() >= until {
                     continue;
                 }
-                if let Err(error) = fs::write(&new, text).and_then(|()| fs::rename(&new, path)) {
-                    tracing::warn!(%error, "the file of the leader cannot be written");
+                match fs::write(&new, text).and_then(|()| fs::rename(&new, path)) {
+                    Err(error) if !is_failing => {
+                        is_failing = true;
+                        let path = path.display();
+                        warn(format_args!("the file {path} of this leader cannot be written: {error}"));
+                    }
+                    written => is_failing &= written.is_err(),
                 }
                 if clock.now() >= until {
                     let _ = fs::remove_file(path);

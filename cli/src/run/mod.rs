@@ -33,6 +33,7 @@ mod health;
 mod helper;
 mod leader_file;
 mod notices;
+mod place;
 mod runner;
 mod sidecar;
 mod signals;
@@ -50,14 +51,19 @@ pub(crate) use waiting::exec;
 use crate::failure::Failure;
 
 /// Runs `incumbent run`, in the form that the command line gives. Returns the exit code.
-pub(crate) async fn run(mut args: Args, as_json: bool) -> Result<u8, Failure> {
+pub(crate) async fn run(mut args: Args) -> Result<u8, Failure> {
+    // What `ps` shows of a child of process 1, which was started by the kernel's link.
+    #[cfg(target_os = "linux")]
+    if rustix::thread::name().is_ok_and(|name| name.as_c_str() == c"exe") {
+        let _ = rustix::thread::set_name(c"incumbent");
+    }
     if args.command.is_empty() {
         for note in elector::take_defaults(&mut args, |variable| std::env::var(variable).ok())? {
-            crate::stderr::warn(as_json, &note);
+            crate::stderr::warn(note);
         }
         return match args.is_sidecar() {
-            true => sidecar::run(args, as_json).await,
-            false => elector::run(args, as_json).await,
+            true => sidecar::run(args).await,
+            false => elector::run(args).await,
         };
     }
     if let Some((theirs, ours)) = args.elector.first() {
@@ -68,5 +74,5 @@ pub(crate) async fn run(mut args: Args, as_json: bool) -> Result<u8, Failure> {
             "console: is for handlers: give --on-won and --on-lost, or another store for a command",
         ));
     }
-    supervisor::run(args, as_json).await
+    supervisor::run(args).await
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use incumbent::{Candidate, Leader, Reason, State};
 use tokio::time::Instant;
 
-use crate::stderr::report;
+use crate::stderr::notice;
 
 /// A wait that no other line explains is reported after this time: an acquire and the random wait before it take less.
 const UNEXPLAINED: Duration = Duration::from_secs(3);
@@ -35,7 +35,7 @@ impl Notices {
         let Some(candidate) = &self.candidate else { return };
         let other = leader.map(|leader| &leader.name).filter(|name| *name != candidate.name());
         if let Some(name) = other.filter(|name| self.leader.as_ref() != Some(*name)) {
-            report(format_args!("incumbent: waiting for {}: {name} leads", candidate.election()));
+            notice(format_args!("waiting for {}: {name} leads", candidate.election()));
         }
         self.leader = other.cloned();
         let waits = other.is_none() && !candidate.is_leader();
@@ -46,14 +46,14 @@ impl Notices {
     pub(super) fn won(&mut self) {
         let Some(candidate) = &self.candidate else { return };
         (self.leader, self.due) = (None, None);
-        report(format_args!("incumbent: {} leads {}", candidate.name(), candidate.election()));
+        notice(format_args!("{} leads {}", candidate.name(), candidate.election()));
     }
 
     /// Reports that a term has ended.
     pub(super) fn lost(&mut self, reason: Reason) {
         let Some(candidate) = &self.candidate else { return };
         let (name, election) = (candidate.name(), candidate.election());
-        report(format_args!("incumbent: {name} no longer leads {election}: {reason}"));
+        notice(format_args!("{name} no longer leads {election}: {reason}"));
         self.due = (candidate.state() != State::Closed).then(|| Instant::now() + UNEXPLAINED);
     }
 
@@ -78,12 +78,12 @@ impl Notices {
         let Some(candidate) = &self.candidate else { return };
         let election = candidate.election();
         match candidate.state() {
-            State::Holding => report(format_args!(
-                "incumbent: waiting for {election}: {} has the lease, and leads as soon as the one before is certainly over",
+            State::Holding => notice(format_args!(
+                "waiting for {election}: {} has the lease, and leads as soon as the one before is certainly over",
                 candidate.name()
             )),
-            State::Waiting | State::Acquiring => report(format_args!(
-                "incumbent: waiting for {election}: no candidate leads, until the lease before is certainly over and the \
+            State::Waiting | State::Acquiring => notice(format_args!(
+                "waiting for {election}: no candidate leads, until the lease before is certainly over and the \
                  store answers"
             )),
             // It stays out, which the health check reports, or has just begun, or leaves.

@@ -6,13 +6,14 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use incumbent::incumbent_core::campaign::check_name;
 use incumbent::incumbent_core::reconcile::Message;
-use incumbent::incumbent_core::selector;
 use incumbent::{
     Candidate, Clock, Error, ErrorKind, Event, Instant as CoreInstant, Leader, Reason, Store, Term, Token,
     Warning,
 };
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::args::Args;
@@ -25,9 +26,10 @@ use super::source::{Incoming, Source};
 use super::stale;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::listen::Listener;
+use crate::listen::{Listener, Metrics};
 use crate::output::unix_ms;
-use crate::stderr::{report, warn, warn_of};
+use crate::stderr::{is_json, report, warn, warn_of};
+use crate::store::ConnectionReports;
 
 /// One form of `incumbent run`, and what it does with the work of a term.
 pub(super) trait Form {
@@ -100,8 +102,7 @@ pub(super) async fn drive(form: &mut impl Form, opened: &mut Opened) -> Result<(
                 form.take(event).await?;
                 let is_leaving = form.is_leaving();
                 if let Some(leader) = form.runner().beaten_by().filter(|_| !is_leaving) {
-                    form.runner()
-                        .warn(&format!("not elected: {leader} leads, and --no-wait asks for no wait"));
+                    warn(format_args!("not elected: {leader} leads, and --no-wait asks for no wait"));
                     form.give_up(Exit::NotElected)?;
                 } else if form.runner().is_refused() && !is_leaving {
                     form.give_up(Exit::Denied)?;
@@ -116,9 +117,8 @@ pub(super) async fn drive(form: &mut impl Form, opened: &mut Opened) -> Result<(
             Next::Wake(wake) => form.woken(wake)?,
             Next::Unexplained => form.runner().notices.unexplained(),
             Next::TimedOut => {
-                let runner = form.runner();
-                let leader = runner.leader().unwrap_or_else(|| "no candidate".into());
-                runner.warn(&timeout.message(&format!("{leader} leads")));
+                let leader = form.runner().leader().unwrap_or_else(|| "no candidate".into());
+                warn(timeout.message(&format!("{leader} leads")));
                 form.give_up(Exit::NotElected)?;
             }
         }
@@ -144,17 +144,13 @@ pub(super) struct Opened {
     signals: Signals,
     timeout: ElectionTimeout,
     /// Serves until it is dropped.
-    _listener: Listener,
+    listener: Listener,
 }
 
 impl Opened {
     /// Opens the store and campaigns; or opens the console. None where a signal or `--wait` came first, with the exit
     /// code.
-    pub(super) async fn open(
-        args: &Args,
-        drain: Duration,
-        as_json: bool,
-    ) -> Result<Result<Self, Exit>, Failure> {
+    pub(super) async fn open(args: &Args, drain: Duration) -> Result<Result<Self, Exit>, Failure> {
         let timeout = ElectionTimeout::new(args.wait);
         let key = args.key.as_deref().filter(|_| !args.is_console());
         if key.is_none() && !args.is_console() {
@@ -162,25 +158,29 @@ impl Opened {
         }
         if let Some(key) = key {
             // Before the store is waited for.
-            selector::check("key", key).map_err(|refused| Error::refused(ErrorKind::InvalidName, refused))?;
+            args.store.settings()?.check_election(key)?;
+            if let Some(name) = &args.name {
+                check_name(name).map_err(|refused| Error::refused(ErrorKind::InvalidName, refused))?;
+            }
         }
         // Before any wait: a signal meanwhile ends this process.
         let mut signals = Signals::new()?;
         // Not beside the leftovers of an earlier supervisor.
-        let _ = tokio::task::spawn_blocking(stale::sweep).await;
-        let mut listener = Listener::of(args.listen, as_json).await?;
+        sweep().await;
+        let mut listener = Listener::of(args.listen).await?;
+        let reports = ConnectionReports::default();
         let source = match key {
-            None => Source::console(as_json),
+            None => Source::console(),
             Some(key) => tokio::select! {
-                campaigning = campaign(args, key, drain, &mut listener) => campaigning?,
+                campaigning = campaign(args, key, drain, &mut listener, &reports) => campaigning?,
                 () = signals.end() => return Ok(Err(Exit::Done)),
                 () = timeout.sleep(), if timeout.is_set() => {
-                    warn(as_json, &timeout.message(NO_STORE));
+                    warn(timeout.message(&reports.cause()));
                     return Ok(Err(Exit::NotElected));
                 }
             },
         };
-        Ok(Ok(Self { source, signals, timeout, _listener: listener }))
+        Ok(Ok(Self { source, signals, timeout, listener }))
     }
 
     /// Closes the store, and the candidate with it.
@@ -192,17 +192,33 @@ impl Opened {
     }
 }
 
+/// Removes the leftovers, on a thread of its own where one can be had.
+async fn sweep() {
+    let (done, is_done) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("sweep".into());
+    let started = thread.spawn(move || {
+        stale::sweep();
+        // The waiting caller may be gone.
+        let _ = done.send(());
+    });
+    match started {
+        Ok(_) => drop(is_done.await),
+        Err(_) => stale::sweep(),
+    }
+}
+
 async fn campaign(
     args: &Args,
     key: &str,
     drain: Duration,
     listener: &mut Listener,
+    reports: &ConnectionReports,
 ) -> Result<Source, Failure> {
     let builder = match args.lease.lease {
         Some(lease) => Store::builder().expected_lease(lease),
         None => Store::builder(),
     };
-    let store = args.store.open(listener.meter(builder), args.store.settings()?).await?;
+    let store = args.store.open_reporting(listener.meter(builder), args.store.settings()?, reports).await?;
     let candidate = store.campaign(key, args.options(drain)).await?;
     listener.serve(&store, &candidate, args.is_sidecar());
     let events = candidate.events();
@@ -212,13 +228,13 @@ async fn campaign(
 /// The state that every form needs.
 pub(super) struct Runner {
     pub(super) args: Args,
-    pub(super) as_json: bool,
     pub(super) clock: Clock,
     /// None at the console.
     pub(super) candidate: Option<Candidate>,
     pub(super) health: Health,
     pub(super) file: DeadlineFile,
     pub(super) has_led: bool,
+    metrics: Metrics,
     notices: Notices,
     /// A permission is missing.
     is_denied: bool,
@@ -227,22 +243,22 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    pub(super) fn new(args: Args, as_json: bool, opened: &Opened) -> Result<Self, Failure> {
+    pub(super) fn new(args: Args, opened: &Opened) -> Result<Self, Failure> {
         let (clock, candidate) = match &opened.source {
             Source::Console(_) => (Clock::system(), None),
             Source::Store { store, candidate, .. } => (store.clock().clone(), Some(candidate.clone())),
         };
         let (health, file) = (Health::start(&args), DeadlineFile::new()?);
-        let is_silent = as_json || args.quiet;
+        let is_silent = is_json() || args.quiet;
         let notices = Notices::new(candidate.clone().filter(|_| !is_silent));
         Ok(Self {
             args,
-            as_json,
             clock,
             candidate,
             health,
             file,
             has_led: false,
+            metrics: opened.listener.metrics.clone(),
             notices,
             is_denied: false,
             denials: HashMap::new(),
@@ -261,6 +277,7 @@ impl Runner {
     pub(super) fn lost(&mut self, term: &Term, reason: Reason, at: CoreInstant) {
         let (token, at) = (term.token().to_string(), at.as_nanos());
         self.emit(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": at }));
+        self.metrics.lost(reason);
         self.notices.lost(reason);
     }
 
@@ -283,7 +300,7 @@ impl Runner {
             }
             self.denials.insert(warning.to_string(), now);
         }
-        warn_of(self.as_json, warning);
+        warn_of(warning);
     }
 
     /// Returns true if a permission is missing that this candidate does not wait for, with `--fail-fast`.
@@ -339,13 +356,8 @@ impl Runner {
             key: self.args.key.as_deref().unwrap_or("console"),
             name: name.or(self.args.name.as_deref()).unwrap_or("console"),
             token,
-            deadline_file: self.file.path(),
+            deadline_file: self.file.path().to_owned(),
         }
-    }
-
-    /// Writes a warning for a person.
-    pub(super) fn warn(&self, message: &str) {
-        warn(self.as_json, message);
     }
 
     /// Writes an event to the standard error, because the standard output is the command's. An event's `at` is the
@@ -356,8 +368,8 @@ impl Runner {
             event["candidate"] = candidate.name().into();
         }
         event["unix_ms"] = unix_ms().into();
-        if self.as_json {
-            report(event);
+        if is_json() {
+            report(event, "");
         } else {
             tracing::info!(target: "incumbent::run", "{event}");
         }
@@ -400,6 +412,3 @@ impl ElectionTimeout {
         format!("not elected within {limit}; {state}")
     }
 }
-
-/// The current state where the store was not opened in time.
-const NO_STORE: &str = "the store has not answered yet";

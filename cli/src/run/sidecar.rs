@@ -22,17 +22,17 @@ const TICK: Duration = Duration::from_millis(50);
 const RELEASING: Duration = Duration::from_millis(200);
 
 /// `incumbent run --listen ADDRESS` or `--file PATH`. Returns the exit code.
-pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
+pub(super) async fn run(args: Args) -> Result<u8, Failure> {
     if args.is_console() {
         return Err(Failure::usage(
             "console: has no election to report on: give another store, or --on-won and --on-lost",
         ));
     }
-    let mut opened = match Opened::open(&args, args.drain + RELEASING, as_json).await? {
+    let mut opened = match Opened::open(&args, args.drain + RELEASING).await? {
         Ok(opened) => opened,
         Err(exit) => return Ok(exit as u8),
     };
-    let runner = Runner::new(args, as_json, &opened)?;
+    let runner = Runner::new(args, &opened)?;
     let file = match &runner.args.file {
         Some(path) => {
             let guard = guard::start(runner.file.folder(), &[])?;

@@ -6,7 +6,7 @@ use incumbent::incumbent_core::reconcile::Message;
 use incumbent::{Candidate, Event, Events, Store};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
-use crate::stderr::warn;
+use crate::stderr::{is_json, warn};
 
 /// The store name that stands for no store.
 pub(super) const CONSOLE: &str = "console:";
@@ -30,8 +30,8 @@ pub(super) enum Incoming {
 
 impl Source {
     /// A person who types messages.
-    pub(super) fn console(as_json: bool) -> Self {
-        Self::Console(Some(Console::new(as_json)))
+    pub(super) fn console() -> Self {
+        Self::Console(Some(Console::new()))
     }
 
     /// The next event. Cancel-safe.
@@ -64,17 +64,16 @@ impl Source {
 /// Reads typed messages.
 pub(super) struct Console {
     lines: Lines<BufReader<Stdin>>,
-    as_json: bool,
 }
 
 impl Console {
-    pub(super) fn new(as_json: bool) -> Self {
-        Self { lines: BufReader::new(tokio::io::stdin()).lines(), as_json }
+    pub(super) fn new() -> Self {
+        Self { lines: BufReader::new(tokio::io::stdin()).lines() }
     }
 
     /// Prompts for a message, where a person types.
     pub(super) fn prompt(&self) {
-        if std::io::stdin().is_terminal() {
+        if std::io::stdin().is_terminal() && !is_json() {
             let mut stderr = std::io::stderr();
             let _ = write!(stderr, "{}> ", understood()).and_then(|()| stderr.flush());
         }
@@ -87,7 +86,7 @@ impl Console {
             match read(&line) {
                 Ok(message) => return Some(message),
                 Err(mistake) => {
-                    warn(self.as_json, &mistake);
+                    warn(mistake);
                     self.prompt();
                 }
             }

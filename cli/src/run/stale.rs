@@ -5,13 +5,14 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::geteuid;
 
-use super::cgroup;
+use super::{cgroup, place};
 
 /// The prefix of our folders' names, in the folder for temporary files.
 pub(super) const FOLDERS: &str = "incumbent-run-";
@@ -23,7 +24,13 @@ const TRIES: u32 = 8;
 
 /// A lock on a folder, held until this is dropped.
 #[derive(Debug)]
-pub(super) struct Lock(#[expect(dead_code, reason = "the lock lasts as long as the file is open")] File);
+pub(super) struct Lock(File);
+
+impl AsFd for Lock {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
 
 impl Lock {
     /// Locks a folder; none where another process holds it, or it is gone.
@@ -58,14 +65,15 @@ pub(super) fn locked<T>(
 
 /// Ends and removes what dead supervisors left behind.
 pub(super) fn sweep() {
-    let here = std::env::temp_dir();
-    each(&here, FOLDERS, |folder| {
-        // Only the files that we make, so that nothing else can be removed through its name.
-        for name in ["deadline", "next"] {
-            let _ = fs::remove_file(folder.join(name));
-        }
-        let _ = fs::remove_dir(folder);
-    });
+    for within in place::folders() {
+        each(&within, FOLDERS, |folder| {
+            // Only the files that we make, so that nothing else can be removed through its name.
+            for name in ["deadline", "next"] {
+                let _ = fs::remove_file(folder.join(name));
+            }
+            let _ = fs::remove_dir(folder);
+        });
+    }
     if let Ok(ours) = cgroup::own_path() {
         each(&ours, GROUPS, |group| {
             if cgroup::is_populated(group) {

@@ -27,7 +27,7 @@ use super::cgroup;
 use super::command::set_term;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::stderr::report;
+use crate::stderr::warn;
 
 /// The space for one descriptor in a message.
 const ONE: usize = rustix::cmsg_space!(ScmRights(1));
@@ -101,7 +101,7 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     let is_over = received.text.is_empty();
     let Some((token, stdin)) = received.whole() else {
         if !is_over {
-            report("incumbent: the message that lets the command begin is not whole, and it is not run");
+            warn("the message that lets the command begin is not whole, and it is not run");
         }
         return Ok(Exit::Failure as u8);
     };
@@ -110,7 +110,7 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     let mut command = Command::new(program);
     set_term(&mut command, token);
     let error = command.args(arguments).exec();
-    report(format_args!("incumbent: {} cannot be run: {error}", program.to_string_lossy()));
+    warn(format_args!("{} cannot be run: {error}", program.to_string_lossy()));
     Ok(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
 }
 

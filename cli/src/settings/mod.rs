@@ -14,12 +14,14 @@ use clap::{Arg, ArgAction, Command, FromArgMatches as _};
 
 use crate::args::Cli;
 use crate::failure::Failure;
+use crate::stderr::{is_json, write_json};
 use file::Config;
 pub(crate) use source::Sources;
 use source::variable;
 
 /// Options that ask for an action, once. They are set on the command line or not at all.
-const ACTS: [&str; 8] = ["all", "config", "help", "new", "update", "verbose", "version", "yes"];
+const ACTS: [&str; 9] =
+    ["all", "config", "help", "new", "update", "verbose", "version", "wait-for-store", "yes"];
 
 /// Parses the command line; the environment and a file supply what it leaves open.
 ///
@@ -29,7 +31,9 @@ const ACTS: [&str; 8] = ["all", "config", "help", "new", "update", "verbose", "v
 pub(crate) fn parse(arguments: &[OsString]) -> Result<(Cli, Sources), Failure> {
     let plain = Cli::whole();
     let arguments = &with_positional_key(arguments, &plain)[..];
+    write_json(wants_json(arguments, None));
     let config = Config::find(arguments)?;
+    write_json(wants_json(arguments, config.as_ref()));
     if let Some(config) = &config {
         config.check(&plain, is_setting)?;
     }
@@ -45,19 +49,33 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<(Cli, Sources), Failure> {
                 let said = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
                 Failure::usage(format!("{place}: {said}"))
             }
-            // Help and the version are no errors.
-            _ if error.use_stderr() && wants_json(arguments) => Failure::usage(one_line(&error)),
-            _ => error.exit(),
+            _ => of_command_line(&error),
         }
     })?;
     let sources = Sources::of(&matches, config.as_ref());
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| of_command_line(&error))?;
     Ok((cli, sources))
 }
 
-/// Returns true if the command line asks for JSON.
-pub(crate) fn wants_json(arguments: &[OsString]) -> bool {
-    arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json")
+/// An error on the command line, as JSON where that is asked for. Ends the process otherwise, as clap does it; so it does
+/// for help and the version, which are no errors.
+fn of_command_line(error: &clap::Error) -> Failure {
+    if error.use_stderr() && is_json() { Failure::usage(one_line(error)) } else { error.exit() }
+}
+
+/// Returns true if the command line, the environment or the file asks for JSON, as far as that can be told before they are
+/// known to be valid.
+fn wants_json(arguments: &[OsString], config: Option<&Config>) -> bool {
+    let mut words = arguments.iter().take_while(|argument| *argument != "--");
+    let is_true = |value: &str| value == "true";
+    words.any(|argument| argument == "--json")
+        || match std::env::var(variable("json")) {
+            Ok(value) => is_true(&value),
+            Err(_) => {
+                let said = config.and_then(|config| config.value(None, "json"));
+                said.is_some_and(|said| said.values.iter().any(|value| is_true(value)))
+            }
+        }
 }
 
 /// An error of the command line as one line, without the usage.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use incumbent_sim::Tally;
 
 use crate::output::span;
+use crate::stderr::is_json;
 
 /// The interval between two updates.
 const EVERY: Duration = Duration::from_millis(200);
@@ -21,7 +22,12 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn of(seeds: u64) -> Self {
-        Self { began: Instant::now(), seeds, shown: None, on_terminal: std::io::stderr().is_terminal() }
+        Self {
+            began: Instant::now(),
+            seeds,
+            shown: None,
+            on_terminal: std::io::stderr().is_terminal() && !is_json(),
+        }
     }
 
     pub(super) fn took(&self) -> Duration {

@@ -13,7 +13,7 @@ use incumbent::store::CandidateInfo;
 
 use crate::failure::Failure;
 use crate::output::line;
-use crate::store::{StoreArgs, is_kafka, is_queue};
+use crate::store::{Answered, Limit, OnceArgs, is_kafka, is_queue};
 use output::{HEADINGS, json_of, row, table, text_of};
 pub(crate) use output::{leader_json, state};
 use seen::Seen;
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
     #[command(flatten)]
-    store: StoreArgs,
+    once: OnceArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -64,9 +64,12 @@ const AT_ONCE: usize = 16;
 
 /// `incumbent status`.
 pub(crate) async fn run(args: &Args, as_json: bool) -> Result<(), Failure> {
-    let settings = args.store.settings()?;
+    let settings = match &args.which.key {
+        Some(key) => args.once.store.settings_of(key)?,
+        None => args.once.store.settings_to_look()?,
+    };
     let (is_queue, is_group) = (is_queue(&settings), is_kafka(&settings));
-    let store = args.store.open_to_look().await?;
+    let Answered { store, .. } = args.once.open(settings, Limit::NONE).await?;
     let result = match &args.which.key {
         Some(key) => one(&store, key, is_queue, is_group, as_json).await,
         None => all(&store, is_queue, is_group, as_json).await,
@@ -115,7 +118,7 @@ async fn all(store: &Store, is_queue: bool, is_group: bool, as_json: bool) -> Re
         line(if is_queue {
             "no candidate is in any election here"
         } else {
-            "no election was ever held here"
+            "no election has a record here: none was held, or all have expired"
         })?;
         return Ok(());
     }

@@ -161,7 +161,7 @@ impl View<'_> {
     fn nothing(&self) -> &'static str {
         match (self.board.answered, self.board.rows.is_empty()) {
             (None, _) => "the store is asked",
-            (Some(_), true) => "no election was ever held here",
+            (Some(_), true) => "no election has a record here: none was held, or all have expired",
             (Some(_), false) => "no election has that in its key or in its leader's name",
         }
     }

@@ -83,13 +83,6 @@ fn a_store_or_a_key_with_what_no_one_sees_is_refused_wherever_it_comes_from() {
 }
 
 #[test]
-fn a_key_is_refused_before_the_store_is_waited_for() {
-    let run =
-        ["run", "--store", "nats://127.0.0.1:1/ELECTIONS", "--name", "ada", "--key", "jobs ", "--", "true"];
-    refused(&run, 2, &["key is \"jobs \", and must be free of control characters"]);
-}
-
-#[test]
 fn a_key_in_quotes_is_warned_about_with_the_remedy() {
     let scratch = Scratch::made();
     let mut command = incumbent(&["run", "--name", "ada", "--preset", "fast", "--", "true"]);
@@ -125,21 +118,6 @@ fn a_server_that_does_not_answer_is_an_error_where_that_is_asked_for() {
     refused(&["status", "jobs", "--fail-fast", "--store", &url], 3, &[&address]);
     refused(&["demo", "--fail-fast", "--store", &url], 3, &[&address]);
     refused(&["run", "--fail-fast", "--store", &url, "--key", "jobs", "--", "true"], 3, &[&address]);
-}
-
-#[test]
-fn a_server_that_does_not_answer_is_waited_for_and_that_is_reported() {
-    let mut server = NatsServer::start(Options::new());
-    let url = format!("{}/ELECTIONS", server.url());
-    assert_eq!(ended(&["init", "--store", &url]).code, Some(0));
-    server.stop();
-    let mut status = Running::start(incumbent(&["status", "jobs", "--store", &url]));
-    status.until_reported("the warning", |line| line.starts_with("incumbent: waiting for the store: "));
-    server.restart();
-    status.until_reported("its end", |line| line == "incumbent: the store answers");
-    let status = status.wait();
-    assert_eq!(status.code, Some(0), "{status:#?}");
-    assert!(status.stdout.contains("vacant"), "{status:#?}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use incumbent_testkit::process::{ChildGuard, is_running};
 use incumbent_testkit::wait;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::listen::counts;
 use crate::run::{delete, state};
 use crate::support::{Ended, LIMIT, Running, Scratch, children, ended, incumbent};
 
@@ -196,6 +197,25 @@ fn a_begin_that_fails_has_its_end_run_before_the_election_is_given_up() {
     assert!(said.contains("\"state\":\"held\""), "{said}");
     wait::until("the election to be given up", wait::GENEROUS, || state(&scratch) == "released");
     assert_eq!(ends(run).code, Some(0));
+}
+
+#[test]
+fn where_a_begin_fails_every_output_gives_that_as_the_reason() {
+    let scratch = Scratch::made();
+    let options = ["--on-won", "exit 1", "--on-lost", "echo why $INCUMBENT_REASON", "--error-timeout", "1h"];
+    let mut run = started(&scratch, "ada", &[&options[..], &["--listen", "127.0.0.1:0"]].concat());
+    let listens = await_output(&mut run, "listening on ");
+    await_output(&mut run, "on-lost: why HANDLER_FAILED");
+    let lost = await_output(&mut run, "no longer leads");
+    assert_eq!(lost, "incumbent: ada no longer leads jobs: the handler failed");
+    let address = listens.rsplit(' ').next().unwrap();
+    counts(address, "incumbent_terms_ended_total", "reason=\"handler_failed\"", 1.0);
+    assert_eq!(ends(run).code, Some(0));
+    let scratch = Scratch::made();
+    let words = [&arguments(&scratch, "ada")[..], &["--on-won", "exit 1", "--once", "--json"]].concat();
+    let ended = ended(&words);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("\"reason\":\"HANDLER_FAILED\""), "{ended:?}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn schema() -> Value {
 }
 
 /// The schema of one definition.
-fn definition(name: &str) -> Validator {
+pub(crate) fn definition(name: &str) -> Validator {
     let mut schema = schema();
     let root = schema.as_object_mut().unwrap();
     assert!(root["$defs"].get(name).is_some(), "{name}");

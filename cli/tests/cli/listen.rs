@@ -80,7 +80,7 @@ fn metric(page: &str, name: &str, labels: &str) -> f64 {
 
 /// Waits for the number: events are counted concurrently with their effects.
 #[track_caller]
-fn counts(address: &str, name: &str, labels: &str, count: f64) {
+pub(crate) fn counts(address: &str, name: &str, labels: &str, count: f64) {
     wait::until(&format!("{name} to be {count}"), LIMIT, || {
         metric(&got(address, "/metrics").1, name, labels) == count
     });

@@ -106,7 +106,7 @@ fn status_of_an_election_that_was_never_held_is_vacant_and_no_failure() {
 fn status_lists_every_election_of_a_store() {
     let scratch = Scratch::made();
     let nothing = ended(&["status", "--all", "--store", &scratch.url]);
-    assert_eq!(nothing.stdout, "no election was ever held here\n");
+    assert_eq!(nothing.stdout, "no election has a record here: none was held, or all have expired\n");
     let _ada = settled(&scratch.url, "reports", "ada");
     let mut ben = settled(&scratch.url, "jobs", "ben");
     ben.signal(rustix::process::Signal::TERM);
@@ -132,7 +132,10 @@ fn the_store_may_be_named_by_the_environment() {
     let scratch = Scratch::made();
     let mut status = incumbent(&["status", "--all"]);
     status.env("INCUMBENT_STORE", &scratch.url);
-    assert_eq!(Running::start(status).wait().stdout, "no election was ever held here\n");
+    assert_eq!(
+        Running::start(status).wait().stdout,
+        "no election has a record here: none was held, or all have expired\n"
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "a test fails")]
 
 mod bad_input;
+mod connecting;
 mod console;
 mod demo;
 mod doctor;
@@ -12,6 +13,7 @@ mod examples;
 mod help;
 mod init;
 mod json;
+mod json_outage;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod listen;
@@ -24,9 +26,15 @@ mod reports;
 mod run;
 mod run_children;
 #[cfg(target_os = "linux")]
+mod run_folders;
+#[cfg(target_os = "linux")]
 mod run_held_up;
+#[cfg(target_os = "linux")]
+mod run_limits;
 mod run_notices;
 mod run_options;
+#[cfg(target_os = "linux")]
+mod run_upgrade;
 #[cfg(target_os = "linux")]
 mod run_waiting;
 mod screens;
@@ -34,6 +42,7 @@ mod settings;
 mod sidecar;
 mod sim;
 mod snapshot;
+mod store_away;
 mod support;
 mod terminal;
 mod top;

@@ -34,7 +34,7 @@ fn kill(pid: u32) {
 }
 
 /// The guard, once its process name is set.
-fn guard(run: &Running) -> u32 {
+pub(crate) fn guard(run: &Running) -> u32 {
     let is_guard =
         |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "run-guard\n");
     wait::until_some("the guard", LIMIT, || children(run.pid()).into_iter().find(is_guard))

@@ -101,7 +101,7 @@ fn a_bucket_on_a_server_is_watched_and_its_silence_is_shown() {
     let made = ended(&["init", "--store", &url, "--new", "--lease", "30s"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     let mut top = top(&url, 80);
-    top.until_line("no election was ever held here");
+    top.until_line("no election has a record here: none was held, or all have expired");
     let _ada = settled(&url, "jobs", "ada");
     let lines = top.until_line("1 election, 1 held");
     assert!(lines[3].contains("ada"), "{lines:#?}");

@@ -14,7 +14,7 @@ use super::kafka::{Cluster, KafkaAdmin, Reader};
 use super::query::{Query, decode, is_word};
 #[cfg(feature = "etcd")]
 use super::queue_adapter::QueueAdapter;
-use super::{Adapter, Memory, MemorySettings, StoreAdmin, selectors};
+use super::{Adapter, Memory, MemorySettings, StoreAdmin, local, request, selectors};
 #[cfg(feature = "nats")]
 use super::{Nats, NatsSettings};
 #[cfg(feature = "sqlite")]
@@ -124,6 +124,42 @@ impl StoreSettings {
                 Opened::Group(cluster, reader)
             }
         })
+    }
+
+    /// Sets whether a store that does not answer is an error, instead of being waited for, where it can be either.
+    #[must_use]
+    pub fn fail_fast(self, fail_fast: bool) -> Self {
+        match self {
+            #[cfg(feature = "nats")]
+            Self::Nats(settings) => Self::Nats(Box::new(settings.fail_fast(fail_fast))),
+            #[cfg(feature = "etcd")]
+            Self::Etcd(settings) => Self::Etcd(Box::new(settings.fail_fast(fail_fast))),
+            #[cfg(feature = "kafka")]
+            Self::Kafka(settings) => Self::Kafka(Box::new(settings.fail_fast(fail_fast))),
+            settings => {
+                let _ = fail_fast;
+                settings
+            }
+        }
+    }
+
+    /// Refuses a key that no election can have in such a store, without connecting to it.
+    ///
+    /// # Errors
+    /// `InvalidName`.
+    pub fn check_election(&self, key: &str) -> Result<()> {
+        request::check_election(key)?;
+        match self {
+            Self::Memory(_) => local::check_text("key", key),
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(_) => local::check_text("key", key),
+            #[cfg(feature = "nats")]
+            Self::Nats(settings) => settings.check_key(key),
+            #[cfg(feature = "etcd")]
+            Self::Etcd(settings) => settings.check_key(key),
+            #[cfg(feature = "kafka")]
+            Self::Kafka(settings) => settings.check_key(key),
+        }
     }
 
     /// Opens the store for an operator's unconditional writes.

@@ -56,7 +56,7 @@ impl Instruction {
 pub(crate) struct CleanupArgs {
     /// A folder to remove when the supervisor is gone
     #[arg(long)]
-    folder: PathBuf,
+    folder: Option<PathBuf>,
     /// The number of further attempts, the first of them at once
     #[arg(long)]
     retries: u32,
@@ -70,7 +70,7 @@ pub(crate) struct CleanupArgs {
 ///
 /// # Errors
 /// The signals that it must ignore cannot be caught.
-pub(crate) async fn cleanup(args: &CleanupArgs, as_json: bool) -> io::Result<()> {
+pub(crate) async fn cleanup(args: &CleanupArgs) -> io::Result<()> {
     let mut orders = Orders::new(c"run-cleanup")?;
     let mut instruction: Option<Instruction> = None;
     // An incomplete order: the supervisor died while it wrote, and the instruction before it holds.
@@ -78,14 +78,16 @@ pub(crate) async fn cleanup(args: &CleanupArgs, as_json: bool) -> io::Result<()>
         instruction = next;
     }
     if let Some(instruction) = instruction {
-        orders.undisturbed(execute(&instruction, args, as_json)).await;
+        orders.undisturbed(execute(&instruction, args)).await;
     }
-    helper::remove(&args.folder);
+    if let Some(folder) = &args.folder {
+        helper::remove(folder);
+    }
     Ok(())
 }
 
-async fn execute(instruction: &Instruction, args: &CleanupArgs, as_json: bool) {
-    warn(as_json, "the process that led is gone, and on-lost is run in its place");
+async fn execute(instruction: &Instruction, args: &CleanupArgs) {
+    warn("the process that led is gone, and on-lost is run in its place");
     if let Some(group) = instruction.begins.and_then(Pid::from_raw) {
         // A group that is gone needs no signal.
         let _ = kill_process_group(group, Signal::KILL);
@@ -95,16 +97,16 @@ async fn execute(instruction: &Instruction, args: &CleanupArgs, as_json: bool) {
         if tried > 1 {
             tokio::time::sleep(args.retry_every).await;
         }
-        let failure = match Running::spawn(RunId(0), Handler::End, instruction.command(), as_json) {
+        let failure = match Running::spawn(RunId(0), Handler::End, instruction.command()) {
             Ok(mut running) => running.ended().await,
             Err(error) => Some(format!("it cannot be started: {error}")),
         };
         match failure {
             None => return,
-            Some(how) => warn(as_json, &format!("on-lost failed: {how}")),
+            Some(how) => warn(format_args!("on-lost failed: {how}")),
         }
     }
-    warn(as_json, "giving up: what on-won began may still be going on here");
+    warn("giving up: what on-won began may still be going on here");
 }
 
 /// The cleanup process as its supervisor sees it.
@@ -118,11 +120,8 @@ impl Cleanup {
     pub(super) fn start(runner: &Runner) -> io::Result<Self> {
         let handlers = &runner.args.handlers;
         let pause = humantime::format_duration(handlers.retry_every).to_string();
-        let mut arguments =
-            vec!["--retries".to_owned(), handlers.retries.to_string(), "--retry-every".to_owned(), pause];
-        if runner.as_json {
-            arguments.push("--json".to_owned());
-        }
+        let arguments =
+            ["--retries".to_owned(), handlers.retries.to_string(), "--retry-every".to_owned(), pause];
         Ok(Self { process: Helper::start("run-cleanup", runner.file.folder(), arguments)?, last: None })
     }
 

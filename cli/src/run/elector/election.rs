@@ -41,10 +41,8 @@ impl Elector {
             // The term is over already; its event is about to come.
             return Ok(());
         }
-        // A handler finds the file there, whatever it holds; without it there is still the token.
-        if let Err(error) = self.runner.file.write(deadline, token, &self.runner.clock).await {
-            self.runner.warn(&format!("the deadline cannot be written to its file: {error}"));
-        }
+        // Without the file there is still the token.
+        self.runner.file.write(deadline, token, &self.runner.clock).await;
         self.term = Some(term);
         self.learn(deadline)?;
         self.pass_on(Message::Leader)
@@ -52,6 +50,11 @@ impl Elector {
 
     fn lost(&mut self, term: &Term, reason: Reason) -> Result<(), Failure> {
         let now = self.runner.clock.now();
+        // The election knows only that this candidate took itself out; the reason is known here.
+        let reason = match self.reason {
+            Some(Reason::HandlerFailed) if reason == Reason::Unhealthy => Reason::HandlerFailed,
+            _ => reason,
+        };
         self.runner.lost(term, reason, now);
         if !self.runner.health.stays_out {
             self.reason = Some(reason);

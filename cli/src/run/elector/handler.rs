@@ -67,23 +67,17 @@ impl Running {
         script: &Script,
         environment: &Environment<'_>,
         reason: Option<&str>,
-        as_json: bool,
     ) -> io::Result<Self> {
         let mut command = script.command();
         environment.set(&mut command);
         if let Some(reason) = reason {
             command.env("INCUMBENT_REASON", reason);
         }
-        Self::spawn(run, handler, command, as_json)
+        Self::spawn(run, handler, command)
     }
 
     /// Spawns a handler whose environment is complete.
-    pub(super) fn spawn(
-        run: RunId,
-        handler: Handler,
-        mut command: Command,
-        as_json: bool,
-    ) -> io::Result<Self> {
+    pub(super) fn spawn(run: RunId, handler: Handler, mut command: Command) -> io::Result<Self> {
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = tokio::process::Command::from(command).spawn()?;
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
@@ -91,8 +85,7 @@ impl Running {
         let stdout = child.stdout.take().map(ChildStdout::into_owned_fd).transpose()?;
         let stderr = child.stderr.take().map(ChildStderr::into_owned_fd).transpose()?;
         let name = option(handler);
-        let output =
-            [Output::new(stdout, name, "stdout", as_json)?, Output::new(stderr, name, "stderr", as_json)?];
+        let output = [Output::new(stdout, name, "stdout")?, Output::new(stderr, name, "stderr")?];
         let process = Process { child, group, output, has_ended: false };
         Ok(Self { run, handler, process: Ok(process), kill_at: None })
     }
@@ -144,13 +137,12 @@ struct Output {
     rest: Vec<u8>,
     name: &'static str,
     of: &'static str,
-    as_json: bool,
 }
 
 impl Output {
-    fn new(fd: Option<OwnedFd>, name: &'static str, of: &'static str, as_json: bool) -> io::Result<Self> {
+    fn new(fd: Option<OwnedFd>, name: &'static str, of: &'static str) -> io::Result<Self> {
         let pipe = fd.map(Receiver::from_owned_fd).transpose()?;
-        Ok(Self { pipe, rest: Vec::new(), name, of, as_json })
+        Ok(Self { pipe, rest: Vec::new(), name, of })
     }
 
     fn is_open(&self) -> bool {
@@ -184,11 +176,11 @@ impl Output {
             }
             while let Some(end) = line_end(&self.rest) {
                 let line: Vec<u8> = self.rest.drain(..end).collect();
-                say(&line, self.name, self.of, self.as_json);
+                say(&line, self.name, self.of);
             }
         }
         if self.pipe.is_none() && !self.rest.is_empty() {
-            say(&std::mem::take(&mut self.rest), self.name, self.of, self.as_json);
+            say(&std::mem::take(&mut self.rest), self.name, self.of);
         }
     }
 
@@ -212,14 +204,11 @@ fn line_end(read: &[u8]) -> Option<usize> {
     end.or((read.len() >= LONGEST_LINE).then_some(LONGEST_LINE)).map(|end| end.min(LONGEST_LINE))
 }
 
-fn say(line: &[u8], name: &str, of: &str, as_json: bool) {
+fn say(line: &[u8], name: &str, of: &str) {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_end_matches(['\n', '\r']);
-    if as_json {
-        stderr::report(json!({ "event": "output", "handler": name, "stream": of, "line": text }));
-    } else {
-        stderr::report(format_args!("{name}: {text}"));
-    }
+    let event = json!({ "event": "output", "handler": name, "stream": of, "line": text });
+    stderr::report(event, format_args!("{name}: {text}"));
 }
 
 #[cfg(test)]

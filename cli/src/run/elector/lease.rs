@@ -7,6 +7,7 @@ use incumbent::{Instant, Reason};
 use rustix::process::Signal;
 
 use super::{Elector, Failure, guard};
+use crate::stderr::warn;
 
 /// The interval between two checks of the lease while there is one.
 const TICK: Duration = Duration::from_millis(50);
@@ -63,7 +64,7 @@ impl Elector {
         }
         self.hurried = true;
         self.reason = Some(Reason::Expired);
-        self.runner.warn("the lease is not renewed in time, and the work is ended");
+        warn("the lease is not renewed in time, and the work is ended");
         // Should it be renewed after all, a healthy candidate may lead.
         self.runner.resign();
         self.give(Input::Message(Message::NotLeader))

@@ -38,16 +38,17 @@ use super::signals::Asked;
 use super::source::Source;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::stderr::warn;
 
 /// `incumbent run --on-won CMD --on-lost CMD`. Returns the exit code.
-pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
+pub(super) async fn run(args: Args) -> Result<u8, Failure> {
     let scripts = Scripts::read(&args)?;
     if args.is_console() && args.listen.is_some() {
         return Err(Failure::usage(
             "--listen reports on an election, and console: has none: leave it out, or give another store",
         ));
     }
-    let mut opened = match Opened::open(&args, args.drain, as_json).await? {
+    let mut opened = match Opened::open(&args, args.drain).await? {
         Ok(opened) => opened,
         Err(exit) => return Ok(exit as u8),
     };
@@ -56,7 +57,7 @@ pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
         retries: args.handlers.retries,
         cool_down: args.handlers.error_timeout.unwrap_or_else(|| Settings::default().cool_down),
     };
-    let runner = Runner::new(args, as_json, &opened)?;
+    let runner = Runner::new(args, &opened)?;
     let mut elector = Elector {
         reconciler: Reconciler::new(settings, runner.clock.now()),
         scripts,
@@ -197,7 +198,7 @@ impl Form for Elector {
                     running.signal(Signal::KILL);
                 }
                 let left = "asked twice to end: what on-won began may still be going on here";
-                self.runner.warn(left);
+                warn(left);
                 self.result = Some(Exit::Inconsistent);
                 // Nothing is left to wait for.
                 self.reconciler = Reconciler::new(Settings::default(), self.runner.clock.now());

@@ -8,12 +8,13 @@ use serde_json::json;
 use super::cleanup::Instruction;
 use super::handler::{Running, option};
 use super::{Elector, Exit, Failure, Work, guard};
+use crate::stderr::warn;
 
 impl Elector {
     pub(super) fn returned(&mut self, failure: Option<String>) -> Result<(), Failure> {
         let Some(running) = self.running.take() else { return Ok(()) };
         if let Some(how) = &failure {
-            self.runner.warn(&format!("{} failed: {how}", option(running.handler)));
+            warn(format_args!("{} failed: {how}", option(running.handler)));
         }
         match running.handler {
             Handler::Begin => self.instruct_cleanup(Work::Begun),
@@ -57,7 +58,7 @@ impl Elector {
                 let key = self.runner.args.key.as_deref().unwrap_or("the console");
                 let leader =
                     self.runner.leader().unwrap_or_else(|| "no candidate, as far as is known".into());
-                self.runner.warn(&format!(
+                warn(format_args!(
                     "giving up: {gave_up}. The election is {key}, and its leader is {leader}. \
                      Look at this system before you start a candidate here again"
                 ));
@@ -89,14 +90,7 @@ impl Elector {
             return;
         };
         let reason = (handler != Handler::Begin).then(|| self.why().code());
-        let started = Running::start(
-            run,
-            handler,
-            script,
-            &self.runner.environment(self.token),
-            reason,
-            self.runner.as_json,
-        );
+        let started = Running::start(run, handler, script, &self.runner.environment(self.token), reason);
         self.runner.emit(json!({ "event": "handler", "handler": option(handler) }));
         let mut running = started.unwrap_or_else(|error| Running::not_started(run, handler, &error));
         running.kill_at =
@@ -158,14 +152,14 @@ impl Elector {
                     Some(running) => format!("{} is still running", option(running.handler)),
                     None => "on-lost failed, and will be run again".into(),
                 };
-                self.runner.warn(&format!(
+                warn(format_args!(
                     "the promise of one leader is broken: the lease has been over for {by:?}, and what \
                      on-won began has not ended ({doing}). Another candidate may lead beside it"
                 ));
             }
-            Reported::Late { by } => self.runner.warn(&format!("the work has ended, {by:?} too late")),
+            Reported::Late { by } => warn(format_args!("the work has ended, {by:?} too late")),
             Reported::Resumed { dropped } => {
-                self.runner.warn(&format!("the candidacy resumes; messages dropped meanwhile: {dropped}"));
+                warn(format_args!("the candidacy resumes; messages dropped meanwhile: {dropped}"));
             }
         }
     }

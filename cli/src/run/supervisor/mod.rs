@@ -19,7 +19,7 @@ use super::signals::Asked;
 use super::source::Source;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::stderr::report;
+use crate::stderr::notice;
 
 /// The interval between two checks for a new deadline, and for the command's end where no signal reported it.
 const TICK: Duration = Duration::from_millis(50);
@@ -31,12 +31,12 @@ const AGAIN: Duration = Duration::from_secs(1);
 const DYING: Duration = Duration::from_millis(200);
 
 /// `incumbent run … -- CMD`. Returns the exit code.
-pub(super) async fn run(args: Args, as_json: bool) -> Result<u8, Failure> {
-    let mut opened = match Opened::open(&args, args.drain + DYING, as_json).await? {
+pub(super) async fn run(args: Args) -> Result<u8, Failure> {
+    let mut opened = match Opened::open(&args, args.drain + DYING).await? {
         Ok(opened) => opened,
         Err(exit) => return Ok(exit as u8),
     };
-    let runner = Runner::new(args, as_json, &opened)?;
+    let runner = Runner::new(args, &opened)?;
     let cgroup = Cgroup::new()
         .inspect_err(
             |error| tracing::info!(%error, "what leaves the command's process group is not followed"),
@@ -245,7 +245,7 @@ impl Supervisor {
     /// A term was lost, and no other is to follow.
     fn lost(&mut self, reason: Reason) {
         if self.asked.is_none() {
-            report(format_args!("incumbent: the term was lost ({reason}), and --once asks for no other"));
+            notice(format_args!("the term was lost ({reason}), and --once asks for no other"));
             self.result = Some(Exit::Failure as u8);
             self.runner.leave();
         }

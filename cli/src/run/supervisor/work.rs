@@ -1,6 +1,5 @@
 //! The command in a term: its beginning, its end by the clock, and what follows its own end.
 
-use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use super::{DYING, Exit, Failure, SOON, Supervisor, TICK, end};
 use crate::run::args::OnExit;
 use crate::run::command::{Group, exit_code};
 use crate::run::guard::{Order, Watch};
-use crate::stderr::report;
+use crate::stderr::{notice, warn};
 
 /// The time after which a killed process is reported as stuck.
 const STUCK: Duration = Duration::from_secs(1);
@@ -49,16 +48,8 @@ impl Supervisor {
             // The term is over already; its event is about to come.
             return Ok(());
         }
-        match self.runner.file.write(deadline, term.token(), &self.runner.clock).await {
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-                self.runner.warn(&format!(
-                    "the deadline cannot be written to its file yet, and the command waits: {error}"
-                ));
-                self.rest = Some((term, self.runner.clock.now() + TICK));
-                return Ok(());
-            }
-            written => written?,
-        }
+        // Without the file there is still the token.
+        self.runner.file.write(deadline, term.token(), &self.runner.clock).await;
         let group = match self.ready.take().filter(Group::is_alive) {
             Some(ready) => ready,
             None => self.prepare()?,
@@ -167,9 +158,7 @@ impl Supervisor {
         match self.runner.args.on_exit {
             OnExit::Restart => {
                 let wait = self.backoff.after(work.group.ran());
-                report(format_args!(
-                    "incumbent: the command exited with code {code}, and is started again in {wait:?}"
-                ));
+                notice(format_args!("the command exited with code {code}, and is started again in {wait:?}"));
                 self.rest = Some((work.term, self.runner.clock.now() + wait));
             }
             OnExit::Resign if !self.runner.args.once => {
@@ -214,8 +203,8 @@ impl Supervisor {
             if !self.runner.health.stays_out && since.elapsed() > STUCK && self.work.is_some() {
                 // Nothing is given up before it has ended, and a candidate that cannot begin again should not be
                 // elected.
-                report(
-                    "incumbent: the command cannot be killed, and this candidate stays out until nothing is left of it",
+                warn(
+                    "the command cannot be killed, and this candidate stays out until nothing is left of it",
                 );
                 self.runner.health.stays_out = true;
                 self.runner.apply_health();

@@ -124,10 +124,6 @@ impl Nats {
         let (info, level) = loop {
             let error = match tokio::time::timeout(OPENING_TIMEOUT, learn(&api)).await {
                 Ok(Ok(learned)) => break learned,
-                Ok(Err(Failure::NoAnswer(NoAnswer::NoResponders))) => {
-                    let fault = api::no_answer_fault(&NoAnswer::NoResponders, &api.bucket);
-                    return Err(Error::new(ErrorKind::Broken, fault.detail));
-                }
                 Ok(Err(failure)) => failure.error(&api.bucket),
                 Err(_) => Error::new(
                     ErrorKind::StoreUnavailable,

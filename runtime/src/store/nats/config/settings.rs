@@ -292,6 +292,11 @@ impl NatsSettings {
         self
     }
 
+    /// Refuses a key that NATS cannot hold.
+    pub(crate) fn check_key(&self, key: &str) -> Result<()> {
+        names::check_key(key)
+    }
+
     /// The connection's name in the server's monitoring; `incumbent` by default.
     #[must_use]
     pub fn client_name(mut self, name: impl Into<String>) -> Self {

@@ -18,7 +18,7 @@ use async_nats::client::Request;
 use async_nats::connection::State;
 use async_nats::jetstream::{self, context::ContextBuilder};
 use async_nats::{
-    AuthError, Client, ConnectErrorKind, ConnectOptions, HeaderMap, Message, ReconnectToServer,
+    AuthError, Client, ConnectError, ConnectErrorKind, ConnectOptions, HeaderMap, Message, ReconnectToServer,
     RequestErrorKind, ServerAddr, Statistics, Subject,
 };
 use bytes::Bytes;
@@ -149,7 +149,7 @@ impl Connection {
                 ErrorKind::Authentication => {
                     format!("cannot answer the nonce of NATS at {server}: check nkey or creds")
                 }
-                _ => format!("cannot connect to NATS at {server}: {}", chain(&error)),
+                _ => format!("cannot connect to NATS at {server}: {}", cause(&error, settings)),
             };
             Error::new(kind, message).caused_by(error)
         })?;
@@ -321,6 +321,25 @@ fn delay(attempt: usize) -> Duration {
     // Without a random number all reconnect at once, which is harmless.
     let spread = getrandom::u32().unwrap_or(u32::MAX / 2) % 401;
     full.min(LONGEST_DELAY) * (800 + spread) / 1000
+}
+
+/// Why there is no connection, and what to look at.
+fn cause(error: &ConnectError, settings: &NatsSettings) -> String {
+    let text = chain(error);
+    let remedy = match error.kind() {
+        ConnectErrorKind::TimedOut => {
+            return format!(
+                "no answer as of a NATS server within {:?}; check the host and the port",
+                settings.connect_timeout
+            );
+        }
+        ConnectErrorKind::Dns => "check the host",
+        // The first bytes of what is no TLS.
+        _ if text.contains("InvalidContentType") => "the server has no TLS there; write nats://",
+        _ if text.contains("certificate") => "check tls_ca, tls_cert and tls_key",
+        _ => "check the host and the port",
+    };
+    format!("{text}; {remedy}")
 }
 
 /// An error and its causes; the client's own message has only its kind.

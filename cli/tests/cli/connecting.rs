@@ -1,0 +1,177 @@
+//! What a command says where it cannot connect, a row for each cause: the address, the cause, the remedy, the exit code.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+
+use incumbent_testkit::certificates::Certificates;
+use incumbent_testkit::etcd::{EtcdServer, Options as EtcdOptions};
+use incumbent_testkit::nats::{NatsServer, Options};
+use incumbent_testkit::port::Port;
+
+use crate::support::{Running, ended, incumbent};
+
+/// A cause, and what is expected.
+struct Row {
+    store: String,
+    code: i32,
+    says: Vec<String>,
+}
+
+fn row(store: impl Into<String>, code: i32, says: &[&str]) -> Row {
+    Row { store: store.into(), code, says: says.iter().map(|part| (*part).to_owned()).collect() }
+}
+
+/// A server that answers each client with this, or with nothing.
+fn answering(answer: Option<&'static [u8]>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut silent = Vec::new();
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            match answer {
+                Some(answer) => {
+                    // One that speaks first waits for no request.
+                    if answer.starts_with(b"HTTP") {
+                        let _ = stream.read(&mut [0; 512]);
+                    }
+                    let _ = stream.write_all(answer);
+                }
+                None => silent.push(stream),
+            }
+        }
+    });
+    address
+}
+
+const HTTP: Option<&[u8]> =
+    Some(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+
+/// Checks each row, by a command that asks and by a candidate; all at the same time.
+#[track_caller]
+fn each(rows: Vec<Row>) {
+    let start = |row: Row| {
+        let asks = incumbent(&["status", "jobs", "--fail-fast", "--store", &row.store]);
+        let campaigns =
+            incumbent(&["run", "--key", "jobs", "--fail-fast", "--on-won", "true", "--store", &row.store]);
+        (row, [asks, campaigns].map(Running::start))
+    };
+    let running: Vec<_> = rows.into_iter().map(start).collect();
+    for (row, commands) in running {
+        for mut command in commands {
+            let ended = command.wait();
+            assert_eq!(ended.code, Some(row.code), "{}: {ended:#?}", row.store);
+            for part in &row.says {
+                assert!(ended.stderr.contains(part), "{}: no {part:?} in {ended:#?}", row.store);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_nats_cannot_be_reached_for_is_said() {
+    let refused = Port::free();
+    let refused = format!("127.0.0.1:{}", refused.number());
+    let [silent, http] = [answering(None), answering(HTTP)].map(|address| address.to_string());
+    let certificates = Certificates::new();
+    let file = |name: &str| certificates.shown(name);
+    let tls =
+        format!("tls {{ cert_file: \"{}\", key_file: \"{}\" }}", file("server.pem"), file("server.key"));
+    let (plain, secured) = (NatsServer::start(Options::new()), NatsServer::start(Options::new().config(tls)));
+    let guarded = NatsServer::start(Options::new().config("authorization { user: me, password: right }"));
+    let store = |scheme: &str, address: &str| format!("{scheme}://{address}/ELECTIONS");
+    let (plain, secured, guarded) = (plain.address(), secured.address(), guarded.address());
+    each(vec![
+        row(store("nats", &refused), 3, &[&refused, "Connection refused", "check the host and the port"]),
+        row(
+            store("nats", &silent),
+            3,
+            &[&silent, "no answer as of a NATS server", "check the host and the port"],
+        ),
+        row(
+            store("nats", &http),
+            3,
+            &[&http, "no answer as of a NATS server", "check the host and the port"],
+        ),
+        row(
+            store("nats", "no-such-host.invalid:4222"),
+            3,
+            &["no-such-host.invalid:4222", "lookup", "check the host"],
+        ),
+        row(store("tls", &plain), 3, &[&plain, "has no TLS", "write nats://"]),
+        row(store("nats", &secured), 3, &[&secured, "certificate", "check tls_ca"]),
+        row(store("tls", &secured), 3, &[&secured, "certificate", "check tls_ca"]),
+        row(
+            store("nats", &format!("me:wrong@{guarded}")),
+            6,
+            &[&guarded, "refuses our credentials", "check user"],
+        ),
+        row(store("nats", &guarded), 6, &[&guarded, "refuses our credentials", "check user"]),
+    ]);
+}
+
+#[test]
+fn what_etcd_cannot_be_reached_for_is_said() {
+    let refused = Port::free();
+    let refused = format!("127.0.0.1:{}", refused.number());
+    let [silent, http] = [answering(None), answering(HTTP)].map(|address| address.to_string());
+    let plain = EtcdServer::start(EtcdOptions::new());
+    let store = |scheme: &str, address: &str| format!("{scheme}://{address}/app");
+    each(vec![
+        row(store("etcd", &refused), 3, &[&refused, "Connection refused"]),
+        row(store("etcd", &silent), 3, &[&silent, "does not answer within 5s"]),
+        row(
+            store("etcd", &http),
+            4,
+            &[&http, "does not speak etcd's protocol", "check the host and the port"],
+        ),
+        row(store("etcd", "no-such-host.invalid:2379"), 3, &["no-such-host.invalid:2379", "lookup"]),
+        row(store("etcds", &plain.address()), 6, &[&plain.address(), "has no TLS", "etcd://"]),
+    ]);
+}
+
+#[test]
+fn a_server_without_jetstream_is_waited_for_by_every_command_alike() {
+    let server = NatsServer::start(Options::new().config("jetstream: disabled"));
+    let store = format!("{}/ELECTIONS", server.url());
+    each(vec![row(&*store, 3, &["JetStream is not enabled there", "domain"])]);
+    for command in ["init", "doctor"] {
+        assert_eq!(ended(&[command, "--store", &store]).code, Some(3));
+    }
+}
+
+#[test]
+fn a_candidate_that_is_not_elected_in_time_says_why_its_store_was_not_opened() {
+    let port = Port::free();
+    let refused = format!("127.0.0.1:{}", port.number());
+    let silent = answering(None).to_string();
+    let wait = |store: String| {
+        let words = ["run", "--key", "jobs", "--wait", "1s", "--on-won", "true", "--store", &store];
+        let ended = ended(&words);
+        assert_eq!(ended.code, Some(8), "{ended:?}");
+        ended.stderr.lines().last().unwrap().to_owned()
+    };
+    for scheme in ["nats", "etcd"] {
+        let said = wait(format!("{scheme}://{refused}/app"));
+        assert!(said.contains("not elected within 1s; ") && said.contains("Connection refused"), "{said}");
+        let said = wait(format!("{scheme}://{silent}/app"));
+        let expected =
+            format!("incumbent: not elected within 1s; {scheme}://{silent}/app has not answered yet");
+        assert_eq!(said, expected);
+    }
+}
+
+/// The failures of librdkafka's connections have no address and no cause of their own.
+#[cfg(feature = "kafka")]
+#[test]
+fn what_kafka_cannot_be_reached_for_is_said() {
+    let refused = Port::free();
+    let refused = format!("127.0.0.1:{}", refused.number());
+    let [silent, http] = [answering(None), answering(HTTP)].map(|address| address.to_string());
+    let store = |scheme: &str, address: &str| format!("{scheme}://{address}/app");
+    each(vec![
+        row(store("kafka", &refused), 3, &[&refused, "Connection refused"]),
+        row(store("kafka", &silent), 3, &[&silent]),
+        row(store("kafka", &http), 3, &[&http]),
+        row(store("kafka", "no-such-host.invalid:9092"), 3, &["no-such-host.invalid:9092", "resolve"]),
+    ]);
+}
