@@ -109,7 +109,7 @@ fn every_line_is_json_where_a_store_is_forbidden() {
     let made = ended(&["init", "--store", &at("admin"), "--lease", "10s"]);
     assert_eq!(made.code, Some(0), "{made:?}");
     every_line_fits("forbidden", &at("guest"));
-    every_line_fits("unknown", &at("nobody"));
+    every_line_fits("unknown", &at("stranger"));
 }
 
 #[test]

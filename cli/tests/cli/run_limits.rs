@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::support::{Running, Scratch};
 
 /// A user that has no other processes.
-const NOBODY_ELSE: &str = "47321";
+const LONE_USER: &str = "47321";
 
 #[test]
 fn at_a_limit_of_processes_it_says_so_and_fails() {
@@ -18,7 +18,7 @@ fn at_a_limit_of_processes_it_says_so_and_fails() {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let limited = |words: &[&str]| {
         let mut run = Command::new("setpriv");
-        run.args(["--reuid", NOBODY_ELSE, "--regid", NOBODY_ELSE, "--clear-groups"]);
+        run.args(["--reuid", LONE_USER, "--regid", LONE_USER, "--clear-groups"]);
         run.args(["prlimit", "--nproc=1"]).args(words).env_remove("TMPDIR");
         run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         run
