@@ -292,7 +292,7 @@ impl Adapter for Memory {
         })
     }
 
-    async fn write(&self, key: &str, write: &Write) -> Outcome {
+    async fn write(&self, key: &str, write: Write) -> Outcome {
         let Ok(mut contents) = self.contents() else { return Outcome::NotSent };
         let current = contents.rows.get(key).and_then(|row| row.entry.revision());
         let expected = match write.expect {
