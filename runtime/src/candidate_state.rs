@@ -181,6 +181,8 @@ impl CandidateState {
         } else {
             // A caller that waits for a term again and again, while no event comes, leaves none behind.
             inner.forget_gone_readers();
+            // Mostly the only one.
+            inner.readers.reserve_exact(1);
             inner.readers.push(Reader { queue, subscriber });
         }
         Events(subscription)
@@ -213,6 +215,7 @@ impl CandidateState {
                 }
             }
             self.publish_lease(&mut inner, lease, driver);
+            inner.forget_gone_readers();
         }
         for event in events {
             if is_over {
@@ -277,6 +280,7 @@ impl CandidateState {
         inner.held.iter().for_each(|held| held.term.set_reason(reason));
         self.deadline.store(0, Ordering::Release);
         inner.over = true;
+        inner.forget_gone_readers();
         let held = std::mem::take(&mut inner.held);
         let mut woken = Vec::new();
         for held in &held {
@@ -322,7 +326,6 @@ impl CandidateState {
 impl Inner {
     /// Puts an event into every reader's queue, and returns the tasks to wake once the lock is released.
     fn emit(&mut self, event: &Event) -> Vec<Waker> {
-        self.forget_gone_readers();
         if let Event::Warning(warning) = event
             && self.readers.iter().all(|reader| reader.subscriber == Subscriber::Library)
             && self.early.len() < EARLY_WARNINGS
@@ -340,6 +343,9 @@ impl Inner {
 
     fn forget_gone_readers(&mut self) {
         self.readers.retain(|reader| !reader.queue.is_unsubscribed());
+        if self.readers.is_empty() {
+            self.readers = Vec::new();
+        }
     }
 }
 

@@ -291,6 +291,10 @@ impl WriteListener {
         Self(Some(Arc::new(listener)))
     }
 
+    pub(crate) fn is_there(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Calls the listener on the notifier's thread.
     pub(crate) fn notify(
         &self,

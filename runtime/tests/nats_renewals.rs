@@ -18,9 +18,9 @@ use incumbent::store::nats::{InitOptions, NatsSettings, init};
 use incumbent::{CampaignOptions, Store};
 use incumbent_testkit::nats::{NatsServer, Options};
 
-/// The most allocations of ours for a renewal and its watch message, on an average that includes the inspections: 22.4 were
+/// The most allocations of ours for a renewal and its watch message, on an average that includes the inspections: 12.8 were
 /// counted.
-const BUDGET: f64 = 24.0;
+const BUDGET: f64 = 14.0;
 /// Each is renewed every two seconds.
 const LEASE: Duration = Duration::from_secs(6);
 const ELECTIONS: usize = 1_000;

@@ -68,8 +68,8 @@ async fn a_lost_answer_is_unknown_and_the_write_is_applied() {
     let (store, faults) = faulty();
     faults.lose_answers(1);
     let write = acquire(1, Expect::Absent, "a", LEASE);
-    assert_eq!(store.write("jobs", &write).await, Outcome::Unknown);
-    assert_eq!(store.write("jobs", &write).await, Outcome::Refused { current: Revision(1) });
+    assert_eq!(store.write("jobs", write.clone()).await, Outcome::Unknown);
+    assert_eq!(store.write("jobs", write.clone()).await, Outcome::Refused { current: Revision(1) });
 }
 
 #[tokio::test]
@@ -77,10 +77,10 @@ async fn a_lost_request_is_unknown_and_the_write_is_not_applied() {
     let (store, faults) = faulty();
     faults.lose_requests(2);
     let write = acquire(1, Expect::Absent, "a", LEASE);
-    assert_eq!(store.write("jobs", &write).await, Outcome::Unknown);
-    assert_eq!(store.write("jobs", &write).await, Outcome::Unknown);
+    assert_eq!(store.write("jobs", write.clone()).await, Outcome::Unknown);
+    assert_eq!(store.write("jobs", write.clone()).await, Outcome::Unknown);
     assert_eq!(holder(&store).await, None);
-    applied(store.write("jobs", &write).await);
+    applied(store.write("jobs", write.clone()).await);
 }
 
 #[tokio::test]
@@ -88,8 +88,8 @@ async fn a_held_request_is_unknown_and_compares_when_it_is_delivered() {
     let (store, faults) = faulty();
     let first = acquired(&store, "jobs", "a", LEASE).await;
     faults.hold_requests(2);
-    assert_eq!(store.write("jobs", &renew(2, first, "a", LEASE)).await, Outcome::Unknown);
-    assert_eq!(store.write("jobs", &release(3, first, None)).await, Outcome::Unknown);
+    assert_eq!(store.write("jobs", renew(2, first, "a", LEASE)).await, Outcome::Unknown);
+    assert_eq!(store.write("jobs", release(3, first, None)).await, Outcome::Unknown);
     assert_eq!(holder(&store).await, Some(first));
     let incarnation = Some(store.inspect().await.unwrap().incarnation);
     let late = Outcome::Applied { revision: Revision(2), incarnation };
@@ -102,8 +102,8 @@ async fn a_busy_store_applies_nothing() {
     let (store, faults) = faulty();
     faults.busy(1);
     let write = acquire(1, Expect::Absent, "a", LEASE);
-    assert_eq!(store.write("jobs", &write).await, Outcome::Busy);
-    applied(store.write("jobs", &write).await);
+    assert_eq!(store.write("jobs", write.clone()).await, Outcome::Busy);
+    applied(store.write("jobs", write.clone()).await);
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn faults_of_writes_are_met_in_the_order_they_were_asked_for() {
     let write = acquire(1, Expect::Absent, "a", LEASE);
     let mut outcomes = Vec::new();
     for _ in 0..4 {
-        outcomes.push(store.write("jobs", &write).await);
+        outcomes.push(store.write("jobs", write.clone()).await);
     }
     let refused = Outcome::Refused { current: Revision(1) };
     assert_eq!(outcomes, [Outcome::Busy, Outcome::Unknown, Outcome::Busy, refused]);
@@ -126,12 +126,12 @@ async fn denied_writes_fail_with_the_reason_and_reads_go_on() {
     let (store, faults) = faulty();
     faults.deny_writes("no permission to publish to $KV.e.jobs");
     let write = acquire(1, Expect::Absent, "a", LEASE);
-    let Outcome::Failed(fault) = store.write("jobs", &write).await else { panic!() };
+    let Outcome::Failed(fault) = store.write("jobs", write.clone()).await else { panic!() };
     assert_eq!(fault.kind, FaultKind::Denied);
     assert_eq!(fault.detail, "no permission to publish to $KV.e.jobs");
     assert_eq!(store.read("jobs").await.unwrap(), Entry::Vacant);
     faults.allow_writes();
-    applied(store.write("jobs", &write).await);
+    applied(store.write("jobs", write.clone()).await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -140,7 +140,7 @@ async fn delayed_answers_come_late_to_what_is_done_at_once() {
     faults.delay_answers(Duration::from_secs(3));
     let asked = tokio::time::Instant::now();
     let write = acquire(1, Expect::Absent, "a", LEASE);
-    let mut writing = store.write("jobs", &write);
+    let mut writing = store.write("jobs", write.clone());
     assert!(futures_util::poll!(&mut writing).is_pending());
     assert_eq!(holder(&store).await, Some(Revision(1)));
     applied(writing.await);
@@ -154,7 +154,7 @@ async fn a_partition_answers_nothing_until_it_is_healed_and_then_with_a_broken_c
     let (store, faults) = faulty();
     faults.partition();
     let write = acquire(1, Expect::Absent, "a", LEASE);
-    let (mut writing, mut reading) = (store.write("jobs", &write), store.read("jobs"));
+    let (mut writing, mut reading) = (store.write("jobs", write.clone()), store.read("jobs"));
     let mut inspecting = store.inspect();
     assert!(futures_util::poll!(&mut writing).is_pending());
     assert!(futures_util::poll!(&mut reading).is_pending());
@@ -164,7 +164,7 @@ async fn a_partition_answers_nothing_until_it_is_healed_and_then_with_a_broken_c
     assert_eq!(reading.await.unwrap_err().kind, FaultKind::Unreachable);
     assert_eq!(inspecting.await.unwrap_err().kind, FaultKind::Unreachable);
     assert_eq!(holder(&store).await, None);
-    applied(store.write("jobs", &write).await);
+    applied(store.write("jobs", write.clone()).await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -172,7 +172,7 @@ async fn a_partition_that_comes_after_the_request_takes_the_answer_away() {
     let (store, faults) = faulty();
     faults.delay_answers(Duration::from_secs(1));
     let write = acquire(1, Expect::Absent, "a", LEASE);
-    let mut writing = store.write("jobs", &write);
+    let mut writing = store.write("jobs", write.clone());
     assert!(futures_util::poll!(&mut writing).is_pending());
     faults.partition();
     faults.heal();
@@ -216,7 +216,7 @@ async fn stale_reads_return_the_past_until_they_are_fresh_again() {
     let (store, faults) = faulty();
     let old = acquired(&store, "jobs", "a", LEASE).await;
     faults.stale_reads().await.unwrap();
-    let new = applied(store.write("jobs", &renew(2, old, "a", LEASE)).await);
+    let new = applied(store.write("jobs", renew(2, old, "a", LEASE)).await);
     acquired(&store, "later", "b", LEASE).await;
     assert_eq!(store.read("jobs").await.unwrap().revision(), Some(old));
     assert_eq!(store.read("later").await.unwrap(), Entry::Vacant);

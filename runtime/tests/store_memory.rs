@@ -147,7 +147,7 @@ async fn a_record_is_over_at_its_very_instant() {
     assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
     clock.advance(Duration::from_nanos(1));
     assert_eq!(store.read("jobs").await.unwrap(), Entry::Vacant);
-    let late = store.write("jobs", &renew(2, revision, "a", LEASE)).await;
+    let late = store.write("jobs", renew(2, revision, "a", LEASE)).await;
     assert_eq!(late, Outcome::Refused { current: Revision(0) });
 }
 
@@ -176,9 +176,9 @@ async fn a_marker_is_acquired_by_its_revision() {
     let Marked(Bare(store, clock)) = Marked::start().await;
     acquired(&store, "jobs", "a", LEASE).await;
     clock.advance(LEASE);
-    let absent = store.write("jobs", &acquire(2, Expect::Absent, "b", LEASE)).await;
+    let absent = store.write("jobs", acquire(2, Expect::Absent, "b", LEASE)).await;
     assert_eq!(absent, Outcome::Refused { current: Revision(2) });
-    applied(store.write("jobs", &acquire(3, Expect::Revision(Revision(2)), "b", LEASE)).await);
+    applied(store.write("jobs", acquire(3, Expect::Revision(Revision(2)), "b", LEASE)).await);
 }
 
 #[tokio::test]
@@ -205,7 +205,7 @@ async fn a_watcher_that_falls_too_far_behind_is_cut_off() {
     let mut watch = store.watch().await.unwrap();
     let mut revision = acquired(&store, "jobs", "a", LEASE).await;
     for attempt in 2..3000 {
-        revision = applied(store.write("jobs", &renew(attempt, revision, "a", LEASE)).await);
+        revision = applied(store.write("jobs", renew(attempt, revision, "a", LEASE)).await);
     }
     assert_eq!(next(&mut watch).await, None);
 }

@@ -79,7 +79,7 @@ impl Bucket {
         }
         // Stores ignore the attempt's number; the headers contain it.
         let write = Write { attempt: Attempt(0), expect, action };
-        self.within(limit, self.shared.adapter.write(key, &write)).await.unwrap_or(Outcome::Unknown)
+        self.within(limit, self.shared.adapter.write(key, write)).await.unwrap_or(Outcome::Unknown)
     }
 
     /// Reconnects, unless a new connection was made since this guest's last request: another guest may have asked for

@@ -15,7 +15,7 @@ use super::incumbent_core::campaign::{
     Backoff, Event, InvalidSettings, Leader, Lease, Preset, Reason, Settings, State, Term, Warning, WinDelay,
 };
 use super::incumbent_core::candidacy::{Obstacle, Step, Steps};
-use super::incumbent_core::record::{Entry, Kind, Nonce};
+use super::incumbent_core::record::{Entry, Headers, Kind, Nonce};
 use super::incumbent_core::store::{Capabilities, Fault, FaultKind, Outcome, Put, StoreInfo};
 use super::incumbent_core::text::Names;
 use super::incumbent_core::{Incarnation, Instant, Revision, Token};
@@ -252,7 +252,13 @@ pub(crate) fn store_info(info: stores::StoreInfo, asked_at: Instant) -> StoreInf
 pub(crate) fn message(entry: &Entry) -> Option<records::Message> {
     let oversize = entry.live().and_then(|record| record.oversize);
     let (Revision(revision), kind, value, headers) = entry.encode()?;
-    Some(records::Message { revision, kind: kind.into(), value: value.into_bytes(), headers, oversize })
+    Some(records::Message {
+        revision,
+        kind: kind.into(),
+        value: value.into_bytes(),
+        headers: carried(headers),
+        oversize,
+    })
 }
 
 pub(crate) fn entry(message: Option<records::Message>) -> Entry {
@@ -265,15 +271,25 @@ pub(crate) fn entry(message: Option<records::Message>) -> Entry {
     Entry::decode(revision, kind, &message.value, headers)
 }
 
+/// The headers of a message, as an interface has them.
+pub(crate) fn carried(headers: Headers) -> Vec<(String, String)> {
+    headers.into_iter().map(|(name, text)| (name.into_owned(), text)).collect()
+}
+
+/// The headers of a message that an interface has.
+pub(crate) fn headers(carried: Vec<(String, String)>) -> Headers {
+    carried.into_iter().map(|(name, text)| (name.into(), text)).collect()
+}
+
 impl From<Put> for records::Put {
     fn from(put: Put) -> Self {
-        Self { value: put.value, headers: put.headers, lease: nanos(put.lease) }
+        Self { value: put.value, headers: carried(put.headers), lease: nanos(put.lease) }
     }
 }
 
 impl From<records::Put> for Put {
     fn from(put: records::Put) -> Self {
-        Self { value: put.value, headers: put.headers, lease: Duration::from_nanos(put.lease) }
+        Self { value: put.value, headers: headers(put.headers), lease: Duration::from_nanos(put.lease) }
     }
 }
 

@@ -13,7 +13,7 @@ use wasmtime::component::{HasSelf, Linker, Resource, ResourceTable};
 
 use crate::bindings::incumbent::election::{clock, events, kv, random, records, settings, stores, types};
 use crate::bucket::{Bucket, Shared};
-use crate::convert::message;
+use crate::convert::{self, message};
 use crate::host::{Computed, Limits};
 use crate::watch::Watch;
 
@@ -212,7 +212,7 @@ impl kv::HostBucket for Provision {
         limit: u64,
     ) -> Trap<stores::Outcome> {
         let bucket = self.bucket(&bucket)?;
-        Ok(bucket.delete(&key, expect, headers, limit).await.into())
+        Ok(bucket.delete(&key, expect, convert::headers(headers), limit).await.into())
     }
 
     async fn reconnect(&mut self, bucket: Resource<Bucket>, limit: u64) -> Trap<Result<(), types::Fault>> {

@@ -105,6 +105,12 @@ impl Attempts {
             self.lost = oldest.attempt;
         }
         self.awaited = Some(sent.attempt);
+        // Where all are answered, one that leads remembers these, its newest, and the one that it sends.
+        match self.sent.len() {
+            0 => self.sent.reserve_exact(1),
+            1 => self.sent.reserve_exact(OVERTAKEN + 1),
+            _ => {}
+        }
         self.sent.push_back(sent);
     }
 

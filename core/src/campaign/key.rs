@@ -6,7 +6,7 @@ use alloc::string::String;
 use core::time::Duration;
 
 use super::io::ReadId;
-use crate::record::{Entry, Headers, Record};
+use crate::record::{Entry, Metadata, Record};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision};
 
@@ -143,7 +143,7 @@ impl KeyView {
     }
 
     /// The name and the metadata of the observed record, which is about to be replaced.
-    pub(super) fn take_texts(&mut self) -> Option<(String, Headers)> {
+    pub(super) fn take_texts(&mut self) -> Option<(String, Metadata)> {
         match &mut self.entry {
             Some(Entry::Live(record)) => {
                 Some((core::mem::take(&mut record.candidate), core::mem::take(&mut record.metadata)))

@@ -10,7 +10,7 @@ use core::time::Duration;
 use super::io::TopicId;
 use crate::campaign::{InvalidSettings, check_name};
 use crate::record::{
-    HeaderValue, Headers, LEASE, NONCE, TERM, TermInfo, WriteId, live_headers, metadata_key,
+    HeaderValue, Headers, LEASE, Metadata, NONCE, TERM, TermInfo, WriteId, live_headers, metadata_key,
 };
 use crate::refusals;
 use crate::token::{Revision, Token};
@@ -70,7 +70,7 @@ pub struct Record {
     /// The topic for which it was written, where its writer knew it.
     pub topic: Option<TopicId>,
     /// The metadata that its writer publishes.
-    pub metadata: Headers,
+    pub metadata: Metadata,
 }
 
 impl Record {
@@ -85,7 +85,7 @@ impl Record {
     ) -> Self {
         let [mut write_id, mut kind, mut lease, mut term_info, mut proven, mut topic] =
             [const { HeaderValue::Missing }; 6];
-        let mut metadata = Headers::new();
+        let mut metadata = Metadata::new();
         for (name, text) in headers {
             let named = |known: &str| name.eq_ignore_ascii_case(known);
             if named(NONCE) {
@@ -198,7 +198,7 @@ mod tests {
     fn read_back(kind: Kind, claim: TermInfo) -> Record {
         let metadata = vec![("Address".into(), "host:1".into())];
         let headers = headers(WRITE_ID, kind, Some(TopicId(9)), T, claim, &metadata);
-        let headers: Vec<_> = headers.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        let headers: Vec<_> = headers.iter().map(|(name, text)| (&**name, text.as_str())).collect();
         Record::decode(Revision(40), value(Duration::from_nanos(17), "me").as_bytes(), headers)
     }
 

@@ -1,5 +1,6 @@
 //! The names and the forms of this crate's headers.
 
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -25,8 +26,14 @@ pub const SUCCESSOR: &str = "Incumbent-Successor";
 /// The prefix of the headers of a leader's metadata.
 pub const METADATA: &str = "Incumbent-Meta-";
 
-/// Headers as a store carries them: pairs of a name and a value.
-pub type Headers = Vec<(String, String)>;
+/// Headers as a store carries them: pairs of a name and a value. The names of this crate are not copied.
+pub type Headers = Vec<Header>;
+
+/// One of them.
+pub type Header = (Cow<'static, str>, String);
+
+/// A leader's metadata: pairs of a key and a text.
+pub type Metadata = Vec<(String, String)>;
 
 /// The value of a header. Names are read in any case, so one may come twice, in no certain order.
 pub(crate) enum HeaderValue<'a> {
@@ -97,15 +104,15 @@ pub fn deletion_headers(lease: Duration) -> Headers {
     Headers::from([lease_header(lease)])
 }
 
-pub(super) fn nonce_header(write_id: Option<WriteId>) -> Option<(String, String)> {
+pub(super) fn nonce_header(write_id: Option<WriteId>) -> Option<Header> {
     write_id.map(|write_id| (NONCE.into(), text::<43>(&write_id)))
 }
 
-pub(super) fn lease_header(lease: Duration) -> (String, String) {
+pub(super) fn lease_header(lease: Duration) -> Header {
     (LEASE.into(), millis(lease).to_string())
 }
 
-pub(super) fn term_header(term_info: TermInfo) -> (String, String) {
+pub(super) fn term_header(term_info: TermInfo) -> Header {
     (TERM.into(), text::<47>(&term_info))
 }
 
@@ -117,15 +124,15 @@ fn text<const LENGTH: usize>(value: &dyn fmt::Display) -> String {
     text
 }
 
-pub(super) fn metadata_header((key, text): &(String, String)) -> (String, String) {
-    (format!("{METADATA}{key}"), text.clone())
+pub(super) fn metadata_header((key, text): &(String, String)) -> Header {
+    (format!("{METADATA}{key}").into(), text.clone())
 }
 
-pub(super) fn release_header(owed: Duration, incarnation: Incarnation) -> (String, String) {
+pub(super) fn release_header(owed: Duration, incarnation: Incarnation) -> Header {
     (RELEASE.into(), format!("{} {}", millis(owed), incarnation.0))
 }
 
-pub(super) fn successor_header(name: &str) -> (String, String) {
+pub(super) fn successor_header(name: &str) -> Header {
     (SUCCESSOR.into(), name.to_string())
 }
 

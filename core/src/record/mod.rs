@@ -14,8 +14,10 @@ use alloc::string::{String, ToString};
 use core::time::Duration;
 
 pub use fields::{Attempt, Nonce, TermInfo, WriteId};
+pub use headers::{
+    Header, Headers, LEASE, METADATA, Metadata, NONCE, RELEASE, SUCCESSOR, TERM, deletion_headers,
+};
 pub(crate) use headers::{HeaderValue, metadata_key};
-pub use headers::{Headers, LEASE, METADATA, NONCE, RELEASE, SUCCESSOR, TERM, deletion_headers};
 use headers::{
     lease_header, metadata_header, nonce_header, parse_release, release_header, successor_header, term_header,
 };
@@ -46,7 +48,7 @@ pub struct Record {
     /// The term its holder leads for, by its own account; `None` for a record written by other software.
     pub term_info: Option<TermInfo>,
     /// The leader's published metadata.
-    pub metadata: Headers,
+    pub metadata: Metadata,
     /// Its size in bytes, where that is more than a candidate's record has. Nothing else of it is read.
     pub oversize: Option<u64>,
 }
@@ -125,7 +127,7 @@ impl Entry {
         let mut term_info = HeaderValue::Missing;
         let mut release = HeaderValue::Missing;
         let mut successor = HeaderValue::Missing;
-        let mut metadata = Headers::new();
+        let mut metadata = Metadata::new();
         let mut size = value.len();
         for (name, text) in headers {
             size = size.saturating_add(name.len()).saturating_add(text.len());
@@ -187,7 +189,7 @@ impl Entry {
                 write_id: None,
                 lease: None,
                 term_info: None,
-                metadata: Headers::new(),
+                metadata: Metadata::new(),
                 oversize: Some(bytes),
             }),
             Kind::Tombstone => Self::Deleted { revision, lease: None },

@@ -11,7 +11,7 @@ const TERM_INFO: TermInfo = TermInfo {
 };
 
 fn decode(kind: Kind, value: &[u8], headers: &Headers) -> Entry {
-    Entry::decode(Revision(3), kind, value, headers.iter().map(|(n, v)| (n.as_str(), v.as_str())))
+    Entry::decode(Revision(3), kind, value, headers.iter().map(|(n, v)| (&**n, v.as_str())))
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_bare_value_is_a_foreign_record() {
 #[test]
 fn a_release_that_cannot_be_read_certifies_nothing() {
     for text in ["", "5", "x 9", "5 x", "-5 9", "5 9 9"] {
-        let headers = vec![(RELEASE.to_string(), text.to_string())];
+        let headers = vec![(RELEASE.into(), text.to_string())];
         assert_eq!(
             decode(Kind::Tombstone, b"", &headers),
             Entry::Deleted { revision: Revision(3), lease: None }
@@ -141,7 +141,7 @@ fn a_header_that_says_two_things_counts_as_missing() {
 
 #[test]
 fn a_lease_of_zero_counts_as_missing() {
-    let headers = vec![(LEASE.to_string(), "0".to_string())];
+    let headers = vec![(LEASE.into(), "0".to_string())];
     assert_eq!(decode(Kind::Live, b"a", &headers).live().and_then(|r| r.lease), None);
 }
 
@@ -167,7 +167,7 @@ fn of_a_value_longer_than_any_name_only_the_length_is_read() {
 #[test]
 fn more_headers_than_a_record_has_are_counted_and_not_kept() {
     let headers: Headers =
-        (0..).map(|n| (format!("Incumbent-Meta-{n:05}"), "x".repeat(12))).take(2048).collect();
+        (0..).map(|n| (format!("Incumbent-Meta-{n:05}").into(), "x".repeat(12))).take(2048).collect();
     let bytes = 2048 * (20 + 12);
     assert_eq!(bytes, LONGEST);
     assert_eq!(live(b"", &headers).metadata.len(), 2048);

@@ -213,7 +213,7 @@ impl Bench {
             Action::Acquire(put) | Action::Renew(put) => (Kind::Live, put.value, put.headers),
             Action::Release { headers } => (Kind::Tombstone, String::new(), headers),
         };
-        let headers = headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        let headers = headers.iter().map(|(name, text)| (&**name, text.as_str()));
         self.put(election, Entry::decode(revision, kind, value.as_bytes(), headers));
         Outcome::Applied { revision, incarnation: None }
     }

@@ -21,7 +21,7 @@ fn written(bench: &mut Bench, input: Input) -> Headers {
 
 /// What those headers say of the term, written by a store at `revision`.
 fn term_info(revision: u64, headers: &Headers) -> Option<TermInfo> {
-    let headers = headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    let headers = headers.iter().map(|(name, text)| (&**name, text.as_str()));
     Entry::decode(Revision(revision), Kind::Live, b"me", headers).live().and_then(|record| record.term_info)
 }
 

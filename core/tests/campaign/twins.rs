@@ -122,7 +122,7 @@ impl Pair {
             Action::Acquire(put) | Action::Renew(put) => (Kind::Live, put.value.as_str(), &put.headers),
             Action::Release { headers } => (Kind::Tombstone, "", headers),
         };
-        let headers = headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        let headers = headers.iter().map(|(name, text)| (&**name, text.as_str()));
         self.key = Entry::decode(Revision(self.newest), kind, value.as_bytes(), headers);
         acknowledged(self.newest, None)
     }

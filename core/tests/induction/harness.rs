@@ -276,7 +276,7 @@ impl Bench {
         let publish = self.published.iter().find(|publish| publish.attempt == Attempt(attempt));
         let publish = publish.expect("a record that was published");
         assert_eq!(publish.kind.text(), kind.text());
-        let headers = publish.headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        let headers = publish.headers.iter().map(|(name, text)| (&**name, text.as_str()));
         let record = Record::decode(Revision(offset), publish.value(ms(DAY)).as_bytes(), headers);
         self.give(Shown::Record(record))
     }

@@ -151,9 +151,10 @@ fn one_size(runtime: &Runtime, elections: u32) -> Vec<Figure> {
         leader
     };
     eprintln!("{elections} elections: all are closed");
-    let closed = last.all_closed();
+    let (closed, kept) = last.all_closed();
     let left = last.memory() as f64 / f64::from(elections);
     figure("all closed", closed.as_secs_f64() * 1e3, "ms", None);
+    figure("memory kept after all are closed / before", kept, "ratio", Some(1.1));
     figure("memory after all are closed, for each", left, "bytes", None);
     figures
 }

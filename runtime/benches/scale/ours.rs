@@ -38,11 +38,14 @@ pub(crate) async fn campaign(url: &str, elections: u32, name: &str) {
     report(&format!("won {}", times.join(" ")));
     asked().await;
     // A term that is kept would hold up the end of its campaign.
-    drop(won);
+    drop((times, won));
     let closing: FuturesUnordered<_> = candidates.iter().map(Candidate::close).collect();
     closing.for_each(async |closed| closed.expect("closed once")).await;
     store.close().await.expect("closed once");
     drop((candidates, store));
     report_with_memory("closed");
+    // The store's thread ends, and with it its client, once the caller has its answer.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    report_with_memory("ended");
     std::future::pending::<()>().await;
 }

@@ -18,6 +18,8 @@ pub(crate) struct Side {
     lines: Receiver<String>,
     /// What it keeps in memory beyond what it kept before it began, in bytes, once all have settled.
     pub(crate) keeps: u64,
+    /// What it kept before it began.
+    kept_before: u64,
 }
 
 impl Side {
@@ -35,8 +37,8 @@ impl Side {
         let (give, lines) = mpsc::channel();
         // A side with much to say does not wait for this one to read it.
         thread::spawn(move || output.lines().map_while(Result::ok).all(|line| give.send(line).is_ok()));
-        let mut side = Self { child, input, lines, keeps: 0 };
-        side.keeps = side.kept("ready");
+        let mut side = Self { child, input, lines, keeps: 0, kept_before: 0 };
+        side.kept_before = side.kept("ready");
         side
     }
 
@@ -60,8 +62,7 @@ impl Side {
     /// Has it begin, and returns when all wait.
     pub(crate) fn all_wait(&mut self) {
         self.proceed();
-        let before = self.keeps;
-        self.keeps = self.kept("settled").saturating_sub(before);
+        self.keeps = self.kept("settled").saturating_sub(self.kept_before);
     }
 
     /// The times of the wins, when there is one in each election.
@@ -70,12 +71,14 @@ impl Side {
         times.split_whitespace().map(|at| Duration::from_nanos(at.parse().expect("a number"))).collect()
     }
 
-    /// Has it close all candidates and its store, and returns the time until then.
-    pub(crate) fn all_closed(&mut self) -> Duration {
+    /// Has it close all candidates and its store. Returns the time until then, and what it keeps afterwards, in parts of what it
+    /// kept before it began.
+    pub(crate) fn all_closed(&mut self) -> (Duration, f64) {
         let began = Instant::now();
         self.proceed();
         self.kept("closed");
-        began.elapsed()
+        let closed = began.elapsed();
+        (closed, self.kept("ended") as f64 / self.kept_before as f64)
     }
 
     /// The memory that it uses, in bytes.

@@ -430,11 +430,10 @@ const NO_RANDOM_NUMBERS: &str = "the operating system gives no random numbers, w
 /// A campaign's nonce and the seed of its random choices. The numbers are the operating system's; the process id and
 /// the time of day distinguish two machines that were cloned with the state of their random generators.
 pub(super) fn draw(name: &str, key: &str, now: Instant) -> Result<(Nonce, u64)> {
-    let mut drawn = [0; 3];
-    for number in &mut drawn {
-        *number = getrandom::u64()
-            .map_err(|error| Error::new(ErrorKind::Broken, NO_RANDOM_NUMBERS).caused_by(error))?;
-    }
+    let mut drawn = [[0; 8]; 3];
+    getrandom::fill(drawn.as_flattened_mut())
+        .map_err(|error| Error::new(ErrorKind::Broken, NO_RANDOM_NUMBERS).caused_by(error))?;
+    let drawn = drawn.map(u64::from_ne_bytes);
     // Cut to its low 64 bits, which are those that differ. A clock before 1970 counts as zero.
     let today =
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |today| today.as_nanos() as u64);

@@ -290,9 +290,10 @@ impl Round {
 
 /// The write of a record that has the same effect, for the listener to writes: to take a place is to acquire.
 fn reported(identity: &Identity, action: &Action) -> store::Action {
+    let header = |(key, text): &(String, String)| (key.clone().into(), text.clone());
     let put = || Put {
         value: identity.name.clone(),
-        headers: identity.metadata.clone(),
+        headers: identity.metadata.iter().map(header).collect(),
         lease: identity.lease_time,
     };
     match action {

@@ -63,11 +63,15 @@ impl Link for RecordLink {
             let sent = writes.clock.now();
             let answer = match request {
                 Request::Write(write) => {
-                    let outcome = in_time(&writes.clock, until, adapter.write(&election, &write)).await;
+                    let (attempt, action) =
+                        (write.attempt, writes.listener.is_there().then(|| write.action.clone()));
+                    let outcome = in_time(&writes.clock, until, adapter.write(&election, write)).await;
                     // Without an answer within the limit, its outcome is unknown.
                     let outcome = outcome.unwrap_or(Outcome::Unknown);
-                    writes.report(&election, sent, &write.action, &outcome);
-                    Answer::Wrote { attempt: write.attempt, outcome }
+                    if let Some(action) = action {
+                        writes.report(&election, sent, &action, &outcome);
+                    }
+                    Answer::Wrote { attempt, outcome }
                 }
                 Request::Read(read) => {
                     let result = in_time(&writes.clock, until, adapter.read(&election)).await;

@@ -30,7 +30,7 @@ impl<A: Adapter + ?Sized> Adapter for Box<A> {
         (**self).inspect().await
     }
 
-    async fn write(&self, key: &str, write: &Write) -> Outcome {
+    async fn write(&self, key: &str, write: Write) -> Outcome {
         (**self).write(key, write).await
     }
 

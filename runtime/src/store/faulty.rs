@@ -132,7 +132,7 @@ impl Faults {
         loop {
             let held = self.plan().held.pop_front();
             let Some((key, write)) = held else { return outcomes };
-            outcomes.push(self.store.write(&key, &write).await);
+            outcomes.push(self.store.write(&key, write).await);
         }
     }
 
@@ -288,7 +288,7 @@ impl<A: Adapter> Adapter for Faulty<A> {
         self.faults.perform(self.inner.inspect()).await
     }
 
-    async fn write(&self, key: &str, write: &Write) -> Outcome {
+    async fn write(&self, key: &str, write: Write) -> Outcome {
         let Some(sent) = self.faults.request().await else { return Outcome::Unknown };
         let (denial, fault) = {
             let mut plan = self.faults.plan();

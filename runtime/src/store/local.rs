@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use incumbent_core::record::Kind;
+use incumbent_core::record::{Header, Kind};
 use incumbent_core::store::Action;
 use incumbent_core::{Incarnation, selector};
 
@@ -37,7 +37,7 @@ pub(crate) const FOREIGN_LEASE: Duration = Duration::from_secs(30);
 pub(crate) struct Message<'a> {
     pub(crate) kind: Kind,
     pub(crate) value: &'a [u8],
-    pub(crate) headers: &'a [(String, String)],
+    pub(crate) headers: &'a [Header],
     /// The lifetime of a live record; `None` takes the lease of the record before it.
     pub(crate) lease: Option<Duration>,
 }
@@ -63,14 +63,14 @@ impl<'a> Message<'a> {
 
     /// An operator's deletion, which certifies nothing. `headers` hold the lease of the deleted
     /// record, as [`deletion_headers`](incumbent_core::record::deletion_headers) writes it.
-    pub(crate) fn deletion(headers: &'a [(String, String)]) -> Self {
+    pub(crate) fn deletion(headers: &'a [Header]) -> Self {
         Self { kind: Kind::Tombstone, value: b"", headers, lease: None }
     }
 }
 
 /// Converts headers for [`Entry::decode`](incumbent_core::record::Entry::decode).
-pub(crate) fn pairs(headers: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
-    headers.iter().map(|(name, text)| (name.as_str(), text.as_str()))
+pub(crate) fn pairs(headers: &[Header]) -> impl Iterator<Item = (&str, &str)> {
+    headers.iter().map(|(name, text)| (&**name, text.as_str()))
 }
 
 /// The largest incarnation that this process has created or read. The wall clock may be set back

@@ -4,7 +4,7 @@
 //! has it open, and has no thread: an expired record is removed by the next caller, or by a watcher
 //! that wakes at that instant where markers report expiry.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ struct Contents {
     created: Instant,
     never_used: bool,
     newest: Revision,
-    rows: BTreeMap<Arc<str>, Row>,
+    rows: HashMap<Arc<str>, Row>,
     /// The expiry and the key of each live record, the next one first: every call looks at the first.
     expiries: BTreeSet<(Instant, Arc<str>)>,
     changes: broadcast::Sender<WatchEvent>,
@@ -190,7 +190,7 @@ impl Contents {
             created: clock.now(),
             never_used: true,
             newest: Revision(0),
-            rows: BTreeMap::new(),
+            rows: HashMap::new(),
             expiries: BTreeSet::new(),
             changes: broadcast::Sender::new(BACKLOG),
         }
@@ -218,8 +218,8 @@ impl Contents {
 
     /// Removes the expired records.
     fn sweep(&mut self, now: Instant, markers: bool) {
-        while let Some((over, key)) = self.expiries.first().cloned()
-            && over <= now
+        while self.next_over() <= now
+            && let Some((over, key)) = self.expiries.first().cloned()
         {
             if markers {
                 self.put(&key, now, Message { kind: Kind::Expired, value: b"", headers: &[], lease: None });
@@ -233,14 +233,14 @@ impl Contents {
     fn put(&mut self, key: &str, now: Instant, message: Message<'_>) -> Revision {
         self.newest = Revision(self.newest.0 + 1);
         let entry = Entry::decode(self.newest, message.kind, message.value, pairs(message.headers));
-        let before = self.rows.get_key_value(key).map(|(key, row)| (Arc::clone(key), row.over, row.lease));
-        let lease = message.lease.or(before.as_ref().map(|(_, _, lease)| *lease)).unwrap_or(FOREIGN_LEASE);
+        let before = self.rows.remove_entry(key);
+        let lease = message.lease.or(before.as_ref().map(|(_, row)| row.lease)).unwrap_or(FOREIGN_LEASE);
         let over = if message.kind == Kind::Live { now + lease } else { Instant::NEVER };
         let shared = match before {
-            Some((key, over, _)) => {
-                let before = (over, key);
-                self.expiries.remove(&before);
-                before.1
+            Some((key, row)) => {
+                let expiry = (row.over, key);
+                self.expiries.remove(&expiry);
+                expiry.1
             }
             None => key.into(),
         };
@@ -292,7 +292,7 @@ impl Adapter for Memory {
         })
     }
 
-    async fn write(&self, key: &str, write: &Write) -> Outcome {
+    async fn write(&self, key: &str, write: Write) -> Outcome {
         let Ok(mut contents) = self.contents() else { return Outcome::NotSent };
         let current = contents.rows.get(key).and_then(|row| row.entry.revision());
         let expected = match write.expect {

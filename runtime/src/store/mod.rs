@@ -85,7 +85,7 @@ pub trait Adapter: Send + Sync + 'static {
     }
 
     /// Compares and writes in one step.
-    async fn write(&self, key: &str, write: &Write) -> Outcome;
+    async fn write(&self, key: &str, write: Write) -> Outcome;
 
     /// Reads the newest entry of a key, served by the server that leads the store, never from a replica or a cache.
     async fn read(&self, key: &str) -> Result<Entry, Fault>;

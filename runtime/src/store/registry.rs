@@ -40,7 +40,8 @@ pub struct Registry {
 struct Shared {
     clock: Clock,
     birth: ForkGuard,
-    registered: Mutex<BTreeMap<u64, Registration>>,
+    /// In boxes, as half of the places of a map may be empty.
+    registered: Mutex<BTreeMap<u64, Box<Registration>>>,
 }
 
 /// A registered candidate.
@@ -75,7 +76,7 @@ impl Registry {
 
     /// Adds the candidate of that number.
     pub(crate) fn enter(&self, id: u64, registration: Registration) {
-        self.shared.lock().insert(id, registration);
+        self.shared.lock().insert(id, Box::new(registration));
     }
 
     /// Removes the candidate of that number, if present.
@@ -92,7 +93,7 @@ impl Registry {
         if self.shared.is_forked() {
             return Vec::new();
         }
-        self.shared.lock().values().cloned().collect()
+        self.shared.lock().values().map(|registration| (**registration).clone()).collect()
     }
 
     /// The same registry, without keeping it alive.
@@ -108,7 +109,7 @@ impl Shared {
     }
 
     /// No code panics while it holds the lock.
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Registration>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Box<Registration>>> {
         self.registered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

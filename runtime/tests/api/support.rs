@@ -127,15 +127,15 @@ impl Adapter for Switched {
         self.memory.inspect().await
     }
 
-    async fn write(&self, key: &str, write: &Write) -> Outcome {
+    async fn write(&self, key: &str, write: Write) -> Outcome {
         assert!(!self.switches.panics.load(Ordering::SeqCst), "this adapter is set to panic");
         self.answer().await;
         if matches!(write.action, incumbent_core::store::Action::Release { .. }) {
             self.switches.releases.fetch_add(1, Ordering::SeqCst);
         }
         if self.switches.floods.load(Ordering::SeqCst) {
-            let (memory, key, write) = (self.memory.clone(), key.to_owned(), write.clone());
-            let task = tokio::spawn(async move { memory.write(&key, &write).await });
+            let (memory, key) = (self.memory.clone(), key.to_owned());
+            let task = tokio::spawn(async move { memory.write(&key, write).await });
             return task.await.expect("the task neither panics nor is cancelled");
         }
         self.memory.write(key, write).await

@@ -38,7 +38,7 @@ pub(crate) async fn writers_of_different_keys_all_get_through(fixture: &impl Fix
         for attempt in 1..10 {
             // Other writers may hold the store for a moment; that loses no write.
             let revision = eventually("the write is applied", || async {
-                match store.write(&key, &acquire(attempt, expect, "w", fixture.lease())).await {
+                match store.write(&key, acquire(attempt, expect, "w", fixture.lease())).await {
                     Outcome::Busy => None,
                     outcome => Some(applied(outcome)),
                 }
@@ -59,7 +59,7 @@ async fn connect(fixture: &impl Fixture) -> Vec<Box<dyn Adapter>> {
 /// Sends all writes at once; returns the winner's revision.
 async fn one_of(stores: &[Box<dyn Adapter>], key: &str, write: impl Fn(u64) -> Write) -> Revision {
     let writes: Vec<_> = (0..WRITERS).map(write).collect();
-    let writing = stores.iter().zip(&writes).map(|(store, write)| store.write(key, write));
+    let writing = stores.iter().zip(&writes).map(|(store, write)| store.write(key, write.clone()));
     let outcomes = join_all(writing).await;
     let winners: Vec<(usize, Revision)> = outcomes
         .iter()

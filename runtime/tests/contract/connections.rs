@@ -11,10 +11,10 @@ pub(crate) async fn a_write_whose_wait_is_abandoned_is_applied_once_or_never(fix
     let mut revision = acquired(&*store, "jobs", "a", fixture.lease()).await;
     for attempt in (2..40).step_by(2) {
         let abandoned = renew(attempt, revision, "a", fixture.lease());
-        assert_eq!(store.write("jobs", &abandoned).now_or_never().filter(|o| !is_applied(o)), None);
+        assert_eq!(store.write("jobs", abandoned.clone()).now_or_never().filter(|o| !is_applied(o)), None);
         // Both expect the same revision, so the first keeps the other out.
         let second = renew(attempt + 1, revision, "a", fixture.lease());
-        let by = match store.write("jobs", &second).await {
+        let by = match store.write("jobs", second.clone()).await {
             Outcome::Applied { .. } => attempt + 1,
             Outcome::Refused { .. } => attempt,
             other => panic!("{other:?}"),
@@ -50,7 +50,7 @@ pub(crate) async fn a_reconnect_changes_nothing_in_the_store(fixture: &impl Fixt
     store.reconnect().await;
     let entry = store.read("jobs").await.unwrap();
     assert_eq!(entry.live().and_then(|record| record.write_id), Some(write_id(1)));
-    let renewed = applied(store.write("jobs", &renew(2, revision, "a", fixture.lease())).await);
+    let renewed = applied(store.write("jobs", renew(2, revision, "a", fixture.lease())).await);
     assert!(renewed > revision);
     let mut watch = store.watch().await.unwrap();
     assert_eq!(next(&mut watch).await.unwrap().entry.revision(), Some(renewed));
@@ -61,7 +61,7 @@ pub(crate) async fn a_closed_connection_sends_nothing(fixture: &impl Fixture) {
     store.close().await;
     let write = acquire(1, Expect::Absent, "a", fixture.lease());
     assert_eq!(write.attempt, Attempt(1));
-    assert_eq!(store.write("jobs", &write).await, Outcome::NotSent);
+    assert_eq!(store.write("jobs", write.clone()).await, Outcome::NotSent);
     assert!(store.read("jobs").await.is_err());
     assert!(store.list().await.is_err());
     assert!(store.inspect().await.is_err());

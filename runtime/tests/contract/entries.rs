@@ -1,7 +1,7 @@
 //! Reads return written entries over any connection, by the newest state.
 
 use incumbent::incumbent_core::record::{
-    Entry, Kind, LEASE, METADATA, NONCE, Record, Release, TERM, TermInfo,
+    Entry, Headers, Kind, LEASE, METADATA, NONCE, Record, Release, TERM, TermInfo,
 };
 use incumbent::incumbent_core::store::{Action, Expect, Put, Write};
 use incumbent::incumbent_core::{Revision, Token, record::Attempt};
@@ -21,15 +21,16 @@ pub(crate) async fn a_live_record_reads_back_with_all_its_headers(fixture: &impl
     let metadata = [("Host", "db-1.example:8080"), ("Zone", "eu \"west\" 'a', b=c;d"), ("Build", "1.2.3")];
     let token = Token { incarnation: HELD_IN, sequence: Revision(4) };
     let claim = TermInfo { token, led_for: Some(Duration::from_millis(61_002)) };
-    let mut headers = vec![
-        (NONCE.to_string(), write_id(9).to_string()),
-        (LEASE.to_string(), fixture.lease().as_millis().to_string()),
-        (TERM.to_string(), claim.to_string()),
+    let mut headers: Headers = vec![
+        (NONCE.into(), write_id(9).to_string()),
+        (LEASE.into(), fixture.lease().as_millis().to_string()),
+        (TERM.into(), claim.to_string()),
     ];
-    headers.extend(metadata.iter().map(|(name, text)| (format!("{METADATA}{name}"), (*text).to_owned())));
+    headers
+        .extend(metadata.iter().map(|(name, text)| (format!("{METADATA}{name}").into(), (*text).to_owned())));
     let put = Put { value: "worker-7 (été)".into(), headers, lease: fixture.lease() };
     let write = Write { attempt: Attempt(9), expect: Expect::Absent, action: Action::Acquire(put) };
-    let revision = applied(store.write("jobs", &write).await);
+    let revision = applied(store.write("jobs", write.clone()).await);
     let expected = Record {
         revision,
         candidate: "worker-7 (été)".into(),
@@ -49,14 +50,14 @@ pub(crate) async fn a_live_record_reads_back_with_all_its_headers(fixture: &impl
 pub(crate) async fn a_release_reads_back_with_what_it_certifies(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let held = acquired(&*store, "jobs", "a", fixture.lease()).await;
-    let revision = applied(store.write("jobs", &release(2, held, None)).await);
+    let revision = applied(store.write("jobs", release(2, held, None)).await);
     assert_eq!(store.read("jobs").await.unwrap(), Entry::Released(released(revision, None)));
 }
 
 pub(crate) async fn a_release_that_names_a_successor_reads_back(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let held = acquired(&*store, "jobs", "a", fixture.lease()).await;
-    let revision = applied(store.write("jobs", &release(2, held, Some("worker-8"))).await);
+    let revision = applied(store.write("jobs", release(2, held, Some("worker-8"))).await);
     assert_eq!(store.read("jobs").await.unwrap(), Entry::Released(released(revision, Some("worker-8"))));
 }
 
@@ -70,10 +71,10 @@ pub(crate) async fn a_live_record_knows_how_long_ago_it_was_written(fixture: &im
     fixture.pass(passed).await;
     let old = store.written("jobs").await.unwrap().unwrap();
     assert!(old.ago >= new.ago + passed, "{new:?}, then {old:?}");
-    let second = applied(store.write("jobs", &renew(2, first, "a", fixture.lease())).await);
+    let second = applied(store.write("jobs", renew(2, first, "a", fixture.lease())).await);
     let renewed = store.written("jobs").await.unwrap().unwrap();
     assert_eq!(renewed.revision, second);
-    applied(store.write("jobs", &release(3, second, None)).await);
+    applied(store.write("jobs", release(3, second, None)).await);
     assert_eq!(store.written("jobs").await.unwrap(), None);
 }
 
@@ -123,7 +124,7 @@ pub(crate) async fn a_write_is_read_at_once_over_another_connection(fixture: &im
     let (writer, reader) = (fixture.connect().await, fixture.connect().await);
     let mut revision = acquired(&*writer, "jobs", "a", fixture.lease()).await;
     for attempt in 2..30 {
-        revision = applied(writer.write("jobs", &renew(attempt, revision, "a", fixture.lease())).await);
+        revision = applied(writer.write("jobs", renew(attempt, revision, "a", fixture.lease())).await);
         let entry = reader.read("jobs").await.unwrap();
         let read = entry.live().map(|record| (record.revision, record.write_id));
         assert_eq!(read, Some((revision, Some(write_id(attempt)))));
@@ -135,8 +136,8 @@ pub(crate) async fn a_list_holds_the_newest_entry_of_every_key(fixture: &impl Fi
     let operator = fixture.operator().await;
     let held = acquired(&*store, "a", "x", fixture.lease()).await;
     let gone = acquired(&*store, "b", "x", fixture.lease()).await;
-    applied(store.write("a", &renew(2, held, "x", fixture.lease())).await);
-    applied(store.write("b", &release(3, gone, None)).await);
+    applied(store.write("a", renew(2, held, "x", fixture.lease())).await);
+    applied(store.write("b", release(3, gone, None)).await);
     operator.put("c", b"go-1").await.unwrap();
     operator.delete("c").await.unwrap();
     let mut listed = other.list().await.unwrap();

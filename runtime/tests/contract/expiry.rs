@@ -31,7 +31,7 @@ pub(crate) async fn an_expired_record_is_gone_and_its_key_can_be_acquired(fixtur
     fixture.pass(fixture.lease()).await;
     let gone = expired(fixture, &*store, "jobs").await;
     assert!(matches!(gone, Entry::Vacant | Entry::Expired { .. }), "{gone:?}");
-    applied(store.write("jobs", &acquire(2, expect_of(&gone), "b", fixture.lease())).await);
+    applied(store.write("jobs", acquire(2, expect_of(&gone), "b", fixture.lease())).await);
     let entry = store.read("jobs").await.unwrap();
     assert_eq!(entry.live().map(|record| record.candidate.as_str()), Some("b"));
 }
@@ -48,7 +48,7 @@ pub(crate) async fn a_renewal_begins_the_lease_again(fixture: &impl Fixture) {
             fixture.pass(fixture.lease() / 2).await;
             let sending = fixture.clock().now();
             // Refused unless the renewal restarted the lease.
-            let outcome = store.write(&key, &renew(attempt, revision, "a", fixture.lease())).await;
+            let outcome = store.write(&key, renew(attempt, revision, "a", fixture.lease())).await;
             if fixture.clock().now().since(sent) >= fixture.lease() {
                 // The machine was too busy: the answer proves nothing.
                 return None;
@@ -96,7 +96,7 @@ pub(crate) async fn watchers_receive_an_expiry_where_that_is_promised(fixture: &
         // The next change of the watch is the next write.
         let gone = expired(fixture, &*store, "jobs").await;
         let write = acquire(2, expect_of(&gone), "b", fixture.lease());
-        let after = applied(store.write("jobs", &write).await);
+        let after = applied(store.write("jobs", write.clone()).await);
         assert_eq!(next(&mut watch).await.unwrap().entry.revision(), Some(after));
     }
 }

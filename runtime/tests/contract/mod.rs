@@ -171,10 +171,8 @@ pub(crate) fn write_id(attempt: u64) -> WriteId {
 }
 
 fn put(attempt: u64, name: &str, lease: Duration) -> Put {
-    let headers = vec![
-        (NONCE.to_string(), write_id(attempt).to_string()),
-        (LEASE.to_string(), lease.as_millis().to_string()),
-    ];
+    let headers =
+        vec![(NONCE.into(), write_id(attempt).to_string()), (LEASE.into(), lease.as_millis().to_string())];
     Put { value: name.into(), headers, lease }
 }
 
@@ -212,7 +210,7 @@ pub(crate) fn applied(outcome: Outcome) -> Revision {
 
 /// Takes a key that was never written.
 pub(crate) async fn acquired(store: &dyn Adapter, key: &str, name: &str, lease: Duration) -> Revision {
-    applied(store.write(key, &acquire(1, Expect::Absent, name, lease)).await)
+    applied(store.write(key, acquire(1, Expect::Absent, name, lease)).await)
 }
 
 /// The expectation of an acquire over this entry.

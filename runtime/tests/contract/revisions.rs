@@ -8,9 +8,9 @@ pub(crate) async fn they_grow_over_renewals_releases_and_deletions(fixture: &imp
     let (store, operator) = (fixture.connect().await, fixture.operator().await);
     let lease = fixture.lease();
     let acquired = acquired(&*store, "jobs", "a", lease).await;
-    let renewed = applied(store.write("jobs", &renew(2, acquired, "a", lease)).await);
-    let released = applied(store.write("jobs", &release(3, renewed, None)).await);
-    let taken = applied(store.write("jobs", &acquire(4, Expect::Revision(released), "b", lease)).await);
+    let renewed = applied(store.write("jobs", renew(2, acquired, "a", lease)).await);
+    let released = applied(store.write("jobs", release(3, renewed, None)).await);
+    let taken = applied(store.write("jobs", acquire(4, Expect::Revision(released), "b", lease)).await);
     let deleted = operator.delete("jobs").await.unwrap();
     let overwritten = operator.put("jobs", b"x").await.unwrap();
     assert_growing(&[acquired, renewed, released, taken, deleted, overwritten]);
@@ -23,7 +23,7 @@ pub(crate) async fn they_grow_across_keys(fixture: &impl Fixture) {
         revisions.push(acquired(&*store, key, "x", fixture.lease()).await);
     }
     let first = revisions[0];
-    revisions.push(applied(store.write("c", &renew(2, first, "x", fixture.lease())).await));
+    revisions.push(applied(store.write("c", renew(2, first, "x", fixture.lease())).await));
     assert_growing(&revisions);
 }
 
@@ -36,7 +36,7 @@ pub(crate) async fn they_are_not_used_again_after_an_expiry(fixture: &impl Fixtu
     })
     .await;
     let write = acquire(2, expect_of(&gone), "b", fixture.lease());
-    let after = applied(store.write("jobs", &write).await);
+    let after = applied(store.write("jobs", write.clone()).await);
     assert!(after > before, "{after:?} after {before:?}");
 }
 

@@ -14,8 +14,8 @@ pub(crate) async fn it_begins_with_what_is_there(fixture: &impl Fixture) {
     let store = fixture.connect().await;
     let held = acquired(&*store, "a", "x", fixture.lease()).await;
     let gone = acquired(&*store, "b", "y", fixture.lease()).await;
-    applied(store.write("b", &release(2, gone, None)).await);
-    applied(store.write("a", &renew(3, held, "x", fixture.lease())).await);
+    applied(store.write("b", release(2, gone, None)).await);
+    applied(store.write("a", renew(3, held, "x", fixture.lease())).await);
     let mut watch = fixture.connect().await.watch().await.unwrap();
     let mut delivered = [next(&mut watch).await.unwrap(), next(&mut watch).await.unwrap()];
     delivered.sort_by(|one, two| one.key.cmp(&two.key));
@@ -65,7 +65,7 @@ pub(crate) async fn it_delivers_every_change_in_order_with_its_headers(fixture: 
         let record = delivered.entry.live().unwrap_or_else(|| panic!("{delivered:?}"));
         assert_eq!((record.revision, record.write_id), (revision, Some(write_id(attempt - 1))));
         assert_eq!(record.lease, Some(fixture.lease()));
-        revision = applied(store.write("jobs", &renew(attempt, revision, "a", fixture.lease())).await);
+        revision = applied(store.write("jobs", renew(attempt, revision, "a", fixture.lease())).await);
     }
 }
 
@@ -75,7 +75,7 @@ pub(crate) async fn it_delivers_a_release_and_a_deletion_as_what_they_are(fixtur
     let held = acquired(&*store, "jobs", "a", fixture.lease()).await;
     next(&mut watch).await.unwrap();
 
-    let tombstone = applied(store.write("jobs", &release(2, held, Some("b"))).await);
+    let tombstone = applied(store.write("jobs", release(2, held, Some("b"))).await);
     let delivered = next(&mut watch).await.unwrap();
     let Entry::Released(certified) = delivered.entry else { panic!("{delivered:?}") };
     assert_eq!((certified.revision, certified.successor.as_deref()), (tombstone, Some("b")));
@@ -120,7 +120,7 @@ pub(crate) async fn it_ends_a_burst_of_changes_with_the_newest(fixture: &impl Fi
     let mut watch = store.watch().await.unwrap();
     let mut revision = acquired(&*store, "jobs", "a", fixture.lease()).await;
     for attempt in 2..100 {
-        revision = applied(store.write("jobs", &renew(attempt, revision, "a", fixture.lease())).await);
+        revision = applied(store.write("jobs", renew(attempt, revision, "a", fixture.lease())).await);
     }
     let delivered = until(&mut watch, |watched| watched.entry.revision() == Some(revision)).await;
     let delivered: Vec<Revision> = delivered.iter().filter_map(|watched| watched.entry.revision()).collect();
@@ -135,7 +135,7 @@ pub(crate) async fn two_of_one_connection_are_independent(fixture: &impl Fixture
     let mut late = store.watch().await.unwrap();
     assert_eq!(next(&mut late).await.unwrap().entry.revision(), Some(first));
     drop(early);
-    let second = applied(store.write("jobs", &renew(2, first, "a", fixture.lease())).await);
+    let second = applied(store.write("jobs", renew(2, first, "a", fixture.lease())).await);
     assert_eq!(next(&mut late).await.unwrap().entry.revision(), Some(second));
 }
 
@@ -155,7 +155,7 @@ pub(crate) async fn it_ends_or_delivers_the_new_incarnation_when_the_store_is_ma
     assert!(next(&mut watch).await.is_some());
     fixture.recreate().await;
     let other = fixture.connect().await;
-    applied(other.write("jobs", &acquire(1, Expect::Absent, "new", fixture.lease())).await);
+    applied(other.write("jobs", acquire(1, Expect::Absent, "new", fixture.lease())).await);
     while let Some(delivered) = next(&mut watch).await {
         if delivered.entry.live().is_some_and(|record| record.candidate == "new") {
             return;

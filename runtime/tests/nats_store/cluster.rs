@@ -38,7 +38,7 @@ async fn make(settings: &NatsSettings, options: &InitOptions) {
 /// responds, and nothing is sent.
 async fn acquired(store: &Nats) -> Revision {
     wait::until_some_async("the bucket to be known", FAIL_OVER, || async {
-        match within(store.write(KEY, &acquire(Expect::Absent))).await {
+        match within(store.write(KEY, acquire(Expect::Absent))).await {
             Outcome::Applied { revision, .. } => Some(revision),
             Outcome::NotSent => None,
             other => panic!("not applied: {other:?}"),
@@ -58,7 +58,7 @@ async fn a_write_beside_one_in_flight_is_busy_and_one_of_them_is_applied() {
     let mut busy = 0;
     for _ in 0..20 {
         let write = acquire(Expect::Revision(held));
-        let outcomes = within(join_all((0..8).map(|_| store.write(KEY, &write)))).await;
+        let outcomes = within(join_all((0..8).map(|_| store.write(KEY, write.clone())))).await;
         let won: Vec<_> = outcomes
             .iter()
             .filter_map(|outcome| match outcome {
@@ -91,7 +91,7 @@ async fn the_store_serves_again_after_the_streams_leader_is_killed() {
     let write = acquire(Expect::Revision(held));
     wait::until_some_async("a write to be applied", FAIL_OVER, || async {
         // As the driver does: no answer for a while is unknown, and another server is asked.
-        let outcome = tokio::time::timeout(Duration::from_secs(1), store.write(KEY, &write)).await;
+        let outcome = tokio::time::timeout(Duration::from_secs(1), store.write(KEY, write.clone())).await;
         match outcome.unwrap_or(Outcome::Unknown) {
             Outcome::Applied { .. } => Some(()),
             // One of the unknown writes was applied.

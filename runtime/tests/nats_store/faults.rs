@@ -20,7 +20,7 @@ async fn a_write_whose_connection_breaks_is_unknown() {
     let (store, _) = open(&settings(&proxy.url())).await;
     proxy.cut_to_client();
     let write = acquire(Expect::Absent);
-    let (outcome, ()) = tokio::join!(within(store.write(KEY, &write)), async {
+    let (outcome, ()) = tokio::join!(within(store.write(KEY, write.clone())), async {
         wait::until_async("the write to be applied", GENEROUS, || async {
             read(&bench.store, KEY).await.revision().is_some()
         })
@@ -36,7 +36,7 @@ async fn a_write_on_a_half_open_connection_is_unknown_once_pings_stay_unanswered
     let proxy = Proxy::to(&bench.server.address());
     let (store, events) = open(&settings(&proxy.url())).await;
     proxy.cut();
-    assert_eq!(within(store.write(KEY, &acquire(Expect::Absent))).await, Outcome::Unknown);
+    assert_eq!(within(store.write(KEY, acquire(Expect::Absent))).await, Outcome::Unknown);
     assert_eq!(events.count(&ConnectionEvent::Disconnected), 1);
 }
 
@@ -45,7 +45,7 @@ async fn nothing_is_sent_or_queued_while_there_is_no_connection() {
     let mut bench = Bench::start().await;
     bench.server.kill();
     bench.events.wait_for("the disconnection", |event| *event == ConnectionEvent::Disconnected).await;
-    assert_eq!(within(bench.store.write(KEY, &acquire(Expect::Absent))).await, Outcome::NotSent);
+    assert_eq!(within(bench.store.write(KEY, acquire(Expect::Absent))).await, Outcome::NotSent);
     assert_eq!(within(bench.store.read(KEY)).await.unwrap_err().kind, FaultKind::Unreachable);
     assert_eq!(within(bench.store.inspect()).await.unwrap_err().kind, FaultKind::Unreachable);
 
@@ -107,7 +107,7 @@ async fn without_jetstream_a_write_was_not_sent() {
     let (store, _) = open(&settings(&url)).await;
     server.reconfigure(ACCOUNT_OFF);
     wait::until_async("JetStream to be off", GENEROUS, || async {
-        within(store.write(KEY, &acquire(Expect::Absent))).await == Outcome::NotSent
+        within(store.write(KEY, acquire(Expect::Absent))).await == Outcome::NotSent
     })
     .await;
     let fault = within(store.inspect()).await.unwrap_err();
@@ -158,7 +158,7 @@ async fn a_permission_that_is_taken_away_while_connected_is_reported() {
     server.reconfigure(permissions(NO_WRITES));
     // The server may close the connection to enforce it, so the first attempts may be unknown.
     let fault = wait::until_some_async("the denial", GENEROUS, || async {
-        match within(store.write(KEY, &acquire(Expect::Revision(held)))).await {
+        match within(store.write(KEY, acquire(Expect::Revision(held)))).await {
             Outcome::Failed(fault) => Some(fault),
             Outcome::Unknown | Outcome::NotSent => None,
             other => panic!("{other:?}"),
@@ -212,7 +212,7 @@ async fn credentials_that_are_withdrawn_while_connected_are_reported() {
 async fn a_closed_store_sends_nothing() {
     let bench = Bench::start().await;
     bench.store.close().await;
-    assert_eq!(within(bench.store.write(KEY, &acquire(Expect::Absent))).await, Outcome::NotSent);
+    assert_eq!(within(bench.store.write(KEY, acquire(Expect::Absent))).await, Outcome::NotSent);
 }
 
 #[tokio::test]

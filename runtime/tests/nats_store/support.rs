@@ -129,18 +129,21 @@ pub(crate) fn release(expect: Expect) -> Write {
 
 fn headers(more: &[(&str, &str)]) -> Headers {
     let nonce = ("Incumbent-Nonce", "000000000000000000000000000000aa.1");
-    std::iter::once(&nonce).chain(more).map(|(name, text)| (name.to_string(), text.to_string())).collect()
+    std::iter::once(&nonce)
+        .chain(more)
+        .map(|(name, text)| (name.to_string().into(), text.to_string()))
+        .collect()
 }
 
 pub(crate) async fn applied(store: &Nats, key: &str, write: &Write) -> Revision {
-    match within(store.write(key, write)).await {
+    match within(store.write(key, write.clone())).await {
         Outcome::Applied { revision, .. } => revision,
         other => panic!("not applied: {other:?}"),
     }
 }
 
 pub(crate) async fn fault(store: &Nats, key: &str, write: &Write) -> Fault {
-    match within(store.write(key, write)).await {
+    match within(store.write(key, write.clone())).await {
         Outcome::Failed(fault) => fault,
         other => panic!("not failed: {other:?}"),
     }

@@ -25,7 +25,7 @@ async fn on_each(version: NatsVersion) {
 
     let mut watch = within(store.watch()).await.unwrap();
     let held = applied(&store, KEY, &acquire(Expect::Absent)).await;
-    let refused = within(store.write(KEY, &acquire(Expect::Absent))).await;
+    let refused = within(store.write(KEY, acquire(Expect::Absent))).await;
     assert_eq!(refused, Outcome::Refused { current: held }, "{version:?}");
     assert_eq!(next(&mut watch).await.entry.revision(), Some(held), "{version:?}");
     let released = applied(&store, KEY, &release(Expect::Revision(held))).await;

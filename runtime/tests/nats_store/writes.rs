@@ -24,7 +24,7 @@ async fn a_write_that_finds_something_else_is_refused_with_what_is_there() {
     let bench = Bench::start().await;
     let present = applied(&bench.store, KEY, &acquire(Expect::Absent)).await;
     for expect in [Expect::Absent, Expect::Revision(Revision(present.0 + 7))] {
-        let outcome = within(bench.store.write(KEY, &acquire(expect))).await;
+        let outcome = within(bench.store.write(KEY, acquire(expect))).await;
         assert_eq!(outcome, Outcome::Refused { current: present }, "{expect:?}");
     }
 }
@@ -32,7 +32,7 @@ async fn a_write_that_finds_something_else_is_refused_with_what_is_there() {
 #[tokio::test]
 async fn a_write_that_expects_a_revision_of_an_empty_key_is_refused_with_zero() {
     let bench = Bench::start().await;
-    let outcome = within(bench.store.write(KEY, &acquire(Expect::Revision(Revision(3))))).await;
+    let outcome = within(bench.store.write(KEY, acquire(Expect::Revision(Revision(3))))).await;
     assert_eq!(outcome, Outcome::Refused { current: Revision(0) });
 }
 
@@ -72,7 +72,7 @@ async fn a_full_bucket_is_broken_and_keeps_what_it_holds() {
 async fn a_write_to_a_bucket_that_is_gone_was_not_sent() {
     let bench = Bench::start().await;
     bench.jetstream().await.delete_stream("KV_elections").await.unwrap();
-    assert_eq!(within(bench.store.write(KEY, &acquire(Expect::Absent))).await, Outcome::NotSent);
+    assert_eq!(within(bench.store.write(KEY, acquire(Expect::Absent))).await, Outcome::NotSent);
     let fault = within(bench.store.read(KEY)).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Broken);
     assert!(fault.detail.contains("incumbent init"), "{fault}");

@@ -67,10 +67,10 @@ mod a_lock {
         let revision = acquired(&store, "jobs", "a", LEASE).await;
         let program = Connection::open(&path).unwrap();
         program.execute_batch("BEGIN IMMEDIATE").unwrap();
-        assert_eq!(store.write("jobs", &renew(2, revision, "a", LEASE)).await, Outcome::Busy);
+        assert_eq!(store.write("jobs", renew(2, revision, "a", LEASE)).await, Outcome::Busy);
         assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
         program.execute_batch("ROLLBACK").unwrap();
-        applied(store.write("jobs", &renew(3, revision, "a", LEASE)).await);
+        applied(store.write("jobs", renew(3, revision, "a", LEASE)).await);
     }
 
     #[tokio::test]
@@ -81,7 +81,7 @@ mod a_lock {
         eventually("a write waits for the lock", || async {
             let program = Connection::open(&path).unwrap();
             program.execute_batch("BEGIN IMMEDIATE").unwrap();
-            let mut writing = store.write("jobs", &write);
+            let mut writing = store.write("jobs", write.clone());
             assert!(futures_util::poll!(&mut writing).is_pending());
             program.execute_batch("ROLLBACK").unwrap();
             match writing.await {
@@ -109,7 +109,7 @@ mod a_lock {
             }
         };
         tokio::select! {
-            outcome = store.write("jobs", &write) => assert_eq!(outcome, Outcome::Busy),
+            outcome = store.write("jobs", write.clone()) => assert_eq!(outcome, Outcome::Busy),
             () = turning => {}
         }
         assert!(turns > 1000, "{turns}");
@@ -154,14 +154,14 @@ mod damage {
         fs::rename(&path, &kept).unwrap();
         fs::write(&path, "x".repeat(10_000)).unwrap();
         let write = renew(2, revision, "a", LEASE);
-        failed(store.write("jobs", &write).await, FaultKind::Broken, "damaged");
+        failed(store.write("jobs", write.clone()).await, FaultKind::Broken, "damaged");
         let fault = store.read("jobs").await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Broken, "{fault}");
         fs::rename(&kept, &path).unwrap();
         assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
         // Where the repair took long, the first write begins a new incarnation.
         eventually("it is written again", || async {
-            let outcome = store.write("jobs", &write).await;
+            let outcome = store.write("jobs", write.clone()).await;
             matches!(outcome, Outcome::Applied { .. }).then_some(())
         })
         .await;
@@ -179,7 +179,7 @@ mod deletion {
         let revision = acquired(&one, "jobs", "a", LEASE).await;
         let before = one.inspect().await.unwrap().incarnation;
         fs::remove_file(&path).unwrap();
-        let late = one.write("jobs", &renew(2, revision, "a", LEASE)).await;
+        let late = one.write("jobs", renew(2, revision, "a", LEASE)).await;
         assert_eq!(late, Outcome::Refused { current: Revision(0) });
         let first = acquired(&other, "jobs", "b", LEASE).await;
         assert_eq!(first, Revision(1));
@@ -220,7 +220,7 @@ mod deletion {
         let store = Sqlite::open(&settings, &clock()).await.unwrap();
         fs::remove_file(&path).unwrap();
         let write = acquire(1, Expect::Absent, "a", LEASE);
-        failed(store.write("jobs", &write).await, FaultKind::Broken, "`incumbent init` makes it");
+        failed(store.write("jobs", write.clone()).await, FaultKind::Broken, "`incumbent init` makes it");
         assert!(!path.exists());
     }
 

@@ -137,7 +137,7 @@ async fn acquire_every_key(store: &Sqlite, name: &str) {
         let write = acquire(1, Expect::Absent, name, LEASE);
         let key = format!("key-{key}");
         let outcome = eventually("the lock is free", || async {
-            Some(store.write(&key, &write).await).filter(|outcome| *outcome != Outcome::Busy)
+            Some(store.write(&key, write.clone()).await).filter(|outcome| *outcome != Outcome::Busy)
         })
         .await;
         match outcome {
@@ -186,10 +186,10 @@ async fn processes_that_open_a_new_file_at_once_make_one_store() {
 async fn renew_until_killed(store: &Sqlite, name: &str) {
     let entry = store.read("jobs").await.unwrap();
     let write = acquire(1, expect_of(&entry), name, LEASE);
-    let mut revision = applied(store.write("jobs", &write).await);
+    let mut revision = applied(store.write("jobs", write.clone()).await);
     for attempt in 2.. {
         say(revision.0);
-        revision = applied(store.write("jobs", &renew(attempt, revision, name, LEASE)).await);
+        revision = applied(store.write("jobs", renew(attempt, revision, name, LEASE)).await);
     }
 }
 
@@ -254,7 +254,7 @@ async fn struggle(store: &Sqlite, name: &str, path: &Path) {
             Err(fault) if fault.kind == FaultKind::Unreachable => continue,
             Err(fault) => panic!("{fault}"),
         };
-        match store.write("jobs", &acquire(attempt, expect_of(&entry), name, LEASE)).await {
+        match store.write("jobs", acquire(attempt, expect_of(&entry), name, LEASE)).await {
             Outcome::Applied { revision, incarnation } => {
                 let applied = (incarnation.unwrap(), revision);
                 assert!(applied > known, "{applied:?} after {known:?}");
@@ -309,7 +309,7 @@ async fn fill_the_disk(store: &Sqlite, path: &Path) {
     // The free space in the file and its journal is used up first.
     let grow = |attempt: u64| async move {
         store
-            .write(&format!("key-{attempt}"), &acquire(attempt, Expect::Absent, &"p".repeat(1000), LEASE))
+            .write(&format!("key-{attempt}"), acquire(attempt, Expect::Absent, &"p".repeat(1000), LEASE))
             .await
     };
     let (mut written, mut failures) = (0, 0);
@@ -329,7 +329,7 @@ async fn fill_the_disk(store: &Sqlite, path: &Path) {
     assert!(failures > 0, "the disk was not full");
     assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
     fs::remove_file(&filler).unwrap();
-    let next = applied(store.write("jobs", &renew(200, revision, "p", LEASE)).await);
+    let next = applied(store.write("jobs", renew(200, revision, "p", LEASE)).await);
     assert_eq!(next, Revision(revision.0 + written + 1));
     assert_sound(path);
     say("done");

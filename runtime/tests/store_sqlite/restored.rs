@@ -26,15 +26,15 @@ mod after_a_reboot {
         let clock = clock_after_reboot();
         let after = open(&path, &clock).await;
         // The leader may run on another machine that shares the file undetected, and may still lead.
-        let early = after.write("jobs", &acquire(2, Expect::Absent, "b", LEASE)).await;
+        let early = after.write("jobs", acquire(2, Expect::Absent, "b", LEASE)).await;
         assert_eq!(early, Outcome::Refused { current: old });
         clock.advance(LEASE - Duration::from_nanos(1));
         assert_eq!(after.read("jobs").await.unwrap().revision(), Some(old));
         clock.advance(Duration::from_nanos(1));
         assert_eq!(after.read("jobs").await.unwrap(), Entry::Vacant);
-        let late = after.write("jobs", &renew(3, old, "a", LEASE)).await;
+        let late = after.write("jobs", renew(3, old, "a", LEASE)).await;
         assert_eq!(late, Outcome::Refused { current: Revision(0) });
-        let new = applied(after.write("jobs", &acquire(4, Expect::Absent, "b", LEASE)).await);
+        let new = applied(after.write("jobs", acquire(4, Expect::Absent, "b", LEASE)).await);
         assert!(new > old);
     }
 
@@ -47,7 +47,7 @@ mod after_a_reboot {
         let error = Sqlite::open(&SqliteSettings::new(&path), &shifted).await.err().unwrap();
         assert_eq!(error.kind(), ErrorKind::UnsafeStore, "{error}");
         assert!(error.message().contains("another time namespace"), "{error}");
-        applied(store.write("jobs", &renew(2, revision, "a", LEASE)).await);
+        applied(store.write("jobs", renew(2, revision, "a", LEASE)).await);
     }
 
     #[tokio::test]
@@ -71,7 +71,7 @@ mod after_a_reboot {
         let (_folder, path) = file();
         let before = open(&path, &clock()).await;
         let held = acquired(&before, "jobs", "a", LEASE).await;
-        applied(before.write("jobs", &contract::release(2, held, None)).await);
+        applied(before.write("jobs", contract::release(2, held, None)).await);
         let tombstone = before.read("jobs").await.unwrap();
         assert!(matches!(tombstone, Entry::Released(_)));
         drop(before);
@@ -100,7 +100,7 @@ mod after_a_reboot {
         let stranger = open(&path, &clock()).await;
         let store = open(&path, &clock_after_reboot()).await;
         let write = acquire(1, Expect::Absent, "a", LEASE);
-        failed(stranger.write("jobs", &write).await, FaultKind::Broken, "two machines must not share");
+        failed(stranger.write("jobs", write.clone()).await, FaultKind::Broken, "two machines must not share");
         assert_eq!(store.read("jobs").await.unwrap(), Entry::Vacant);
     }
 }
@@ -149,7 +149,7 @@ mod a_restored_file {
         let revision = acquired(&store, "jobs", "a", LEASE).await;
         let (incarnation, ..) = incarnation_of(&store).await;
         fs::rename(&backup, &path).unwrap();
-        let late = store.write("jobs", &renew(2, revision, "a", LEASE)).await;
+        let late = store.write("jobs", renew(2, revision, "a", LEASE)).await;
         assert_eq!(late, Outcome::Refused { current: Revision(0) });
         assert!(incarnation_of(&store).await.0 > incarnation);
     }
@@ -161,7 +161,7 @@ mod a_restored_file {
         let backup = folder.path().join("backup");
         let first = acquired(&store, "jobs", "a", LEASE).await;
         fs::copy(&path, &backup).unwrap();
-        applied(store.write("jobs", &renew(2, first, "a", LEASE)).await);
+        applied(store.write("jobs", renew(2, first, "a", LEASE)).await);
         let (incarnation, ..) = incarnation_of(&store).await;
         fs::copy(&backup, &path).unwrap();
         let went_back = store.read("jobs").await;
@@ -176,7 +176,7 @@ mod a_restored_file {
         let backup = folder.path().join("backup");
         let first = acquired(&store, "jobs", "a", LEASE).await;
         fs::copy(&path, &backup).unwrap();
-        let second = applied(store.write("jobs", &renew(2, first, "a", LEASE)).await);
+        let second = applied(store.write("jobs", renew(2, first, "a", LEASE)).await);
         let (incarnation, ..) = incarnation_of(&store).await;
         let mut watch = store.watch().await.unwrap();
         assert_eq!(next(&mut watch).await.unwrap().entry.revision(), Some(second));
@@ -227,12 +227,12 @@ mod a_restored_file {
         drop(program);
         let store = open(&path, &clock).await;
         let write = renew(2, revision, "a", LEASE);
-        assert_eq!(store.write("jobs", &write).await, Outcome::Unknown);
+        assert_eq!(store.write("jobs", write.clone()).await, Outcome::Unknown);
         let (next, age, _) = incarnation_of(&store).await;
         assert!(next > incarnation, "{next} follows {incarnation}");
         assert_eq!(age, Some(Duration::ZERO));
         assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision), "it was not written");
-        applied(store.write("jobs", &write).await);
+        applied(store.write("jobs", write.clone()).await);
     }
 
     #[tokio::test]
@@ -246,7 +246,7 @@ mod a_restored_file {
         let program = Connection::open(&path).unwrap();
         // Written by another program at another time.
         program.execute("UPDATE store SET written = 0, writes = writes + 1", []).unwrap();
-        assert_eq!(one.write("jobs", &renew(2, revision, "a", LEASE)).await, Outcome::Unknown);
+        assert_eq!(one.write("jobs", renew(2, revision, "a", LEASE)).await, Outcome::Unknown);
         assert_eq!(next(&mut watch).await, None);
     }
 }
@@ -290,7 +290,7 @@ mod a_write_ahead_log {
         program.pragma_update(None, "journal_mode", "wal").unwrap();
         drop(program);
         eventually("it is written again", || async {
-            let outcome = store.write("jobs", &renew(2, revision, "a", LEASE)).await;
+            let outcome = store.write("jobs", renew(2, revision, "a", LEASE)).await;
             matches!(outcome, Outcome::Applied { .. }).then_some(())
         })
         .await;
@@ -314,6 +314,6 @@ mod a_write_ahead_log {
         let store = open(&path, &clock()).await;
         assert_eq!(store.read("jobs").await.unwrap().revision(), Some(revision));
         assert!(store.inspect().await.unwrap().incarnation > incarnation);
-        applied(store.write("jobs", &renew(2, revision, "a", LEASE)).await);
+        applied(store.write("jobs", renew(2, revision, "a", LEASE)).await);
     }
 }

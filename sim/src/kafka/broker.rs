@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use incumbent_core::induction::{Answer, Failure, Operation, Publish, Shown, Topic, TopicId};
-use incumbent_core::record::{Attempt, Nonce};
+use incumbent_core::record::{Attempt, Header, Nonce};
 use incumbent_core::session::Input;
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use incumbent_core::{Incarnation, Revision};
@@ -141,8 +141,8 @@ impl World {
     }
 
     /// Appends a record, and lets every reader fetch.
-    pub(super) fn append_value(&mut self, value: &str, headers: &[(String, String)]) -> Revision {
-        let revision = self.store.log.append(self.now, value, &headers.to_vec());
+    pub(super) fn append_value(&mut self, value: &str, headers: &[Header]) -> Revision {
+        let revision = self.store.log.append(self.now, value, headers);
         self.promises.reached(self.now, revision.0);
         for node in 0..self.nodes.len() {
             self.fetch_soon(node);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use incumbent_core::induction::{Record, TopicId};
-use incumbent_core::record::Headers;
+use incumbent_core::record::Header;
 use incumbent_core::{Instant, Revision};
 
 #[derive(Debug)]
@@ -34,9 +34,9 @@ impl Log {
     }
 
     /// Appends a record and returns its offset.
-    pub(super) fn append(&mut self, now: Instant, value: &str, headers: &Headers) -> Revision {
+    pub(super) fn append(&mut self, now: Instant, value: &str, headers: &[Header]) -> Revision {
         let offset = Revision(self.next());
-        let headers = headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        let headers = headers.iter().map(|(name, text)| (&**name, text.as_str()));
         self.records.push_back((now, Record::decode(offset, value.as_bytes(), headers)));
         while self.records.front().is_some_and(|(at, _)| now.since(*at) > self.keeps) {
             self.records.pop_front();

@@ -117,7 +117,7 @@ impl Bucket {
     pub(crate) fn put(&mut self, put: &Put<'_>, now: Instant, wall: Instant) {
         self.sequence += 1;
         let revision = Revision(self.sequence);
-        let headers = put.headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        let headers = put.headers.iter().map(|(name, text)| (&**name, text.as_str()));
         let entry = Entry::decode(revision, put.kind, put.value.as_bytes(), headers);
         self.message = Some(Rc::new(Message {
             revision,

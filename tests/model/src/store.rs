@@ -123,7 +123,7 @@ impl Store {
             Action::Release { headers } => (Kind::Tombstone, "", headers, 0),
         };
         self.kept = Tick::try_from(kept).unwrap_or(Tick::MAX);
-        let headers = headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        let headers = headers.iter().map(|(name, text)| (&**name, text.as_str()));
         let mut entry = Entry::decode(revision, kind, value.as_bytes(), headers);
         if let Entry::Live(record) = &mut entry {
             // No decision depends on the claim, so states that differ only in it are one.

@@ -325,7 +325,7 @@ impl Owner {
     }
 
     fn decoded(&self, claim: &Publish) -> Record {
-        let headers = claim.headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        let headers = claim.headers.iter().map(|(name, text)| (&**name, text.as_str()));
         Record::decode(Revision(self.next), claim.value(DAY).as_bytes(), headers)
     }
 

@@ -121,7 +121,8 @@ pub(super) fn many_processes(figures: &[Figure]) -> String {
 const SCALE: &str = "\
 Each side is one process with that many candidates on one connection to NATS. The lease is 30 s. A bare client creates the same \
 records and renews them as often; another one does what a candidate must until all are led: it watches the bucket, creates the records, and \
-looks at the bucket once. Closing writes a release for each that is led; the memory afterwards is all that the process has.\n\n";
+looks at the bucket once. Closing writes a release for each that is led. The process has then freed what its elections took; the allocator of the C library \
+keeps much of that for later use, and the system counts it as the process's memory.\n\n";
 
 const COST: &str = "\
 One election on NATS whose candidates have a connection each, with the same bucket and a lease of 30 s, while one leads and all \

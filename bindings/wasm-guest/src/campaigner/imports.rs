@@ -7,7 +7,7 @@ use incumbent_core::record::Entry;
 use incumbent_core::store::{Action, Capabilities, Expect, Fault, Outcome, StoreInfo, Write};
 
 use super::bindings::incumbent::election::{clock, kv, random};
-use super::convert::{entry, nanos, store_info};
+use super::convert::{carried, entry, nanos, store_info};
 
 /// The election's key in a bucket of the host. Each request is one call, bounded by a time limit.
 pub(super) struct Key {
@@ -51,7 +51,7 @@ impl Key {
                 self.bucket.update(&self.key, expect.0, &put.into(), limit)
             }
             (Expect::Revision(expect), Action::Release { headers }) => {
-                self.bucket.delete(&self.key, expect.0, &headers, limit)
+                self.bucket.delete(&self.key, expect.0, &carried(headers), limit)
             }
             // An absent key cannot be released, and the core never requests it.
             (Expect::Absent, Action::Release { .. }) => return Outcome::NotSent,

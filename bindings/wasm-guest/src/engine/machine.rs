@@ -1,7 +1,7 @@
 //! Conversion between the types that only world `engine` has and the core's, in both directions. As `convert`, which
 //! it needs beside it, it is compiled here and in the tests of the host.
 
-use super::convert::{entry, message, same_variants, store_info};
+use super::convert::{self, carried, entry, message, same_variants, store_info};
 use super::incumbent_core::campaign::{Answer, Input, Misuse, Output, ReadId, Request, Timer, Wake};
 use super::incumbent_core::record::Attempt;
 use super::incumbent_core::store::{Action, Expect, Write};
@@ -110,7 +110,7 @@ impl From<Write> for candidates::Write {
         let action = match write.action {
             Action::Acquire(put) => candidates::Action::Acquire(put.into()),
             Action::Renew(put) => candidates::Action::Renew(put.into()),
-            Action::Release { headers } => candidates::Action::Release(headers),
+            Action::Release { headers } => candidates::Action::Release(carried(headers)),
         };
         Self { attempt: write.attempt.0, expect, action }
     }
@@ -125,7 +125,7 @@ impl From<candidates::Write> for Write {
         let action = match write.action {
             candidates::Action::Acquire(put) => Action::Acquire(put.into()),
             candidates::Action::Renew(put) => Action::Renew(put.into()),
-            candidates::Action::Release(headers) => Action::Release { headers },
+            candidates::Action::Release(headers) => Action::Release { headers: convert::headers(headers) },
         };
         Self { attempt: Attempt(write.attempt), expect, action }
     }

@@ -29,7 +29,7 @@ pub fn context(text: &[u8]) -> Result<NatsSettings> {
 }
 
 /// Encodes a write as a message.
-pub fn encode(write: &Write, own_lease: Option<Duration>) -> Result<(HeaderMap, Bytes), String> {
+pub fn encode(write: Write, own_lease: Option<Duration>) -> Result<(HeaderMap, Bytes), String> {
     message::encode(write, own_lease)
 }
 

@@ -223,7 +223,7 @@ impl Adapter for Nats {
         Ok(info.store_info(asked_at))
     }
 
-    async fn write(&self, key: &str, write: &Write) -> Outcome {
+    async fn write(&self, key: &str, write: Write) -> Outcome {
         let (headers, payload) = match message::encode(write, self.own_lease()) {
             Ok(message) => message,
             Err(detail) => return Outcome::Failed(Fault { kind: FaultKind::Broken, detail }),

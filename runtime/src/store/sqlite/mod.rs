@@ -209,8 +209,8 @@ impl Adapter for Sqlite {
         Ok(StoreInfo { asked_at, ..info })
     }
 
-    async fn write(&self, key: &str, write: &Write) -> Outcome {
-        let (key, write) = (key.to_owned(), write.clone());
+    async fn write(&self, key: &str, write: Write) -> Outcome {
+        let key = key.to_owned();
         self.on_writer(move |database| database.write(&key, &write)).await.unwrap_or_else(Failure::outcome)
     }
 

@@ -83,7 +83,7 @@ fn written(bytes: &[u8]) {
     let lease = campaign.lease_time();
     let own_lease = wishes.own_lease.then_some(lease * 2);
     let written = |write: &Write| {
-        let message = fuzzing::encode(write, own_lease);
+        let message = fuzzing::encode(write.clone(), own_lease);
         let (headers, payload) = message.expect("what a campaign writes can be carried");
         let ttl = headers.get("Nats-TTL").map(|text| text.as_str().to_string());
         (fuzzing::decode(wishes.sequence, Some(&headers), &payload), ttl)

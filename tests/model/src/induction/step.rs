@@ -252,7 +252,7 @@ impl Step<'_> {
 
     /// Appends a record, which every reader reads at once: reading later only makes waits longer.
     fn append(&mut self, writer: usize, publish: &Publish) -> Revision {
-        let headers = publish.headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        let headers = publish.headers.iter().map(|(name, text)| (&**name, text.as_str()));
         let offset = self.state.next();
         let value = publish.value(Duration::ZERO);
         let record = Record::decode(offset, value.as_bytes(), headers);

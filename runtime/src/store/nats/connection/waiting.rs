@@ -9,10 +9,11 @@
 //! in the table until they are answered or their connection ends.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
 
 use async_nats::Subject;
-use tokio::sync::oneshot;
 
 use super::event::{Action, ConnectionEvent};
 
@@ -37,6 +38,8 @@ struct Table {
     /// The number of connections, by the events so far. Events lag behind the requests.
     connection: u64,
     requests: BTreeMap<u64, Request>,
+    /// The reasons of waits that are over and have not been told so.
+    cancelled: BTreeMap<u64, Cancelled>,
 }
 
 #[derive(Debug)]
@@ -44,7 +47,18 @@ struct Request {
     /// The number of its connection, counted as in [`Table::connection`].
     connection: u64,
     subject: Subject,
-    cancel: Option<oneshot::Sender<Cancelled>>,
+    waiter: Waiter,
+}
+
+/// The future that waits for an answer.
+#[derive(Debug)]
+enum Waiter {
+    /// It has not been polled.
+    New,
+    /// It is woken by this.
+    Asleep(Waker),
+    /// It was dropped, or has its reason.
+    Gone,
 }
 
 impl Waiting {
@@ -54,37 +68,41 @@ impl Waiting {
         connection: u64,
         subject: impl Into<Subject>,
     ) -> Ticket {
-        let (cancel, cancelled) = oneshot::channel();
         let mut table = self.lock();
         let id = table.next;
         table.next += 1;
-        table.requests.insert(id, Request { connection, subject: subject.into(), cancel: Some(cancel) });
-        Ticket { id, waiting: self.clone(), cancelled }
+        table.requests.insert(id, Request { connection, subject: subject.into(), waiter: Waiter::New });
+        Ticket { id, waiting: self.clone() }
     }
 
     /// Applies an event of the connection to the requests it concerns.
     pub(in crate::store::nats) fn on_event(&self, event: &ConnectionEvent) {
         let mut table = self.lock();
-        match event {
-            ConnectionEvent::Connected { .. } => table.connection += 1,
+        let woken = match event {
+            ConnectionEvent::Connected { .. } => {
+                table.connection += 1;
+                Vec::new()
+            }
             ConnectionEvent::Disconnected => {
                 let connection = table.connection;
-                table.end_all(&Cancelled::Disconnected);
+                let woken = table.end_all(&Cancelled::Disconnected);
                 table.requests.retain(|_, request| request.connection > connection);
+                woken
             }
-            ConnectionEvent::NotPermitted { action: Action::Publish, subject } => {
-                table.refuse_one(subject);
-            }
+            ConnectionEvent::NotPermitted { action: Action::Publish, subject } => table.refuse_one(subject),
             ConnectionEvent::NotPermitted { action: Action::Subscribe, subject } => {
-                table.end_all(&Cancelled::RepliesDenied { subject: subject.clone() });
+                table.end_all(&Cancelled::RepliesDenied { subject: subject.clone() })
             }
-            _ => {}
-        }
+            _ => Vec::new(),
+        };
+        drop(table);
+        woken.into_iter().for_each(Waker::wake);
     }
 
     /// Applies the refusal of a request for candidates to its request: to call, or to receive the answers.
     pub(in crate::store::nats) fn deny_request_for_candidates(&self, subject: &str) {
-        self.lock().refuse_one(subject);
+        let woken = self.lock().refuse_one(subject);
+        woken.into_iter().for_each(Waker::wake);
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -93,37 +111,46 @@ impl Waiting {
 }
 
 impl Table {
-    /// Applies the refusal of one message on this subject.
-    fn refuse_one(&mut self, subject: &str) {
+    /// Applies the refusal of one message on this subject; returns whom to wake once the table is free.
+    fn refuse_one(&mut self, subject: &str) -> Vec<Waker> {
         let connection = self.connection;
         let concerned =
             |request: &&mut Request| request.connection == connection && *request.subject == *subject;
         let certain = self.requests.values_mut().filter(concerned).count() == 1;
-        for request in self.requests.values_mut().filter(concerned) {
-            request.end(Cancelled::PublishDenied { certain });
+        let (mut first, mut woken) = (None, Vec::new());
+        for (id, request) in self.requests.iter_mut().filter(|(_, request)| concerned(request)) {
+            first = first.or(Some(*id));
+            woken.extend(request.end(*id, Cancelled::PublishDenied { certain }, &mut self.cancelled));
         }
         // The refusal accounts for one of them. It is unknown for which, so all are interrupted.
-        let first = self.requests.iter_mut().find(|(_, request)| concerned(request)).map(|(id, _)| *id);
         if let Some(first) = first {
             self.requests.remove(&first);
         }
+        woken
     }
 
-    /// Interrupts all requests on this connection.
-    fn end_all(&mut self, why: &Cancelled) {
+    /// Interrupts all requests on this connection; returns whom to wake once the table is free.
+    fn end_all(&mut self, why: &Cancelled) -> Vec<Waker> {
         let connection = self.connection;
-        for request in self.requests.values_mut().filter(|request| request.connection <= connection) {
-            request.end(why.clone());
+        let mut woken = Vec::new();
+        for (id, request) in self.requests.iter_mut().filter(|(_, request)| request.connection <= connection)
+        {
+            woken.extend(request.end(*id, why.clone(), &mut self.cancelled));
         }
+        woken
     }
 }
 
 impl Request {
-    fn end(&mut self, why: Cancelled) {
-        if let Some(cancel) = self.cancel.take() {
-            // The receiver may be gone.
-            let _ = cancel.send(why);
-        }
+    /// Ends the wait, where there is one: the first reason counts. Returns its waker.
+    fn end(&mut self, id: u64, why: Cancelled, cancelled: &mut BTreeMap<u64, Cancelled>) -> Option<Waker> {
+        let waker = match std::mem::replace(&mut self.waiter, Waiter::Gone) {
+            Waiter::Gone => return None,
+            Waiter::Asleep(waker) => Some(waker),
+            Waiter::New => None,
+        };
+        cancelled.insert(id, why);
+        waker
     }
 }
 
@@ -132,14 +159,22 @@ impl Request {
 pub(in crate::store::nats) struct Ticket {
     id: u64,
     waiting: Arc<Waiting>,
-    cancelled: oneshot::Receiver<Cancelled>,
 }
 
 impl Ticket {
     /// Waits until an answer cannot come any more.
     pub(in crate::store::nats) async fn cancelled(&mut self) -> Cancelled {
-        // The sender is dropped unused only with the table, when the client ends.
-        (&mut self.cancelled).await.unwrap_or(Cancelled::Disconnected)
+        poll_fn(|context| {
+            let mut table = self.waiting.lock();
+            if let Some(why) = table.cancelled.remove(&self.id) {
+                return Poll::Ready(why);
+            }
+            if let Some(request) = table.requests.get_mut(&self.id) {
+                request.waiter = Waiter::Asleep(context.waker().clone());
+            }
+            Poll::Pending
+        })
+        .await
     }
 
     /// Removes the answered request.
@@ -148,8 +183,21 @@ impl Ticket {
     }
 }
 
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let mut table = self.waiting.lock();
+        table.cancelled.remove(&self.id);
+        // It stays in the table until it is answered or its connection ends.
+        if let Some(request) = table.requests.get_mut(&self.id) {
+            request.waiter = Waiter::Gone;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
 
     fn connected() -> Arc<Waiting> {
@@ -163,7 +211,7 @@ mod tests {
     }
 
     fn told(ticket: &mut Ticket) -> Option<Cancelled> {
-        ticket.cancelled.try_recv().ok()
+        ticket.cancelled().now_or_never()
     }
 
     #[test]

@@ -93,11 +93,11 @@ impl From<&jetstream::Error> for ApiError {
     }
 }
 
+/// Whether an answer is a refusal. It is read for that alone first: what reads it as one or the other keeps a copy of all of it.
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum Reply<T> {
-    Refused { error: ApiError },
-    Granted(T),
+struct Refusal {
+    #[serde(default)]
+    error: Option<ApiError>,
 }
 
 impl Api {
@@ -114,11 +114,11 @@ impl Api {
             .ask(subject.clone(), None, Bytes::from(payload))
             .await
             .map_err(Failure::NoAnswer)?;
-        match serde_json::from_slice(&reply.payload) {
-            Ok(Reply::Granted(answer)) => Ok(answer),
-            Ok(Reply::Refused { error }) => Err(Failure::Api(error)),
-            Err(error) => Err(Failure::Unreadable(format!("{subject}: {error}"))),
+        if let Ok(Refusal { error: Some(error) }) = serde_json::from_slice(&reply.payload) {
+            return Err(Failure::Api(error));
         }
+        serde_json::from_slice(&reply.payload)
+            .map_err(|error| Failure::Unreadable(format!("{subject}: {error}")))
     }
 
     /// Requests the description of the bucket's stream.

@@ -26,13 +26,13 @@ static COMMON: [(&str, HeaderName); 5] = [
 /// record. A `DEL` is not used: over it a cluster's own marker can erase an acknowledged write.
 const TOMBSTONE: &str = "PURGE";
 
-/// The message of a write. `own_lease` is the bucket's maximum age where it takes lease times per
+/// The message of a write, whose texts it takes over. `own_lease` is the bucket's maximum age where it takes lease times per
 /// record, and `None` where it does not.
 ///
 /// # Errors
 /// The header that NATS cannot carry.
 pub(in crate::store::nats) fn encode(
-    write: &Write,
+    write: Write,
     own_lease: Option<Duration>,
 ) -> Result<(HeaderMap, Bytes), String> {
     let mut headers = HeaderMap::new();
@@ -41,16 +41,16 @@ pub(in crate::store::nats) fn encode(
         Expect::Revision(Revision(sequence)) => sequence,
     };
     headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, expected.to_string());
-    let payload = match &write.action {
+    let payload = match write.action {
         Action::Acquire(put) | Action::Renew(put) => {
-            carry(&mut headers, &put.headers)?;
+            carry(&mut headers, put.headers)?;
             // The server takes whole seconds. Rounded up: a record that expires before its lease
             // takes its holder's knowledge with it.
             let seconds = put.lease.as_nanos().div_ceil(1_000_000_000);
             if own_lease.is_some_and(|max_age| put.lease < max_age) {
                 headers.insert(NATS_MESSAGE_TTL, format!("{seconds}s"));
             }
-            Bytes::from(put.value.clone())
+            Bytes::from(put.value)
         }
         Action::Release { headers: release } => {
             carry(&mut headers, release)?;
@@ -68,13 +68,16 @@ pub(in crate::store::nats) fn tombstone() -> HeaderMap {
     headers
 }
 
-fn carry(headers: &mut HeaderMap, ours: &Headers) -> Result<(), String> {
+fn carry(headers: &mut HeaderMap, ours: Headers) -> Result<(), String> {
     for (name, value) in ours {
-        let refused = || format!("the header {name:?} cannot be carried by NATS");
-        let common = COMMON.iter().find(|(common, _)| common == name).map(|(_, name)| Ok(name.clone()));
-        let name = common.unwrap_or_else(|| HeaderName::from_str(name)).map_err(|_| refused())?;
-        let value = HeaderValue::from_str(value).map_err(|_| refused())?;
-        headers.insert(name, value);
+        let common = COMMON.iter().find(|(common, _)| *common == name).map(|(_, name)| name.clone());
+        let carried = common.or_else(|| HeaderName::from_str(&name).ok());
+        // The client panics over a value with a line break.
+        let carried = carried.filter(|_| !value.contains(['\r', '\n']));
+        let Some(carried) = carried else {
+            return Err(format!("the header {name:?} cannot be carried by NATS"));
+        };
+        headers.insert(carried, value);
     }
     Ok(())
 }
@@ -118,7 +121,7 @@ mod tests {
     }
 
     fn release(expect: Expect) -> Write {
-        let headers = vec![("Incumbent-Release".to_string(), "0 7".to_string())];
+        let headers = vec![("Incumbent-Release".into(), "0 7".to_string())];
         Write { attempt: Attempt(2), expect, action: Action::Release { headers } }
     }
 
@@ -135,20 +138,20 @@ mod tests {
 
     #[test]
     fn absence_is_expected_as_sequence_zero() {
-        let (headers, _) = encode(&put(5_000), None).unwrap();
+        let (headers, _) = encode(put(5_000), None).unwrap();
         assert_eq!(header(&headers, "Nats-Expected-Last-Subject-Sequence"), Some("0"));
     }
 
     #[test]
     fn a_revision_is_expected_as_it_is() {
-        let (headers, _) = encode(&release(Expect::Revision(Revision(7))), None).unwrap();
+        let (headers, _) = encode(release(Expect::Revision(Revision(7))), None).unwrap();
         assert_eq!(header(&headers, "Nats-Expected-Last-Subject-Sequence"), Some("7"));
     }
 
     #[test]
     fn a_write_never_bears_a_message_id() {
         for write in [put(5_000), release(Expect::Absent)] {
-            let (headers, _) = encode(&write, MAX_AGE).unwrap();
+            let (headers, _) = encode(write, MAX_AGE).unwrap();
             assert_eq!(header(&headers, "Nats-Msg-Id"), None);
         }
     }
@@ -156,7 +159,7 @@ mod tests {
     #[test]
     fn a_lease_of_its_own_is_sent_in_whole_seconds_and_none_too_few() {
         let ttl = |lease, own| {
-            let (headers, _) = encode(&put(lease), own).unwrap();
+            let (headers, _) = encode(put(lease), own).unwrap();
             header(&headers, "Nats-TTL").map(str::to_string)
         };
         assert_eq!(ttl(2_500, MAX_AGE).as_deref(), Some("3s"));
@@ -169,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_release_is_a_purge_without_a_rollup_and_without_a_value() {
-        let (headers, payload) = encode(&release(Expect::Absent), MAX_AGE).unwrap();
+        let (headers, payload) = encode(release(Expect::Absent), MAX_AGE).unwrap();
         assert_eq!(header(&headers, "KV-Operation"), Some("PURGE"));
         assert_eq!(header(&headers, "Nats-Rollup"), None);
         assert_eq!(header(&headers, "Nats-TTL"), None);
@@ -183,7 +186,7 @@ mod tests {
         let Action::Acquire(put) = &mut write.action else { unreachable!() };
         put.headers.push(("Incumbent-Meta-Host".into(), "a\r\nb".into()));
         assert_eq!(
-            encode(&write, None).unwrap_err(),
+            encode(write, None).unwrap_err(),
             "the header \"Incumbent-Meta-Host\" cannot be carried by NATS"
         );
     }
@@ -216,7 +219,7 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
-        let (headers, payload) = encode(&put(5_000), None).unwrap();
+        let (headers, payload) = encode(put(5_000), None).unwrap();
         let Entry::Live(record) = decode(9, Some(&headers), &payload) else { panic!("not live") };
         assert_eq!((record.candidate.as_str(), record.lease), ("a", Some(Duration::from_secs(5))));
     }
