@@ -1,12 +1,9 @@
 //! Requests that wait for a place: a campaign wishes to ask, and asks when its turn comes.
-//!
-//! A session bounds what is under way. A wish is no request: only when its turn comes does the campaign read its clock, take
-//! the next number and decide what to expect; or its reason is gone by then, and nothing is asked. A campaign without a
-//! session asks at once.
 
 use super::io::{Answer, Output, Request};
 use super::timers::Timer;
 use super::{Campaign, Stage};
+use crate::candidacy;
 use crate::session::{Class, LastAnswers, Rule, Wish};
 
 /// A request that a campaign wants to make.
@@ -17,50 +14,34 @@ pub(super) enum Wanted {
 }
 
 /// The requests that may leave, and the one that waits.
-#[derive(Clone, Debug, Hash)]
-pub(super) struct Turns {
-    /// The requests that may leave now; [`ANY`] without a session.
-    places: u8,
-    waits: Option<Wanted>,
-    /// When the store answered this campaign last, or another one of its session.
-    answered: LastAnswers,
-}
-
-/// Any number.
-const ANY: u8 = u8::MAX;
-
-impl Default for Turns {
-    fn default() -> Self {
-        Self { places: ANY, waits: None, answered: LastAnswers::default() }
-    }
-}
+pub(super) type Turns = candidacy::Turns<Option<Wanted>>;
 
 impl Campaign {
     /// As many requests may leave until the next call; a campaign makes two at most. The store answered last at `answered`.
     pub(crate) fn allow(&mut self, places: u32, answered: LastAnswers) {
-        self.turns.answered.learn(answered);
-        self.turns.places = u8::try_from(places).map_or(ANY - 1, |places| places.min(ANY - 1));
+        self.turns.allow(places, answered);
     }
 
     /// The store answered a request of this campaign.
     pub(super) fn store_answered(&mut self, answer: &Answer) {
         if let Some((ticket, true)) = <Self as Rule>::answers(answer) {
-            self.turns.answered.answered(ticket, self.now);
+            self.turns.answered(ticket, self.now);
         }
     }
 
     /// Whether nothing of this kind was answered for as long as an attempt takes.
     pub(super) fn is_silent(&self, timed_out: Wanted) -> bool {
+        let LastAnswers { any, apart: write } = self.turns.last_answers();
         let answered = match timed_out {
-            Wanted::Read => self.turns.answered.any,
-            Wanted::Write => self.turns.answered.write,
+            Wanted::Read => any,
+            Wanted::Write => write,
         };
         answered + self.attempt_limit() <= self.now
     }
 
     /// Whether a request may leave now; otherwise it waits.
     pub(super) fn may_ask(&mut self, wanted: Wanted) -> bool {
-        let may = self.turns.places > 0;
+        let may = self.turns.has_place();
         if !may {
             self.turns.waits = Some(wanted);
         }
@@ -69,9 +50,7 @@ impl Campaign {
 
     /// Emits a request.
     pub(super) fn ask(&mut self, request: Request) {
-        if self.turns.places != ANY {
-            self.turns.places = self.turns.places.saturating_sub(1);
-        }
+        self.turns.leaves();
         self.turns.waits = None;
         self.outputs.push_back(Output::Ask(request));
     }
@@ -114,7 +93,7 @@ impl Campaign {
 
     /// Makes the request that waits, where it may leave by now.
     pub(super) fn turn(&mut self) {
-        if self.turns.places == 0 {
+        if !self.turns.has_place() {
             return;
         }
         let waits = self.waits();

@@ -6,10 +6,13 @@
 //!
 //! - [`GivingWay`]: a candidate that cannot prove its claim leaves it to others, and rests.
 //! - [`Obstacle`]: what a candidate waits for, said once where no candidate has led for too long.
+//! - `Turns`: the requests that wait for a place among those of the connection.
 
 mod giving_way;
+mod turns;
 mod vacancy;
 
 pub use giving_way::{GivingWay, Step, Steps, Tried};
+pub(crate) use turns::Turns;
 pub(crate) use vacancy::Vacancy;
 pub use vacancy::{Obstacle, Waiting};

@@ -12,9 +12,11 @@ use super::io::{Action, LeaseId, Outcome, Own, Request, Write};
 use super::leaving::Leftover;
 use super::line::Line;
 use super::timers::Timer;
+use super::turns::Wanted;
 use super::{Awaited, Campaign, Candidacy, Placed, Purpose, Stage};
 use crate::campaign::pace;
 use crate::record::Attempt;
+use crate::time::Instant;
 use crate::token::Revision;
 
 /// A candidate that has no place yet.
@@ -22,11 +24,16 @@ use crate::token::Revision;
 pub(super) struct Entering {
     /// The lease of the place, asked for.
     lease: Option<LeaseId>,
+    asked: Instant,
     granted: bool,
     /// The lease that its transactions attach the companion to: the same for all of them.
     companion: Option<LeaseId>,
     /// A transaction was sent that is not known to have been applied or refused.
     doubtful: bool,
+    /// Its companion is to be on another lease than in its first transaction, which was gone.
+    again: bool,
+    /// It has wanted to ask since then, in this attempt.
+    pub(super) since: Option<Instant>,
 }
 
 /// A candidate that leaves its place for one at the end of the queue.
@@ -85,19 +92,29 @@ impl Campaign {
         if self.rest_until > self.now {
             return self.timers.set(Timer::Retry, self.rest_until);
         }
-        match (entering.lease, self.shared) {
-            (None, _) => {
+        let since = *entering.since.get_or_insert(self.now);
+        let (lease, is_granted) = (entering.lease, entering.granted);
+        match (lease, self.shared) {
+            (None, _) if self.may_ask(Wanted::Enter) => {
                 let lease = self.draw_lease();
-                self.stage = Stage::Entering(Entering { lease: Some(lease), ..Entering::default() });
+                let (asked, since) = (self.now, Some(since));
+                self.stage =
+                    Stage::Entering(Entering { lease: Some(lease), asked, since, ..Entering::default() });
                 self.grant(lease);
             }
             (Some(_), None) => self.share(),
-            (Some(lease), Some(companion)) if entering.granted => {
+            (Some(lease), Some(companion)) if is_granted && self.may_ask(Wanted::Enter) => {
+                let Stage::Entering(entering) = &mut self.stage else { return };
                 let companion = *entering.companion.get_or_insert(companion);
                 self.write(Purpose::Enter, Action::Enter { lease, companion, replaces: None });
             }
-            (Some(_), Some(_)) => {}
+            _ => {}
         }
+    }
+
+    /// Whether a candidate that has its lease waits to take its place.
+    pub(super) fn waits_to_enter(&self, entering: &Entering) -> bool {
+        entering.has_lease() && self.turns.waits.contains(Wanted::Enter)
     }
 
     pub(super) fn draw_lease(&mut self) -> LeaseId {
@@ -209,6 +226,9 @@ impl Campaign {
 
     pub(super) fn entering_failed(&mut self, failure: &Failure) {
         self.failed(failure);
+        if let Stage::Entering(entering) = &mut self.stage {
+            entering.since = None;
+        }
         let in_the_way = matches!(&self.stage, Stage::Entering(entering) if entering.doubtful);
         // The user's back-off must not keep a place of ours in the way of other candidates.
         let wait = match in_the_way {
@@ -220,9 +240,9 @@ impl Campaign {
 
     pub(super) fn write_timed_out(&mut self) {
         match self.awaited {
-            Some(Awaited::Grant(lease)) => self.granted(lease, Err(Failure::Unknown)),
-            Some(Awaited::Share) => self.shared(Err(Failure::Unknown)),
-            Some(Awaited::Write(attempt, _)) => self.wrote(attempt, Outcome::Failed(Failure::Unknown)),
+            Some(Awaited::Grant(lease)) => self.granted(lease, Err(Failure::Unanswered)),
+            Some(Awaited::Share) => self.shared(Err(Failure::Unanswered)),
+            Some(Awaited::Write(attempt, _)) => self.wrote(attempt, Outcome::Failed(Failure::Unanswered)),
             None => {}
         }
     }
@@ -248,7 +268,7 @@ impl Campaign {
     fn entered(&mut self, outcome: Outcome) {
         let Stage::Entering(entering) = &mut self.stage else { return };
         let (Some(lease), Some(companion)) = (entering.lease, entering.companion) else { return };
-        let doubtful = entering.doubtful;
+        let (doubtful, again) = (entering.doubtful, entering.again);
         match outcome {
             Outcome::Applied { revision } | Outcome::Refused { created: Some(revision) } => {
                 self.succeeded();
@@ -260,9 +280,17 @@ impl Campaign {
             }
             // A part of what an earlier attempt created stands: it is no place any more.
             Outcome::Refused { created: None } => self.enter_again(lease, companion, true),
-            // The lease of the place or that of the companion.
+            // The lease of the place or that of the companion: the former runs out where this waits for so long.
             Outcome::Failed(Failure::LeaseGone) => {
-                self.lease_is_gone(companion);
+                let is_companions = self.now < entering.asked + self.rules.lease;
+                if is_companions && !doubtful && !core::mem::replace(&mut entering.again, true) {
+                    entering.companion = None;
+                    self.lease_is_gone(companion);
+                    return self.plan();
+                }
+                if is_companions && !again {
+                    self.lease_is_gone(companion);
+                }
                 self.enter_again(lease, companion, doubtful);
             }
             Outcome::Failed(failure) => {
@@ -279,6 +307,7 @@ impl Campaign {
 
     fn take_place(&mut self, candidacy: Candidacy, stepped_for: Option<(String, String)>) {
         self.round.stop();
+        self.turns.waits.stop();
         self.round.given_up = None;
         self.stage = Stage::Placed(Box::new(Placed {
             candidacy,
@@ -307,14 +336,17 @@ impl Campaign {
             && asked != placed.stepped_for
             && successor != self.rules.name
             && !placed.line.has_ahead(successor);
-        if goes {
-            placed.stepped_for = asked;
-            let lease = self.draw_lease();
-            if let Stage::Placed(placed) = &mut self.stage {
-                placed.step = Some(StepBehind { lease, sent: None });
-            }
-            self.grant(lease);
+        if !goes || !self.may_ask(Wanted::StepBehind) {
+            return;
         }
+        if let Stage::Placed(placed) = &mut self.stage {
+            placed.stepped_for = asked;
+        }
+        let lease = self.draw_lease();
+        if let Stage::Placed(placed) = &mut self.stage {
+            placed.step = Some(StepBehind { lease, sent: None });
+        }
+        self.grant(lease);
     }
 
     fn stepped_behind(&mut self, outcome: Outcome) {
@@ -362,6 +394,10 @@ impl StepBehind {
 }
 
 impl Entering {
+    pub(super) fn has_lease(&self) -> bool {
+        self.granted
+    }
+
     /// What a candidate that stops entering leaves behind; `sent` where a transaction of it has no answer.
     pub(super) fn leftover(&self, sent: bool) -> Option<Leftover> {
         let lease = self.lease.filter(|_| self.granted)?;

@@ -20,6 +20,7 @@ use super::answers::Failure;
 use super::io::{Action, LeaseId, Outcome, Request, Snapshot, Write};
 use super::moving::Stranded;
 use super::timers::Timer;
+use super::turns::Wanted;
 use super::{Campaign, Candidacy, Stage};
 use crate::campaign::{Event, ReadId, backoff, pace};
 use crate::record::Attempt;
@@ -120,6 +121,11 @@ impl Removal {
         self.left.front().is_some_and(|first| first.companion == Some(companion))
     }
 
+    /// Whether the next request of a removal may be made now.
+    pub(super) fn is_due(&self) -> bool {
+        !self.working && self.awaited.is_none() && !self.left.is_empty()
+    }
+
     /// Whether the present step deletes both keys once more.
     fn deletes_both(&self) -> bool {
         self.left.front().is_some_and(|first| first.step == Step::DeleteAgain)
@@ -191,6 +197,7 @@ impl Campaign {
         self.awaited = None;
         self.round.stop();
         self.probe.stop();
+        self.turns.waits.stop();
         for timer in [
             Timer::Deadline,
             Timer::Answer,
@@ -239,8 +246,14 @@ impl Campaign {
         if self.removal.working || self.removal.awaited.is_some() || self.timers.is_set(Timer::Remove) {
             return;
         }
+        if self.removal.is_done() {
+            return self.move_on();
+        }
+        if self.turns.waits.contains(Wanted::Check) || !self.may_ask(Wanted::Remove) {
+            return;
+        }
         let now = self.now;
-        let Some(first) = self.removal.left.front_mut() else { return self.move_on() };
+        let Some(first) = self.removal.left.front_mut() else { return };
         first.asked.get_or_insert(now);
         let (first, lease) = (first.clone(), first.lease);
         self.timers.set(Timer::Remove, self.now + self.attempt_limit());
@@ -297,9 +310,7 @@ impl Campaign {
         if let Some(fault) = failure.fault() {
             self.report_fault(fault.clone());
         }
-        if failure.wants_another_member() {
-            self.reconnect();
-        }
+        self.try_another_member(failure);
         let unanswered = failure.fault().is_none() && self.is_removing_a_companion_for_a_lease();
         if !has_read && (unanswered || self.has_run_out()) {
             return self.check();
@@ -355,8 +366,12 @@ impl Campaign {
     }
 
     /// Reads whether the companion is still there, where no deletion was answered or its lease is over.
-    fn check(&mut self) {
+    pub(super) fn check(&mut self) {
         let Some(lease) = self.removal.left.front().map(|first| first.lease) else { return };
+        self.timers.stop(Timer::Remove);
+        if !self.may_ask(Wanted::Check) {
+            return;
+        }
         let read = self.round.next_read(self.now);
         self.removal.awaited = Some(Awaited::Read(read));
         self.timers.set(Timer::Remove, self.now + self.attempt_limit());
@@ -391,7 +406,7 @@ impl Campaign {
 
     pub(super) fn removal_timed_out(&mut self) {
         match self.removal.awaited {
-            Some(_) => self.removal_failed(&Failure::Unknown),
+            Some(_) => self.removal_failed(&Failure::Unanswered),
             None => self.remove(),
         }
     }

@@ -43,7 +43,8 @@
 //! 3. `round`: the proof. `line`: who is ahead. `store_view`: incarnation, revisions, tokens.
 //! 4. The states: `entering` creates the keys, `leading` wins, loses and hands over, `leaving` removes, `resting` leaves the
 //!    queue to others where proofs fail, `moving` leaves the lease of companions to run out where one cannot be deleted.
-//! 5. `observing`: the watch, the connection, and the reports. `warnings`: what a person should know.
+//! 5. `turns`: what waits for a place among the requests of the connection.
+//! 6. `observing`: the watch, the connection, and the reports. `warnings`: what a person should know.
 
 mod answers;
 mod entering;
@@ -59,6 +60,7 @@ mod round;
 mod settings;
 mod store_view;
 mod timers;
+mod turns;
 mod waiting;
 mod warnings;
 
@@ -96,6 +98,7 @@ use round::Round;
 use settings::Rules;
 use store_view::StoreView;
 use timers::Timers;
+use turns::Turns;
 use warnings::Namesake;
 
 /// One candidate's running attempt to win and keep an election in a queue.
@@ -143,6 +146,7 @@ pub struct Campaign {
     // What a candidate without proofs does.
     giving_way: GivingWay,
     probe: Probe,
+    turns: Turns,
 
     /// Another campaign of this candidate's name, as observed last.
     namesake: Option<Namesake>,
@@ -272,6 +276,7 @@ impl Campaign {
             handler_failures: 0,
             giving_way: GivingWay::default(),
             probe: Probe::default(),
+            turns: Turns::default(),
             namesake: None,
             timers: Timers::default(),
             reported: Reported { state: Some(State::Idle), ..Reported::default() },
@@ -345,7 +350,9 @@ impl Campaign {
         match &self.stage {
             Stage::Idle => State::Idle,
             Stage::Splaying => State::Splaying,
-            Stage::Entering(_) if self.awaited.is_some() => State::Acquiring,
+            Stage::Entering(entering) if self.awaited.is_some() || self.waits_to_enter(entering) => {
+                State::Acquiring
+            }
             Stage::Entering(_) => State::Waiting,
             Stage::Placed(placed) => match **placed {
                 Placed { first: false, .. } => State::Waiting,
@@ -407,7 +414,7 @@ impl Campaign {
 
     fn dispatch(&mut self, input: Input) {
         match input {
-            Input::Tick => {}
+            Input::Tick => self.turn(),
             Input::Campaign => self.campaign(),
             Input::Resign => self.resign(),
             Input::HandOver(successor) => self.hand_over(successor),
@@ -419,28 +426,33 @@ impl Campaign {
             }
             Input::HandlerFailed => self.handler_failed(),
             Input::Accept => self.accept(),
-            Input::Answered(answer) => match answer {
-                Answer::Granted { lease, result } if self.probe.is_of(lease) => self.probe_granted(result),
-                Answer::Granted { lease, result } => self.granted(lease, result),
-                Answer::Shared { result } => self.shared(result),
-                Answer::KeptAlive { lease, sent_at, result } if self.probe.keeps_alive() => {
-                    self.probe_kept_alive(lease, sent_at, result);
-                }
-                Answer::KeptAlive { lease, sent_at, result } => self.kept_alive(lease, sent_at, result),
-                Answer::Read { read, sent_at, result } if self.probe.reads(read) => {
-                    self.probe_read(sent_at, result);
-                }
-                Answer::Read { read, result, .. } if self.removal.reads(read) => self.checked(result),
-                Answer::Read { read, sent_at, result } => self.read_answered(read, sent_at, result),
-                Answer::Wrote { attempt, outcome } => self.wrote(attempt, outcome),
-                Answer::Revoked { lease, result } => self.revoked(lease, result),
-            },
+            Input::Answered(answer) => self.take_answer(answer),
             Input::Watched(change) => self.watched(&change),
             Input::WatchGap => self.watch_gap(),
             Input::Inspected(result) => self.inspected(result),
             Input::Reconnected => self.reconnected(),
             Input::Move { from, to } => self.connection_moves(from, to),
             Input::Left(lease) => self.left_by_all(lease),
+        }
+    }
+
+    fn take_answer(&mut self, answer: Answer) {
+        self.store_answered(&answer);
+        match answer {
+            Answer::Granted { lease, result } if self.probe.is_of(lease) => self.probe_granted(result),
+            Answer::Granted { lease, result } => self.granted(lease, result),
+            Answer::Shared { result } => self.shared(result),
+            Answer::KeptAlive { lease, sent_at, result } if self.probe.keeps_alive() => {
+                self.probe_kept_alive(lease, sent_at, result);
+            }
+            Answer::KeptAlive { lease, sent_at, result } => self.kept_alive(lease, sent_at, result),
+            Answer::Read { read, sent_at, result } if self.probe.reads(read) => {
+                self.probe_read(sent_at, result);
+            }
+            Answer::Read { read, result, .. } if self.removal.reads(read) => self.checked(result),
+            Answer::Read { read, sent_at, result } => self.read_answered(read, sent_at, result),
+            Answer::Wrote { attempt, outcome } => self.wrote(attempt, outcome),
+            Answer::Revoked { lease, result } => self.revoked(lease, result),
         }
     }
 
@@ -542,10 +554,6 @@ impl Campaign {
         }
     }
 
-    fn ask(&mut self, request: Request) {
-        self.outputs.push_back(Output::Ask(request));
-    }
-
     fn placed(&self) -> Option<&Placed> {
         match &self.stage {
             Stage::Placed(placed) => Some(placed),
@@ -589,6 +597,7 @@ impl Campaign {
             handler_failures,
             giving_way,
             probe,
+            turns,
             namesake,
             timers,
             reported: _,
@@ -597,6 +606,6 @@ impl Campaign {
         (stage, intent, splayed, store, unborn, reconnecting, failures, shared, gone, leaves).hash(hasher);
         (round, awaited, removal, last_attempt, owed, owes_a_lease, rest_until, handler_failures)
             .hash(hasher);
-        (giving_way, probe, namesake, timers).hash(hasher);
+        (giving_way, probe, turns, namesake, timers).hash(hasher);
     }
 }

@@ -24,6 +24,7 @@ use core::time::Duration;
 use super::answers::Failure;
 use super::io::{Action, LeaseId, Leases, Outcome, Output, Request, Snapshot};
 use super::settings::EXPIRED;
+use super::turns::Wanted;
 use super::{Campaign, Candidacy, Purpose, Stage};
 use crate::campaign::{Event, Warning, pace};
 use crate::store::Fault;
@@ -174,12 +175,26 @@ impl Campaign {
     pub(super) fn advance_move(&mut self, snapshot: &Snapshot) {
         let Stage::Placed(placed) = &mut self.stage else { return };
         let candidacy = &mut placed.candidacy;
-        let (Some(moves), Some(companion)) = (&mut candidacy.moves, &snapshot.companion) else { return };
-        if self.awaited.is_none() {
-            moves.sent = true;
-            let (to, modified, own) = (moves.to, companion.modified, candidacy.own());
-            self.write(Purpose::Move, Action::Move { own, modified, to });
+        let Some(companion) = candidacy.moves.and(snapshot.companion.as_ref()) else { return };
+        candidacy.modified = companion.modified;
+        self.put_companion();
+    }
+
+    pub(super) fn put_companion(&mut self) {
+        if self.awaited.is_some() || !self.moves() || !self.may_ask(Wanted::Move) {
+            return;
         }
+        let Stage::Placed(placed) = &mut self.stage else { return };
+        let candidacy = &mut placed.candidacy;
+        let Some(moves) = &mut candidacy.moves else { return };
+        moves.sent = true;
+        let (to, modified, own) = (moves.to, candidacy.modified, candidacy.own());
+        self.write(Purpose::Move, Action::Move { own, modified, to });
+    }
+
+    /// Whether the companion is to be on another lease.
+    pub(super) fn moves(&self) -> bool {
+        self.placed().is_some_and(|placed| placed.candidacy.moves.is_some())
     }
 
     pub(super) fn moved(&mut self, outcome: &Outcome) {

@@ -14,6 +14,7 @@ use super::io::{KeptAlive, LeaseId, Leases, Request, Snapshot};
 use super::keeping::KeepAlives;
 use super::leaving::Leftover;
 use super::timers::Timer;
+use super::turns::Wanted;
 use super::{Campaign, Stage};
 use crate::campaign::ReadId;
 use crate::candidacy::{Step as Proof, Tried};
@@ -110,9 +111,13 @@ impl Campaign {
         if !self.giving_way.rests(self.now) {
             return self.try_to_enter();
         }
+        let can = matches!(self.stage, Stage::Entering(_)) && !self.probe.is_under_way();
+        if can && !self.may_ask(Wanted::Probe) {
+            return;
+        }
         let steps = self.giving_way.probe(self.rules.lease, self.now);
         self.rests();
-        if !matches!(self.stage, Stage::Entering(_)) || self.probe.is_under_way() {
+        if !can {
             return;
         }
         if steps.is_empty() {
@@ -144,17 +149,10 @@ impl Campaign {
             }
             (Err(failure), _) => {
                 self.probe.lease = None;
-                self.probe_failed(&failure);
+                self.try_another_member(&failure);
                 self.probe_reads(None);
             }
             (Ok(_), None) => self.probe_reads(None),
-        }
-    }
-
-    /// Another member may answer what this one leaves without an answer.
-    fn probe_failed(&mut self, failure: &Failure) {
-        if failure.wants_another_member() {
-            self.reconnect();
         }
     }
 
@@ -193,7 +191,7 @@ impl Campaign {
                 self.probe_reads(None);
             }
             Err(failure) => {
-                self.probe_failed(&failure);
+                self.try_another_member(&failure);
                 self.probe_reads(None);
             }
         }
@@ -225,7 +223,7 @@ impl Campaign {
                 }
             }
             Err(failure) => {
-                self.probe_failed(&failure);
+                self.try_another_member(&failure);
                 self.giving_way.probed(Proof::Read, sent_at, false, now);
             }
         }
@@ -233,7 +231,12 @@ impl Campaign {
     }
 
     pub(super) fn probe_timed_out(&mut self) {
-        self.probe_failed(&Failure::Unknown);
+        if let Step::KeepingAlive(kept) = &self.probe.step
+            && self.is_stream_silent(kept.began())
+        {
+            self.reconnect();
+        }
+        self.try_another_member(&Failure::Unanswered);
         match core::mem::take(&mut self.probe.step) {
             Step::Reading { .. } => self.giving_way.probed(Proof::Read, self.now, false, self.now),
             // Whether it was granted is not known: it runs out.

@@ -106,6 +106,11 @@ pub trait Rule: Waiting + Clone + Debug + Sized {
         let _ = (places, answered);
     }
 
+    /// The time in which a renewal is answered, where a request usually is in `usual`.
+    fn renewal_takes(&self, usual: Duration) -> Duration {
+        usual
+    }
+
     /// The request that waits. It leaves with a [`Common::Tick`] for which it is [allowed](Self::allow).
     fn wish(&self) -> Option<Wish> {
         None
@@ -486,6 +491,56 @@ impl Rule for queue::Campaign {
 
     fn keeps_alive(&self, lease: queue::LeaseId) -> bool {
         self.keeps_companion_on(lease)
+    }
+
+    /// Keep-alives, and then a read. Answers that were late by more than a limit waited behind more than there may be now: a round
+    /// has twice as many requests that wait there.
+    fn renewal_takes(&self, usual: Duration) -> Duration {
+        usual.min(Self::attempt_limit(self)) * 2
+    }
+
+    fn allow(&mut self, places: u32, answered: LastAnswers) {
+        Self::allow(self, places, answered);
+    }
+
+    fn wish(&self) -> Option<Wish> {
+        Self::wish(self)
+    }
+
+    fn window(store: &queue::Server) -> u32 {
+        store.window()
+    }
+
+    /// The lease of the companions is asked for once for all, and needs no place.
+    fn ticket(&self, request: &queue::Request) -> Option<(Ticket, Duration)> {
+        use queue::Request;
+        let ticket = match request {
+            Request::Grant { lease, .. } => Ticket::Grant(lease.0),
+            Request::Share { .. } => return None,
+            Request::KeepAlive { leases } => Ticket::KeepAlive(leases.place.0),
+            Request::Read { read, .. } => Ticket::Look(read.0),
+            Request::Write(write) => Ticket::Transaction(write.attempt.0),
+            Request::Revoke { lease } => Ticket::Revoke(lease.0),
+        };
+        Some((ticket, Self::attempt_limit(self)))
+    }
+
+    fn answers(answer: &queue::Answer) -> Option<(Ticket, bool)> {
+        use queue::{Answer, Failure, Outcome};
+        let (ticket, failure) = match answer {
+            Answer::Granted { lease, result } => (Ticket::Grant(lease.0), result.as_ref().err()),
+            Answer::Shared { .. } => return None,
+            Answer::KeptAlive { lease, result, .. } => (Ticket::KeepAlive(lease.0), result.as_ref().err()),
+            // It is said for the campaign alone: the answer may come.
+            Answer::Read { result: Err(Failure::Unanswered), .. } => return None,
+            Answer::Read { read, result, .. } => (Ticket::Look(read.0), result.as_ref().err()),
+            Answer::Wrote { attempt, outcome } => {
+                let failure = if let Outcome::Failed(failure) = outcome { Some(failure) } else { None };
+                (Ticket::Transaction(attempt.0), failure)
+            }
+            Answer::Revoked { lease, result } => (Ticket::Revoke(lease.0), result.as_ref().err()),
+        };
+        Some((ticket, !matches!(failure, Some(Failure::Unknown | Failure::Unanswered))))
     }
 
     /// The campaign has its own limit for an answer, and asks again when that has passed; the deletes of a candidacy are

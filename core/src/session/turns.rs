@@ -23,7 +23,9 @@ impl<C: Rule> Session<C> {
                 candidate.wish = None;
             }
             self.wishes.left();
-            if self.wishes.is_empty() || self.now + self.window.usual() < too_late {
+            let usual = self.window.usual();
+            let takes = self.campaign(id).map_or(usual, |campaign| campaign.renewal_takes(usual));
+            if self.wishes.is_empty() || self.now + takes < too_late {
                 return Some(id);
             }
         }
