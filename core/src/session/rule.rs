@@ -544,7 +544,8 @@ impl Rule for queue::Campaign {
     }
 
     /// The campaign has its own limit for an answer, and asks again when that has passed; the deletes of a candidacy are
-    /// repeated until they are answered, within a lease. A read counts as failed once it was sent for that long.
+    /// repeated until they are answered, within a lease. A read counts as failed once it was sent for that long, and its answer
+    /// counts all the same.
     fn limit(&self, request: &queue::Request, _: Duration) -> Duration {
         match request {
             queue::Request::Read { .. } => Self::attempt_limit(self),

@@ -296,7 +296,7 @@ fn as_many_candidates_ask_as_have_a_place_and_the_next_when_one_is_answered() {
     let lease = bench.lease_asked_for(1);
     let granted = Answer::Granted { lease, result: Ok(T) };
     bench.answer(1, granted.clone());
-    // Its question for the lease of the companions needs no place, and an answer in time makes room for one more.
+    // Its question for the lease of the companions needs no place, and an answer in time lets one more leave.
     assert!(is_share(&bench.newest(1)));
     assert_eq!(granting(&bench), 66);
     bench.answer(1, granted);
@@ -342,7 +342,7 @@ fn as_many_rounds_leave_as_there_are_places_and_each_that_ends_lets_the_next_one
     bench.sleep(next.since(bench.now));
     let first = kept_alive(&bench);
     assert_eq!(first, (1..=64).collect::<Vec<_>>());
-    // The read leaves in the place of the keep-alives, and each answer in time makes room for one more.
+    // The read leaves in the place of the keep-alives, and each answer in time lets one more leave.
     bench.round(1, B, CREATED);
     assert_eq!(kept_alive(&bench)[64..], [65, 66, 67]);
 }

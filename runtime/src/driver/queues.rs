@@ -521,4 +521,24 @@ mod tests {
         let outcome = Outcome::Failed(Failure::Unanswered);
         assert_eq!(written, [(1, Answer::Wrote { attempt: Attempt(7), outcome })]);
     }
+
+    #[tokio::test]
+    async fn a_read_that_outlasts_its_limit_says_so_and_its_answer_still_counts() {
+        let clock = Clock::manual(Instant::ZERO);
+        let (answer, receiver) = tokio::sync::oneshot::channel();
+        let ask = async move { receiver.await.unwrap() }.boxed();
+        let limits = [Some(LIMIT), Some(LIMIT)];
+        let reading =
+            Reading { id: 1, read: ReadId(5), ask, sent_at: Instant::ZERO, limits, clock: clock.clone() };
+        let mut answers = stream::unfold(reading, Reading::next).boxed();
+        let read = |failure| {
+            vec![(1, Answer::Read { read: ReadId(5), sent_at: Instant::ZERO, result: Err(failure) })]
+        };
+        assert!(futures_util::poll!(answers.next()).is_pending());
+        clock.advance(LIMIT);
+        assert_eq!(answers.next().await.unwrap(), read(Failure::Unanswered));
+        answer.send(Err(Failure::Busy)).unwrap();
+        assert_eq!(answers.next().await.unwrap(), read(Failure::Busy));
+        assert!(answers.next().await.is_none());
+    }
 }
