@@ -8,6 +8,9 @@
 //!
 //! However late that read is: it can follow the keep-alives of the round before. So a change in the queue is worth a read
 //! alone, as long as the deadline of those keep-alives has not passed; the deadline stays what it was.
+//!
+//! For the same reason an answer counts that comes after its time limit: what it proves counts from its send. Until the next
+//! round leaves, keep-alives that were late are completed by their answers, and a read that was late until a later one is answered.
 
 use alloc::boxed::Box;
 use core::time::Duration;
