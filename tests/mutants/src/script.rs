@@ -50,7 +50,6 @@ const SCRIPTS: &[Script] = &[
     ("a late answer", session_script::a_late_answer),
     ("an overload", session_script::an_overload),
     ("little time", session_script::little_time),
-    ("little time in queues", session_script::little_time_in_queues),
 ];
 
 /// The script whose outcome is not as it should be.
