@@ -35,6 +35,7 @@ const SCRIPTS: &[Script] = &[
     ("reads that fail late", reads_that_fail_late),
     ("a companion that runs out", a_companion_that_runs_out),
     ("a companion that a backup brought back", a_companion_that_a_backup_brought_back),
+    ("keep-alives that are late", keep_alives_that_are_late),
     ("rounds in a window", rounds_in_a_window),
     ("little time in queues", session_script::little_time_in_queues),
 ];
@@ -212,6 +213,24 @@ fn a_companion_that_a_backup_brought_back() -> bool {
         }
     }
     false
+}
+
+/// A round's keep-alives are answered after their time limit: the lease counts from their send all the same.
+fn keep_alives_that_are_late() -> bool {
+    let at = |secs: u64| Instant::ZERO + Duration::from_secs(3_600 + secs);
+    // As above.
+    let mut campaign = campaign(SERVER, at(0)).expect("they fit");
+    let wins = plays_to_a_win(&mut campaign, at(0), Input::Campaign);
+    let round = given(&mut campaign, at(10), Input::Tick);
+    given(&mut campaign, at(13), Input::Tick);
+    let mut open: Vec<_> = round.into_iter().flat_map(|request| answers(request, at(10))).collect();
+    while !open.is_empty() {
+        let asked = open.into_iter().flat_map(|answer| given(&mut campaign, at(13), Input::Answered(answer)));
+        let asked: Vec<_> = asked.collect();
+        open = asked.into_iter().flat_map(|request| answers(request, at(13))).collect();
+    }
+    let deadline = campaign.lease().map(|lease| lease.deadline);
+    wins && deadline == Some((at(10) + LEASE).before(campaign.margin()))
 }
 
 /// Of the rounds of 65 leaders, 64 find a place. One that comes later leaves before candidates that have waited to enter.
