@@ -251,7 +251,7 @@ impl Rule for KeyLease {
     }
 
     fn allow(campaign: &mut Campaign, places: u32, answered: LastAnswers) {
-        campaign.allow(places, answered);
+        campaign.own.turns.allow(places, answered);
     }
 
     fn wish(campaign: &Campaign) -> Option<Wish> {

@@ -1,13 +1,9 @@
 //! Requests that wait for a place: a campaign wishes to ask, and asks when its turn comes.
-//!
-//! A session bounds what is under way. A wish is no request: only when its turn comes does the campaign read its clock, take
-//! the next number and decide what to expect; or its reason is gone by then, and nothing is asked. A campaign without a
-//! session asks at once.
 
 use super::io::{Answer, Request};
 use super::timers::Timer;
 use super::{KeyLease, Race};
-use crate::candidacy::{Candidacy, Rule as _, Stage};
+use crate::candidacy::{self, Candidacy, Rule as _, Stage};
 use crate::session::{Class, LastAnswers, Wish};
 
 /// A request that a campaign wants to make.
@@ -18,50 +14,29 @@ pub(super) enum Wanted {
 }
 
 /// The requests that may leave, and the one that waits.
-#[derive(Clone, Debug, Hash)]
-pub(super) struct Turns {
-    /// The requests that may leave now; [`ANY`] without a session.
-    places: u8,
-    waits: Option<Wanted>,
-    /// When the store answered this campaign last, or another one of its session.
-    answered: LastAnswers,
-}
-
-/// Any number.
-const ANY: u8 = u8::MAX;
-
-impl Default for Turns {
-    fn default() -> Self {
-        Self { places: ANY, waits: None, answered: LastAnswers::default() }
-    }
-}
+pub(super) type Turns = candidacy::Turns<Option<Wanted>>;
 
 impl Candidacy<KeyLease> {
-    /// As many requests may leave until the next call; a campaign makes two at most. The store answered last at `answered`.
-    pub(crate) fn allow(&mut self, places: u32, answered: LastAnswers) {
-        self.own.turns.answered.learn(answered);
-        self.own.turns.places = u8::try_from(places).map_or(ANY - 1, |places| places.min(ANY - 1));
-    }
-
     /// The store answered a request of this campaign.
     pub(super) fn store_answered(&mut self, answer: &Answer) {
         if let Some((ticket, true)) = KeyLease::answers(answer) {
-            self.own.turns.answered.answered(ticket, self.now);
+            self.own.turns.answered(ticket, self.now);
         }
     }
 
     /// Whether nothing of this kind was answered for as long as an attempt takes.
     pub(super) fn is_silent(&self, timed_out: Wanted) -> bool {
+        let LastAnswers { any, apart: write } = self.own.turns.last_answers();
         let answered = match timed_out {
-            Wanted::Read => self.own.turns.answered.any,
-            Wanted::Write => self.own.turns.answered.write,
+            Wanted::Read => any,
+            Wanted::Write => write,
         };
         answered + self.attempt_limit() <= self.now
     }
 
     /// Whether a request may leave now; otherwise it waits.
     pub(super) fn may_ask(&mut self, wanted: Wanted) -> bool {
-        let may = self.own.turns.places > 0;
+        let may = self.own.turns.has_place();
         if !may {
             self.own.turns.waits = Some(wanted);
         }
@@ -70,9 +45,7 @@ impl Candidacy<KeyLease> {
 
     /// Emits a request, which takes a place.
     pub(super) fn send(&mut self, request: Request) {
-        if self.own.turns.places != ANY {
-            self.own.turns.places = self.own.turns.places.saturating_sub(1);
-        }
+        self.own.turns.leaves();
         self.own.turns.waits = None;
         self.ask(request);
     }
@@ -117,9 +90,7 @@ impl Candidacy<KeyLease> {
 
     /// Makes the request that waits, where it may leave by now.
     pub(super) fn turn(&mut self) {
-        if self.own.turns.places == 0 {
-            return;
-        }
+        if !self.own.turns.has_place() {}
         let waits = self.waits();
         self.own.turns.waits = None;
         match (&self.stage, waits) {

@@ -9,6 +9,7 @@
 //! - [`GivingWay`]: a candidate that cannot prove its claim leaves it to others, and rests.
 //! - `Reports`: its state, the leader that it knows and the faults of its store, each reported once.
 //! - [`Obstacle`]: what a candidate waits for, said once where no candidate has led for too long.
+//! - `Turns`: the requests that wait for a place among those of the connection.
 
 mod candidate;
 mod giving_way;
@@ -16,6 +17,7 @@ mod io;
 mod reports;
 mod rule;
 mod rules;
+mod turns;
 mod vacancy;
 
 pub(crate) use candidate::Stage;
@@ -25,5 +27,6 @@ pub use io::{Input, Output};
 pub(crate) use reports::Reports;
 pub use rule::{Early, Ended, Rule};
 pub(crate) use rules::Rules;
+pub(crate) use turns::Turns;
 pub(crate) use vacancy::Vacancy;
 pub use vacancy::{Obstacle, Waiting};

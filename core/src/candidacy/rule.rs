@@ -239,6 +239,12 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = (candidacy, places, answered);
     }
 
+    /// The time in which a renewal is answered, where a request usually is in `usual`.
+    fn renewal_takes(candidacy: &Candidacy<Self>, usual: Duration) -> Duration {
+        let _ = candidacy;
+        usual
+    }
+
     /// The request that waits. It leaves with a [`Input::Tick`](super::Input::Tick) for which it is [allowed](Self::allow).
     fn wish(candidacy: &Candidacy<Self>) -> Option<Wish> {
         let _ = candidacy;

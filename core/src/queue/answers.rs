@@ -59,6 +59,8 @@ pub enum Failure {
     NotSent,
     /// A read or a keep-alive that proves nothing; a write that may have been applied, or may be later.
     Unknown,
+    /// As [`Unknown`](Self::Unknown): no answer came in time. It still counts if it comes.
+    Unanswered,
     /// The batch is too large; nothing was applied.
     TooLarge,
     /// The revision that a watch asked for is compacted.
@@ -114,14 +116,15 @@ impl Failure {
         }
     }
 
-    /// Whether another stream or another member may answer where this one did not.
+    /// Whether another stream or another member may answer where this one did not. An answer that did not come in time may be
+    /// late for a busy store: then another member has only more to do.
     pub fn wants_another_member(&self) -> bool {
         matches!(self, Self::Unknown | Self::Behind)
     }
 
     /// Whether a transaction that failed in this way may still be applied.
     pub fn may_be_applied(&self) -> bool {
-        matches!(self, Self::Unknown | Self::Behind | Self::Compacted)
+        matches!(self, Self::Unknown | Self::Unanswered | Self::Behind | Self::Compacted)
     }
 
     /// The fault to report to a person, where there is one.

@@ -12,10 +12,12 @@ use super::io::{Action, LeaseId, Outcome, Own, Request, Write};
 use super::leaving::Leftover;
 use super::line::Line;
 use super::timers::Timer;
+use super::turns::Wanted;
 use super::{Awaited, Keys, Placed, Purpose, Queue, Race};
 use crate::campaign::pace;
 use crate::candidacy::{Candidacy, Stage};
 use crate::record::Attempt;
+use crate::time::Instant;
 use crate::token::Revision;
 
 /// A candidate that has no place yet.
@@ -23,11 +25,16 @@ use crate::token::Revision;
 pub struct Entering {
     /// The lease of the place, asked for.
     lease: Option<LeaseId>,
+    asked: Instant,
     granted: bool,
     /// The lease that its transactions attach the companion to: the same for all of them.
     companion: Option<LeaseId>,
     /// A transaction was sent that is not known to have been applied or refused.
     doubtful: bool,
+    /// Its companion is to be on another lease than in its first transaction, which was gone.
+    again: bool,
+    /// It has wanted to ask since then, in this attempt.
+    pub(super) since: Option<Instant>,
 }
 
 /// A candidate that leaves its place for one at the end of the queue.
@@ -74,20 +81,33 @@ impl Candidacy<Queue> {
         if self.past.rest_until > self.now {
             return self.timers.set(Timer::Retry, self.past.rest_until);
         }
-        match (entering.lease, self.own.shared.lease) {
-            (None, _) => {
+        let since = *entering.since.get_or_insert(self.now);
+        let (lease, is_granted) = (entering.lease, entering.granted);
+        match (lease, self.own.shared.lease) {
+            (None, _) if self.may_ask(Wanted::Enter) => {
                 let lease = self.draw_lease();
-                self.stage =
-                    Stage::Racing(Race::Entering(Entering { lease: Some(lease), ..Entering::default() }));
+                let (asked, since) = (self.now, Some(since));
+                self.stage = Stage::Racing(Race::Entering(Entering {
+                    lease: Some(lease),
+                    asked,
+                    since,
+                    ..Entering::default()
+                }));
                 self.grant(lease);
             }
             (Some(_), None) => self.share(),
-            (Some(lease), Some(companion)) if entering.granted => {
+            (Some(lease), Some(companion)) if is_granted && self.may_ask(Wanted::Enter) => {
+                let Stage::Racing(Race::Entering(entering)) = &mut self.stage else { return };
                 let companion = *entering.companion.get_or_insert(companion);
                 self.write(Purpose::Enter, Action::Enter { lease, companion, replaces: None });
             }
-            (Some(_), Some(_)) => {}
+            _ => {}
         }
+    }
+
+    /// Whether a candidate that has its lease waits to take its place.
+    pub(super) fn waits_to_enter(&self, entering: &Entering) -> bool {
+        entering.has_lease() && self.own.turns.waits.contains(Wanted::Enter)
     }
 
     pub(super) fn draw_lease(&mut self) -> LeaseId {
@@ -97,12 +117,12 @@ impl Candidacy<Queue> {
 
     fn grant(&mut self, lease: LeaseId) {
         self.await_answer(Awaited::Grant(lease));
-        self.ask(Request::Grant { lease, ttl: self.lease });
+        self.send(Request::Grant { lease, ttl: self.lease });
     }
 
     fn share(&mut self) {
         self.await_answer(Awaited::Share);
-        self.ask(Request::Share { gone: self.own.shared.gone, ttl: self.lease });
+        self.send(Request::Share { gone: self.own.shared.gone, ttl: self.lease });
     }
 
     fn await_answer(&mut self, awaited: Awaited) {
@@ -115,7 +135,7 @@ impl Candidacy<Queue> {
     pub(super) fn write(&mut self, purpose: Purpose, action: Action) {
         let attempt = self.next_attempt();
         self.await_answer(Awaited::Write(attempt, purpose));
-        self.ask(Request::Write(Write { attempt, action }));
+        self.send(Request::Write(Write { attempt, action }));
     }
 
     pub(super) fn next_attempt(&mut self) -> Attempt {
@@ -199,6 +219,9 @@ impl Candidacy<Queue> {
 
     pub(super) fn entering_failed(&mut self, failure: &Failure) {
         self.failed(failure);
+        if let Stage::Racing(Race::Entering(entering)) = &mut self.stage {
+            entering.since = None;
+        }
         let in_the_way = matches!(&self.stage, Stage::Racing(Race::Entering(entering)) if entering.doubtful);
         // The user's back-off must not keep a place of ours in the way of other candidates.
         let wait = match in_the_way {
@@ -210,9 +233,9 @@ impl Candidacy<Queue> {
 
     pub(super) fn write_timed_out(&mut self) {
         match self.own.awaited {
-            Some(Awaited::Grant(lease)) => self.granted(lease, Err(Failure::Unknown)),
-            Some(Awaited::Share) => self.shared(Err(Failure::Unknown)),
-            Some(Awaited::Write(attempt, _)) => self.wrote(attempt, Outcome::Failed(Failure::Unknown)),
+            Some(Awaited::Grant(lease)) => self.granted(lease, Err(Failure::Unanswered)),
+            Some(Awaited::Share) => self.shared(Err(Failure::Unanswered)),
+            Some(Awaited::Write(attempt, _)) => self.wrote(attempt, Outcome::Failed(Failure::Unanswered)),
             None => {}
         }
     }
@@ -238,7 +261,7 @@ impl Candidacy<Queue> {
     fn entered(&mut self, outcome: Outcome) {
         let Stage::Racing(Race::Entering(entering)) = &mut self.stage else { return };
         let (Some(lease), Some(companion)) = (entering.lease, entering.companion) else { return };
-        let doubtful = entering.doubtful;
+        let (doubtful, again) = (entering.doubtful, entering.again);
         match outcome {
             Outcome::Applied { revision } | Outcome::Refused { created: Some(revision) } => {
                 self.succeeded();
@@ -247,9 +270,17 @@ impl Candidacy<Queue> {
             }
             // A part of what an earlier attempt created stands: it is no place any more.
             Outcome::Refused { created: None } => self.enter_again(lease, companion, true),
-            // The lease of the place or that of the companion.
+            // The lease of the place or that of the companion: the former runs out where this waits for so long.
             Outcome::Failed(Failure::LeaseGone) => {
-                self.lease_is_gone(companion);
+                let is_companions = self.now < entering.asked + self.lease;
+                if is_companions && !doubtful && !core::mem::replace(&mut entering.again, true) {
+                    entering.companion = None;
+                    self.lease_is_gone(companion);
+                    return self.plan();
+                }
+                if is_companions && !again {
+                    self.lease_is_gone(companion);
+                }
                 self.enter_again(lease, companion, doubtful);
             }
             Outcome::Failed(failure) => {
@@ -266,6 +297,7 @@ impl Candidacy<Queue> {
 
     fn take_place(&mut self, keys: Keys, stepped_for: Option<(String, String)>) {
         self.own.round.stop();
+        self.own.turns.waits.stop();
         self.own.round.given_up = None;
         self.stage = Stage::Racing(Race::Placed(Box::new(Placed {
             keys,
@@ -292,14 +324,17 @@ impl Candidacy<Queue> {
             && asked != placed.stepped_for
             && successor != self.rules.name
             && !placed.line.has_ahead(successor);
-        if goes {
-            placed.stepped_for = asked;
-            let lease = self.draw_lease();
-            if let Stage::Racing(Race::Placed(placed)) = &mut self.stage {
-                placed.step = Some(StepBehind { lease, sent: None });
-            }
-            self.grant(lease);
+        if !goes || !self.may_ask(Wanted::StepBehind) {
+            return;
         }
+        if let Stage::Racing(Race::Placed(placed)) = &mut self.stage {
+            placed.stepped_for = asked;
+        }
+        let lease = self.draw_lease();
+        if let Stage::Racing(Race::Placed(placed)) = &mut self.stage {
+            placed.step = Some(StepBehind { lease, sent: None });
+        }
+        self.grant(lease);
     }
 
     fn stepped_behind(&mut self, outcome: Outcome) {
@@ -341,6 +376,10 @@ impl StepBehind {
 }
 
 impl Entering {
+    pub(super) fn has_lease(&self) -> bool {
+        self.granted
+    }
+
     /// What a candidate that stops entering leaves behind; `sent` where a transaction of it has no answer.
     pub(super) fn leftover(&self, sent: bool) -> Option<Leftover> {
         let lease = self.lease.filter(|_| self.granted)?;

@@ -5,10 +5,13 @@ use core::time::Duration;
 
 use super::settings::EXPIRED;
 use super::timers::Timer;
-use super::{Answer, Awaited, Campaign, Change, LeaseId, Queue, Race, Request, Server, Tell, Told};
+use super::{
+    Answer, Awaited, Campaign, Change, Failure, LeaseId, Outcome, Queue, Race, Request, Server, Tell, Told,
+};
 use crate::campaign::{InvalidSettings, Misuse, Reason, Settings, State};
 use crate::candidacy::{Ended, Obstacle, Rule, Stage};
 use crate::record::Nonce;
+use crate::session::{LastAnswers, Ticket, Wish};
 use crate::store::{Fault, StoreInfo};
 use crate::time::Instant;
 
@@ -45,7 +48,11 @@ impl Rule for Queue {
     fn racing(campaign: &Campaign) -> State {
         match &campaign.stage {
             Stage::Racing(Race::Placed(placed)) if placed.first => State::Holding,
-            Stage::Racing(Race::Entering(_)) if campaign.own.awaited.is_some() => State::Acquiring,
+            Stage::Racing(Race::Entering(entering))
+                if campaign.own.awaited.is_some() || campaign.waits_to_enter(entering) =>
+            {
+                State::Acquiring
+            }
             _ => State::Waiting,
         }
     }
@@ -126,6 +133,7 @@ impl Rule for Queue {
     }
 
     fn answered(campaign: &mut Campaign, answer: Answer) {
+        campaign.store_answered(&answer);
         match answer {
             Answer::Granted { lease, result } if campaign.own.probe.is_of(lease) => {
                 campaign.probe_granted(result);
@@ -176,6 +184,10 @@ impl Rule for Queue {
             Told::Move { from, to } => campaign.connection_moves(from, to),
             Told::Left(lease) => campaign.left_by_all(lease),
         }
+    }
+
+    fn tick(campaign: &mut Campaign) {
+        campaign.turn();
     }
 
     fn fire(campaign: &mut Campaign, timer: Timer) {
@@ -252,8 +264,57 @@ impl Rule for Queue {
         campaign.keeps_companion_on(lease)
     }
 
+    /// Keep-alives, and then a read. Answers that were late by more than a limit waited behind more than there may be now: a round
+    /// has twice as many requests that wait there.
+    fn renewal_takes(campaign: &Campaign, usual: Duration) -> Duration {
+        usual.min(campaign.attempt_limit()) * 2
+    }
+
+    fn allow(campaign: &mut Campaign, places: u32, answered: LastAnswers) {
+        campaign.own.turns.allow(places, answered);
+    }
+
+    fn wish(campaign: &Campaign) -> Option<Wish> {
+        campaign.wish()
+    }
+
+    fn window(store: &Server) -> u32 {
+        store.window()
+    }
+
+    /// The lease of the companions is asked for once for all, and needs no place.
+    fn ticket(campaign: &Campaign, request: &Request) -> Option<(Ticket, Duration)> {
+        let ticket = match request {
+            Request::Grant { lease, .. } => Ticket::Grant(lease.0),
+            Request::Share { .. } => return None,
+            Request::KeepAlive { leases } => Ticket::KeepAlive(leases.place.0),
+            Request::Read { read, .. } => Ticket::Look(read.0),
+            Request::Write(write) => Ticket::Transaction(write.attempt.0),
+            Request::Revoke { lease } => Ticket::Revoke(lease.0),
+        };
+        Some((ticket, campaign.attempt_limit()))
+    }
+
+    fn answers(answer: &Answer) -> Option<(Ticket, bool)> {
+        let (ticket, failure) = match answer {
+            Answer::Granted { lease, result } => (Ticket::Grant(lease.0), result.as_ref().err()),
+            Answer::Shared { .. } => return None,
+            Answer::KeptAlive { lease, result, .. } => (Ticket::KeepAlive(lease.0), result.as_ref().err()),
+            // It is said for the campaign alone: the answer may come.
+            Answer::Read { result: Err(Failure::Unanswered), .. } => return None,
+            Answer::Read { read, result, .. } => (Ticket::Look(read.0), result.as_ref().err()),
+            Answer::Wrote { attempt, outcome } => {
+                let failure = if let Outcome::Failed(failure) = outcome { Some(failure) } else { None };
+                (Ticket::Transaction(attempt.0), failure)
+            }
+            Answer::Revoked { lease, result } => (Ticket::Revoke(lease.0), result.as_ref().err()),
+        };
+        Some((ticket, !matches!(failure, Some(Failure::Unknown | Failure::Unanswered))))
+    }
+
     /// The campaign has its own limit for an answer, and asks again when that has passed; the deletes of a candidacy are
-    /// repeated until they are answered, within a lease. A read counts as failed once it was sent for that long.
+    /// repeated until they are answered, within a lease. A read counts as failed once it was sent for that long, and its answer
+    /// counts all the same.
     fn limit(campaign: &Campaign, request: &Request, _: Duration) -> Duration {
         match request {
             Request::Read { .. } => campaign.attempt_limit(),
@@ -279,10 +340,11 @@ impl Rule for Queue {
             owed,
             owes_a_lease,
             probe,
+            turns,
             namesake,
             reported: _,
         } = &campaign.own;
         (store, unborn, reconnecting, failures, shared, round, awaited, removal).hash(hasher);
-        (last_attempt, owed, owes_a_lease, probe, namesake).hash(hasher);
+        (last_attempt, owed, owes_a_lease, probe, turns, namesake).hash(hasher);
     }
 }

@@ -20,6 +20,7 @@ use super::answers::Failure;
 use super::io::{Action, LeaseId, Outcome, Request, Snapshot, Write};
 use super::moving::Stranded;
 use super::timers::Timer;
+use super::turns::Wanted;
 use super::{Keys, Queue, Race};
 use crate::campaign::{ReadId, backoff, pace};
 use crate::candidacy::{Candidacy, Stage};
@@ -121,6 +122,11 @@ impl Removal {
         self.left.front().is_some_and(|first| first.companion == Some(companion))
     }
 
+    /// Whether the next request of a removal may be made now.
+    pub(super) fn is_due(&self) -> bool {
+        !self.working && self.awaited.is_none() && !self.left.is_empty()
+    }
+
     /// Whether the present step deletes both keys once more.
     fn deletes_both(&self) -> bool {
         self.left.front().is_some_and(|first| first.step == Step::DeleteAgain)
@@ -192,6 +198,7 @@ impl Candidacy<Queue> {
         self.own.awaited = None;
         self.own.round.stop();
         self.own.probe.stop();
+        self.own.turns.waits.stop();
         for timer in [
             Timer::Deadline,
             Timer::Answer,
@@ -242,8 +249,14 @@ impl Candidacy<Queue> {
         {
             return;
         }
+        if self.own.removal.is_done() {
+            return self.end_removal();
+        }
+        if self.own.turns.waits.contains(Wanted::Check) || !self.may_ask(Wanted::Remove) {
+            return;
+        }
         let now = self.now;
-        let Some(first) = self.own.removal.left.front_mut() else { return self.end_removal() };
+        let Some(first) = self.own.removal.left.front_mut() else { return };
         first.asked.get_or_insert(now);
         let (first, lease) = (first.clone(), first.lease);
         let keeps = self.placed().is_some_and(|placed| placed.keys.lease == lease);
@@ -252,7 +265,7 @@ impl Candidacy<Queue> {
         match first.step {
             Step::Revoke => {
                 self.own.removal.awaited = Some(Awaited::Revoke(lease));
-                self.ask(Request::Revoke { lease });
+                self.send(Request::Revoke { lease });
             }
             Step::Delete | Step::DeleteAgain | Step::DeleteCompanion => {
                 let attempt = self.next_attempt();
@@ -262,7 +275,7 @@ impl Candidacy<Queue> {
                     Step::DeleteCompanion => Action::LeaveCompanion { lease },
                     _ => Action::Leave { lease, revision },
                 };
-                self.ask(Request::Write(Write { attempt, action }));
+                self.send(Request::Write(Write { attempt, action }));
             }
         }
     }
@@ -302,9 +315,7 @@ impl Candidacy<Queue> {
         if let Some(fault) = failure.fault() {
             self.report_fault(fault.clone());
         }
-        if failure.wants_another_member() {
-            self.reconnect();
-        }
+        self.try_another_member(failure);
         let unanswered = failure.fault().is_none() && self.is_removing_a_companion_for_a_lease();
         if !has_read && (unanswered || self.has_run_out()) {
             return self.check();
@@ -360,12 +371,16 @@ impl Candidacy<Queue> {
     }
 
     /// Reads whether the companion is still there, where no deletion was answered or its lease is over.
-    fn check(&mut self) {
+    pub(super) fn check(&mut self) {
         let Some(lease) = self.own.removal.left.front().map(|first| first.lease) else { return };
+        self.timers.stop(Timer::Remove);
+        if !self.may_ask(Wanted::Check) {
+            return;
+        }
         let read = self.own.round.next_read(self.now);
         self.own.removal.awaited = Some(Awaited::Read(read));
         self.timers.set(Timer::Remove, self.now + self.attempt_limit());
-        self.ask(Request::Read { read, own: Some(lease), whole: false });
+        self.send(Request::Read { read, own: Some(lease), whole: false });
     }
 
     /// That read was answered.
@@ -396,7 +411,7 @@ impl Candidacy<Queue> {
 
     pub(super) fn removal_timed_out(&mut self) {
         match self.own.removal.awaited {
-            Some(_) => self.removal_failed(&Failure::Unknown),
+            Some(_) => self.removal_failed(&Failure::Unanswered),
             None => self.remove(),
         }
     }

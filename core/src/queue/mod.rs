@@ -44,7 +44,8 @@
 //! 3. `round`: the proof. `line`: who is ahead. `store_view`: incarnation, revisions, tokens.
 //! 4. The states: `entering` creates the keys, `leading` wins, loses and hands over, `leaving` removes, `resting` leaves the
 //!    queue to others where proofs fail, `moving` leaves the lease of companions to run out where one cannot be deleted.
-//! 5. `observing`: the watch, the connection, and the reports. `warnings`: what a person should know.
+//! 5. `turns`: what waits for a place among the requests of the connection.
+//! 6. `observing`: the watch, the connection, and the reports. `warnings`: what a person should know.
 
 mod answers;
 mod entering;
@@ -61,6 +62,7 @@ mod round;
 mod settings;
 mod store_view;
 mod timers;
+mod turns;
 mod warnings;
 
 use alloc::boxed::Box;
@@ -88,6 +90,7 @@ use moving::Move;
 use resting::Probe;
 use round::Round;
 use store_view::StoreView;
+use turns::Turns;
 use warnings::Namesake;
 
 /// One candidate's running attempt to win and keep an election in a queue.
@@ -113,6 +116,7 @@ pub struct Queue {
     /// The next candidacy waits a lease before it wins: another deleted our companion.
     owes_a_lease: bool,
     probe: Probe,
+    turns: Turns,
     /// Another campaign of this candidate's name, as observed last.
     namesake: Option<Namesake>,
     reported: Reported,
@@ -230,6 +234,7 @@ impl Candidacy<Queue> {
             owed: Instant::ZERO,
             owes_a_lease: false,
             probe: Probe::default(),
+            turns: Turns::default(),
             namesake: None,
             reported: Reported::default(),
         };

@@ -27,6 +27,7 @@ use core::time::Duration;
 use super::answers::Failure;
 use super::io::{Action, LeaseId, Leases, Outcome, Request, Snapshot, Tell};
 use super::settings::EXPIRED;
+use super::turns::Wanted;
 use super::{Keys, Purpose, Queue, Race};
 use crate::campaign::{Warning, pace};
 use crate::candidacy::{Candidacy, Stage};
@@ -97,7 +98,7 @@ impl Candidacy<Queue> {
     pub(super) fn ask_for_another(&mut self, from: LeaseId) {
         if self.own.shared.leaves.is_none() {
             self.own.shared.leaves = Some(from);
-            self.ask(Request::Share { gone: Some(from), ttl: self.lease });
+            self.send(Request::Share { gone: Some(from), ttl: self.lease });
         }
     }
 
@@ -145,7 +146,7 @@ impl Candidacy<Queue> {
             && self.own.shared.leaves.is_none()
         {
             let gone = self.own.shared.lease.take().or(Some(companion));
-            self.ask(Request::Share { gone, ttl: self.lease });
+            self.send(Request::Share { gone, ttl: self.lease });
         }
     }
 
@@ -189,12 +190,26 @@ impl Candidacy<Queue> {
     pub(super) fn advance_move(&mut self, snapshot: &Snapshot) {
         let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
         let keys = &mut placed.keys;
-        let (Some(moves), Some(companion)) = (&mut keys.moves, &snapshot.companion) else { return };
-        if self.own.awaited.is_none() {
-            moves.sent = true;
-            let (to, modified, own) = (moves.to, companion.modified, keys.own());
-            self.write(Purpose::Move, Action::Move { own, modified, to });
+        let Some(companion) = keys.moves.and(snapshot.companion.as_ref()) else { return };
+        keys.modified = companion.modified;
+        self.put_companion();
+    }
+
+    pub(super) fn put_companion(&mut self) {
+        if self.own.awaited.is_some() || !self.moves() || !self.may_ask(Wanted::Move) {
+            return;
         }
+        let Stage::Racing(Race::Placed(placed)) = &mut self.stage else { return };
+        let keys = &mut placed.keys;
+        let Some(moves) = &mut keys.moves else { return };
+        moves.sent = true;
+        let (to, modified, own) = (moves.to, keys.modified, keys.own());
+        self.write(Purpose::Move, Action::Move { own, modified, to });
+    }
+
+    /// Whether the companion is to be on another lease.
+    pub(super) fn moves(&self) -> bool {
+        self.placed().is_some_and(|placed| placed.keys.moves.is_some())
     }
 
     pub(super) fn moved(&mut self, outcome: &Outcome) {

@@ -14,6 +14,7 @@ use super::io::{KeptAlive, LeaseId, Leases, Request, Snapshot};
 use super::keeping::KeepAlives;
 use super::leaving::Leftover;
 use super::timers::Timer;
+use super::turns::Wanted;
 use super::{Queue, Race};
 use crate::campaign::ReadId;
 use crate::candidacy::{Candidacy, Stage, Step as Proof, Tried};
@@ -110,9 +111,13 @@ impl Candidacy<Queue> {
         if !self.giving_way.rests(self.now) {
             return self.try_to_enter();
         }
+        let can = matches!(self.stage, Stage::Racing(Race::Entering(_))) && !self.own.probe.is_under_way();
+        if can && !self.may_ask(Wanted::Probe) {
+            return;
+        }
         let steps = self.giving_way.probe(self.lease, self.now);
         self.rests();
-        if !matches!(self.stage, Stage::Racing(Race::Entering(_))) || self.own.probe.is_under_way() {
+        if !can {
             return;
         }
         if steps.is_empty() {
@@ -124,7 +129,7 @@ impl Candidacy<Queue> {
                 let lease = self.draw_lease();
                 self.own.probe = Probe { lease: Some(lease), granted: false, step: Step::Granting };
                 self.await_probe();
-                self.ask(Request::Grant { lease, ttl: self.lease });
+                self.send(Request::Grant { lease, ttl: self.lease });
             }
         }
     }
@@ -144,17 +149,10 @@ impl Candidacy<Queue> {
             }
             (Err(failure), _) => {
                 self.own.probe.lease = None;
-                self.probe_failed(&failure);
+                self.try_another_member(&failure);
                 self.probe_reads(None);
             }
             (Ok(_), None) => self.probe_reads(None),
-        }
-    }
-
-    /// Another member may answer what this one leaves without an answer.
-    fn probe_failed(&mut self, failure: &Failure) {
-        if failure.wants_another_member() {
-            self.reconnect();
         }
     }
 
@@ -163,7 +161,7 @@ impl Candidacy<Queue> {
             Leases { place: lease, companion: self.own.shared.lease.unwrap_or(lease), moves_to: None };
         self.own.probe.step = Step::KeepingAlive(KeepAlives::new(leases, self.now));
         self.await_probe();
-        self.ask(Request::KeepAlive { leases });
+        self.send(Request::KeepAlive { leases });
     }
 
     pub(super) fn probe_kept_alive(
@@ -194,7 +192,7 @@ impl Candidacy<Queue> {
                 self.probe_reads(None);
             }
             Err(failure) => {
-                self.probe_failed(&failure);
+                self.try_another_member(&failure);
                 self.probe_reads(None);
             }
         }
@@ -208,7 +206,7 @@ impl Candidacy<Queue> {
         let (read, own) = (self.own.round.next_read(self.now), self.own.probe.lease);
         self.own.probe.step = Step::Reading { read, kept };
         self.await_probe();
-        self.ask(Request::Read { read, own, whole: true });
+        self.send(Request::Read { read, own, whole: true });
     }
 
     pub(super) fn probe_read(&mut self, sent_at: Instant, result: Result<Box<Snapshot>, Failure>) {
@@ -226,7 +224,7 @@ impl Candidacy<Queue> {
                 }
             }
             Err(failure) => {
-                self.probe_failed(&failure);
+                self.try_another_member(&failure);
                 self.giving_way.probed(Proof::Read, sent_at, false, now);
             }
         }
@@ -234,7 +232,12 @@ impl Candidacy<Queue> {
     }
 
     pub(super) fn probe_timed_out(&mut self) {
-        self.probe_failed(&Failure::Unknown);
+        if let Step::KeepingAlive(kept) = &self.own.probe.step
+            && self.is_stream_silent(kept.began())
+        {
+            self.reconnect();
+        }
+        self.try_another_member(&Failure::Unanswered);
         match core::mem::take(&mut self.own.probe.step) {
             Step::Reading { .. } => self.giving_way.probed(Proof::Read, self.now, false, self.now),
             // Whether it was granted is not known: it runs out.

@@ -8,6 +8,9 @@
 //!
 //! However late that read is: it can follow the keep-alives of the round before. So a change in the queue is worth a read
 //! alone, as long as the deadline of those keep-alives has not passed; the deadline stays what it was.
+//!
+//! For the same reason an answer counts that comes after its time limit: what it proves counts from its send. Until the next
+//! round leaves, keep-alives that were late are completed by their answers, and a read that was late until a later one is answered.
 
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -17,6 +20,7 @@ use super::io::{KeptAlive, LeaseId, Request, Snapshot};
 use super::keeping::KeepAlives;
 use super::store_view::Sight;
 use super::timers::Timer;
+use super::turns::Wanted;
 use super::{Queue, Race};
 use crate::campaign::{ReadId, Reason, backoff, pace};
 use crate::candidacy::{Candidacy, Stage, Step as Proof, Tried};
@@ -30,14 +34,28 @@ pub(super) struct Round {
     last_read: ReadId,
     /// When it was asked for.
     asked: Instant,
-    /// The last that was not answered in time.
-    pub(super) given_up: Option<ReadId>,
+    /// When its keep-alives were sent last.
+    kept_asked: Instant,
+    /// These were not answered in time, and are sent again. An answer still counts.
+    late: bool,
+    /// The last read that was not answered in time. Its answer still counts.
+    pub(super) given_up: Option<Box<GivenUp>>,
     /// A change was seen at this revision: a read that does not show it is not the last.
     pub(super) wanted: Revision,
     /// Rounds in a row whose read was of another raft term.
     other_terms: u32,
     /// The keep-alives of the newest proof.
     proven: Option<KeepAlives>,
+}
+
+/// A read that was not answered in time, and the keep-alives before it.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(super) struct GivenUp {
+    read: ReadId,
+    kept: KeepAlives,
+    whole: bool,
+    /// The place is the same, and no later read was answered.
+    counts: bool,
 }
 
 #[derive(Clone, Debug, Default, Hash)]
@@ -62,7 +80,21 @@ impl Round {
     }
 
     pub(super) fn stop(&mut self) {
-        (self.step, self.wanted, self.other_terms, self.proven) = (Step::Idle, Revision(0), 0, None);
+        (self.step, self.late, self.wanted, self.other_terms, self.proven) =
+            (Step::Idle, false, Revision(0), 0, None);
+        self.forget_late();
+    }
+
+    /// The answer to the read that was given up shows nothing new.
+    fn forget_late(&mut self) {
+        if let Some(given_up) = &mut self.given_up {
+            given_up.counts = false;
+        }
+    }
+
+    /// Whether its keep-alives are under way, so that its read is still to be sent.
+    pub(super) fn keeps_alive(&self) -> bool {
+        matches!(self.step, Step::KeepingAlive(_)) && !self.late
     }
 
     pub(super) fn next_read(&mut self, now: Instant) -> ReadId {
@@ -74,16 +106,30 @@ impl Round {
 impl Candidacy<Queue> {
     /// Begins a round, unless one is under way whose read is still to be sent.
     pub(super) fn begin_round(&mut self) {
-        if self.placed().is_none() || matches!(self.own.round.step, Step::KeepingAlive(_)) {
+        if self.own.round.keeps_alive() {
             return;
         }
+        let Some(placed) = self.placed() else { return };
+        let deadline = placed.deadline.filter(|_| self.term.is_none());
+        self.timers.stop(Timer::Round);
+        if !self.may_ask(Wanted::Round) {
+            // From then on it waits as a read: its leases may be over. A term is over.
+            if let Some(deadline) = deadline.filter(|deadline| *deadline > self.now) {
+                self.timers.set(Timer::Round, deadline);
+            }
+            return;
+        }
+        self.own.turns.waits.round_leaves(self.now);
         self.plan_move();
         let Some(placed) = self.placed() else { return };
         let leases = placed.keys.leases();
-        self.timers.stop(Timer::Round);
         self.timers.set(Timer::Answer, self.now + self.attempt_limit());
-        self.own.round.step = Step::KeepingAlive(KeepAlives::new(leases, self.now));
-        self.ask(Request::KeepAlive { leases });
+        self.own.round.step = match self.own.round.step {
+            Step::KeepingAlive(kept) if kept.leases() == leases => Step::KeepingAlive(kept),
+            _ => Step::KeepingAlive(KeepAlives::new(leases, self.now)),
+        };
+        (self.own.round.late, self.own.round.kept_asked) = (false, self.now);
+        self.send(Request::KeepAlive { leases });
     }
 
     /// A change at this revision is worth a read: with the keep-alives of the newest proof where its deadline has not
@@ -91,18 +137,23 @@ impl Candidacy<Queue> {
     pub(super) fn want_round(&mut self, revision: Revision) {
         self.own.round.wanted = self.own.round.wanted.max(revision);
         match self.own.round.step {
+            Step::KeepingAlive(_) if self.own.round.late => self.confirm(),
             Step::Idle => self.confirm(),
             Step::Reading { .. } => {}
             _ => self.begin_round(),
         }
     }
 
-    fn confirm(&mut self) {
+    pub(super) fn confirm(&mut self) {
         let Some(placed) = self.placed() else { return };
         let leases = placed.keys.leases();
         let stands = placed.deadline.is_some_and(|deadline| deadline > self.now);
         match self.own.round.proven.filter(|kept| stands && kept.leases() == leases) {
-            Some(kept) => self.read_after(kept),
+            Some(kept) if self.may_ask(Wanted::Confirm) => {
+                self.own.turns.waits.round_leaves(self.now);
+                self.read_after(kept);
+            }
+            Some(_) => {}
             None => self.begin_round(),
         }
     }
@@ -112,7 +163,7 @@ impl Candidacy<Queue> {
         let read = self.own.round.next_read(self.now);
         self.own.round.step = Step::Reading { read, kept, whole };
         self.timers.set(Timer::Answer, self.now + self.attempt_limit());
-        self.ask(Request::Read { read, own: Some(own), whole });
+        self.send(Request::Read { read, own: Some(own), whole });
     }
 
     /// Rounds are due at the multiples of a third of the lease, so that those of all campaigns of a connection fall
@@ -159,8 +210,10 @@ impl Candidacy<Queue> {
             Err(Failure::Fault(_)) if lease == leases.companion && leases.moves_to.is_some() => {
                 keeping.not_kept(lease);
             }
+            // It failed as late.
+            Err(_) if self.own.round.late => return,
             Err(failure) => {
-                let tried = Tried { asked: keeping.began(), sent: sent_at };
+                let tried = Tried { asked: self.own.round.kept_asked, sent: sent_at };
                 self.round_failed(&failure);
                 self.step_failed(Proof::KeepAlive, tried, failure.fault());
                 if failure.fault().is_some() && lease == leases.companion {
@@ -170,7 +223,12 @@ impl Candidacy<Queue> {
             }
         }
         match keeping.are_answered() {
-            true => self.read_after(keeping),
+            true => {
+                if core::mem::take(&mut self.own.round.late) {
+                    self.no_round_waits();
+                }
+                self.read_after(keeping);
+            }
             false => self.own.round.step = Step::KeepingAlive(keeping),
         }
     }
@@ -187,10 +245,13 @@ impl Candidacy<Queue> {
 
     /// Reads without a place, to find out which revision the store has.
     pub(super) fn look(&mut self) {
+        if !self.may_ask(Wanted::Enter) {
+            return;
+        }
         let read = self.own.round.next_read(self.now);
         self.own.round.step = Step::Looking { read };
         self.timers.set(Timer::Answer, self.now + self.attempt_limit());
-        self.ask(Request::Read { read, own: None, whole: false });
+        self.send(Request::Read { read, own: None, whole: false });
     }
 
     pub(super) fn read_answered(
@@ -199,13 +260,20 @@ impl Candidacy<Queue> {
         sent_at: Instant,
         result: Result<Box<Snapshot>, Failure>,
     ) {
-        let tried = Tried { asked: self.own.round.asked, sent: sent_at };
+        let asked = self.own.turns.waits.without_wait(self.own.round.asked);
+        let tried = Tried { asked, sent: sent_at };
         match self.own.round.step {
             Step::Reading { read: asked, kept, whole } if asked == read => {
                 self.own.round.step = Step::Idle;
                 match result {
-                    Ok(snapshot) => self.round_ended(kept, tried, &snapshot, whole),
+                    Ok(snapshot) => {
+                        self.own.round.forget_late();
+                        self.round_ended(kept, tried, &snapshot, whole);
+                    }
                     Err(failure) => {
+                        if failure == Failure::Unanswered {
+                            self.give_up(read, kept, whole);
+                        }
                         self.round_failed(&failure);
                         self.step_failed(Proof::Read, tried, failure.fault());
                     }
@@ -224,13 +292,28 @@ impl Candidacy<Queue> {
                 }
             }
             // The round gave it up: until now no one knew whether it had been sent.
-            _ if self.own.round.given_up == Some(read) => {
-                if let Err(failure) = result {
+            _ => match (result, self.own.round.given_up.as_deref().copied()) {
+                (Err(failure), Some(given_up)) if given_up.read == read => {
                     self.step_failed(Proof::Read, tried, failure.fault());
                 }
-            }
-            _ => {}
+                (Ok(snapshot), Some(GivenUp { read: of, kept, whole, counts: true })) if of == read => {
+                    self.own.round.given_up = None;
+                    self.no_round_waits();
+                    self.round_ended(kept, tried, &snapshot, whole);
+                }
+                _ => {}
+            },
         }
+    }
+
+    fn give_up(&mut self, read: ReadId, kept: KeepAlives, whole: bool) {
+        self.own.round.given_up = Some(Box::new(GivenUp { read, kept, whole, counts: true }));
+    }
+
+    /// A late answer makes it needless that a round is repeated.
+    fn no_round_waits(&mut self) {
+        self.own.turns.waits.round_leaves(self.now);
+        self.timers.stop(Timer::Round);
     }
 
     pub(super) fn answer_timed_out(&mut self) {
@@ -239,12 +322,19 @@ impl Candidacy<Queue> {
         }
         match core::mem::take(&mut self.own.round.step) {
             Step::Idle => {}
-            Step::Looking { .. } => self.entering_failed(&Failure::Unknown),
-            Step::Reading { read, .. } => {
-                self.own.round.given_up = Some(read);
-                self.round_failed(&Failure::Unknown);
+            Step::Looking { .. } => self.entering_failed(&Failure::Unanswered),
+            Step::Reading { read, kept, whole } => {
+                self.give_up(read, kept, whole);
+                self.round_failed(&Failure::Unanswered);
             }
-            _ => self.round_failed(&Failure::Unknown),
+            Step::KeepingAlive(kept) => {
+                self.round_failed(&Failure::Unanswered);
+                (self.own.round.step, self.own.round.late) = (Step::KeepingAlive(kept), true);
+                // A stream that is silent is blocked with all that is behind it, for up to 7 s (measured).
+                if self.is_stream_silent(kept.began()) {
+                    self.reconnect();
+                }
+            }
         }
     }
 
@@ -252,6 +342,7 @@ impl Candidacy<Queue> {
     fn round_failed(&mut self, failure: &Failure) {
         self.own.round.step = Step::Idle;
         self.timers.stop(Timer::Answer);
+        self.own.turns.waits.round_leaves(self.now);
         self.failed(failure);
         let wait = backoff::standard(self.own.failures, &mut self.rng);
         self.timers.set(Timer::Round, self.now + wait);
@@ -262,13 +353,19 @@ impl Candidacy<Queue> {
         self.own.failures = self.own.failures.saturating_add(1);
         match failure.fault() {
             Some(fault) => self.report_fault(fault.clone()),
-            None if self.own.failures > 1 && *failure == Failure::Unknown => {
+            None if self.own.failures > 1 && matches!(failure, Failure::Unknown | Failure::Unanswered) => {
                 self.report_fault(answers::unreachable());
             }
             None => {}
         }
-        // A stream of keep-alives that is silent is blocked with all that is behind it, for up to 7 s (measured).
-        if failure.wants_another_member() {
+        self.try_another_member(failure);
+    }
+
+    /// Connects again where that may help. Where the store answers others, it is slow: another connection, which drops all that
+    /// is under way, would give it more to do.
+    pub(super) fn try_another_member(&mut self, failure: &Failure) {
+        let is_silent = *failure == Failure::Unanswered && self.is_silent();
+        if is_silent || failure.wants_another_member() {
             self.reconnect();
         }
     }
@@ -280,7 +377,9 @@ impl Candidacy<Queue> {
     }
 
     fn round_ended(&mut self, kept: KeepAlives, tried: Tried, snapshot: &Snapshot, whole: bool) {
-        self.timers.stop(Timer::Answer);
+        if matches!(self.own.round.step, Step::Idle) {
+            self.timers.stop(Timer::Answer);
+        }
         self.succeeded();
         self.giving_way.succeeded(Proof::Read, self.now);
         if !kept.are_of(snapshot.raft_term) {
@@ -323,9 +422,12 @@ impl Candidacy<Queue> {
         if self.placed().is_none() {
             return;
         }
+        if !matches!(self.own.round.step, Step::Idle) {
+            return;
+        }
         if self.own.round.wanted > snapshot.revision {
             self.confirm();
-        } else if !self.timers.is_set(Timer::Round) && matches!(self.own.round.step, Step::Idle) {
+        } else if !self.timers.is_set(Timer::Round) && !self.own.turns.waits.contains(Wanted::Round) {
             self.round_later();
         }
     }

@@ -35,6 +35,12 @@ impl Server {
         self.shortest.map(|shortest| (shortest * SHORTEST_TIMES, LONGEST))
     }
 
+    /// The requests that the servers bear at a time from one connection. They refuse more than 5,000 that are proposed and not
+    /// applied (`etcdserver: too many requests`), whoever sends them.
+    pub const fn window(self) -> u32 {
+        256
+    }
+
     /// The longest time in which the servers elect a leader of their own: two election timeouts, and the shortest
     /// lease is one and a half. `None` where that is not known yet.
     pub fn fail_over(self) -> Option<Duration> {

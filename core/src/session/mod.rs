@@ -18,8 +18,9 @@
 //!   wait for their turn: renewals first, by their deadlines, then releases, reads and acquires. A request is made when its
 //!   turn comes, so its lease counts from then. The watch and the inspection need no place. Where a request waits for a third
 //!   of a lease, candidates whose requests wait report the overload, once until none waits.
-//!   Requests of campaigns in queues and consumer groups need no place either: each of these has at most one of each kind under
-//!   way in a time limit, their keep-alives share one stream, and of those that enter a thousand ask at a time.
+//!   A round of a campaign in a queue has one place, in which its read follows its keep-alives. Requests of campaigns in
+//!   consumer groups need no place: each has a client of its own and at most six requests of each kind unanswered, and of those
+//!   that enter a thousand ask at a time.
 //! - One *inspection* serves all campaigns that want one; one is under way at a time.
 //! - Renewals of many campaigns are spread over the time between two of them.
 //! - One *reconnect* serves all campaigns that asked. Open requests of the old connection are sent again.

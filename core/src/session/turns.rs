@@ -24,7 +24,9 @@ impl<R: Rule> Session<R> {
                 candidate.wish = None;
             }
             self.wishes.left();
-            if self.wishes.is_empty() || self.now + self.window.usual() < too_late {
+            let usual = self.window.usual();
+            let takes = self.campaign(id).map_or(usual, |campaign| R::renewal_takes(campaign, usual));
+            if self.wishes.is_empty() || self.now + takes < too_late {
                 return Some(id);
             }
         }

@@ -40,6 +40,16 @@ pub enum Ticket {
     Write(u64),
     /// The read of this number.
     Read(u64),
+    /// In a queue, the keep-alives for a place with this lease.
+    KeepAlive(u64),
+    /// The read of this number.
+    Look(u64),
+    /// The transaction of this number.
+    Transaction(u64),
+    /// The grant of this lease.
+    Grant(u64),
+    /// The revocation of this lease.
+    Revoke(u64),
 }
 
 /// A request that was sent and is not answered.
@@ -107,22 +117,28 @@ pub(super) struct Window {
 /// The times of the latest answers to campaigns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LastAnswers {
-    /// To a read or a write.
+    /// To any request.
     pub any: Instant,
-    /// To a write: a server that is isolated answers reads.
-    pub write: Instant,
+    /// To the write of a record: a server that is isolated answers reads. In a queue, the send of the newest request with an
+    /// answer that is no keep-alive: the stream of these may be silent alone.
+    pub apart: Instant,
 }
 
 impl LastAnswers {
     /// Others were answered then.
     pub(crate) fn learn(&mut self, others: Self) {
-        (self.any, self.write) = (self.any.max(others.any), self.write.max(others.write));
+        (self.any, self.apart) = (self.any.max(others.any), self.apart.max(others.apart));
     }
 
-    pub(crate) fn answered(&mut self, ticket: Ticket, now: Instant) {
+    /// A request was answered at `now`; the time at which it was sent may not be known any more.
+    pub(crate) fn answered(&mut self, ticket: Ticket, sent: Option<Instant>, now: Instant) {
         self.any = now;
-        if matches!(ticket, Ticket::Write(_)) {
-            self.write = now;
+        match ticket {
+            Ticket::Write(_) => self.apart = now,
+            Ticket::Read(_) | Ticket::KeepAlive(_) => {}
+            Ticket::Look(_) | Ticket::Transaction(_) | Ticket::Grant(_) | Ticket::Revoke(_) => {
+                self.apart = self.apart.max(sent.unwrap_or_default());
+            }
         }
     }
 }
@@ -179,9 +195,10 @@ impl Window {
         if !of_store {
             return;
         }
-        self.answered.answered(ticket, now);
-        // One that is not known counted as lost.
-        self.late_answers += u64::from(request.is_none_or(|request| request.is_late));
+        self.answered.answered(ticket, request.map(|request| request.sent), now);
+        // One that is not known counted as lost; but the lease of companions is kept alive for many, and has no place.
+        let is_lost = request.is_none() && !matches!(ticket, Ticket::KeepAlive(_));
+        self.late_answers += u64::from(is_lost || request.is_some_and(|request| request.is_late));
         let Some(request) = request else { return };
         self.answer_time = now.since(request.sent);
         if !core::mem::replace(&mut self.hears, true) {
@@ -470,7 +487,7 @@ mod tests {
         assert_eq!(window.load(0).late_answers, 0);
         window.ended(1, Ticket::Write(1), true, at(3_000));
         window.ended(1, Ticket::Write(2), false, at(3_000));
-        assert_eq!(window.last_answers().write, at(3_000));
+        assert_eq!(window.last_answers().apart, at(3_000));
         let answer_time = Duration::from_secs(3);
         let load = Load { waiting: 5, window: 32, under_way: 0, answer_time, late_answers: 1 };
         assert_eq!(window.load(5), load);

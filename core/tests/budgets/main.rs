@@ -17,7 +17,7 @@ use store::Bench;
 /// The budgets: the most that may be counted. Lower one when what it limits became less.
 mod budget {
     /// Allocations of a whole campaign: it enters, wins, renews ten times, resigns, and is closed.
-    pub const CAMPAIGN: u64 = 115;
+    pub const CAMPAIGN: u64 = 116;
     /// The bytes of those allocations.
     pub const CAMPAIGN_BYTES: u64 = 13_116;
     /// Allocations of one renewal, and of what the watch shows of it.

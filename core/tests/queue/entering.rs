@@ -69,11 +69,23 @@ fn a_late_answer_to_an_attempt_that_was_given_up_changes_nothing() {
 }
 
 #[test]
-fn a_dead_lease_refuses_the_transaction_whole_and_new_leases_are_asked_for() {
+fn a_transaction_that_names_a_dead_lease_is_sent_once_more_with_another_companion_and_then_all_is_new() {
     let mut bench = Bench::entering();
+    // That of the place cannot have run out.
+    assert_eq!(bench.failed(1, Failure::LeaseGone), ["share, not B"]);
+    assert_eq!(bench.shared(C), ["enter 2 A1 C"]);
+    assert_eq!(bench.failed(2, Failure::LeaseGone), ["revoke A1", "state RELEASING"]);
+    assert_eq!(bench.revoked(1), ["grant A2", "state ACQUIRING"]);
+    assert_eq!(bench.granted(2), ["enter 3 A2 C"]);
+}
+
+#[test]
+fn a_lease_that_may_have_run_out_before_its_transaction_was_sent_says_nothing_of_that_of_the_companion() {
+    let mut bench = Bench::entering();
+    bench.sleep(T);
     assert_eq!(bench.failed(1, Failure::LeaseGone), ["revoke A1", "state RELEASING"]);
     assert_eq!(bench.revoked(1), ["grant A2", "state ACQUIRING"]);
-    assert_eq!(bench.granted(2), ["share, not B"]);
+    assert_eq!(bench.granted(2), ["enter 2 A2 B"]);
 }
 
 #[test]

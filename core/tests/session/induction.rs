@@ -1,15 +1,17 @@
 //! A campaign over a consumer group, as its session carries it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use incumbent_core::campaign::{Event, Settings, Warning};
 use incumbent_core::candidacy::Obstacle;
 use incumbent_core::induction::{
-    self, Answer, Connection, Group, Induction, Kind, Membership, Record, Request, Shown, Topic, TopicId,
+    self, Answer, Connection, Failure, Group, Induction, Kind, Membership, Record, Request, Shown, Topic,
+    TopicId,
 };
 use incumbent_core::record::{Attempt, Nonce, WriteId};
 use incumbent_core::session::{Command, Enter, Input, Output, Session, Timer};
-use incumbent_core::store::StoreInfo;
+use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use crate::harness::secs;
@@ -157,4 +159,100 @@ fn a_member_whose_group_assigns_nothing_says_after_the_worst_fail_over_what_it_s
     let warning = Warning::NoLeader { lasted: worst, because: Obstacle::Unassigned };
     assert_eq!(events, [Event::Warning(warning)]);
     assert_eq!(bench.0.poll(), Output::WakeAt(None), "once");
+}
+
+/// What a campaign asks for while the store answers nothing: the driver ends each request at its limit, as of unknown outcome.
+struct Unanswered {
+    bench: Bench,
+    now: Instant,
+    asked: Vec<(Instant, Request)>,
+    /// The most requests of each kind that were unanswered at a time.
+    most: BTreeMap<&'static str, usize>,
+}
+
+impl Unanswered {
+    fn give(&mut self, input: Input<Answer, Shown>) {
+        self.bench.0.handle(self.now, input).expect("nothing that breaks the contract");
+        loop {
+            match self.bench.0.poll() {
+                Output::WakeAt(_) => break,
+                // The client unassigns by itself, and what it reports of its membership comes whenever it comes.
+                Output::Ask { request: Request::Yield, .. } => {}
+                Output::Ask { request, limit, .. } => self.asked.push((self.now + limit, request)),
+                _ => {}
+            }
+        }
+        for kind in KINDS {
+            let of_kind = self.asked.iter().filter(|(_, request)| kind_of(request) == kind).count();
+            let most = self.most.entry(kind).or_default();
+            *most = of_kind.max(*most);
+        }
+    }
+
+    /// Lets time pass, in which limits are reached.
+    fn run_for(&mut self, span: Duration) {
+        let until = self.now + span;
+        while self.now < until {
+            self.now = self.now + Duration::from_millis(10);
+            let (over, asked) = self.asked.drain(..).partition(|(limit, _)| *limit <= self.now);
+            self.asked = asked;
+            let over: Vec<(Instant, Request)> = over;
+            for answer in over.into_iter().filter_map(|(_, request)| unknown(request)) {
+                self.give(Input::Answered { id: 1, answer });
+            }
+            self.give(Input::Tick);
+        }
+    }
+}
+
+/// The answer of a driver at the limit of a request.
+fn unknown(request: Request) -> Option<Answer> {
+    let fault = || Fault { kind: FaultKind::Unreachable, detail: "no answer".into() };
+    Some(match request {
+        Request::Publish(publish) => {
+            Answer::Published { attempt: publish.attempt, result: Err(Failure::Unknown) }
+        }
+        Request::Commit { attempt, .. } => Answer::Committed { attempt, result: Err(Failure::Unknown) },
+        Request::Committed { number } => Answer::CommittedToken { number, result: Err(Failure::Unknown) },
+        Request::Inspect => Answer::Inspected(Err(fault())),
+        Request::Members => Answer::Members(Err(fault())),
+        Request::Join | Request::Yield | Request::Leave => return None,
+    })
+}
+
+/// The kinds of requests that have a limit.
+const KINDS: [&str; 5] = ["publish", "commit", "committed", "inspect", "members"];
+
+fn kind_of(request: &Request) -> &'static str {
+    match request {
+        Request::Publish(_) => "publish",
+        Request::Commit { .. } => "commit",
+        Request::Committed { .. } => "committed",
+        Request::Inspect => "inspect",
+        Request::Members => "members",
+        Request::Join | Request::Yield | Request::Leave => "membership",
+    }
+}
+
+/// The most requests of each kind that a member of partition zero has under way, after these answers and then none for minutes.
+fn most_without_answers(answers: Vec<Answer>) -> [usize; KINDS.len()] {
+    let mut all = Unanswered { bench: Bench::member(), now: NOW, asked: Vec::new(), most: BTreeMap::new() };
+    all.give(Input::Watching { number: 1 });
+    let topic = Topic { asked_at: NOW, id: Some(TopicId(1)), time_of_day: secs(1_000) };
+    let assigned = Answer::Assigned { member: "m1".into() };
+    for answer in [Answer::Inspected(Ok(topic)), assigned].into_iter().chain(answers) {
+        all.give(Input::Answered { id: 1, answer });
+    }
+    all.run_for(secs(180));
+    KINDS.map(|kind| all.most[kind])
+}
+
+/// No window bounds them, and none is needed: what is not answered is asked again after a pause, for as long as an answer can matter.
+#[test]
+fn a_campaign_that_nothing_is_answered_has_six_requests_of_each_kind_under_way_at_most() {
+    let known = Answer::CommittedToken { number: 1, result: Ok(String::new()) };
+    let published = Answer::Published { attempt: Attempt(1), result: Ok(Revision(4)) };
+    assert_eq!(most_without_answers(vec![]), [0, 0, 6, 0, 0]);
+    assert_eq!(most_without_answers(vec![known.clone()]), [6, 0, 6, 0, 0]);
+    assert_eq!(most_without_answers(vec![known, published]), [1, 6, 1, 5, 0]);
 }

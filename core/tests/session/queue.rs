@@ -28,6 +28,7 @@ struct Bench {
     now: Instant,
     asked: Vec<(CampaignId, Request)>,
     closed: Vec<CampaignId>,
+    reconnects: usize,
 }
 
 impl Bench {
@@ -47,7 +48,7 @@ impl Bench {
     fn empty() -> Self {
         let store = Server { shortest: Some(Duration::from_secs(2)) };
         let now = Instant::ZERO + Duration::from_secs(3_600);
-        Self { session: Session::new(store), now, asked: Vec::new(), closed: Vec::new() }
+        Self { session: Session::new(store), now, asked: Vec::new(), closed: Vec::new(), reconnects: 0 }
     }
 
     fn enter(&mut self, id: CampaignId) {
@@ -80,6 +81,7 @@ impl Bench {
                 Output::WakeAt(_) => return,
                 Output::Ask { id, request, .. } => self.asked.push((id, request)),
                 Output::Closed(id) => self.closed.push(id),
+                Output::Reconnect { .. } => self.reconnects += 1,
                 _ => {}
             }
         }
@@ -98,6 +100,11 @@ impl Bench {
     fn newest(&self, id: CampaignId) -> Request {
         let of = self.asked.iter().rev().find(|(of, _)| *of == id);
         of.expect("it asked for something").1.clone()
+    }
+
+    /// The requests of a campaign.
+    fn of(&self, id: CampaignId) -> Vec<Request> {
+        self.asked.iter().filter(|(of, _)| *of == id).map(|(_, request)| request.clone()).collect()
     }
 
     fn lease_asked_for(&self, id: CampaignId) -> LeaseId {
@@ -250,37 +257,162 @@ fn is_share(request: &Request) -> bool {
     matches!(request, Request::Share { .. })
 }
 
-#[test]
-fn of_very_many_candidates_a_thousand_ask_at_once_and_the_next_when_these_are_answered() {
+/// The time limit of a request.
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// Leaders of as many elections, with nothing under way, and the time of their next rounds.
+fn leaders(count: CampaignId) -> (Bench, Instant) {
     let mut bench = Bench::empty();
-    (1..=2_500).for_each(|id| bench.enter(id));
-    bench.inspected(1);
-    assert_eq!(bench.asked.len(), 1_000);
-    let lease = bench.lease_asked_for(1);
-    let granted = Answer::Granted { lease, result: Ok(T) };
-    bench.answer(1, granted.clone());
-    let asking = |bench: &Bench| bench.asked.iter().filter(|(id, _)| *id > 1_000).count();
-    assert_eq!(asking(&bench), 1);
-    bench.answer(1, granted);
-    assert_eq!(asking(&bench), 1, "an answer counts once");
-    // One that leaves without an answer lets another ask as well.
-    bench.give(Input::Command { id: 2, command: Command::Close });
-    assert_eq!(asking(&bench), 2);
+    for id in 1..=count {
+        bench.enter(id);
+        bench.inspected(id);
+        let lease = bench.lease_asked_for(id);
+        bench.answer(id, Answer::Granted { lease, result: Ok(T) });
+        bench.answer(id, Answer::Shared { result: Ok(B) });
+        bench.wrote(id, Outcome::Applied { revision: CREATED });
+        bench.round(id, B, CREATED);
+    }
+    bench.asked.clear();
+    let next = bench.now + T / 3;
+    (bench, next)
+}
+
+/// The campaigns of the keep-alives that left.
+fn kept_alive(bench: &Bench) -> Vec<CampaignId> {
+    let keep_alives = bench.asked.iter().filter(|(_, request)| matches!(request, Request::KeepAlive { .. }));
+    keep_alives.map(|(id, _)| *id).collect()
+}
+
+fn granting(bench: &Bench) -> usize {
+    bench.asked.iter().filter(|(_, request)| matches!(request, Request::Grant { .. })).count()
 }
 
 #[test]
-fn where_no_candidate_is_answered_a_thousand_more_ask_each_second() {
+fn as_many_candidates_ask_as_have_a_place_and_the_next_when_one_is_answered() {
+    let mut bench = Bench::empty();
+    (1..=2_500).for_each(|id| bench.enter(id));
+    bench.inspected(1);
+    assert_eq!(granting(&bench), 64);
+    let lease = bench.lease_asked_for(1);
+    let granted = Answer::Granted { lease, result: Ok(T) };
+    bench.answer(1, granted.clone());
+    // Its question for the lease of the companions needs no place, and an answer in time lets one more leave.
+    assert!(is_share(&bench.newest(1)));
+    assert_eq!(granting(&bench), 66);
+    bench.answer(1, granted);
+    assert_eq!(granting(&bench), 66, "an answer counts once");
+}
+
+#[test]
+fn where_no_candidate_is_answered_half_as_many_ask_in_each_time_limit() {
     let mut bench = Bench::empty();
     (1..=2_500).for_each(|id| bench.enter(id));
     bench.inspected(1);
     let asking = |bench: &Bench| bench.asked.iter().map(|(id, _)| *id).collect::<BTreeSet<_>>().len();
-    bench.sleep(Duration::from_secs(1));
-    assert_eq!(asking(&bench), 2_000);
-    bench.sleep(Duration::from_secs(1));
-    assert_eq!(asking(&bench), 2_500);
+    let asked = [Duration::ZERO, LIMIT, LIMIT, LIMIT, LIMIT].map(|span| {
+        bench.sleep(span);
+        asking(&bench)
+    });
+    assert_eq!(asked, [64, 64 + 32, 64 + 32 + 16, 64 + 32 + 16 + 8, 64 + 32 + 16 + 8 + 8]);
 }
 
-/// No window bounds what campaigns in queues ask; each has few requests under way at a time.
+#[test]
+fn what_a_candidate_has_begun_comes_before_what_others_begin() {
+    let mut bench = Bench::empty();
+    (1..=200).for_each(|id| bench.enter(id));
+    bench.inspected(1);
+    for id in [1, 2] {
+        let lease = bench.lease_asked_for(id);
+        bench.answer(id, Answer::Granted { lease, result: Ok(T) });
+    }
+    bench.answer(1, Answer::Shared { result: Ok(B) });
+    bench.answer(2, Answer::Shared { result: Ok(B) });
+    // Both wait for a place, and take the next two.
+    for id in [3, 4] {
+        let lease = bench.lease_asked_for(id);
+        bench.answer(id, Answer::Granted { lease, result: Ok(T) });
+    }
+    assert!(matches!(bench.newest(1), Request::Write(_)) && matches!(bench.newest(2), Request::Write(_)));
+    assert!(granting(&bench) < 100, "others wait for longer");
+}
+
+#[test]
+fn as_many_rounds_leave_as_there_are_places_and_each_that_ends_lets_the_next_one_leave() {
+    let (mut bench, next) = leaders(100);
+    bench.sleep(next.since(bench.now));
+    let first = kept_alive(&bench);
+    assert_eq!(first, (1..=64).collect::<Vec<_>>());
+    // The read leaves in the place of the keep-alives, and each answer in time lets one more leave.
+    bench.round(1, B, CREATED);
+    assert_eq!(kept_alive(&bench)[64..], [65, 66, 67]);
+}
+
+#[test]
+fn the_lease_of_a_round_that_waited_counts_from_when_its_keep_alives_left() {
+    let (mut bench, next) = leaders(65);
+    bench.sleep(next.since(bench.now));
+    assert!(!kept_alive(&bench).contains(&65));
+    bench.sleep(LIMIT / 2);
+    let left = bench.now;
+    bench.round(1, B, CREATED);
+    assert_eq!(kept_alive(&bench)[64], 65);
+    bench.sleep(LIMIT / 2);
+    let Some(Request::KeepAlive { leases }) = bench.of(65).last().cloned() else { panic!("keep-alives") };
+    for lease in leases.iter() {
+        let result = Ok(KeptAlive { ttl: T, raft_term: 2 });
+        bench.answer(65, Answer::KeptAlive { lease, sent_at: left, result });
+    }
+    let Some(Request::Read { read, .. }) = bench.of(65).last().cloned() else { panic!("a read") };
+    let snapshot = Box::new(alone(65, leases.place, B, CREATED));
+    bench.answer(65, Answer::Read { read, sent_at: bench.now, result: Ok(snapshot) });
+    let campaign = bench.session.campaign(65).expect("it runs");
+    let deadline = campaign.lease().expect("it leads").deadline;
+    assert_eq!(deadline, (left + T).before(campaign.margin()));
+}
+
+#[test]
+fn rounds_leave_before_candidates_that_wait_to_enter() {
+    let (mut bench, next) = leaders(100);
+    bench.sleep(next.since(bench.now));
+    (101..=110).for_each(|id| bench.enter(id));
+    bench.inspected(101);
+    assert_eq!(granting(&bench), 0);
+    (1..=12).for_each(|id| bench.round(id, B, CREATED));
+    assert_eq!((kept_alive(&bench).len(), granting(&bench)), (100, 0));
+    (13..=16).for_each(|id| bench.round(id, B, CREATED));
+    assert_eq!(granting(&bench), 10);
+}
+
+#[test]
+fn a_time_limit_alone_asks_for_no_other_connection_where_the_store_answers_others() {
+    let (mut bench, next) = leaders(2);
+    bench.sleep(next.since(bench.now));
+    bench.sleep(LIMIT - Duration::from_millis(1));
+    bench.round(1, B, CREATED);
+    bench.sleep(Duration::from_millis(1));
+    assert_eq!(bench.reconnects, 0, "the second one's keep-alives are late");
+    (0..20).for_each(|_| bench.sleep(LIMIT / 10));
+    assert_eq!(bench.reconnects, 1, "nothing was answered for a limit");
+}
+
+#[test]
+fn a_stream_of_keep_alives_that_is_silent_alone_is_replaced() {
+    let (mut bench, next) = leaders(2);
+    bench.sleep(next.since(bench.now));
+    bench.sleep(LIMIT - Duration::from_millis(1));
+    bench.round(1, B, CREATED);
+    bench.sleep(Duration::from_millis(2));
+    bench.enter(3);
+    bench.inspected(3);
+    bench.sleep(LIMIT / 2);
+    let lease = bench.lease_asked_for(3);
+    bench.answer(3, Answer::Granted { lease, result: Ok(T) });
+    assert_eq!(bench.reconnects, 0);
+    // The keep-alives were sent again, and a request that was sent a limit after the first ones is answered.
+    bench.sleep(LIMIT);
+    assert_eq!(bench.reconnects, 1);
+}
+
 #[test]
 fn a_campaign_that_nothing_is_answered_asks_once_for_each_thing_in_a_time_limit() {
     let mut bench = Bench::new();

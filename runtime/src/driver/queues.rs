@@ -8,8 +8,10 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt, stream};
 use incumbent_core::Instant;
+use incumbent_core::campaign::ReadId;
 use incumbent_core::queue::{
     self, Action, Answer, Campaign, Change, Failure, LeaseId, Leases, Outcome, Queue, Request, Server,
+    Snapshot,
 };
 use incumbent_core::record::Entry;
 use incumbent_core::session::CampaignId;
@@ -70,7 +72,7 @@ impl Link for QueueLink {
             expiry_pushed: true,
             incarnation_acked: false,
             watch_shows_all: false,
-            window: 256,
+            window: server.window(),
             fail_over: server.fail_over().unwrap_or_default(),
         }
     }
@@ -114,6 +116,12 @@ impl Link for QueueLink {
             metadata: campaign.metadata().to_vec(),
         };
         let (adapter, writes) = (Arc::clone(&self.adapter), self.writes.clone());
+        if let Request::Read { read, own, whole } = request {
+            let ask = async move { adapter.read(&election, own, whole).await }.boxed();
+            let limits = [Some(limit), Some(campaign.lease_time())];
+            let reading = Reading { id, read, ask, sent_at: writes.clock.now(), limits, clock: writes.clock };
+            return Some(Asking::Several(stream::unfold(reading, Reading::next).boxed()));
+        }
         let answer = async move {
             let answer = answer(&*adapter, &writes, &election, &identity, request, limit).await;
             answer.map(|answer| (id, answer)).into_iter().collect()
@@ -211,7 +219,7 @@ impl Link for QueueLink {
     }
 }
 
-/// The answer to a request, which without one within the limit is [`Failure::Unknown`].
+/// The answer to a request, which without one within the limit is [`Failure::Unanswered`].
 async fn answer(
     adapter: &dyn QueueAdapter,
     writes: &WriteReports,
@@ -222,33 +230,54 @@ async fn answer(
 ) -> Option<Answer> {
     let clock = writes.clock.clone();
     let sent = clock.now();
-    let unknown = Failure::Unknown;
+    let unanswered = Failure::Unanswered;
     Some(match request {
         Request::Grant { lease, ttl } => {
             let granted = within(clock, limit, adapter.grant(lease, ttl)).await;
-            Answer::Granted { lease, result: granted.unwrap_or(Err(unknown)) }
+            Answer::Granted { lease, result: granted.unwrap_or(Err(unanswered)) }
         }
         Request::Share { gone, ttl } => {
             let shared = within(clock, limit, adapter.share(gone, ttl)).await;
-            Answer::Shared { result: shared.unwrap_or(Err(unknown)) }
-        }
-        Request::Read { read, own, whole } => {
-            let shown = within(clock, limit, adapter.read(election, own, whole)).await;
-            Answer::Read { read, sent_at: sent, result: shown.unwrap_or(Err(unknown)) }
+            Answer::Shared { result: shared.unwrap_or(Err(unanswered)) }
         }
         Request::Write(queue::Write { attempt, action }) => {
             let outcome = within(clock, limit, adapter.write(election, identity, &action)).await;
-            let outcome = outcome.unwrap_or(Outcome::Failed(unknown));
+            let outcome = outcome.unwrap_or(Outcome::Failed(unanswered));
             writes.report(election, sent, &reported(identity, &action), &reported_outcome(&outcome));
             Answer::Wrote { attempt, outcome }
         }
         Request::Revoke { lease } => {
             let revoked = within(clock, limit, adapter.revoke(lease)).await;
-            Answer::Revoked { lease, result: revoked.unwrap_or(Err(unknown)) }
+            Answer::Revoked { lease, result: revoked.unwrap_or(Err(unanswered)) }
         }
-        // Sent together.
-        Request::KeepAlive { .. } => return None,
+        // Asked for apart.
+        Request::KeepAlive { .. } | Request::Read { .. } => return None,
     })
+}
+
+/// A read of a campaign. Where no answer comes within the limit, one says so, and the store's own still counts for a lease.
+struct Reading {
+    id: CampaignId,
+    read: ReadId,
+    ask: BoxFuture<'static, Result<Box<Snapshot>, Failure>>,
+    sent_at: Instant,
+    /// The times for which it is waited for, from now on.
+    limits: [Option<Duration>; 2],
+    clock: Clock,
+}
+
+impl Reading {
+    async fn next(mut self) -> Option<(Answers<QueueLink>, Self)> {
+        let is_late = self.limits[0].is_none();
+        let limit = self.limits[usize::from(is_late)].take()?;
+        let answered = within(self.clock.clone(), limit, &mut self.ask).await;
+        let result = answered.unwrap_or(Err(if is_late { Failure::Unknown } else { Failure::Unanswered }));
+        if result != Err(Failure::Unanswered) {
+            self.limits = [None, None];
+        }
+        let answer = Answer::Read { read: self.read, sent_at: self.sent_at, result };
+        Some((vec![(self.id, answer)], self))
+    }
 }
 
 /// Keep-alives that were sent together, and the campaigns that wait for each answer.
@@ -490,8 +519,28 @@ mod tests {
         let (answers, revoked, written) = late.await;
         let unknown = Answer::KeptAlive { lease: B, sent_at: Instant::ZERO, result: Err(Failure::Unknown) };
         assert_eq!(answers, [(1, unknown)]);
-        assert_eq!(revoked, [(1, Answer::Revoked { lease: A, result: Err(Failure::Unknown) })]);
-        let outcome = Outcome::Failed(Failure::Unknown);
+        assert_eq!(revoked, [(1, Answer::Revoked { lease: A, result: Err(Failure::Unanswered) })]);
+        let outcome = Outcome::Failed(Failure::Unanswered);
         assert_eq!(written, [(1, Answer::Wrote { attempt: Attempt(7), outcome })]);
+    }
+
+    #[tokio::test]
+    async fn a_read_that_outlasts_its_limit_says_so_and_its_answer_still_counts() {
+        let clock = Clock::manual(Instant::ZERO);
+        let (answer, receiver) = tokio::sync::oneshot::channel();
+        let ask = async move { receiver.await.unwrap() }.boxed();
+        let limits = [Some(LIMIT), Some(LIMIT)];
+        let reading =
+            Reading { id: 1, read: ReadId(5), ask, sent_at: Instant::ZERO, limits, clock: clock.clone() };
+        let mut answers = stream::unfold(reading, Reading::next).boxed();
+        let read = |failure| {
+            vec![(1, Answer::Read { read: ReadId(5), sent_at: Instant::ZERO, result: Err(failure) })]
+        };
+        assert!(futures_util::poll!(answers.next()).is_pending());
+        clock.advance(LIMIT);
+        assert_eq!(answers.next().await.unwrap(), read(Failure::Unanswered));
+        answer.send(Err(Failure::Busy)).unwrap();
+        assert_eq!(answers.next().await.unwrap(), read(Failure::Busy));
+        assert!(answers.next().await.is_none());
     }
 }

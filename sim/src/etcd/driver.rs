@@ -49,7 +49,13 @@ impl World {
                 }
             }
             Incoming::Answer { number, answer } => {
-                if self.nodes[node].open.remove(&number) {
+                let open = &mut self.nodes[node].open;
+                // That a read has outlasted its limit is said once: its answer still counts.
+                let is_open = match &answer {
+                    Answer::Read { result: Err(Failure::Unanswered), .. } => open.contains(&number),
+                    _ => open.remove(&number),
+                };
+                if is_open {
                     let place = &mut self.nodes[node];
                     match &answer {
                         Answer::Shared { result } => place.shared = result.as_ref().ok().copied(),
@@ -140,7 +146,7 @@ impl World {
             queue::Request::Revoke { lease } => Request::Revoke { lease },
         };
         let number = self.number(node, id);
-        if let Some(answer) = request.failed(Failure::Unknown) {
+        if let Some(answer) = request.failed(Failure::Unanswered) {
             self.give_up_after(node, number, answer, limit);
         }
         self.send(node, number, request);

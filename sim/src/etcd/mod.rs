@@ -27,7 +27,7 @@ use crate::oracle::Checkers;
 use crate::plan::{Fault, Plan};
 use crate::world::{self, Hooks, InputOf, OutputOf, Store};
 use cluster::{Cluster, ELECTION, LATE, SHORTEST};
-pub(crate) use content::Content;
+pub(crate) use content::{Author, Content, Lease};
 use foreign::{Foreign, ForeignEvent};
 use process::{Incoming, KeepAlive, Process, Request, Stream, Watch};
 

@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{Event, Settings};
 use incumbent_core::queue::{
-    Answer, Campaign, Companion, Failure, Input, KeptAlive, LeaseId, Outcome, Output, Place, Request, Server,
-    Snapshot, Tell, Told, Write,
+    Answer, Campaign, Change, Companion, Failure, Input, KeptAlive, LeaseId, Outcome, Output, Place, Queue,
+    Request, Server, Snapshot, Tell, Told, Write,
 };
 use incumbent_core::record::Nonce;
+use incumbent_core::session::{self, CampaignId, Enter, Session};
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use crate::script::{Script, broken};
+use crate::session_script;
 
 const LEASE: Duration = Duration::from_secs(30);
 const INCARNATION: Incarnation = Incarnation(7);
@@ -32,6 +34,9 @@ const SCRIPTS: &[Script] = &[
     ("a companion that runs out", a_companion_that_runs_out),
     ("a companion that a backup brought back", a_companion_that_a_backup_brought_back),
     ("a companion that no one deletes", a_companion_that_no_one_deletes),
+    ("keep-alives that are late", keep_alives_that_are_late),
+    ("rounds in a window", rounds_in_a_window),
+    ("little time in queues", session_script::little_time_in_queues),
 ];
 
 /// The script whose outcome is not as it should be.
@@ -244,6 +249,108 @@ fn a_companion_that_no_one_deletes() -> bool {
     false
 }
 
+/// A round's keep-alives are answered after their time limit: the lease counts from their send all the same.
+fn keep_alives_that_are_late() -> bool {
+    let at = |secs: u64| Instant::ZERO + Duration::from_secs(3_600 + secs);
+    // As above.
+    let mut campaign = campaign(SERVER, at(0)).expect("they fit");
+    let wins = plays_to_a_win(&mut campaign, at(0), Input::Campaign);
+    let round = given(&mut campaign, at(10), Input::Tick);
+    given(&mut campaign, at(13), Input::Tick);
+    let mut open: Vec<_> = round.into_iter().flat_map(|request| answers(request, at(10))).collect();
+    while !open.is_empty() {
+        let asked = open.into_iter().flat_map(|answer| given(&mut campaign, at(13), Input::Answered(answer)));
+        let asked: Vec<_> = asked.collect();
+        open = asked.into_iter().flat_map(|request| answers(request, at(13))).collect();
+    }
+    let deadline = campaign.lease().map(|lease| lease.deadline);
+    wins && deadline == Some((at(10) + LEASE).before(campaign.margin()))
+}
+
+/// Of the rounds of 65 leaders, 64 find a place. One that comes later leaves before candidates that have waited to enter.
+fn rounds_in_a_window() -> bool {
+    let at = |tenths: u64| Instant::ZERO + Duration::from_millis(3_600_000 + tenths * 100);
+    let mut session = Session::<Queue>::new(SERVER);
+    for id in 1..=65 {
+        enter(&mut session, id, at(0));
+    }
+    let rounds = asked(&mut session, at(100), session::Input::Tick);
+    let keeps_alive = |asked: &[(CampaignId, Request)], id| {
+        asked.iter().any(|(of, request)| *of == id && matches!(request, Request::KeepAlive { .. }))
+    };
+    let all = rounds.len() == 64 && (1..=64).all(|id| keeps_alive(&rounds, id));
+    // The last one's leaves with the first one's answers.
+    let last = answered(&mut session, at(100), rounds[..1].to_vec());
+    // Some of them find a place.
+    let waiting = (66..=70).filter(|id| entered(&mut session, *id, at(101)).is_empty()).count();
+    // Each leader that has no round under way begins one.
+    let begun = asked(&mut session, at(102), session::Input::Watching { number: 1 });
+    let next = answered(&mut session, at(102), rounds[1..2].to_vec());
+    let first = next.iter().find(|(_, request)| !matches!(request, Request::Read { .. }));
+    all && keeps_alive(&last, 65)
+        && waiting > 0
+        && begun.is_empty()
+        && first.is_some_and(|(id, request)| *id == 1 && matches!(request, Request::KeepAlive { .. }))
+}
+
+/// What a session asks for after an input.
+fn asked(
+    session: &mut Session<Queue>,
+    now: Instant,
+    input: session::Input<Answer, Change>,
+) -> Vec<(CampaignId, Request)> {
+    // As above.
+    session.handle(now, input).expect("it keeps the contract");
+    let mut asked = Vec::new();
+    loop {
+        match session.poll() {
+            session::Output::WakeAt(_) => return asked,
+            session::Output::Ask { id, request, .. } => asked.push((id, request)),
+            session::Output::Inspect { number, .. } => {
+                let info = info(now);
+                // As above.
+                session
+                    .handle(now, session::Input::Inspected { number, result: Ok(info) })
+                    .expect("it keeps the contract");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A candidate comes; returns what it asks for first.
+fn entered(session: &mut Session<Queue>, id: CampaignId, now: Instant) -> Vec<(CampaignId, Request)> {
+    let enter = Enter {
+        id,
+        election: format!("election {id}").into(),
+        settings: settings(),
+        nonce: ME,
+        seed: id,
+        fail_fast: false,
+    };
+    asked(session, now, session::Input::Enter(Box::new(enter)))
+}
+
+/// A candidate comes and leads.
+fn enter(session: &mut Session<Queue>, id: CampaignId, now: Instant) {
+    let mut open = entered(session, id, now);
+    while !open.is_empty() {
+        open = answered(session, now, open);
+    }
+}
+
+/// Answers these requests; returns what is asked for then.
+fn answered(
+    session: &mut Session<Queue>,
+    now: Instant,
+    open: Vec<(CampaignId, Request)>,
+) -> Vec<(CampaignId, Request)> {
+    let answers = open.into_iter().flat_map(|(id, request)| {
+        answers(request, now).into_iter().map(move |answer| session::Input::Answered { id, answer })
+    });
+    answers.flat_map(|input| asked(session, now, input)).collect()
+}
+
 /// What the campaign asks for after an input.
 fn given(campaign: &mut Campaign, now: Instant, input: Input) -> Vec<Request> {
     // The script answers only what was asked; a panic is no verdict.
@@ -290,16 +397,22 @@ fn round(campaign: &mut Campaign, now: Instant, asked: &[Request], on: LeaseId, 
 }
 
 fn campaign(server: Server, now: Instant) -> Option<Campaign> {
-    let info = StoreInfo {
+    Campaign::new(settings(), server, &info(now), ME, 7, now).ok()
+}
+
+fn info(now: Instant) -> StoreInfo {
+    StoreInfo {
         asked_at: now,
         incarnation: INCARNATION,
         age: None,
         never_used: true,
         max_age: None,
         newest: None,
-    };
-    let settings = Settings { splay: Some(Duration::ZERO), lease: Some(LEASE), ..Settings::new("me") };
-    Campaign::new(settings, server, &info, ME, 7, now).ok()
+    }
+}
+
+fn settings() -> Settings {
+    Settings { splay: Some(Duration::ZERO), lease: Some(LEASE), ..Settings::new("me") }
 }
 
 /// Gives an input, then answers everything that the candidate asks for as a store would in which it is alone. Returns

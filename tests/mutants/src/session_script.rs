@@ -9,7 +9,7 @@ use incumbent_core::record::{Attempt, Entry, Nonce};
 use incumbent_core::session::{CampaignId, Enter, Input, Output, Session};
 use incumbent_core::store::{Action, Capabilities, Fault, FaultKind, Outcome, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
-use incumbent_sim::{Course, Overload};
+use incumbent_sim::{Course, Overload, Store};
 
 const LEASE: Duration = Duration::from_secs(30);
 /// The time that an answer takes.
@@ -30,11 +30,33 @@ pub(crate) fn little_time() -> bool {
     let kept = |course: Course| course.fewest == 1_000 && course.reconnects == 0;
     // A third of a lease is enough for the renewals of so many.
     let kept_some = |course: Course| course.fewest >= 250 && course.reconnects == 0 && course.lost_later == 0;
-    let holds = |overload: Overload, is_well: &dyn Fn(Course) -> bool| overload.run(1).is_ok_and(is_well);
+    let holds = |overload: Overload, is_well: &dyn Fn(Course) -> bool| {
+        overload.run(Store::Nats, 1).is_ok_and(is_well)
+    };
     holds(little, &kept)
         && holds(Overload { share: 100, slower: 400, ..little }, &kept)
         && holds(Overload { share: 5, ..little }, &kept_some)
         && holds(Overload { share: 100, slower: 800, ..little }, &kept_some)
+}
+
+/// The same in queues, of which each round is half as much work again, and twice as many requests.
+pub(crate) fn little_time_in_queues() -> bool {
+    let little = Overload {
+        elections: 1_000,
+        lease: Duration::from_secs(6),
+        lasts: Duration::from_secs(40),
+        share: 15,
+        slower: 1,
+    };
+    let kept = |course: Course| course.fewest == 1_000 && course.reconnects == 0;
+    let kept_some = |course: Course| course.fewest >= 330 && course.reconnects == 0 && course.lost_later == 0;
+    let holds = |overload: Overload, is_well: &dyn Fn(Course) -> bool| {
+        overload.run(Store::Etcd, 1).is_ok_and(is_well)
+    };
+    holds(little, &kept)
+        && holds(Overload { share: 100, slower: 200, ..little }, &kept)
+        && holds(Overload { share: 10, ..little }, &kept_some)
+        && holds(Overload { share: 100, slower: 400, ..little }, &kept_some)
 }
 
 /// A renewal finds no place until it is too late for its answer. Then it leaves, as nothing else waits.
@@ -171,5 +193,6 @@ mod tests {
         assert!(super::a_late_answer());
         assert!(super::an_overload());
         assert!(super::little_time());
+        assert!(super::little_time_in_queues());
     }
 }

@@ -4,19 +4,24 @@
 //! meanwhile waits. So work that leads to nothing, such as a second write because the first was slow, makes everything
 //! later, and a session that has enough of such work never recovers.
 
+mod bucket;
+mod queue;
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use incumbent_core::campaign::{self, Answer, Event as Reported};
-use incumbent_core::record::{Attempt, Entry, Kind, Nonce, WriteId};
-use incumbent_core::session::{CampaignId, Enter, Input, Output, Scope, Session};
-use incumbent_core::store::{Capabilities, Outcome, StoreInfo, Write};
-use incumbent_core::{Instant, Revision};
+use incumbent_core::Instant;
+use incumbent_core::campaign::Event as Reported;
+use incumbent_core::candidacy::{Candidacy, Rule};
+use incumbent_core::record::Nonce;
+use incumbent_core::session::{self, CampaignId, Enter, Output, Session};
+use incumbent_core::store::StoreInfo;
 
+use crate::Store as Kind;
 use crate::clock::START;
 use crate::dice::Dice;
-use crate::nats::{Bucket, Put};
-use crate::plan::BUCKET;
 use crate::queue::Queue;
 use crate::setting::Setting;
 
@@ -24,8 +29,6 @@ use crate::setting::Setting;
 const WORK: Duration = Duration::from_micros(100);
 /// The time that the store takes for a request.
 const SERVICE: Duration = Duration::from_micros(10);
-/// The time by which the store removes a record late.
-const GRANULARITY: Duration = Duration::from_millis(350);
 /// The longest time until all lead, at first and after the trouble.
 const LIMIT: Duration = Duration::from_secs(120);
 /// The time for which they are observed once all lead again.
@@ -70,12 +73,21 @@ pub struct Course {
 }
 
 impl Overload {
-    /// Runs it.
+    /// Runs it on a store.
     ///
     /// # Errors
-    /// With a description, where not all elections are led before the trouble, or two minutes after it.
-    pub fn run(self, seed: u64) -> Result<Course, String> {
-        let mut world = World::new(self, seed);
+    /// With a description, where not all elections are led before the trouble, or two minutes after it; and for Kafka, where no
+    /// two elections of a process share anything.
+    pub fn run(self, on: Kind, seed: u64) -> Result<Course, String> {
+        match on {
+            Kind::Nats => self.run_on::<bucket::Buckets>(seed),
+            Kind::Etcd => self.run_on::<queue::Queues>(seed),
+            Kind::Kafka => Err(String::from("on Kafka, elections of one process share no connection")),
+        }
+    }
+
+    fn run_on<S: Store>(self, seed: u64) -> Result<Course, String> {
+        let mut world = World::<S>::new(self, seed);
         world.until_all_lead()?;
         // Renewals are spread by then.
         world.run_for(self.lease * 2);
@@ -93,38 +105,61 @@ impl Overload {
     }
 }
 
-enum Event {
+type Input<S> = session::Input<<<S as Store>::Rule as Rule>::Answer, <<S as Store>::Rule as Rule>::Shown>;
+
+/// A store of that many elections.
+trait Store: Sized {
+    type Rule: Rule;
+    /// Something that ends by time.
+    type Expiry;
+
+    fn new(elections: usize) -> Self;
+    fn properties() -> <Self::Rule as Rule>::Store;
+    fn info(world: &World<Self>, asked_at: Instant) -> StoreInfo;
+    /// A campaign's request leaves the process, which may answer it by itself.
+    fn sends(world: &mut World<Self>, id: CampaignId, request: &<Self::Rule as Rule>::Request) -> bool;
+    /// It arrives, sent at that time.
+    fn serve(world: &mut World<Self>, id: CampaignId, request: <Self::Rule as Rule>::Request, sent: Instant);
+    fn expire(world: &mut World<Self>, expiry: Self::Expiry);
+    /// A new watch shows what there is.
+    fn show_all(world: &mut World<Self>, number: u64);
+    /// What an input proves of the leases, which a term may lead on.
+    fn learn(&mut self, input: &Input<Self>);
+    /// Whether the lease of this candidate is proven.
+    fn is_proven(&self, campaign: &Candidacy<Self::Rule>, id: CampaignId, now: Instant) -> bool;
+}
+
+enum Event<S: Store> {
     /// The process may handle something.
     Run,
     Arrive {
         connection: u64,
-        request: Request,
+        sent: Instant,
+        request: Request<S>,
     },
     Deliver {
         connection: u64,
-        input: Box<Input>,
+        input: Box<Input<S>>,
     },
-    Expire {
-        election: usize,
-        revision: Revision,
-    },
+    Expire(S::Expiry),
 }
 
-enum Request {
-    Ask(CampaignId, campaign::Request),
+enum Request<S: Store> {
+    Ask(CampaignId, <S::Rule as Rule>::Request),
     Inspect { number: u64, asked_at: Instant },
     Watch { number: u64 },
 }
 
-struct World {
+struct World<S: Store> {
+    store: S,
     now: Instant,
-    queue: Queue<Event>,
+    queue: Queue<Event<S>>,
     dice: Dice,
-    session: Session,
+    session: Session<S::Rule>,
     /// The answers that arrived and are not handled.
-    inbox: VecDeque<Input>,
+    inbox: VecDeque<Input<S>>,
     /// What the watch showed and is not handled.
-    shown: VecDeque<Input>,
+    shown: VecDeque<Input<S>>,
     /// The process works until then.
     busy_until: Instant,
     wakes: Option<Instant>,
@@ -135,34 +170,26 @@ struct World {
     /// The store serves others until then.
     serves_until: Instant,
     service: Duration,
-    buckets: Vec<Bucket>,
     /// The deadline of each election's term.
     deadlines: Vec<Option<Instant>>,
-    sequence: u64,
     connection: u64,
     /// The latest message of the store is under way until then: none overtakes another.
     receives: Instant,
     watch: Option<u64>,
-    /// The writes of each election's candidate that were sent since the last that was applied, and when.
-    sent: Vec<VecDeque<(Attempt, Instant)>>,
-    /// The time at which each election's newest write that is known to be applied was sent.
-    proven: Vec<Instant>,
-    /// The time at which the newest inspection that was answered was asked for.
-    inspected: Instant,
     lost: usize,
     early: usize,
     reconnects: usize,
     requests: u64,
 }
 
-impl World {
+impl<S: Store> World<S> {
     fn new(Overload { elections, lease, .. }: Overload, seed: u64) -> Self {
-        let store = Capabilities { granularity: GRANULARITY, ..BUCKET };
         let mut world = Self {
+            store: S::new(elections),
             now: START,
             queue: Queue::new(),
             dice: Dice::new(seed, 0),
-            session: Session::new(store),
+            session: Session::new(S::properties()),
             inbox: VecDeque::new(),
             shown: VecDeque::new(),
             busy_until: START,
@@ -171,15 +198,10 @@ impl World {
             share: 100,
             serves_until: START,
             service: SERVICE,
-            buckets: (0..elections).map(|_| Bucket::new(START, START, 0, true)).collect(),
             deadlines: vec![None; elections],
-            sequence: 0,
             connection: 0,
             receives: START,
             watch: None,
-            sent: vec![VecDeque::new(); elections],
-            proven: vec![START; elections],
-            inspected: START,
             lost: 0,
             early: 0,
             reconnects: 0,
@@ -191,7 +213,7 @@ impl World {
             let (id, nonce) = (election as CampaignId, nonce(election));
             let election = name(election).into();
             let enter = Enter { id, election, settings, nonce, seed, fail_fast: false };
-            world.inbox.push_back(Input::Enter(Box::new(enter)));
+            world.inbox.push_back(session::Input::Enter(Box::new(enter)));
         }
         world.queue.put(START, Event::Run);
         world
@@ -238,19 +260,17 @@ impl World {
             // What was under way on a former connection is lost.
             Event::Arrive { connection, .. } | Event::Deliver { connection, .. }
                 if connection != self.connection => {}
-            Event::Arrive { request, .. } => self.serve(request),
+            Event::Arrive { request, sent, .. } => self.serve(request, sent),
             Event::Deliver { input, .. } => {
                 match *input {
-                    Input::Watched { .. } | Input::WatchedAll { .. } => self.shown.push_back(*input),
+                    session::Input::Watched { .. } | session::Input::WatchedAll { .. } => {
+                        self.shown.push_back(*input);
+                    }
                     input => self.inbox.push_back(input),
                 }
                 self.queue.put(self.now.max(self.busy_until), Event::Run);
             }
-            Event::Expire { election, revision } => {
-                if self.buckets[election].revision() == revision {
-                    self.put(election, |bucket, now| bucket.put(&Put::bare(Kind::Expired), now, now));
-                }
-            }
+            Event::Expire(expiry) => S::expire(self, expiry),
         }
         true
     }
@@ -262,8 +282,8 @@ impl World {
         }
         let is_due = self.wakes.is_some_and(|wakes| wakes <= self.now);
         let next = if is_due && self.ticks { None } else { self.next_input() };
-        let Some(input) = next.or(is_due.then_some(Input::Tick)) else { return };
-        self.ticks = !matches!(input, Input::Tick);
+        let Some(input) = next.or(is_due.then_some(session::Input::Tick)) else { return };
+        self.ticks = !matches!(input, session::Input::Tick);
         let requests = self.handle(input);
         self.busy_until = self.now + WORK * (1 + requests) * 100 / self.share;
         let is_idle = self.inbox.is_empty() && self.shown.is_empty();
@@ -274,7 +294,7 @@ impl World {
     }
 
     /// The next thing that arrived: answers and what the watch shows take turns, as in the driver.
-    fn next_input(&mut self) -> Option<Input> {
+    fn next_input(&mut self) -> Option<Input<S>> {
         let (mut first, mut second) = (&mut self.inbox, &mut self.shown);
         if self.dice.percent(50) {
             (first, second) = (second, first);
@@ -283,18 +303,17 @@ impl World {
     }
 
     /// Hands an input to the session and carries out its outputs. Returns the number of requests.
-    fn handle(&mut self, input: Input) -> u32 {
+    fn handle(&mut self, input: Input<S>) -> u32 {
         let mut requests = 0;
         // Each input answers an output of this session, so none is misuse.
         self.session.handle(self.now, input.clone()).unwrap_or_else(|misuse| unreachable!("{misuse}"));
         loop {
             match self.session.poll() {
                 Output::Ask { id, request, .. } => {
-                    requests += 1;
-                    if let campaign::Request::Write(write) = &request {
-                        self.sent[id as usize].push_back((write.attempt, self.now));
+                    if S::sends(self, id, &request) {
+                        requests += 1;
+                        self.send(requests, Request::Ask(id, request));
                     }
-                    self.send(requests, Request::Ask(id, request));
                 }
                 Output::Inspect { number, .. } => {
                     requests += 1;
@@ -305,17 +324,19 @@ impl World {
                     self.send(0, Request::Watch { number });
                 }
                 Output::Reconnect { .. } => self.reconnect(),
-                Output::Register { .. } => self.deliver(Input::Registered(true)),
+                Output::Register { .. } => self.deliver(session::Input::Registered(true)),
                 Output::Report { id, lease, events, .. } => {
                     self.deadlines[id as usize] = lease.map(|lease| lease.deadline);
                     let lost = events.iter().filter(|event| matches!(event, Reported::Lost { .. })).count();
                     self.lost += lost;
-                    self.early += if self.is_proven(id) { lost } else { 0 };
+                    let proven =
+                        self.session.campaign(id).is_some_and(|one| self.store.is_proven(one, id, self.now));
+                    self.early += if proven { lost } else { 0 };
                 }
                 Output::WakeAt(wake) => {
                     self.wakes = wake.map(|wake| wake.at);
                     // An answer that comes when a term's deadline has passed does not keep it.
-                    self.learn(&input);
+                    self.store.learn(&input);
                     return requests;
                 }
                 Output::Entered(_)
@@ -328,123 +349,59 @@ impl World {
         }
     }
 
-    /// What an input proves of the leases, which a term may lead on.
-    fn learn(&mut self, input: &Input) {
-        match input {
-            Input::Answered { id, answer: Answer::Wrote { attempt, outcome: Outcome::Applied { .. } } } => {
-                let election = *id as usize;
-                while let Some((sent, at)) = self.sent[election].pop_front_if(|(sent, _)| *sent <= *attempt) {
-                    if sent == *attempt {
-                        self.proven[election] = at;
-                    }
-                }
-            }
-            Input::Inspected { result: Ok(info), .. } => self.inspected = self.inspected.max(info.asked_at),
-            _ => {}
-        }
-    }
-
-    /// Whether the lease of this candidate is proven, by its newest write that was answered and the inspection that was asked for
-    /// with it.
-    fn is_proven(&self, id: CampaignId) -> bool {
-        let Some(campaign) = self.session.campaign(id) else { return false };
-        let (lease, proven) = (campaign.lease_time(), self.proven[id as usize]);
-        // One that was asked for so shortly before will do.
-        let asked = proven.before(lease / 60);
-        self.inspected >= asked && self.now < (asked + lease).before(campaign.margin())
-    }
-
     /// All that is under way is lost, and a new watch shows every record.
     fn reconnect(&mut self) {
         self.reconnects += 1;
         self.connection += 1;
         if let Some(number) = self.watch.take() {
-            self.deliver(Input::WatchEnded { number });
+            self.deliver(session::Input::WatchEnded { number });
         }
-        self.deliver(Input::Reconnected);
+        self.deliver(session::Input::Reconnected);
     }
 
     /// A request leaves when the process has made it, after those before it.
-    fn send(&mut self, place: u32, request: Request) {
+    fn send(&mut self, place: u32, request: Request<S>) {
         self.requests += 1;
         let made = self.now + WORK * place * 100 / self.share;
         let at = made + self.dice.micros(100, 500);
-        self.queue.put(at, Event::Arrive { connection: self.connection, request });
+        self.queue.put(at, Event::Arrive { connection: self.connection, sent: self.now, request });
     }
 
-    fn deliver(&mut self, input: Input) {
+    fn deliver(&mut self, input: Input<S>) {
+        let at = self.answers_at();
+        self.deliver_at(at, input);
+    }
+
+    /// The time at which an answer of the store that leaves now arrives: none overtakes another.
+    fn answers_at(&mut self) -> Instant {
         let at = (self.now.max(self.serves_until) + self.dice.micros(100, 500)).max(self.receives);
         self.receives = at;
+        at
+    }
+
+    fn deliver_at(&mut self, at: Instant, input: Input<S>) {
         self.queue.put(at, Event::Deliver { connection: self.connection, input: Box::new(input) });
     }
 
-    fn serve(&mut self, request: Request) {
+    fn serve(&mut self, request: Request<S>, sent: Instant) {
         self.serves_until = self.serves_until.max(self.now) + self.service;
         match request {
-            Request::Ask(id, campaign::Request::Write(write)) => self.write(id, &write),
-            Request::Ask(id, campaign::Request::Read(read)) => {
-                let entry = self.buckets[id as usize].entry();
-                self.deliver(Input::read(id, read, Ok(entry)));
-            }
+            Request::Ask(id, request) => S::serve(self, id, request, sent),
             Request::Inspect { number, asked_at } => {
-                let bucket = &self.buckets[0];
-                let result = Ok(StoreInfo {
-                    asked_at,
-                    incarnation: bucket.incarnation,
-                    age: Some(self.now.since(bucket.made)),
-                    never_used: bucket.never_used,
-                    max_age: None,
-                    newest: Some(Revision(self.sequence)),
-                });
-                self.deliver(Input::Inspected { number, result });
+                let result = Ok(S::info(self, asked_at));
+                self.deliver(session::Input::Inspected { number, result });
             }
             Request::Watch { number } => {
                 self.watch = Some(number);
-                self.deliver(Input::Watching { number });
-                for election in 0..self.buckets.len() {
-                    let entry = self.buckets[election].entry();
-                    if entry != Entry::Vacant {
-                        self.show(election, entry);
-                    }
-                }
-                self.deliver(Input::WatchedAll { number, of: Scope::All });
+                self.deliver(session::Input::Watching { number });
+                S::show_all(self, number);
             }
         }
     }
 
-    fn write(&mut self, id: CampaignId, write: &Write) {
-        let election = id as usize;
-        let bucket = &self.buckets[election];
-        let outcome = if bucket.compare(write.expect) {
-            let write_id = WriteId { nonce: nonce(election), attempt: write.attempt };
-            self.put(election, |bucket, now| bucket.apply(write, write_id, true, now, now));
-            Outcome::Applied { revision: self.buckets[election].revision(), incarnation: None }
-        } else {
-            Outcome::Refused { current: bucket.revision() }
-        };
-        self.deliver(Input::wrote(id, write.attempt, outcome));
-    }
-
-    /// Changes an election's key, and shows that to the watch.
-    fn put(&mut self, election: usize, change: impl FnOnce(&mut Bucket, Instant)) {
-        let applied = self.now.max(self.serves_until);
-        let bucket = &mut self.buckets[election];
-        // The keys of a bucket share its revisions.
-        bucket.sequence = self.sequence;
-        change(bucket, applied);
-        self.sequence = bucket.sequence;
-        let (entry, revision) = (bucket.entry(), bucket.revision());
-        let lease = bucket.message.as_ref().and_then(|message| message.ttl);
-        if let (Entry::Live(_), Some(lease)) = (&entry, lease) {
-            let late = self.dice.micros(0, GRANULARITY.as_micros() as u64);
-            self.queue.put(applied + lease + late, Event::Expire { election, revision });
-        }
-        self.show(election, entry);
-    }
-
-    fn show(&mut self, election: usize, shown: Entry) {
+    fn show(&mut self, election: usize, shown: <S::Rule as Rule>::Shown) {
         let Some(number) = self.watch else { return };
-        self.deliver(Input::Watched { number, election: name(election), shown });
+        self.deliver(session::Input::Watched { number, election: name(election), shown });
     }
 }
 
@@ -455,87 +412,4 @@ fn name(election: usize) -> String {
 /// The nonce of an election's candidate.
 fn nonce(election: usize) -> Nonce {
     Nonce(0x1000 + election as u128)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ELECTIONS: usize = 1_000;
-
-    const PLAIN: Overload = Overload {
-        elections: ELECTIONS,
-        lease: Duration::from_secs(6),
-        lasts: Duration::from_secs(40),
-        share: 100,
-        slower: 1,
-    };
-
-    /// Terms that end at once have their records in the way of the next for a lease.
-    const BACK: Duration = Duration::from_secs(8);
-
-    /// The troubles in which not all can be renewed in time.
-    const TOO_LITTLE: [Overload; 3] =
-        [Overload { share: 5, ..PLAIN }, Overload { share: 3, ..PLAIN }, Overload { slower: 800, ..PLAIN }];
-
-    fn courses(overload: Overload) -> Vec<Course> {
-        let courses: Vec<_> = (1..=2).map(|seed| overload.run(seed).unwrap()).collect();
-        assert!(courses.iter().all(|course| course.early == 0), "{overload:?}: {courses:?}");
-        courses
-    }
-
-    /// The elections that a session leads at least: those that it can renew in a third of a lease. With fewer leaders there is
-    /// time when no renewal waits, and then it acquires.
-    ///
-    /// A renewal is four pieces of work for the process, that of a timer, a request, an answer and a message of the watch; and
-    /// one request for the store.
-    fn at_least(Overload { lease, share, slower, .. }: Overload) -> usize {
-        let work = (WORK * 4 * 100 / share).max(SERVICE * slower);
-        (lease / 3).div_duration_f64(work) as usize
-    }
-
-    fn keeps_all(overload: Overload) {
-        let courses = courses(overload);
-        let kept = |course: &Course| (course.fewest, course.lost, course.reconnects) == (ELECTIONS, 0, 0);
-        assert!(courses.iter().all(kept), "{overload:?}: {courses:?}");
-    }
-
-    #[test]
-    fn with_a_tenth_of_a_processor_all_stay_led_and_no_connection_is_asked_for() {
-        [30, 20, 10].into_iter().for_each(|share| keeps_all(Overload { share, ..PLAIN }));
-    }
-
-    #[test]
-    fn on_a_store_that_is_slower_than_they_renew_all_stay_led() {
-        [200, 400].into_iter().for_each(|slower| keeps_all(Overload { slower, ..PLAIN }));
-    }
-
-    #[test]
-    fn with_less_as_many_stay_led_as_there_is_time_to_renew() {
-        for overload in TOO_LITTLE {
-            let courses = courses(overload);
-            let kept = |course: &Course| course.fewest >= at_least(overload);
-            assert!(courses.iter().all(kept), "{overload:?}, {}: {courses:?}", at_least(overload));
-        }
-    }
-
-    #[test]
-    fn for_however_long_there_is_too_little_time_no_more_are_lost() {
-        for overload in TOO_LITTLE {
-            let long = Overload { lasts: Duration::from_secs(340), ..overload };
-            let course = long.run(1).unwrap();
-            // None is lost twice.
-            let kept = course.fewest >= at_least(overload) && course.lost <= ELECTIONS - course.fewest;
-            assert!(kept && course.early == 0, "{long:?}: {course:?}");
-        }
-    }
-
-    #[test]
-    fn what_was_lost_for_want_of_time_is_led_again_soon_after_and_nothing_more_is_lost() {
-        for overload in TOO_LITTLE {
-            let courses = courses(overload);
-            let recovered = |course: &Course| course.back_after <= BACK && course.lost_later == 0;
-            assert!(courses.iter().all(recovered), "{overload:?}: {courses:?}");
-        }
-    }
 }

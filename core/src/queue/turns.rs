@@ -1,0 +1,208 @@
+//! Requests that wait for a place: a campaign wishes to ask, and asks when its turn comes.
+//!
+//! What waits is the first request of something that the campaign does, in four classes:
+//!
+//! - A round of a candidate that has proved its place is a renewal by its deadline, whether it leads or is in line: where its leases
+//!   run out, one that leads ends its term, and one that is in line has to enter again at the end of the queue, which costs the
+//!   store more than the round. Once such a deadline has passed, the round only shows what is left, and waits with the reads.
+//! - What removes a former candidacy is a release.
+//! - The first round of a new place, looks and probes are reads, so that what is entered is proved before more is.
+//! - What enters the queue is an acquire, and so is the move of a companion, for which nothing is lost. Of those that enter, one that
+//!   waits for longer comes first with all that it asks for: its lease would run out while others are granted theirs.
+//!
+//! What follows such a request in the same round, probe or step leaves in its place, which an answer has just freed. The lease of the
+//! companions is asked for once for a connection, and needs no place.
+
+use core::time::Duration;
+
+use super::io::{Answer, Request};
+use super::timers::Timer;
+use super::{Queue, Race};
+use crate::candidacy::{self, Candidacy, Rule as _, Stage};
+use crate::session::{Class, Wish};
+use crate::time::Instant;
+
+/// Something that a campaign does, whose first request may have to wait. The most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Wanted {
+    Round,
+    /// The read that confirms the newest proof.
+    Confirm,
+    Remove,
+    /// The read that looks for a companion that was to be removed.
+    Check,
+    Probe,
+    Enter,
+    StepBehind,
+    Move,
+}
+
+impl Wanted {
+    const ALL: [Self; 8] = [
+        Self::Round,
+        Self::Confirm,
+        Self::Remove,
+        Self::Check,
+        Self::Probe,
+        Self::Enter,
+        Self::StepBehind,
+        Self::Move,
+    ];
+}
+
+/// What waits.
+#[derive(Clone, Debug, Default, Hash)]
+pub(super) struct Waits {
+    /// A bit for each.
+    these: u8,
+    /// The round that waits does since then.
+    round_since: Option<Instant>,
+    /// The time for which the round under way waited.
+    round_waited: Duration,
+}
+
+pub(super) type Turns = candidacy::Turns<Waits>;
+
+impl Waits {
+    pub(super) fn contains(&self, wanted: Wanted) -> bool {
+        self.these & 1 << wanted as u8 != 0
+    }
+
+    fn insert(&mut self, wanted: Wanted) {
+        self.these |= 1 << wanted as u8;
+    }
+
+    fn remove(&mut self, wanted: Wanted) {
+        self.these &= !(1 << wanted as u8);
+    }
+
+    /// A round leaves, or another time was set for it.
+    pub(super) fn round_leaves(&mut self, now: Instant) {
+        self.round_waited = self.round_since.take().map_or(Duration::ZERO, |since| now.since(since));
+        self.remove(Wanted::Round);
+        self.remove(Wanted::Confirm);
+    }
+
+    /// The place is another one, or there is none: what is to be removed waits all the same.
+    pub(super) fn stop(&mut self) {
+        let [remove, check] = [Wanted::Remove, Wanted::Check].map(|wanted| 1 << wanted as u8);
+        self.these &= remove | check;
+        (self.round_since, self.round_waited) = (None, Duration::ZERO);
+    }
+
+    /// When the read of a round was asked for at this instant: the same without the time for which the round waited here.
+    pub(super) fn without_wait(&self, asked: Instant) -> Instant {
+        asked.before(self.round_waited)
+    }
+}
+
+impl Candidacy<Queue> {
+    /// The store answered a request of this campaign.
+    pub(super) fn store_answered(&mut self, answer: &Answer) {
+        if let Some((ticket, true)) = Queue::answers(answer) {
+            self.own.turns.answered(ticket, self.now);
+        }
+    }
+
+    /// Whether nothing was answered for as long as an attempt takes.
+    pub(super) fn is_silent(&self) -> bool {
+        self.own.turns.last_answers().any + self.attempt_limit() <= self.now
+    }
+
+    /// Whether the stream of keep-alives is silent, on which these were sent at `sent`: something else that was sent so much later
+    /// is answered. In a process that is late itself, answers wait in the order in which they came.
+    pub(super) fn is_stream_silent(&self, sent: Instant) -> bool {
+        sent + self.attempt_limit() <= self.own.turns.last_answers().apart
+    }
+
+    /// Whether a request may leave now; otherwise it waits.
+    pub(super) fn may_ask(&mut self, wanted: Wanted) -> bool {
+        if self.own.turns.has_place() {
+            self.own.turns.waits.remove(wanted);
+            return true;
+        }
+        self.own.turns.waits.insert(wanted);
+        if matches!(wanted, Wanted::Round | Wanted::Confirm) {
+            let now = self.now;
+            self.own.turns.waits.round_since.get_or_insert(now);
+        }
+        false
+    }
+
+    /// Emits a request, which takes a place.
+    pub(super) fn send(&mut self, request: Request) {
+        if !matches!(request, Request::Share { .. }) {
+            self.own.turns.leaves();
+        }
+        self.ask(request);
+    }
+
+    /// The most urgent of what waits, where there still is a reason for it. Where a timer is set, that has its own.
+    fn waits(&self) -> Option<Wanted> {
+        let waits = &self.own.turns.waits;
+        if waits.these == 0 {
+            return None;
+        }
+        Wanted::ALL.into_iter().find(|wanted| waits.contains(*wanted) && self.has_reason(*wanted))
+    }
+
+    fn has_reason(&self, wanted: Wanted) -> bool {
+        let is_entering = matches!(self.stage, Stage::Racing(Race::Entering(_)));
+        match wanted {
+            Wanted::Round | Wanted::Confirm => self.placed().is_some() && !self.own.round.keeps_alive(),
+            Wanted::Remove => self.own.removal.is_due() && !self.timers.is_set(Timer::Remove),
+            Wanted::Check => self.own.removal.is_due(),
+            Wanted::Probe => is_entering && !self.own.probe.is_under_way(),
+            Wanted::Enter => is_entering && self.own.awaited.is_none() && !self.timers.is_set(Timer::Retry),
+            Wanted::StepBehind => self.placed().is_some() && self.term.is_none(),
+            Wanted::Move => self.own.awaited.is_none() && self.moves(),
+        }
+    }
+
+    /// The wish for what waits.
+    pub(crate) fn wish(&self) -> Option<Wish> {
+        let now = self.now;
+        let (class, by) = match self.waits()? {
+            wanted @ (Wanted::Round | Wanted::Confirm) => {
+                let placed = self.placed()?;
+                let deadline = placed.deadline.filter(|deadline| *deadline > now);
+                match deadline.filter(|_| wanted == Wanted::Round || self.term.is_some()) {
+                    Some(deadline) => (Class::Renewal, deadline),
+                    None => (Class::Read, now),
+                }
+            }
+            Wanted::Remove | Wanted::Check => (Class::Release, now),
+            Wanted::Probe => (Class::Read, now),
+            Wanted::Enter => match &self.stage {
+                Stage::Racing(Race::Entering(entering)) if !self.is_barred() => {
+                    let since = entering.since.unwrap_or(now);
+                    // Before those that began at the same time, and have no lease yet.
+                    let by = if entering.has_lease() { since.before(Duration::from_nanos(1)) } else { since };
+                    (Class::Acquire, by)
+                }
+                _ => (Class::Read, now),
+            },
+            Wanted::StepBehind | Wanted::Move => (Class::Acquire, now),
+        };
+        Some(Wish { class, by })
+    }
+
+    /// Does what waits, as far as there are places by now.
+    pub(super) fn turn(&mut self) {
+        while self.own.turns.has_place()
+            && let Some(wanted) = self.waits()
+        {
+            self.own.turns.waits.remove(wanted);
+            match wanted {
+                Wanted::Round => self.begin_round(),
+                Wanted::Confirm => self.confirm(),
+                Wanted::Remove => self.remove(),
+                Wanted::Check => self.check(),
+                Wanted::Probe => self.probe(),
+                Wanted::Enter => self.try_to_enter(),
+                Wanted::StepBehind => self.step_behind(),
+                Wanted::Move => self.put_companion(),
+            }
+        }
+    }
+}

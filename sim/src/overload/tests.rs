@@ -1,0 +1,140 @@
+use super::*;
+
+const ELECTIONS: usize = 1_000;
+
+const PLAIN: Overload = Overload {
+    elections: ELECTIONS,
+    lease: Duration::from_secs(6),
+    lasts: Duration::from_secs(40),
+    share: 100,
+    slower: 1,
+};
+
+/// Terms that end at once have their records in the way of the next for a lease.
+const BACK: Duration = Duration::from_secs(8);
+
+/// The troubles in which not all can be renewed in time. A round of a queue is half as much work again as the renewal of a key,
+/// and twice as many requests.
+fn too_little(on: Kind) -> [Overload; 3] {
+    let (shares, slower) = match on {
+        Kind::Etcd => ([10, 8], 400),
+        _ => ([5, 3], 800),
+    };
+    let [little, less] = shares.map(|share| Overload { share, ..PLAIN });
+    [little, less, Overload { slower, ..PLAIN }]
+}
+
+fn courses(on: Kind, overload: Overload) -> Vec<Course> {
+    let courses: Vec<_> = (1..=2).map(|seed| overload.run(on, seed).unwrap()).collect();
+    assert!(courses.iter().all(|course| course.early == 0), "{on:?} {overload:?}: {courses:?}");
+    courses
+}
+
+/// The elections that a session leads at least: those that it can renew in a third of a lease. With fewer leaders there is
+/// time when no renewal waits, and then it acquires.
+///
+/// A renewal of a key is four pieces of work for the process, that of a timer, a request, an answer and a message of the watch; and
+/// one request for the store. A round is six, as it has two requests and three answers; and two requests.
+fn at_least(on: Kind, Overload { lease, share, slower, .. }: Overload) -> usize {
+    let (pieces, requests) = if on == Kind::Etcd { (6, 2) } else { (4, 1) };
+    let work = (WORK * pieces * 100 / share).max(SERVICE * requests * slower);
+    (lease / 3).div_duration_f64(work) as usize
+}
+
+fn keeps_all(on: Kind, overload: Overload) {
+    let courses = courses(on, overload);
+    let kept = |course: &Course| (course.fewest, course.lost, course.reconnects) == (ELECTIONS, 0, 0);
+    assert!(courses.iter().all(kept), "{on:?} {overload:?}: {courses:?}");
+}
+
+fn keeps_what_there_is_time_for(on: Kind) {
+    for overload in too_little(on) {
+        let (courses, least) = (courses(on, overload), at_least(on, overload));
+        let kept = |course: &Course| course.fewest >= least;
+        assert!(courses.iter().all(kept), "{on:?} {overload:?}, {least}: {courses:?}");
+    }
+}
+
+fn loses_no_more_for_however_long(on: Kind) {
+    for overload in too_little(on) {
+        let long = Overload { lasts: Duration::from_secs(340), ..overload };
+        let course = long.run(on, 1).unwrap();
+        // None is lost twice.
+        let kept = course.fewest >= at_least(on, overload) && course.lost <= ELECTIONS - course.fewest;
+        assert!(kept && course.early == 0, "{on:?} {long:?}: {course:?}");
+    }
+}
+
+fn recovers(on: Kind) {
+    for overload in too_little(on) {
+        let courses = courses(on, overload);
+        let recovered = |course: &Course| course.back_after <= BACK && course.lost_later == 0;
+        assert!(courses.iter().all(recovered), "{on:?} {overload:?}: {courses:?}");
+    }
+}
+
+#[test]
+fn with_a_tenth_of_a_processor_all_stay_led_and_no_connection_is_asked_for() {
+    [30, 20, 10].into_iter().for_each(|share| keeps_all(Kind::Nats, Overload { share, ..PLAIN }));
+}
+
+#[test]
+fn on_a_store_that_is_slower_than_they_renew_all_stay_led() {
+    [200, 400].into_iter().for_each(|slower| keeps_all(Kind::Nats, Overload { slower, ..PLAIN }));
+}
+
+#[test]
+fn with_less_as_many_stay_led_as_there_is_time_to_renew() {
+    keeps_what_there_is_time_for(Kind::Nats);
+}
+
+#[test]
+fn for_however_long_there_is_too_little_time_no_more_are_lost() {
+    loses_no_more_for_however_long(Kind::Nats);
+}
+
+#[test]
+fn what_was_lost_for_want_of_time_is_led_again_soon_after_and_nothing_more_is_lost() {
+    recovers(Kind::Nats);
+}
+
+#[test]
+fn with_a_seventh_of_a_processor_all_stay_led_in_their_queues_and_no_connection_is_asked_for() {
+    [30, 20, 15].into_iter().for_each(|share| keeps_all(Kind::Etcd, Overload { share, ..PLAIN }));
+}
+
+#[test]
+fn on_a_store_that_is_slower_than_their_rounds_all_stay_led_in_their_queues() {
+    [100, 200].into_iter().for_each(|slower| keeps_all(Kind::Etcd, Overload { slower, ..PLAIN }));
+}
+
+#[test]
+fn with_less_as_many_stay_led_in_their_queues_as_there_is_time_for_rounds() {
+    keeps_what_there_is_time_for(Kind::Etcd);
+}
+
+#[test]
+fn for_however_long_there_is_too_little_time_for_rounds_no_more_are_lost() {
+    loses_no_more_for_however_long(Kind::Etcd);
+}
+
+#[test]
+fn what_was_lost_in_queues_for_want_of_time_is_led_again_soon_after_and_nothing_more_is_lost() {
+    recovers(Kind::Etcd);
+}
+
+/// With so little time that every term is lost, too.
+#[test]
+fn queues_in_which_every_term_was_lost_are_led_again_soon_after() {
+    for overload in [Overload { share: 3, ..PLAIN }, Overload { slower: 800, ..PLAIN }] {
+        let courses = courses(Kind::Etcd, overload);
+        let recovered =
+            |course: &Course| course.back_after <= BACK && (course.lost_later, course.reconnects) == (0, 0);
+        assert!(courses.iter().all(recovered), "{overload:?}: {courses:?}");
+    }
+}
+
+#[test]
+fn on_kafka_elections_of_one_process_share_nothing_that_could_be_overloaded() {
+    assert!(PLAIN.run(Kind::Kafka, 1).is_err());
+}
