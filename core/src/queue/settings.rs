@@ -36,7 +36,7 @@ impl Server {
     }
 
     /// The requests that the servers bear at a time from one connection. They refuse more than 5,000 that are proposed and not
-    /// applied (`etcdserver: too many requests`), whoever sends them.
+    /// applied (`etcdserver: too many requests`), from all connections together.
     pub const fn window(self) -> u32 {
         256
     }

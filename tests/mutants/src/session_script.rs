@@ -39,7 +39,7 @@ pub(crate) fn little_time() -> bool {
         && holds(Overload { share: 100, slower: 800, ..little }, &kept_some)
 }
 
-/// The same in queues, of which each round is half as much work again, and twice as many requests.
+/// The same in queues, where each round is half as much work again, and twice as many requests.
 pub(crate) fn little_time_in_queues() -> bool {
     let little = Overload {
         elections: 1_000,
