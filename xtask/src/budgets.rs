@@ -79,7 +79,7 @@ impl Artefact {
             Self::NodePackage => (60_000, 60_000),
             Self::KotlinLibrary => (19_000_000, 42_000_000),
             Self::SwiftLibrary => (190_000_000, 190_000_000),
-            Self::Engine => (143_200, 143_200),
+            Self::Engine => (145_600, 145_600),
             Self::Campaigner => (206_000, 206_000),
         };
         match made {
