@@ -47,7 +47,10 @@ fn paths(code: &str) -> Vec<Vec<String>> {
     for head in ["crate::", "super::"] {
         for (at, _) in code.match_indices(head) {
             let path = code[at..].split(|c: char| !(c.is_alphanumeric() || "_:".contains(c))).next();
-            found.push(path.unwrap_or_default().split("::").map(str::to_owned).collect());
+            // What follows in braces was written out above.
+            if let Some(path) = path.filter(|path| !path.ends_with("::")) {
+                found.push(path.split("::").map(str::to_owned).collect());
+            }
         }
     }
     found

@@ -152,7 +152,7 @@ mod memory {
     /// A file in memory, which other processes of this user reach by the descriptor of this one. Each text has a file of its
     /// own, so that none is read half-written.
     #[derive(Debug)]
-    pub(in crate::run) struct Memory(OwnedFd);
+    pub(crate) struct Memory(OwnedFd);
 
     impl Memory {
         pub(super) fn new() -> io::Result<Self> {

@@ -90,7 +90,9 @@ impl Candidacy<KeyLease> {
 
     /// Makes the request that waits, where it may leave by now.
     pub(super) fn turn(&mut self) {
-        if !self.own.turns.has_place() {}
+        if !self.own.turns.has_place() {
+            return;
+        }
         let waits = self.waits();
         self.own.turns.waits = None;
         match (&self.stage, waits) {

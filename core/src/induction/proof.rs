@@ -17,6 +17,9 @@ use crate::record::{Attempt, TermInfo, WriteId};
 use crate::time::Instant;
 use crate::token::{Revision, Token};
 
+/// The number of records that are remembered until a commit proves a newer one.
+const REMEMBERED: usize = 256;
+
 /// Renewals have at least so many parts of a lease: more than one may fail.
 const RENEWALS: u32 = 5;
 
@@ -60,7 +63,7 @@ impl Proof {
     }
 
     pub(super) fn is_bounded(&self) -> bool {
-        self.sent.len() <= 256
+        self.sent.len() <= REMEMBERED
     }
 
     /// The offset of the newest record that a commit proved.
@@ -112,8 +115,14 @@ impl Candidacy<Induction> {
         let (attempt, now) = (self.publish_record(kind, self.own.topic.id, term_info), self.now);
         let (lease, newest) = (self.lease, self.own.proof.newest_appended().map(|(sent, _)| sent.attempt));
         // What is older than a lease gives no deadline; the newest that was appended can be committed all the same.
-        self.own.proof.sent.retain(|sent| sent.at + lease > now || Some(sent.attempt) == newest);
-        self.own.proof.sent.push_back(Sent { attempt, at: now, offset: None, stated: None });
+        let sent = &mut self.own.proof.sent;
+        sent.retain(|sent| sent.at + lease > now || Some(sent.attempt) == newest);
+        // Of very many within a long lease that were not appended, the oldest counts no more if it is late.
+        let oldest = sent.iter().position(|sent| Some(sent.attempt) != newest);
+        if let Some(oldest) = oldest.filter(|_| sent.len() >= REMEMBERED) {
+            sent.remove(oldest);
+        }
+        sent.push_back(Sent { attempt, at: now, offset: None, stated: None });
         self.wait_for(Awaited::Append(attempt));
         attempt
     }

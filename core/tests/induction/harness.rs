@@ -87,6 +87,10 @@ impl Bench {
         Self::new().join()
     }
 
+    pub fn member_with(settings: Settings) -> Self {
+        Self::with(settings, Group::default()).join()
+    }
+
     fn join(mut self) -> Self {
         assert_eq!(self.give(Input::Campaign)[0], "join");
         self
@@ -109,7 +113,7 @@ impl Bench {
     }
 
     pub fn leader_with(settings: Settings) -> Self {
-        Self::with(settings, Group::default()).join().lead()
+        Self::member_with(settings).lead()
     }
 
     pub fn lead(mut self) -> Self {

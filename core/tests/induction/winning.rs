@@ -270,6 +270,17 @@ fn a_claim_that_is_not_appended_is_published_again() {
 }
 
 #[test]
+fn of_very_many_claims_that_are_not_appended_within_a_long_lease_the_newest_are_remembered() {
+    let mut bench = Bench::member_with(Settings { lease: Some(secs(600)), ..settings() });
+    bench.assigned();
+    for attempt in 1..=300 {
+        bench.not_appended(attempt, Failure::Unknown);
+        assert_eq!(bench.until(Timer::Renew), [format!("claim {}", attempt + 1)]);
+    }
+    assert_eq!(bench.appended(301), ["inspect", "commit 301 11"]);
+}
+
+#[test]
 fn a_restarted_candidate_waits_for_the_records_of_its_former_self() {
     let mut bench = Bench::member();
     let write_id = Some(WriteId { nonce: Nonce(0xb), attempt: Attempt(4) });
