@@ -15,7 +15,7 @@ use crate::token::{Incarnation, Token};
 /// A campaign begins when the store was inspected, and that may be late, fail, or be refused, while a watch already shows a
 /// leader. The watch shows it once. If its record is then removed without a trace, as by a purge, nothing says any more that
 /// this leader may still count on its lease. So a session that watches before it has a campaign keeps what it is shown here, and
-/// hands it to the new campaign by [`Campaign::recall`].
+/// hands it to the new campaign by [`Campaign::recall`](super::Campaign::recall).
 ///
 /// It is kept as a wait, since a revision means nothing without its incarnation, which is not known yet: for each revision
 /// its first sight and its lease, the latest of them, whatever watch follows. Only a later release of the same watch

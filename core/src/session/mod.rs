@@ -7,7 +7,7 @@
 //!                         Campaign, one a candidate
 //! ```
 //!
-//! A session holds the [`Campaign`]s of all candidates on one connection, and their shared parts:
+//! A session holds the campaigns of all candidates on one connection, each a [`Candidacy`], and their shared parts:
 //!
 //! - A campaign *enters*: the store is inspected once for its incarnation and tried again with a back-off; the health
 //!   of the candidate is handed in before the start. Where the watch says when it has shown all there is of an election,
