@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use incumbent_core::campaign::{Answer, Input, Lease, Output, Request};
-use incumbent_core::record::{Attempt, Nonce};
+use incumbent_core::record::{Attempt, Entry, Nonce};
 use incumbent_core::store::{Outcome, StoreInfo};
-use incumbent_core::{Incarnation, Instant, Token};
+use incumbent_core::{Incarnation, Instant, Revision, Token};
 
 use super::Oracle;
 use super::known::lease_end;
@@ -50,6 +50,9 @@ struct Node {
     lapsed: Option<Token>,
     /// An attempt of the present term whose acknowledgement was just handed in.
     acknowledged: Option<Sent>,
+    /// The newest record of its own that was handed to it, in the incarnation that it knows. What was applied before that says
+    /// nothing of it: the key may have been deleted between the two.
+    own: Revision,
 }
 
 impl Node {
@@ -73,6 +76,9 @@ impl Node {
         self.shows(info.incarnation, info.asked_at);
         let newest = self.inspected.is_none_or(|(_, before)| info.asked_at >= before);
         if newest {
+            if self.inspected.is_some_and(|(incarnation, _)| incarnation != info.incarnation) {
+                self.own = Revision(0);
+            }
             self.inspected = Some((info.incarnation, info.asked_at));
         }
         let lease = info.max_age.map_or(configured, |age| age.min(configured));
@@ -88,10 +94,17 @@ impl Node {
         self.lapsed = lapsed.map(|lease| lease.token).or(self.lapsed);
         match input {
             Input::Inspected(Ok(info)) => self.inspect(info, configured),
-            Input::Answered(Answer::Wrote { attempt, outcome: Outcome::Applied { .. } })
-                if lapsed.is_none() =>
+            Input::Watched(Entry::Live(record))
+            | Input::Answered(Answer::Read { result: Ok(Entry::Live(record)), .. })
+                if record.write_id.map(|write_id| write_id.nonce) == self.nonce =>
+            {
+                self.own = self.own.max(record.revision);
+            }
+            Input::Answered(Answer::Wrote { attempt, outcome: Outcome::Applied { revision, .. } })
+                if lapsed.is_none() && *revision >= self.own =>
             {
                 let term = self.stood.map(|lease| lease.token);
+                self.own = *revision;
                 self.acknowledged =
                     self.find_remembered(*attempt).filter(|sent| term.is_some() && sent.term == term);
             }
