@@ -132,8 +132,7 @@ pub trait Rule: Clone + Debug + Sized {
 
     /// Whether a session may forget a closed candidate.
     fn may_be_forgotten(candidacy: &Candidacy<Self>) -> bool {
-        let _ = candidacy;
-        true
+        Self::is_settled(candidacy)
     }
 
     // ---- inputs ----

@@ -113,6 +113,11 @@ impl Rule for Induction {
         campaign.own.left
     }
 
+    /// A client that does not leave its group in time is left to itself.
+    fn may_be_forgotten(_: &Campaign) -> bool {
+        true
+    }
+
     fn check(campaign: &Campaign, answer: &Answer) -> Result<(), Misuse> {
         match answer {
             Answer::Published { attempt, .. } | Answer::Committed { attempt, .. }

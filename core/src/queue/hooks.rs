@@ -116,10 +116,6 @@ impl Rule for Queue {
         campaign.own.removal.is_done()
     }
 
-    fn may_be_forgotten(campaign: &Campaign) -> bool {
-        campaign.own.removal.is_done()
-    }
-
     fn check(campaign: &Campaign, answer: &Answer) -> Result<(), Misuse> {
         match answer {
             Answer::Wrote { attempt, .. } if *attempt > campaign.own.last_attempt => {

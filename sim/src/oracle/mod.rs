@@ -67,10 +67,13 @@ pub struct Violation {
 
 /// What a machine found broken in itself, where this is the panic of one of its assertions: an invariant, or a bound.
 pub fn own_check(panic: &(dyn Any + Send)) -> Option<&'static str> {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied())?;
-    let (name, _) = text.split_once(": ")?;
+    let (name, _) = text_of(panic)?.split_once(": ")?;
     ["I2", "I5", "I6", "I7", "I8", "bound"].into_iter().find(|known| *known == name)
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> Option<&str> {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
 }
 
 impl Violation {
@@ -83,8 +86,7 @@ impl Violation {
     }
 
     pub(crate) fn of_panic(at: Instant, panic: &(dyn Any + Send)) -> Self {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        let text = text_of(panic).unwrap_or("no message");
         let (name, states) = match own_check(panic) {
             Some(name) => (name, "A machine keeps what it checks of itself."),
             None => ("panic", "Nothing panics."),
