@@ -233,6 +233,11 @@ impl Promises {
         lately(Kind::Delay) || lately(Kind::SlowCommit)
     }
 
+    /// Whether a lease may last that such a message extended.
+    pub(crate) fn is_extended(&self, now: Instant) -> bool {
+        self.happened.lately(Kind::Delay, now, DELAYED + self.span)
+    }
+
     /// Whether a candidate may act on the answer of a server from a former incarnation.
     pub(crate) fn is_misled(&self, now: Instant, node: usize) -> bool {
         now < self.misled[node]
@@ -285,7 +290,8 @@ impl Promises {
         });
         self.tokens_fragile = Instant::NEVER;
         self.histories += 1;
-        if !all_saw_it || self.newcomers {
+        // What was seen since the store went back once before may be of the time that was undone then.
+        if !all_saw_it || self.newcomers || before.is_some() {
             self.tokens_waived = Instant::NEVER;
         }
         self.waived = (Instant::NEVER, Excuse::WentBack);
@@ -438,5 +444,25 @@ mod tests {
         let echo = promises.echo;
         assert_eq!(excuses(&promises, long_after + echo, 0), [Excuse::Regressed]);
         assert_eq!(excuses(&promises, long_after + echo * 2, 0), []);
+    }
+
+    #[test]
+    fn tokens_are_not_compared_after_a_store_went_back_twice_since_what_was_seen_may_be_undone() {
+        let mut promises = promises();
+        promises.went_back(INCARNATION, 10, true);
+        assert!(promises.tokens(START));
+        promises.went_back(INCARNATION, 8, true);
+        assert!(!promises.tokens(START));
+    }
+
+    #[test]
+    fn a_lease_may_last_that_a_delayed_keep_alive_extended_when_it_came() {
+        let mut promises = promises();
+        promises.happened.begins(Kind::Delay);
+        promises.happened.ends(START, Kind::Delay);
+        let arrived = START + DELAYED;
+        assert!(!promises.is_delayed(arrived) && promises.is_extended(arrived));
+        let lasted = arrived + promises.span;
+        assert!(promises.is_extended(lasted.before(Duration::from_nanos(1))) && !promises.is_extended(lasted));
     }
 }

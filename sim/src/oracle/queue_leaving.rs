@@ -35,8 +35,8 @@ impl NothingLeft {
         Self { nodes: vec![Node::default(); count], over: BTreeSet::new(), denied: BTreeSet::new() }
     }
 
-    /// `delayed`: a keep-alive that was long under way may have extended the lease of a companion that could not be deleted.
-    fn check(&self, content: &Content, delayed: bool) -> Result<(), String> {
+    /// `extended`: a keep-alive that was long under way may have extended the lease of a companion that could not be deleted.
+    fn check(&self, content: &Content, extended: bool) -> Result<(), String> {
         let left = self.over.iter().find(|lease| {
             let key = lease.to_string();
             content.leases.contains_key(lease)
@@ -44,7 +44,7 @@ impl NothingLeft {
                     .places
                     .get(&key)
                     .is_some_and(|place| place.lease.is_some() || !self.denied.contains(lease))
-                || content.companions.contains_key(&key) && !(delayed && self.denied.contains(lease))
+                || content.companions.contains_key(&key) && !(extended && self.denied.contains(lease))
         });
         match left {
             Some(lease) => {
@@ -80,7 +80,7 @@ impl Oracle<queue::Queue> for NothingLeft {
                 }
             }
             Observation::Stored { content } => {
-                return self.check(content, view.promises.is_delayed(view.now));
+                return self.check(content, view.promises.is_extended(view.now));
             }
             Observation::Input {
                 node, input: Input::Answered(Answer::Wrote { attempt, outcome }), ..
