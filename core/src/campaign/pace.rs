@@ -18,7 +18,7 @@ const INSTANTS: u64 = 100;
 /// remainder of its nonce, one of [`INSTANTS`], when divided by the time between two renewals. So renewals are spread,
 /// however many leases began together, and again after an outage that all renewals waited for; each lease pays one more
 /// renewal at most.
-pub(super) fn spread(due: Instant, nonce: Nonce, lease: Duration) -> Instant {
+pub(crate) fn spread(due: Instant, nonce: Nonce, lease: Duration) -> Instant {
     let every = u64::try_from(renew_every(lease).as_nanos()).unwrap_or(u64::MAX).max(1);
     let number = u64::try_from(nonce.0 % u128::from(INSTANTS)).unwrap_or(0);
     let remainder = number * (every / INSTANTS);

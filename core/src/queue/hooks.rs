@@ -266,6 +266,10 @@ impl Rule for Queue {
         usual.min(campaign.attempt_limit()) * 2
     }
 
+    fn is_one_of_many(campaign: &mut Campaign) {
+        campaign.own.round.is_one_of_many = true;
+    }
+
     fn allow(campaign: &mut Campaign, places: u32, answered: LastAnswers) {
         campaign.own.turns.allow(places, answered);
     }

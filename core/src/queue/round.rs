@@ -46,6 +46,8 @@ pub(super) struct Round {
     other_terms: u32,
     /// The keep-alives of the newest proof.
     proven: Option<KeepAlives>,
+    /// The connection has many campaigns.
+    pub(super) is_one_of_many: bool,
 }
 
 /// A read that was not answered in time, and the keep-alives before it.
@@ -167,11 +169,16 @@ impl Candidacy<Queue> {
     }
 
     /// Rounds are due at the multiples of a third of the lease, so that those of all campaigns of a connection fall
-    /// together.
+    /// together and keep the lease of their companions alive once; among many they are spread over that time.
     fn round_later(&mut self) {
-        let third = nanos(pace::renew_every(self.lease)).max(1);
-        let next = (self.now.as_nanos() / third).saturating_add(1).saturating_mul(third);
-        self.timers.set(Timer::Round, Instant::from_nanos(next));
+        let third = pace::renew_every(self.lease);
+        let due = if self.own.round.is_one_of_many {
+            pace::spread(self.now + third, self.nonce, self.lease)
+        } else {
+            let third = nanos(third).max(1);
+            Instant::from_nanos((self.now.as_nanos() / third).saturating_add(1).saturating_mul(third))
+        };
+        self.timers.set(Timer::Round, due);
     }
 
     pub(super) fn kept_alive(

@@ -22,7 +22,7 @@
 //!   consumer groups need no place: each has a client of its own and at most six requests of each kind unanswered, and of those
 //!   that enter a thousand ask at a time.
 //! - One *inspection* serves all campaigns that want one; one is under way at a time.
-//! - Renewals of many campaigns are spread over the time between two of them.
+//! - Renewals and rounds of many campaigns are spread over the time between two of them.
 //! - One *reconnect* serves all campaigns that asked. Open requests of the old connection are sent again.
 //! - One *lease* of a queue's companions, where another takes its place: every campaign learns of it, and who waits for the
 //!   former one to run out learns when no campaign keeps it alive any more.

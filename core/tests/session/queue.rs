@@ -337,35 +337,54 @@ fn what_a_candidate_has_begun_comes_before_what_others_begin() {
 }
 
 #[test]
+fn the_rounds_of_many_are_spread_over_a_third_of_the_lease_and_those_of_few_fall_together() {
+    let by_the_second = |count| {
+        let (mut bench, _) = leaders(count);
+        let second = |_| {
+            bench.asked.clear();
+            bench.sleep(Duration::from_secs(1));
+            let kept = kept_alive(&bench);
+            kept.iter().for_each(|id| bench.round(*id, B, CREATED));
+            kept.len()
+        };
+        // The first campaigns have few others with them at first.
+        (0..30).map(second).skip(20).collect::<Vec<_>>()
+    };
+    assert_eq!(by_the_second(63), [0, 0, 0, 0, 0, 0, 0, 0, 0, 63]);
+    assert_eq!(by_the_second(100), [10; 10]);
+}
+
+#[test]
 fn as_many_rounds_leave_as_there_are_places_and_each_that_ends_lets_the_next_one_leave() {
     let (mut bench, next) = leaders(100);
     bench.sleep(next.since(bench.now));
-    let first = kept_alive(&bench);
-    assert_eq!(first, (1..=64).collect::<Vec<_>>());
+    // The rounds of those that began among many were due before.
+    let in_order: Vec<_> = (64..100).chain(1..64).collect();
+    assert_eq!(kept_alive(&bench), in_order[..64]);
     // The read leaves in the place of the keep-alives, and each answer in time lets one more leave.
-    bench.round(1, B, CREATED);
-    assert_eq!(kept_alive(&bench)[64..], [65, 66, 67]);
+    bench.round(64, B, CREATED);
+    assert_eq!(kept_alive(&bench)[64..], in_order[64..67]);
 }
 
 #[test]
 fn the_lease_of_a_round_that_waited_counts_from_when_its_keep_alives_left() {
     let (mut bench, next) = leaders(65);
     bench.sleep(next.since(bench.now));
-    assert!(!kept_alive(&bench).contains(&65));
+    assert!(!kept_alive(&bench).contains(&63));
     bench.sleep(LIMIT / 2);
     let left = bench.now;
-    bench.round(1, B, CREATED);
-    assert_eq!(kept_alive(&bench)[64], 65);
+    bench.round(64, B, CREATED);
+    assert_eq!(kept_alive(&bench)[64], 63);
     bench.sleep(LIMIT / 2);
-    let Some(Request::KeepAlive { leases }) = bench.of(65).last().cloned() else { panic!("keep-alives") };
+    let Some(Request::KeepAlive { leases }) = bench.of(63).last().cloned() else { panic!("keep-alives") };
     for lease in leases.iter() {
         let result = Ok(KeptAlive { ttl: T, raft_term: 2 });
-        bench.answer(65, Answer::KeptAlive { lease, sent_at: left, result });
+        bench.answer(63, Answer::KeptAlive { lease, sent_at: left, result });
     }
-    let Some(Request::Read { read, .. }) = bench.of(65).last().cloned() else { panic!("a read") };
-    let snapshot = Box::new(alone(65, leases.place, B, CREATED));
-    bench.answer(65, Answer::Read { read, sent_at: bench.now, result: Ok(snapshot) });
-    let campaign = bench.session.campaign(65).expect("it runs");
+    let Some(Request::Read { read, .. }) = bench.of(63).last().cloned() else { panic!("a read") };
+    let snapshot = Box::new(alone(63, leases.place, B, CREATED));
+    bench.answer(63, Answer::Read { read, sent_at: bench.now, result: Ok(snapshot) });
+    let campaign = bench.session.campaign(63).expect("it runs");
     let deadline = campaign.lease().expect("it leads").deadline;
     assert_eq!(deadline, (left + T).before(campaign.margin()));
 }
