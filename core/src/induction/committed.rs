@@ -63,7 +63,9 @@ pub(super) struct OpenCommits(Vec<Commit>);
 struct Commit {
     attempt: Attempt,
     states: Option<Token>,
+    /// When it was asked for first, and how often it is open: without a coordinator it is repeated.
     asked_at: Instant,
+    open: u32,
 }
 
 impl OpenCommits {
@@ -81,13 +83,17 @@ impl OpenCommits {
     }
 
     pub(super) fn asked(&mut self, attempt: Attempt, states: Option<Token>, now: Instant) {
-        self.0.push(Commit { attempt, states, asked_at: now });
+        match self.0.iter_mut().rfind(|commit| commit.attempt == attempt && commit.states == states) {
+            Some(same) => same.open = same.open.saturating_add(1),
+            None => self.0.push(Commit { attempt, states, asked_at: now, open: 1 }),
+        }
     }
 
     /// Of two commits of one record the answer may be either's: that with the smaller token stays open.
     fn answered(&mut self, attempt: Attempt) {
         if let Some(place) = self.0.iter().rposition(|commit| commit.attempt == attempt) {
-            self.0.remove(place);
+            self.0[place].open -= 1;
+            self.0.retain(|commit| commit.open > 0);
         }
     }
 
@@ -183,5 +189,28 @@ mod tests {
             let fault = stated(text).expect_err(text);
             assert!(fault.kind == FaultKind::Broken && fault.detail.contains(text.trim()), "{fault:?}");
         }
+    }
+
+    #[test]
+    fn a_commit_that_is_repeated_counts_once_and_is_open_until_each_is_answered() {
+        let at = |secs| Instant::ZERO + core::time::Duration::from_secs(secs);
+        let larger = Token { sequence: Revision(8), ..TOKEN };
+        let mut open = OpenCommits::default();
+        (1..=1_000).for_each(|secs| open.asked(Attempt(1), Some(TOKEN), at(secs)));
+        assert_eq!((open.0.len(), open.below(larger)), (1, Some(at(1))));
+        (1..1_000).for_each(|_| open.answered(Attempt(1)));
+        assert_eq!(open.below(larger), Some(at(1)));
+        open.answered(Attempt(1));
+        assert!(open.is_empty());
+    }
+
+    #[test]
+    fn of_two_commits_of_one_record_that_with_the_smaller_token_is_answered_last() {
+        let larger = Token { sequence: Revision(8), ..TOKEN };
+        let mut open = OpenCommits::default();
+        open.asked(Attempt(1), Some(TOKEN), Instant::ZERO);
+        open.asked(Attempt(1), Some(larger), Instant::ZERO);
+        open.answered(Attempt(1));
+        assert_eq!(open.below(larger), Some(Instant::ZERO));
     }
 }
