@@ -5,7 +5,7 @@ use std::time::Duration;
 use incumbent_core::Instant;
 
 use crate::kind::Kind;
-use crate::plan::Plan;
+use crate::plan::{CLOCK_STEP, Plan};
 
 #[derive(Debug)]
 pub(crate) struct Happened {
@@ -13,12 +13,14 @@ pub(crate) struct Happened {
     last: [Option<Instant>; Kind::ALL.len()],
     /// The longest maximum age that the bucket had.
     longest_age: Duration,
+    /// The most by which a server's clock was wrong after it was set.
+    stepped: Duration,
 }
 
 impl Happened {
     /// Nothing happened yet.
     pub(crate) fn new(plan: &Plan) -> Self {
-        Self { last: [None; Kind::ALL.len()], longest_age: plan.max_age }
+        Self { last: [None; Kind::ALL.len()], longest_age: plan.max_age, stepped: Duration::ZERO }
     }
 
     /// Everything that may happen happens to the end, for a bound that holds in every run of the plan.
@@ -26,6 +28,7 @@ impl Happened {
         let mut all = Self::new(plan);
         plan.kinds.iter().for_each(|kind| all.begins(*kind));
         all.longest_age = plan.longest_age();
+        all.stepped = CLOCK_STEP;
         all
     }
 
@@ -43,6 +46,11 @@ impl Happened {
         self.longest_age = self.longest_age.max(max_age);
     }
 
+    /// A server's clock was set, and is wrong by so much.
+    pub(crate) fn steps(&mut self, wrong: Duration) {
+        self.stepped = self.stepped.max(wrong);
+    }
+
     /// Whether there was a fault of a kind.
     pub(crate) fn ever(&self, kind: Kind) -> bool {
         self.last[kind as usize].is_some()
@@ -55,6 +63,11 @@ impl Happened {
 
     pub(crate) fn longest_age(&self) -> Duration {
         self.longest_age
+    }
+
+    /// The most by which a server's clock was wrong after it was set.
+    pub(crate) fn stepped(&self) -> Duration {
+        self.stepped
     }
 }
 

@@ -266,6 +266,10 @@ impl Rule for Queue {
         usual.min(campaign.attempt_limit()) * 2
     }
 
+    fn check_bounds(campaign: &Campaign) {
+        debug_assert!(campaign.has_a_round(), "I15: a candidate with a place has a round to come");
+    }
+
     fn is_one_of_many(campaign: &mut Campaign) {
         campaign.own.round.is_one_of_many = true;
     }

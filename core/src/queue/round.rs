@@ -134,6 +134,16 @@ impl Candidacy<Queue> {
         self.send(Request::KeepAlive { leases });
     }
 
+    /// Whether a candidate that has a place has a round under way, or one to come.
+    pub(super) fn has_a_round(&self) -> bool {
+        let waits = &self.own.turns.waits;
+        self.placed().is_none()
+            || self.timers.is_set(Timer::Round)
+            || self.timers.is_set(Timer::Answer)
+            || waits.contains(Wanted::Round)
+            || waits.contains(Wanted::Confirm)
+    }
+
     /// A change at this revision is worth a read: with the keep-alives of the newest proof where its deadline has not
     /// passed, and otherwise with new ones.
     pub(super) fn want_round(&mut self, revision: Revision) {
@@ -429,7 +439,8 @@ impl Candidacy<Queue> {
         if self.placed().is_none() {
             return;
         }
-        if !matches!(self.own.round.step, Step::Idle) {
+        // One whose keep-alives were late is repeated in any case: their answers may never come.
+        if !matches!(self.own.round.step, Step::Idle) && !self.own.round.late {
             return;
         }
         if self.own.round.wanted > snapshot.revision {

@@ -164,6 +164,22 @@ fn a_round_that_fails_is_repeated_and_ends_no_term() {
 }
 
 #[test]
+fn a_late_read_that_is_answered_while_later_keep_alives_are_late_is_followed_by_a_round() {
+    let mut bench = Bench::leader();
+    bench.next();
+    bench.kept();
+    assert_eq!(bench.next(), ["reconnect"], "the read is not answered in time");
+    let snapshot = bench.snapshot();
+    assert_eq!(bench.next(), ["keep alive A1 B"]);
+    assert_eq!(bench.next(), ["warning Unreachable"], "nor are the keep-alives");
+    let before = bench.remaining();
+    assert_eq!(bench.read(snapshot), NOTHING);
+    assert_eq!(bench.remaining(), before.map(|before| before + T / 3), "it counts");
+    assert_eq!(bench.wake().map(|(timer, _)| timer), Some(Timer::Round));
+    assert_eq!(bench.next(), ["keep alive A1 B"]);
+}
+
+#[test]
 fn a_denied_round_is_reported_and_ends_the_term_at_the_deadline_only() {
     use incumbent_core::store::FaultKind;
     let mut bench = Bench::leader();

@@ -208,6 +208,8 @@ impl World {
                 self.set_wall(server, self.store.cluster.servers[server].ahead + ahead);
             }
         }
+        let wrong = self.store.cluster.servers.iter().map(|server| server.ahead.unsigned_abs()).max();
+        self.promises.happened.steps(Duration::from_nanos(wrong.unwrap_or_default()));
         // A young incarnation looks old.
         if self.now.since(self.store.cluster.bucket.made) < self.plan.lease * 2 {
             self.promises.waive(self.now, self.plan.lease * 2, Excuse::ServerClocks);

@@ -11,7 +11,7 @@ use crate::clock::START;
 use crate::happened::Happened;
 use crate::kind::{Kind, Store};
 use crate::observation::{Observation, View};
-use crate::plan::{CLOCK_STEP, Plan};
+use crate::plan::Plan;
 
 /// Time for candidates that start late, or whose servers do: the store elects a leader within a second, a process
 /// asks it at most two seconds after the last failure, waits a random second, and may lose a race.
@@ -23,7 +23,7 @@ const COMING: Duration = Duration::from_secs(5);
 /// - the hundredth by which clocks may be slow, as every wait is by some candidate's own clock;
 /// - the user's settings: a win delay, and a wait after a failure;
 /// - [`COMING`];
-/// - the delays left when the faults end: a message for twelve seconds, a write for eight, a clock set back by ten,
+/// - the delays left when the faults end: a message for twelve seconds, a write for eight, the clocks that were set back,
 ///   where there were such faults shortly before;
 /// - where the store was made again shortly before, or went back, or a watch lost what it should have delivered, the same once
 ///   more: candidates notice that when the record they remember should be over, and wait from then;
@@ -65,8 +65,8 @@ impl ACandidateLeads {
         let late = left(Kind::Delay, Duration::from_secs(12));
         let slow = left(Kind::SlowCommit, Duration::from_secs(8));
         // A record written before a server's clock was set back expires that much later.
-        let lives = happened.longest_age() + CLOCK_STEP;
-        let stepped = if happened.lately(Kind::ClockStep, now, lives) { CLOCK_STEP } else { Duration::ZERO };
+        let lives = happened.longest_age() + happened.stepped();
+        let stepped = left(Kind::ClockStep, lives).min(happened.stepped());
         // Other software reports its win when its first update is due.
         let has_peers = plan.choice.store == Store::Nats && plan.choice.peers > 0;
         let foreign = if has_peers { plan.max_age * 3 / 4 + COMING } else { Duration::ZERO };

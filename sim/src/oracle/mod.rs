@@ -68,7 +68,7 @@ pub struct Violation {
 /// What a machine found broken in itself, where this is the panic of one of its assertions: an invariant, or a bound.
 pub fn own_check(panic: &(dyn Any + Send)) -> Option<&'static str> {
     let (name, _) = text_of(panic)?.split_once(": ")?;
-    ["I2", "I5", "I6", "I7", "I8", "bound"].into_iter().find(|known| *known == name)
+    ["I2", "I5", "I6", "I7", "I8", "I15", "bound"].into_iter().find(|known| *known == name)
 }
 
 fn text_of(panic: &(dyn Any + Send)) -> Option<&str> {
