@@ -333,12 +333,9 @@ impl StoreBuilder {
     /// Those of [`open`](Self::open).
     pub async fn open_settings(self, settings: StoreSettings) -> Result<Store> {
         let settings = if self.fail_fast { settings.fail_fast(true) } else { settings };
-        #[cfg(feature = "nats")]
-        let settings = match (settings, self.lease) {
-            (StoreSettings::Nats(settings), Some(lease)) => {
-                StoreSettings::Nats(Box::new(settings.expected_lease(lease)))
-            }
-            (settings, _) => settings,
+        let settings = match self.lease {
+            Some(lease) => settings.expected_lease(lease),
+            None => settings,
         };
         let Self { clock, fail_fast, write_listener, .. } = self;
         let opening = Opening { settings, clock: clock.clone(), fail_fast, write_listener };

@@ -12,16 +12,15 @@ use std::path::{Path, PathBuf};
 /// On Kafka a heartbeat has it in goNELI's form, the first claim in a topic numbers the incarnation by it, and an observer
 /// takes no heartbeat of a former time for a leader's. goNELI's default name has it too.
 /// And it is mixed into a campaign's nonce, in case random numbers repeat.
-const ALLOWED: [&str; 10] = [
+const ALLOWED: [&str; 9] = [
     "runtime/src/driver/candidates.rs",
-    "runtime/src/driver/link.rs",
-    "runtime/src/driver/queues.rs",
     "runtime/src/neli/config.rs",
+    "runtime/src/store/etcd/adapter.rs",
     "runtime/src/store/etcd/keys.rs",
     "runtime/src/store/kafka/cluster.rs",
     "runtime/src/store/local.rs",
     "runtime/src/store/nats/admin/survey.rs",
-    "runtime/src/store/queue_adapter.rs",
+    "runtime/src/store/seam.rs",
     "runtime/src/store/sqlite/identity.rs",
 ];
 

@@ -10,10 +10,10 @@ use incumbent_core::session::{self, CampaignId, Refusal};
 use incumbent_core::store::FaultKind;
 use incumbent_core::{Instant, Token};
 
-use super::link::{Input, Link};
 use super::{Command, CommandSink, Driver, Enter, LeaveReplies, Reply, in_flight};
 use crate::candidate_state::CandidateState;
 use crate::store::registry::Registration;
+use crate::store::seam::{Input, Link};
 use crate::{Error, ErrorKind, Result};
 
 /// A candidate, from when it enters until its handlers have returned and nothing of it is left in the store: its handles,

@@ -1,24 +1,20 @@
 //! Requests to the store, for the session and for callers: futures on the driver's own task, each with a limit.
 
-use std::future::poll_fn;
-use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
-use incumbent_core::Instant;
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Fault, FaultKind, StoreInfo};
 use tokio_util::task::TaskTracker;
 
-use super::link::{Answers, Link, Watch};
 use super::{CampaignId, Enter, Reply};
 use crate::clock::Clock;
 use crate::notifier::Notifier;
 use crate::store::Registry;
+use crate::store::seam::{Answers, Link, Watch, unanswered, within};
 use crate::{Error, ErrorKind, Result};
 
 /// The time limit of a read for an observer or for a caller.
@@ -137,48 +133,6 @@ pub(super) async fn bounded<T>(
     ask: BoxFuture<'static, Result<T, Fault>>,
 ) -> Result<T, Fault> {
     within(clock, limit, ask).await.unwrap_or_else(|| Err(unanswered(what, limit)))
-}
-
-/// The store did not answer in time.
-pub(super) fn unanswered(what: &str, limit: Duration) -> Fault {
-    let detail = format!("the store did not answer {what} within {limit:?}");
-    Fault { kind: FaultKind::Unreachable, detail }
-}
-
-/// Waits for `work`; `None` where that is polled after `until` and is not done. It sets no timer: the driver polls all such
-/// requests again at the limit of the first.
-pub(super) async fn in_time<T>(clock: &Clock, until: Instant, work: impl Future<Output = T>) -> Option<T> {
-    let mut work = pin!(work);
-    poll_fn(|context| match work.as_mut().poll(context) {
-        Poll::Ready(done) => Poll::Ready(Some(done)),
-        Poll::Pending if clock.now() >= until => Poll::Ready(None),
-        Poll::Pending => Poll::Pending,
-    })
-    .await
-}
-
-/// A request that has one answer, and ends without one when it is polled at its limit or [later](in_time).
-pub(super) struct OneAnswer<A> {
-    pub(super) until: Instant,
-    pub(super) answer: BoxFuture<'static, A>,
-}
-
-impl<A> Future for OneAnswer<A> {
-    type Output = A;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<A> {
-        self.answer.as_mut().poll(context)
-    }
-}
-
-/// Waits for `work`, but no longer than `limit`.
-pub(super) async fn within<T>(clock: Clock, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
-    let until = clock.now() + limit;
-    tokio::select! {
-        biased;
-        done = work => Some(done),
-        () = clock.sleep_until(until) => None,
-    }
 }
 
 /// Converts a fault to the error of a call.

@@ -9,9 +9,9 @@
 //!      ▼   │
 //!   requests: writes, reads, one inspection, one reconnection, one watch
 //!      ▼   │
-//!   Link: RecordLink                   or QueueLink          or GroupLink
-//!      ▼   │                              ▼   │                ▼   │
-//!   Adapter (memory, SQLite, NATS …)   QueueAdapter (etcd)   Cluster, Member, Reader (Kafka)
+//!   Link: RecordLink                   or Queues (etcd)    or Groups (Kafka)
+//!      ▼   │
+//!   Adapter (memory, SQLite, NATS …)
 //!      │ log lines, what listeners are called with (never wait)
 //! ─────▼────────────────────────────────────────────────────────────────────────────
 //!   Notifier: the user's log subscriber and listeners     a thread of their own
@@ -29,15 +29,9 @@
 
 mod candidates;
 mod connection;
-#[cfg(feature = "kafka")]
-mod groups;
 mod in_flight;
-mod link;
 mod observed;
 mod queries;
-#[cfg(feature = "etcd")]
-mod queues;
-mod records;
 mod request;
 
 use std::collections::HashMap;
@@ -52,18 +46,18 @@ use incumbent_core::session::{self, CampaignId, Session};
 use incumbent_core::store::FaultKind;
 use tokio::sync::mpsc;
 
-pub(crate) use self::connection::{Opening, open, start};
+pub(crate) use self::connection::{Opened, Opening, open, start};
 pub(crate) use self::request::{
     CampaignHandle, Command, CommandSink, DriverHandle, Enter, LeaveReplies, Reply, Request,
 };
 
 use self::candidates::CandidateEntry;
-use self::in_flight::{Done, InFlight, OneAnswer, StoreRequests, answered, within};
-use self::link::{Asked, Asking, Input, Link, Output, Watch, Watched};
+use self::in_flight::{Done, InFlight, StoreRequests, answered};
 use self::observed::{Checks, ObservedElection};
 use crate::clock::Clock;
 use crate::notifier::Notifier;
 use crate::store::Registry;
+use crate::store::seam::{Asked, Asking, Input, Link, OneAnswer, Output, Watch, Watched, within};
 
 /// The time limit for closing the connection, and for removing what closed campaigns left in the store.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
@@ -266,7 +260,6 @@ impl<L: Link> Driver<L> {
             Some(Request::StoreInfo { reply }) => self.store_info(reply),
             // A caller that no longer waits needs no answer.
             Some(Request::Load { reply }) => drop(reply.send(Ok(self.session.load()))),
-            #[cfg(feature = "nats")]
             Some(Request::Connected) => self.feed(Input::<L>::Connected),
             Some(Request::Close(LeaveReplies { begun, done })) => {
                 self.close(Some(done));

@@ -9,13 +9,13 @@ use incumbent_core::record::Entry;
 use incumbent_core::session::Request;
 use incumbent_core::store::{Fault, StoreInfo};
 
-use super::link::{Input, Link};
 use super::observed::ObservedElection;
 use super::{Driver, Reply};
 use crate::Result;
 use crate::observe::Observation;
 use crate::queue::Queue;
 use crate::store::request::{self, AcceptReset, HandOver, Request as OperatorRequest};
+use crate::store::seam::{Input, Link};
 use crate::store::{CandidateInfo, EntryInfo, WatchEvent};
 
 impl<L: Link> Driver<L> {

@@ -58,7 +58,7 @@ pub(crate) enum Request {
         reply: Reply<Load>,
     },
     /// The adapter has a new connection that the driver did not ask for.
-    #[cfg(feature = "nats")]
+    #[cfg_attr(not(feature = "nats"), allow(dead_code, reason = "other clients do not say so"))]
     Connected,
     Close(LeaveReplies),
 }

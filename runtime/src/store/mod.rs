@@ -17,12 +17,12 @@ mod memory;
 #[cfg(feature = "nats")]
 pub mod nats;
 mod query;
-#[cfg(feature = "etcd")]
-pub(crate) mod queue_adapter;
+mod record_link;
 #[rustfmt::skip]
 mod refusals;
 pub(crate) mod registry;
 pub(crate) mod request;
+pub(crate) mod seam;
 mod selectors;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -46,11 +46,11 @@ pub use memory::{Memory, MemorySettings};
 #[cfg(feature = "nats")]
 pub use nats::{Nats, NatsSettings};
 pub use query::duration;
+pub(crate) use record_link::RecordLink;
 pub use registry::{CandidateInfo, Registry};
 pub use request::{AcceptReset, HandOver};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, SqliteSettings};
-pub(crate) use url::Opened;
 pub use url::{BUILT_IN, StoreSettings, open};
 
 use crate::Result;

@@ -2,24 +2,25 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 #[cfg(feature = "etcd")]
 use super::EtcdSettings;
 #[cfg(feature = "kafka")]
 use super::KafkaSettings;
 #[cfg(feature = "etcd")]
-use super::etcd::{Etcd, EtcdAdmin};
+use super::etcd::{EtcdAdmin, Queues};
 #[cfg(feature = "kafka")]
-use super::kafka::{Cluster, KafkaAdmin, Reader};
+use super::kafka::{Groups, KafkaAdmin};
 use super::query::{Query, decode, is_word};
-#[cfg(feature = "etcd")]
-use super::queue_adapter::QueueAdapter;
-use super::{Adapter, Memory, MemorySettings, StoreAdmin, local, request, selectors};
+use super::seam::Reports;
+use super::{Adapter, Memory, MemorySettings, RecordLink, StoreAdmin, local, request, selectors};
 #[cfg(feature = "nats")]
-use super::{Nats, NatsSettings};
+use super::{Nats, NatsSettings, nats};
 #[cfg(feature = "sqlite")]
 use super::{Sqlite, SqliteSettings};
 use crate::clock::Clock;
+use crate::driver::Opened;
 use crate::{Error, ErrorKind, Result};
 
 /// The schemes of a URL and the stores behind them, as an error shows them.
@@ -73,18 +74,6 @@ pub enum StoreSettings {
     Kafka(Box<KafkaSettings>),
 }
 
-/// A store that was opened, by the rule of its elections.
-pub(crate) enum Opened {
-    /// Candidates write one record in turn.
-    Record(Box<dyn Adapter>),
-    /// Candidates wait in a queue of keys.
-    #[cfg(feature = "etcd")]
-    Queue(Box<dyn QueueAdapter>),
-    /// Candidates are members of a consumer group.
-    #[cfg(feature = "kafka")]
-    Group(std::sync::Arc<Cluster>, Reader),
-}
-
 impl StoreSettings {
     /// Opens the store; its records expire by `clock`.
     ///
@@ -92,37 +81,29 @@ impl StoreSettings {
     /// Those of the store: [`Memory::open`], [`Sqlite::open`], [`Nats::open`]. `Unsupported` for etcd, whose elections are
     /// queues, and for Kafka, whose elections are groups: they have no [`Adapter`], and [`Store`](crate::Store) opens them.
     pub async fn open(&self, clock: &Clock) -> Result<Box<dyn Adapter>> {
-        match self.connect(clock).await? {
-            Opened::Record(adapter) => Ok(adapter),
+        Ok(match self {
+            Self::Memory(settings) => Box::new(Memory::open(settings, clock)?),
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(settings) => Box::new(Sqlite::open(settings, clock).await?),
+            #[cfg(feature = "nats")]
+            Self::Nats(settings) => Box::new(Nats::open(settings, clock).await?),
             #[cfg(feature = "etcd")]
-            Opened::Queue(_) => Err(Error::new(
-                ErrorKind::Unsupported,
-                "elections of this store are queues, which no adapter shows; open it with Store::open",
-            )),
+            Self::Etcd(_) => return Err(no_adapter("queues")),
             #[cfg(feature = "kafka")]
-            Opened::Group(..) => Err(Error::new(
-                ErrorKind::Unsupported,
-                "elections of this store are consumer groups, which no adapter shows; open it with Store::open",
-            )),
-        }
+            Self::Kafka(_) => return Err(no_adapter("consumer groups")),
+        })
     }
 
     /// Opens the store for a driver.
-    pub(crate) async fn connect(&self, clock: &Clock) -> Result<Opened> {
+    pub(crate) async fn connect(&self, reports: Reports) -> Result<Box<dyn Opened>> {
         Ok(match self {
-            Self::Memory(settings) => Opened::Record(Box::new(Memory::open(settings, clock)?)),
-            #[cfg(feature = "sqlite")]
-            Self::Sqlite(settings) => Opened::Record(Box::new(Sqlite::open(settings, clock).await?)),
             #[cfg(feature = "nats")]
-            Self::Nats(settings) => Opened::Record(Box::new(Nats::open(settings, clock).await?)),
+            Self::Nats(settings) => Box::new(nats::link::connect(settings, reports).await?),
             #[cfg(feature = "etcd")]
-            Self::Etcd(settings) => Opened::Queue(Box::new(Etcd::open(settings, clock).await?)),
+            Self::Etcd(settings) => Box::new(Queues::open(settings, reports).await?),
             #[cfg(feature = "kafka")]
-            Self::Kafka(settings) => {
-                let cluster = Cluster::open(settings, clock).await?;
-                let reader = Reader::open(&cluster)?;
-                Opened::Group(cluster, reader)
-            }
+            Self::Kafka(settings) => Box::new(Groups::open(settings, reports).await?),
+            records => Box::new(RecordLink::new(records.open(&reports.clock).await?, reports)),
         })
     }
 
@@ -138,6 +119,19 @@ impl StoreSettings {
             Self::Kafka(settings) => Self::Kafka(Box::new(settings.fail_fast(fail_fast))),
             settings => {
                 let _ = fail_fast;
+                settings
+            }
+        }
+    }
+
+    /// Sets the shortest lease that will be used, where the connection's own intervals follow it.
+    #[must_use]
+    pub fn expected_lease(self, lease: Duration) -> Self {
+        match self {
+            #[cfg(feature = "nats")]
+            Self::Nats(settings) => Self::Nats(Box::new(settings.expected_lease(lease))),
+            settings => {
+                let _ = lease;
                 settings
             }
         }
@@ -162,7 +156,7 @@ impl StoreSettings {
         }
     }
 
-    /// Opens the store for an operator's unconditional writes.
+    /// Opens the store for an operator's unconditional reports.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -298,6 +292,13 @@ fn split(scheme: &'static str, rest: &str) -> Result<(String, Query)> {
     Ok((decode(scheme, place)?, Query::read(scheme, query)?))
 }
 
+#[cfg(any(feature = "etcd", feature = "kafka"))]
+fn no_adapter(elections: &str) -> Error {
+    let message =
+        format!("elections of this store are {elections}, which no adapter shows; open it with Store::open");
+    Error::new(ErrorKind::Unsupported, message)
+}
+
 fn invalid(message: impl fmt::Display) -> Error {
     Error::new(ErrorKind::InvalidUrl, message.to_string())
 }
@@ -314,7 +315,6 @@ fn absent(store: &str, feature: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn refused(url: &str) -> String {
         let error = url.parse::<StoreSettings>().unwrap_err();

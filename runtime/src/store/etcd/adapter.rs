@@ -1,13 +1,15 @@
-//! The adapter: what the driver asks for, as calls of etcd.
+//! What campaigns, observers and operators ask for, as calls of etcd.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use async_trait::async_trait;
 use futures_util::stream::BoxStream;
-use incumbent_core::queue::{Action, Failure, LeaseId, Operation, Outcome, Server, Snapshot};
-use incumbent_core::record::Entry;
+use incumbent_core::Instant;
+use incumbent_core::queue::{
+    Action, Change, Failure, KeptAlive, LeaseId, Operation, Outcome, Server, Snapshot,
+};
+use incumbent_core::record::{Entry, Nonce};
 use incumbent_core::store::{Fault, StoreInfo};
 
 use super::inspection::Inspected;
@@ -20,7 +22,7 @@ use super::wire::connection::{Connection, method};
 use super::wire::messages::{RangeRequest, RangeResponse};
 use super::{elections, inspection, prefixes, transaction};
 use crate::clock::Clock;
-use crate::store::queue_adapter::{Identity, KeepAliveAnswer, QueueAdapter, QueueEvent};
+use crate::store::seam::Watched;
 use crate::store::{CandidateInfo, WatchEvent, local};
 use crate::{ErrorKind, Result};
 
@@ -28,7 +30,12 @@ use crate::{ErrorKind, Result};
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The elections under a prefix, over a separate connection.
-pub(crate) struct Etcd {
+///
+/// It carries keys and leases, and classifies answers; it decides nothing. It repeats nothing but a request that was refused
+/// for an expired token, and answers [`Failure::Unknown`] where the outcome is not known. Every future and stream may be
+/// dropped at any time: that abandons the wait for the answer, not the request, which may still be applied. The waits are
+/// bounded by the caller.
+pub(super) struct Etcd {
     settings: EtcdSettings,
     clock: Clock,
     connection: Arc<Connection>,
@@ -50,7 +57,7 @@ impl Etcd {
     /// `Authentication` for files, credentials or TLS that do not fit, `PermissionDenied` for a user without the role of
     /// a candidate, `Unsupported` for servers that are too old and for proxies, `StoreUnavailable` without an answer and
     /// with `fail_fast`.
-    pub(crate) async fn open(settings: &EtcdSettings, clock: &Clock) -> Result<Self> {
+    pub(super) async fn open(settings: &EtcdSettings, clock: &Clock) -> Result<Self> {
         settings.check()?;
         let keys = settings.keys();
         let connection = Arc::new(settings.connect()?);
@@ -99,33 +106,39 @@ impl Etcd {
 
     /// The raft term of the cluster, from the header of a linearised answer. No leader of an earlier term knows a lease that is
     /// asked for after it.
-    async fn raft_term(&self) -> std::result::Result<u64, Failure> {
+    async fn raft_term(&self) -> Result<u64, Failure> {
         let birth = RangeRequest { key: self.keys.birth(), keys_only: true, ..Default::default() };
         let answer = self.connection.call::<_, RangeResponse>(method::RANGE, birth).await;
         let answer = answer.map_err(|status| transaction::failure(Operation::Read, &status))?;
         answer.header.map(|header| header.raft_term).ok_or(Failure::Unknown)
     }
-}
 
-#[async_trait]
-impl QueueAdapter for Etcd {
-    fn server(&self) -> Server {
+    /// What is known of the servers of the store; it may grow with each inspection.
+    pub(super) fn server(&self) -> Server {
         *lock(&self.server)
     }
 
-    fn check_key(&self, key: &str) -> Result<()> {
+    /// Checks that the store can hold an election under this key; the error gives the reason.
+    pub(super) fn check_key(&self, key: &str) -> Result<()> {
         Keys::check(key)
     }
 
-    fn check_name(&self, name: &str) -> Result<()> {
+    /// Checks that the store can hold this candidate name; the error gives the reason.
+    pub(super) fn check_name(&self, name: &str) -> Result<()> {
         local::check_text("candidate's name", name)
     }
 
-    async fn check_overlap(&self, election: &str) -> Result<()> {
+    /// Checks that no key of the store would count as a candidate of this election without being one, before a campaign
+    /// enters. Where the store does not answer, the campaign learns of it by itself.
+    pub(super) async fn check_overlap(&self, election: &str) -> Result<()> {
         prefixes::check_overlap(&self.connection, &self.reads, &self.keys, election).await
     }
 
-    async fn inspect(&self) -> std::result::Result<StoreInfo, Fault> {
+    /// Asks the store for its incarnation and its newest revision. A store that has no birth record gets one; of two that
+    /// write one at the same time, both find the first.
+    ///
+    /// `asked_at` in the answer is read from the clock before the request is sent.
+    pub(super) async fn inspect(&self) -> Result<StoreInfo, Fault> {
         let asked_at = self.clock.now();
         let inspected = inspection::inspect(&self.connection, &self.keys, asked_at);
         let (inspected, shortest_unknown) = futures_util::join!(inspected, self.learn_shortest());
@@ -134,73 +147,108 @@ impl QueueAdapter for Etcd {
         Ok(info)
     }
 
-    fn flaw(&self) -> Option<Fault> {
+    /// A state of the store that an operator has to end, by the newest answer to [`inspect`](Self::inspect), and that
+    /// leaders survive: the alarm of a store that is full. The driver calls this after each inspection, and reports a
+    /// change to every candidate.
+    pub(super) fn flaw(&self) -> Option<Fault> {
         lock(&self.flaw).clone()
     }
 
-    async fn grant(&self, lease: LeaseId, ttl: Duration) -> std::result::Result<Duration, Failure> {
+    /// Asks for a lease of this number; returns the time to live that the server granted.
+    pub(super) async fn grant(&self, lease: LeaseId, ttl: Duration) -> Result<Duration, Failure> {
         self.leases.grant(lease, ttl).await
     }
 
-    async fn share(&self, gone: Option<LeaseId>, ttl: Duration) -> std::result::Result<LeaseId, Failure> {
+    /// The lease of the companions of this connection, one for each time to live. A new one is granted where there is none
+    /// yet, or only the one that is `gone`. Its [number](LeaseId::of_companions) has the raft term of a linearised read that
+    /// was answered before the grant was sent.
+    pub(super) async fn share(&self, gone: Option<LeaseId>, ttl: Duration) -> Result<LeaseId, Failure> {
         // A machine without random numbers could not have made a campaign's nonce either.
         let drawn = getrandom::u64().map_err(|_| Failure::Unknown)?;
         self.leases.share(gone, ttl, self.raft_term(), drawn).await
     }
 
-    fn keep_alive(&self, leases: Vec<LeaseId>) -> BoxStream<'static, KeepAliveAnswer> {
+    /// Sends keep-alives of these leases in this order, over the connection's one stream, and emits the answers in the same
+    /// order; then the stream ends. The leases of all campaigns whose rounds begin in one turn of the driver are best given
+    /// together.
+    ///
+    /// Nothing is sent before the stream is polled. A keep-alive that is not answered is not waited for any longer once
+    /// [`reconnect`](Self::reconnect) is called: it and all behind it fail with [`Failure::Unknown`].
+    pub(super) fn keep_alive(&self, leases: Vec<LeaseId>) -> BoxStream<'static, KeepAliveAnswer> {
         self.leases.keep_alive(leases)
     }
 
-    async fn read(
+    /// Reads the queue at one revision, linearised. `own` names the candidate's own keys; `whole` asks for all places and
+    /// companions, not only the first two of each.
+    pub(super) async fn read(
         &self,
         election: &str,
         own: Option<LeaseId>,
         whole: bool,
-    ) -> std::result::Result<Box<Snapshot>, Failure> {
+    ) -> Result<Box<Snapshot>, Failure> {
         let answer = self.reads.read(transaction::read(&self.keys, election, own, whole)).await;
         let snapshot = transaction::snapshot(&self.keys, election, answer)?;
         self.watches.read(election, snapshot.revision);
         Ok(Box::new(snapshot))
     }
 
-    async fn write(&self, election: &str, identity: &Identity, action: &Action) -> Outcome {
+    /// Carries out a campaign's action in one transaction.
+    pub(super) async fn write(&self, election: &str, identity: &Identity, action: &Action) -> Outcome {
         let request = transaction::write(&self.keys, election, identity, action);
         let answer = self.connection.call(method::TXN, request).await;
         transaction::written(&self.keys, election, action, answer)
     }
 
-    async fn revoke(&self, lease: LeaseId) -> std::result::Result<(), Failure> {
+    /// Revokes a lease; the keys that are attached to it are deleted. One that is gone already counts as revoked.
+    pub(super) async fn revoke(&self, lease: LeaseId) -> Result<(), Failure> {
         self.leases.revoke(lease).await
     }
 
-    fn follow(&self, election: &str) {
+    /// Includes an election in the [watch](Self::watch), from the next read of it on, until it is
+    /// [unfollowed](Self::unfollow).
+    pub(super) fn follow(&self, election: &str) {
         self.watches.follow(election);
     }
 
-    fn unfollow(&self, election: &str) {
+    /// Leaves an election out of the watch again. A read that is under way does not bring it back.
+    pub(super) fn unfollow(&self, election: &str) {
         self.watches.unfollow(election);
     }
 
-    async fn watch(&self) -> std::result::Result<BoxStream<'static, QueueEvent>, Fault> {
+    /// Watches the followed elections from the moment at which this returns, and an operator's requests: those that stand
+    /// first.
+    /// The stream ends when changes may have been missed: at compaction, when the store cancels it, when the connection
+    /// breaks. The driver then watches again, which every campaign takes as a gap.
+    pub(super) async fn watch(&self) -> Result<BoxStream<'static, Watched<Change>>, Fault> {
         self.watches.begin().await
     }
 
-    async fn entry(&self, election: &str) -> std::result::Result<Entry, Fault> {
+    /// The leader of an election as observers see it: the first place, or [`Entry::Vacant`].
+    ///
+    /// A leader with a companion of the same creation has that one's nonce, lease and metadata, and its creation as token; a
+    /// leader of other software has the value of its place as name. The revision is that of the place's creation.
+    pub(super) async fn entry(&self, election: &str) -> Result<Entry, Fault> {
         let (entry, read) = elections::entry(&self.connection, &self.keys, election).await?;
         self.watches.read(election, read);
         Ok(entry)
     }
 
-    async fn list(&self) -> std::result::Result<Vec<WatchEvent>, Fault> {
+    /// The [`entry`](Self::entry) of every election that has a place, by key.
+    pub(super) async fn list(&self) -> Result<Vec<WatchEvent>, Fault> {
         elections::list(&self.connection, &self.keys).await
     }
 
-    async fn candidates(&self, election: Option<&str>) -> std::result::Result<Vec<CandidateInfo>, Fault> {
+    /// The candidates of all elections or of one, by election and then in the order of its queue, the leader first.
+    ///
+    /// Candidates of other software are listed with the value of their place as name, and without a nonce. `standing_for`
+    /// is the candidate's own account, and zero for other software, so it says nothing of the order.
+    pub(super) async fn candidates(&self, election: Option<&str>) -> Result<Vec<CandidateInfo>, Fault> {
         elections::candidates(&self.connection, &self.keys, election).await
     }
 
-    async fn reconnect(&self) {
+    /// Leaves the present connection and its stream of keep-alives for a new one, to another member where there are several.
+    /// Returns once connected again; the driver bounds the wait.
+    pub(super) async fn reconnect(&self) {
         let limit = self.settings.connect_timeout;
         for attempt in 1_usize.. {
             self.connection.renew();
@@ -215,7 +263,9 @@ impl QueueAdapter for Etcd {
         }
     }
 
-    async fn close(&self) {
+    /// Closes the connection, after it gave up the leases of its companions: those are revoked. No candidate of this
+    /// connection leads any more, or is about to leave.
+    pub(super) async fn close(&self) {
         self.leases.give_up_shared().await;
         self.leases.leave_stream();
         self.connection.leave();
@@ -226,6 +276,32 @@ impl fmt::Debug for Etcd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Etcd").field("settings", &self.settings).finish_non_exhaustive()
     }
+}
+
+/// The values of a campaign's keys, beside those that its actions state.
+#[derive(Clone, Debug)]
+pub(super) struct Identity {
+    /// The candidate's name: the value of its place.
+    pub(super) name: String,
+    /// The campaign's number.
+    pub(super) nonce: Nonce,
+    /// The campaign's lease time.
+    pub(super) lease_time: Duration,
+    /// The time of day since which it is a candidate. Shown to people; decides nothing.
+    pub(super) since: SystemTime,
+    /// The metadata that the candidate publishes.
+    pub(super) metadata: Vec<(String, String)>,
+}
+
+/// The answer to one keep-alive.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct KeepAliveAnswer {
+    /// The lease.
+    pub(super) lease: LeaseId,
+    /// The clock, read before this keep-alive was sent.
+    pub(super) sent_at: Instant,
+    /// The answer.
+    pub(super) result: std::result::Result<KeptAlive, Failure>,
 }
 
 /// Never held across an await, nor while user code runs.

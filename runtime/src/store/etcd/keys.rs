@@ -8,8 +8,8 @@ use incumbent_core::record::{LONGEST_VALUE, Nonce};
 use incumbent_core::{Incarnation, Revision};
 use serde::{Deserialize, Serialize};
 
+use super::adapter::Identity;
 use super::wire::messages::KeyValue;
-use crate::store::queue_adapter::Identity;
 use crate::store::{local, request};
 use crate::{Error, ErrorKind, Result};
 

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Code, Status};
 
+use super::adapter::KeepAliveAnswer;
 use super::transaction::failure;
 use super::wire::connection::{Answers, Connection, method};
 use super::wire::messages::{
@@ -18,7 +19,6 @@ use super::wire::messages::{
     TimeToLiveRequest, TimeToLiveResponse,
 };
 use crate::clock::Clock;
-use crate::store::queue_adapter::KeepAliveAnswer;
 
 /// For so long a refusal of a lease for companions counts.
 const REFUSED_FOR: Duration = Duration::from_secs(1);

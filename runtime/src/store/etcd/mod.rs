@@ -9,6 +9,7 @@ mod elections;
 mod inspection;
 mod keys;
 mod leases;
+mod link;
 mod prefixes;
 mod reads;
 #[rustfmt::skip]
@@ -25,11 +26,11 @@ mod wire {
     pub(super) mod messages;
 }
 
-pub(crate) use adapter::Etcd;
 pub(crate) use admin::EtcdAdmin;
 pub use admin::permissions::{Permission, Role, permissions};
 pub use admin::survey::{Birth, Member, MemberState, Survey, survey};
 pub use admin::{InitReport, init};
+pub(crate) use link::Queues;
 pub use settings::EtcdSettings;
 
 pub use incumbent_core::queue::Server;

@@ -4,12 +4,12 @@ use incumbent_core::queue::{Action, Code, Failure, LeaseId, Operation, Outcome, 
 use incumbent_core::store::{Fault, FaultKind};
 use tonic::Status;
 
+use super::adapter::Identity;
 use super::keys::{Keys, Range, companion_of, companion_value, incarnation_of, place_of, revision};
 use super::wire::messages::{
     self as wire, Compare, CompareTarget, CompareValue, Comparison, DeleteRequest, Header, OperationAnswer,
     OperationKind, Order, PutRequest, RangeRequest, RangeResponse, SortTarget, TxnRequest, TxnResponse,
 };
-use crate::store::queue_adapter::Identity;
 
 /// The transaction that carries out `action`.
 pub(super) fn write(keys: &Keys, election: &str, identity: &Identity, action: &Action) -> TxnRequest {

@@ -22,8 +22,8 @@ use super::wire::messages::{
     Event, EventKind, KeyValue, RangeRequest, RangeResponse, WatchCancel, WatchCreate, WatchRequest,
     WatchResponse,
 };
-use crate::store::queue_adapter::QueueEvent;
 use crate::store::request;
+use crate::store::seam::Watched;
 
 /// The number of the watch of the companions; those of places follow.
 const COMPANIONS: i64 = 1;
@@ -91,7 +91,7 @@ impl Watches {
     }
 
     /// Begins a watch.
-    pub(super) async fn begin(self: &Arc<Self>) -> Result<BoxStream<'static, QueueEvent>, Fault> {
+    pub(super) async fn begin(self: &Arc<Self>) -> Result<BoxStream<'static, Watched<Change>>, Fault> {
         let ours = self.keys.watched();
         let (key, range_end) = self.keys.requests();
         let read = RangeRequest { key, range_end, ..Default::default() };
@@ -159,9 +159,9 @@ fn watch(number: i64, (key, range_end): (Vec<u8>, Vec<u8>), read: Revision) -> W
 }
 
 /// The operator's request under a key, if it is one.
-fn request_of(kv: &KeyValue, key: String) -> Option<QueueEvent> {
+fn request_of(kv: &KeyValue, key: String) -> Option<Watched<Change>> {
     let text = String::from_utf8_lossy(&kv.value).into_owned();
-    request::is_reserved(&key).then(|| QueueEvent::Request { key, text, revision: revision(kv.mod_revision) })
+    request::is_reserved(&key).then(|| Watched::Requested { key, text, revision: revision(kv.mod_revision) })
 }
 
 /// A watch, and what it has not emitted yet.
@@ -173,7 +173,7 @@ struct Reading {
     /// Changes that are not complete, or may not be.
     held: BTreeMap<(Revision, String), Held>,
     held_until: Option<Instant>,
-    ready: VecDeque<QueueEvent>,
+    ready: VecDeque<Watched<Change>>,
     ended: bool,
 }
 
@@ -194,7 +194,7 @@ impl Held {
 }
 
 impl Reading {
-    async fn next(mut self) -> Option<(QueueEvent, Self)> {
+    async fn next(mut self) -> Option<(Watched<Change>, Self)> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Some((event, self));
@@ -297,7 +297,7 @@ impl Reading {
         for ((revision, election), held) in held {
             if may_go(&election, revision) {
                 let change = Change { revision, ..held.change };
-                self.ready.push_back(QueueEvent::Changed { election, change });
+                self.ready.push_back(Watched::Changed { election, shown: change });
             } else {
                 self.held.insert((revision, election), held);
             }

@@ -10,6 +10,7 @@
 
 mod admin;
 mod cluster;
+mod link;
 mod member;
 mod native;
 mod reader;
@@ -21,7 +22,5 @@ pub use admin::{Acl, InitReport, Survey, TopicState, init, permissions, survey};
 pub use incumbent_core::induction::{Group, Protocol};
 pub use settings::KafkaSettings;
 
-pub(crate) use admin::{KafkaAdmin, refused};
-pub(crate) use cluster::{Cluster, time_of_day};
-pub(crate) use member::{Answers, Member, Report};
-pub(crate) use reader::{Change, Reader};
+pub(crate) use admin::KafkaAdmin;
+pub(crate) use link::Groups;

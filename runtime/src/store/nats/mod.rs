@@ -28,6 +28,7 @@ mod config {
     pub(super) mod url;
 }
 mod connection;
+pub(crate) mod link;
 #[rustfmt::skip]
 mod refusals;
 #[cfg(feature = "fuzzing")]

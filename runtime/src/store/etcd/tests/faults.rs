@@ -54,7 +54,7 @@ async fn a_member_that_restarts_ends_the_watch_and_serves_again() {
         let left = leave(&store, "jobs", own).await;
         let change = loop {
             match next(&mut watch).await {
-                Some(QueueEvent::Changed { change, .. }) if change.revision == left => break change,
+                Some(Watched::Changed { shown: change, .. }) if change.revision == left => break change,
                 Some(_) => {}
                 None => panic!("the new watch ended"),
             }
@@ -91,7 +91,7 @@ async fn a_token_that_was_revoked_is_renewed_for_calls_watches_and_keep_alives()
         let mut watch = store.watch().await.unwrap();
         let left = leave(&store, "jobs", own).await;
         match next(&mut watch).await {
-            Some(QueueEvent::Changed { change, .. }) => assert_eq!(change.revision, left),
+            Some(Watched::Changed { shown: change, .. }) => assert_eq!(change.revision, left),
             other => panic!("{other:?}"),
         }
     }

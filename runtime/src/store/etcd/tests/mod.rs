@@ -9,13 +9,14 @@ use std::time::{Duration, UNIX_EPOCH};
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use incumbent_core::Revision;
-use incumbent_core::queue::{Action, LeaseId, Outcome, Own};
+use incumbent_core::queue::{Action, Change, LeaseId, Outcome, Own};
 use incumbent_core::record::Nonce;
 use incumbent_testkit::wait::GENEROUS;
 
-use super::{Etcd, EtcdSettings};
+use super::EtcdSettings;
+use super::adapter::{Etcd, Identity};
 use crate::clock::Clock;
-use crate::store::queue_adapter::{Identity, QueueAdapter, QueueEvent};
+use crate::store::seam::Watched;
 
 const TTL: Duration = Duration::from_secs(30);
 
@@ -64,7 +65,7 @@ fn applied(outcome: Outcome) -> Revision {
 }
 
 /// The next event, which is due.
-async fn next(watch: &mut BoxStream<'static, QueueEvent>) -> Option<QueueEvent> {
+async fn next(watch: &mut BoxStream<'static, Watched<Change>>) -> Option<Watched<Change>> {
     tokio::time::timeout(GENEROUS, watch.next()).await.expect("an event of the watch")
 }
 

@@ -17,15 +17,15 @@ async fn watchers(server: &EtcdServer, number: u64) {
     wait::until_async("the watches", GENEROUS, served).await;
 }
 
-fn changed(event: Option<QueueEvent>) -> (String, Change) {
+fn changed(event: Option<Watched<Change>>) -> (String, Change) {
     match event {
-        Some(QueueEvent::Changed { election, change }) => (election, change),
+        Some(Watched::Changed { election, shown }) => (election, shown),
         other => panic!("{other:?}"),
     }
 }
 
 /// The next change that removes something.
-async fn removal(watch: &mut BoxStream<'static, QueueEvent>) -> (String, Change) {
+async fn removal(watch: &mut BoxStream<'static, Watched<Change>>) -> (String, Change) {
     loop {
         let (election, change) = changed(next(watch).await);
         if !change.removed_places.is_empty() || !change.removed_companions.is_empty() {
@@ -196,7 +196,7 @@ async fn requests_of_an_operator_that_stand_or_come_are_emitted() {
     put("mail", "second");
     for (election, text) in [("jobs", "first"), ("mail", "second")] {
         match next(&mut watch).await {
-            Some(QueueEvent::Request { key, text: found, .. }) => {
+            Some(Watched::Requested { key, text: found, .. }) => {
                 assert_eq!((key, found.as_str()), (HandOver::key(election), text));
             }
             other => panic!("{other:?}"),

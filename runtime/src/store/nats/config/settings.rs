@@ -9,7 +9,6 @@ use super::context::{Context, Environment};
 use super::credentials::Credentials;
 use super::names;
 use super::url::{self, Authority};
-use crate::notifier::Notifier;
 use crate::store::credentials::{Secret, check_certificates, check_private_key};
 use crate::store::nats::connection::event::{ConnectionEvent, Listener};
 use crate::store::refusals::zero;
@@ -311,22 +310,6 @@ impl NatsSettings {
     pub fn on_event(mut self, listener: impl Fn(ConnectionEvent) + Send + Sync + 'static) -> Self {
         self.listener = Listener::new(listener);
         self
-    }
-
-    /// Adds a listener of this crate that is called at once; the user's own is called by the notifier.
-    pub(crate) fn notified_by(
-        self,
-        notifier: Notifier,
-        ours: impl Fn(ConnectionEvent) + Send + Sync + 'static,
-    ) -> Self {
-        let users = self.listener.clone();
-        self.on_event(move |event| {
-            if users.is_there() {
-                let (users, event) = (users.clone(), event.clone());
-                notifier.notify(move || users.notify(event));
-            }
-            ours(event);
-        })
     }
 
     /// The ping interval in force.

@@ -1,4 +1,4 @@
-//! The link to a store whose elections are queues.
+//! The link of the driver to an etcd, whose elections are queues.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use incumbent_core::record::Entry;
 use incumbent_core::session::CampaignId;
 use incumbent_core::store::{self, Capabilities, Fault, Put, StoreInfo};
 
-use super::in_flight::within;
-use super::link::{Answers, Asked, Asking, Link, Watch, Watched, WriteReports};
+use super::adapter::{Etcd, Identity, KeepAliveAnswer};
+use super::settings::EtcdSettings;
 use crate::Result;
 use crate::clock::Clock;
-use crate::store::queue_adapter::{Identity, KeepAliveAnswer, QueueAdapter, QueueEvent};
+use crate::store::seam::{Answers, Asked, Asking, Link, Reports, Watch, within};
 use crate::store::{CandidateInfo, EntryInfo, Registry, WatchEvent};
 
 /// The longest time for which a lease stands after it has run out (measured on etcd).
@@ -30,9 +30,9 @@ const GRANULARITY: Duration = Duration::from_millis(500);
 /// A store of this kind grants whole seconds.
 const LEASE_STEP: Duration = Duration::from_secs(1);
 
-pub(super) struct QueueLink {
-    adapter: Arc<dyn QueueAdapter>,
-    writes: WriteReports,
+pub(crate) struct Queues {
+    etcd: Arc<Etcd>,
+    reports: Reports,
     /// The keep-alives that campaigns asked for in this turn of the driver.
     keep_alives: Vec<KeepAlives>,
 }
@@ -44,23 +44,28 @@ struct KeepAlives {
     limit: Duration,
 }
 
-impl QueueLink {
-    pub(super) fn new(adapter: Box<dyn QueueAdapter>, writes: WriteReports) -> Self {
-        Self { adapter: adapter.into(), writes, keep_alives: Vec::new() }
+impl Queues {
+    /// Connects to the cluster.
+    ///
+    /// # Errors
+    /// Those of [`Etcd::open`].
+    pub(crate) async fn open(settings: &EtcdSettings, reports: Reports) -> Result<Self> {
+        let etcd = Arc::new(Etcd::open(settings, &reports.clock).await?);
+        Ok(Self { etcd, reports, keep_alives: Vec::new() })
     }
 }
 
-impl Link for QueueLink {
+impl Link for Queues {
     type Rule = Queue;
 
     const ENTRIES_STAY: bool = true;
 
     fn properties(&self) -> Server {
-        self.adapter.server()
+        self.etcd.server()
     }
 
     fn capabilities(&self) -> Capabilities {
-        let server = self.adapter.server();
+        let server = self.etcd.server();
         // Shown to people. Until the servers have granted a lease, no more is known than that it is whole seconds.
         let (shortest, longest) = server.lease_bounds().unwrap_or((LEASE_STEP, Duration::MAX));
         Capabilities {
@@ -78,25 +83,25 @@ impl Link for QueueLink {
     }
 
     fn check_key(&self, key: &str) -> Result<()> {
-        self.adapter.check_key(key)
+        self.etcd.check_key(key)
     }
 
     fn check_name(&self, name: &str) -> Result<()> {
-        self.adapter.check_name(name)
+        self.etcd.check_name(name)
     }
 
     fn check_overlap(&self, election: &str) -> Option<BoxFuture<'static, Result<()>>> {
-        let (adapter, election) = (Arc::clone(&self.adapter), election.to_owned());
-        Some(async move { adapter.check_overlap(&election).await }.boxed())
+        let (etcd, election) = (Arc::clone(&self.etcd), election.to_owned());
+        Some(async move { etcd.check_overlap(&election).await }.boxed())
     }
 
     fn flaw(&self) -> Option<Fault> {
-        self.adapter.flaw()
+        self.etcd.flaw()
     }
 
     fn inspect(&self) -> BoxFuture<'static, Result<StoreInfo, Fault>> {
-        let adapter = Arc::clone(&self.adapter);
-        async move { adapter.inspect().await }.boxed()
+        let etcd = Arc::clone(&self.etcd);
+        async move { etcd.inspect().await }.boxed()
     }
 
     fn ask(&mut self, campaign: &Campaign, asked: Asked<Queue>) -> Option<Asking<Self>> {
@@ -115,15 +120,16 @@ impl Link for QueueLink {
             since,
             metadata: campaign.metadata().to_vec(),
         };
-        let (adapter, writes) = (Arc::clone(&self.adapter), self.writes.clone());
+        let (etcd, reports) = (Arc::clone(&self.etcd), self.reports.clone());
         if let Request::Read { read, own, whole } = request {
-            let ask = async move { adapter.read(&election, own, whole).await }.boxed();
+            let ask = async move { etcd.read(&election, own, whole).await }.boxed();
             let limits = [Some(limit), Some(campaign.lease_time())];
-            let reading = Reading { id, read, ask, sent_at: writes.clock.now(), limits, clock: writes.clock };
+            let reading =
+                Reading { id, read, ask, sent_at: reports.clock.now(), limits, clock: reports.clock };
             return Some(Asking::Several(stream::unfold(reading, Reading::next).boxed()));
         }
         let answer = async move {
-            let answer = answer(&*adapter, &writes, &election, &identity, request, limit).await;
+            let answer = answer(&*etcd, &reports, &election, &identity, request, limit).await;
             answer.map(|answer| (id, answer)).into_iter().collect()
         };
         Some(Asking::Several(stream::once(answer).boxed()))
@@ -132,22 +138,7 @@ impl Link for QueueLink {
     /// One lease of companions serves many campaigns, and is kept alive once for all of them.
     fn ask_together(&mut self) -> Option<BoxStream<'static, Answers<Self>>> {
         let asked = std::mem::take(&mut self.keep_alives);
-        let limit = asked.iter().map(|asked| asked.limit).max()?;
-        let mut leases = Vec::new();
-        let mut waiting = HashMap::<_, Vec<_>>::new();
-        for KeepAlives { id, leases: of_campaign, .. } in asked {
-            for lease in of_campaign.iter() {
-                let campaigns = waiting.entry(lease).or_default();
-                if campaigns.is_empty() {
-                    leases.push(lease);
-                }
-                campaigns.push(id);
-            }
-        }
-        let clock = self.writes.clock.clone();
-        let began = clock.now();
-        let answers = self.adapter.keep_alive(leases);
-        let round = Round { answers, waiting, began, until: began + limit, clock };
+        let round = Round::begin(asked, self.reports.clock.clone(), |leases| self.etcd.keep_alive(leases))?;
         Some(stream::unfold(round, Round::next).boxed())
     }
 
@@ -156,23 +147,16 @@ impl Link for QueueLink {
     }
 
     fn follow(&self, key: &str) {
-        self.adapter.follow(key);
+        self.etcd.follow(key);
     }
 
     fn unfollow(&self, key: &str) {
-        self.adapter.unfollow(key);
+        self.etcd.unfollow(key);
     }
 
     fn watch(&self) -> BoxFuture<'static, Result<Watch<Self>, Fault>> {
-        let adapter = Arc::clone(&self.adapter);
-        async move {
-            let watched = |event| match event {
-                QueueEvent::Changed { election, change } => Watched::Changed { election, shown: change },
-                QueueEvent::Request { key, text, revision } => Watched::Requested { key, text, revision },
-            };
-            Ok(adapter.watch().await?.map(watched).boxed())
-        }
-        .boxed()
+        let etcd = Arc::clone(&self.etcd);
+        async move { etcd.watch().await }.boxed()
     }
 
     fn entry_of(_: &Change) -> Option<&Entry> {
@@ -180,8 +164,8 @@ impl Link for QueueLink {
     }
 
     fn entry(&self, key: &str) -> BoxFuture<'static, Result<Entry, Fault>> {
-        let (adapter, key) = (Arc::clone(&self.adapter), key.to_owned());
-        async move { adapter.entry(&key).await }.boxed()
+        let (etcd, key) = (Arc::clone(&self.etcd), key.to_owned());
+        async move { etcd.entry(&key).await }.boxed()
     }
 
     /// A leader's keep-alives leave no trace in its keys.
@@ -190,8 +174,8 @@ impl Link for QueueLink {
     }
 
     fn list(&self) -> BoxFuture<'static, Result<Vec<WatchEvent>, Fault>> {
-        let adapter = Arc::clone(&self.adapter);
-        async move { adapter.list().await }.boxed()
+        let etcd = Arc::clone(&self.etcd);
+        async move { etcd.list().await }.boxed()
     }
 
     fn candidates(
@@ -199,8 +183,8 @@ impl Link for QueueLink {
         _: &Registry,
         election: Option<String>,
     ) -> BoxFuture<'static, Result<Option<Vec<CandidateInfo>>, Fault>> {
-        let adapter = Arc::clone(&self.adapter);
-        async move { adapter.candidates(election.as_deref()).await.map(Some) }.boxed()
+        let etcd = Arc::clone(&self.etcd);
+        async move { etcd.candidates(election.as_deref()).await.map(Some) }.boxed()
     }
 
     /// The store holds the place of every candidate.
@@ -209,50 +193,54 @@ impl Link for QueueLink {
     }
 
     fn reconnect(&self) -> BoxFuture<'static, ()> {
-        let adapter = Arc::clone(&self.adapter);
-        async move { adapter.reconnect().await }.boxed()
+        let etcd = Arc::clone(&self.etcd);
+        async move { etcd.reconnect().await }.boxed()
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {
-        let adapter = Arc::clone(&self.adapter);
-        async move { adapter.close().await }.boxed()
+        let etcd = Arc::clone(&self.etcd);
+        async move { etcd.close().await }.boxed()
     }
 }
 
 /// The answer to a request, which without one within the limit is [`Failure::Unanswered`].
 async fn answer(
-    adapter: &dyn QueueAdapter,
-    writes: &WriteReports,
+    etcd: &Etcd,
+    reports: &Reports,
     election: &Arc<str>,
     identity: &Identity,
     request: Request,
     limit: Duration,
 ) -> Option<Answer> {
-    let clock = writes.clock.clone();
+    let clock = &reports.clock;
     let sent = clock.now();
-    let unanswered = Failure::Unanswered;
     Some(match request {
         Request::Grant { lease, ttl } => {
-            let granted = within(clock, limit, adapter.grant(lease, ttl)).await;
-            Answer::Granted { lease, result: granted.unwrap_or(Err(unanswered)) }
+            Answer::Granted { lease, result: answered(clock, limit, etcd.grant(lease, ttl)).await }
         }
         Request::Share { gone, ttl } => {
-            let shared = within(clock, limit, adapter.share(gone, ttl)).await;
-            Answer::Shared { result: shared.unwrap_or(Err(unanswered)) }
+            Answer::Shared { result: answered(clock, limit, etcd.share(gone, ttl)).await }
         }
         Request::Write(queue::Write { attempt, action }) => {
-            let outcome = within(clock, limit, adapter.write(election, identity, &action)).await;
-            let outcome = outcome.unwrap_or(Outcome::Failed(unanswered));
-            writes.report(election, sent, &reported(identity, &action), &reported_outcome(&outcome));
+            let written = within(clock.clone(), limit, etcd.write(election, identity, &action)).await;
+            let outcome = written.unwrap_or(Outcome::Failed(Failure::Unanswered));
+            reports.written(election, sent, &reported(identity, &action), &reported_outcome(&outcome));
             Answer::Wrote { attempt, outcome }
         }
         Request::Revoke { lease } => {
-            let revoked = within(clock, limit, adapter.revoke(lease)).await;
-            Answer::Revoked { lease, result: revoked.unwrap_or(Err(unanswered)) }
+            Answer::Revoked { lease, result: answered(clock, limit, etcd.revoke(lease)).await }
         }
         // Asked for apart.
         Request::KeepAlive { .. } | Request::Read { .. } => return None,
     })
+}
+
+async fn answered<T>(
+    clock: &Clock,
+    limit: Duration,
+    ask: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    within(clock.clone(), limit, ask).await.unwrap_or(Err(Failure::Unanswered))
 }
 
 /// A read of a campaign. Where no answer comes within the limit, one says so, and the store's own still counts for a lease.
@@ -267,7 +255,7 @@ struct Reading {
 }
 
 impl Reading {
-    async fn next(mut self) -> Option<(Answers<QueueLink>, Self)> {
+    async fn next(mut self) -> Option<(Answers<Queues>, Self)> {
         let is_late = self.limits[0].is_none();
         let limit = self.limits[usize::from(is_late)].take()?;
         let answered = within(self.clock.clone(), limit, &mut self.ask).await;
@@ -290,7 +278,29 @@ struct Round {
 }
 
 impl Round {
-    async fn next(mut self) -> Option<(Answers<QueueLink>, Self)> {
+    /// The keep-alives of a turn; each lease is sent once.
+    fn begin(
+        asked: Vec<KeepAlives>,
+        clock: Clock,
+        keep_alive: impl FnOnce(Vec<LeaseId>) -> BoxStream<'static, KeepAliveAnswer>,
+    ) -> Option<Self> {
+        let limit = asked.iter().map(|asked| asked.limit).max()?;
+        let mut leases = Vec::new();
+        let mut waiting = HashMap::<_, Vec<_>>::new();
+        for KeepAlives { id, leases: of_campaign, .. } in asked {
+            for lease in of_campaign.iter() {
+                let campaigns = waiting.entry(lease).or_default();
+                if campaigns.is_empty() {
+                    leases.push(lease);
+                }
+                campaigns.push(id);
+            }
+        }
+        let began = clock.now();
+        Some(Self { answers: keep_alive(leases), waiting, began, until: began + limit, clock })
+    }
+
+    async fn next(mut self) -> Option<(Answers<Queues>, Self)> {
         if self.waiting.is_empty() {
             return None;
         }
@@ -317,7 +327,7 @@ impl Round {
     }
 }
 
-/// The write of a record that has the same effect, for the listener to writes: to take a place is to acquire.
+/// The write of a record that has the same effect, for the listener to reports: to take a place is to acquire.
 fn reported(identity: &Identity, action: &Action) -> store::Action {
     let header = |(key, text): &(String, String)| (key.clone().into(), text.clone());
     let put = || Put {
@@ -348,135 +358,31 @@ fn reported_outcome(outcome: &Outcome) -> store::Outcome {
 #[cfg(test)]
 mod tests {
     use std::future::pending;
-    use std::sync::Mutex;
-    use std::time::SystemTime;
 
-    use async_trait::async_trait;
-    use incumbent_core::Incarnation;
-    use incumbent_core::campaign::Settings;
-    use incumbent_core::queue::{KeptAlive, Own, Snapshot};
-    use incumbent_core::record::{Attempt, Nonce};
+    use incumbent_core::queue::KeptAlive;
 
     use super::*;
-    use crate::notifier::{Notifier, WriteListener};
 
-    const SERVER: Server = Server { shortest: Some(Duration::from_secs(2)) };
     const ALIVE: KeptAlive = KeptAlive { ttl: Duration::from_secs(10), raft_term: 2 };
     const LIMIT: Duration = Duration::from_secs(10);
     const A: LeaseId = LeaseId(0xa);
     const B: LeaseId = LeaseId(0xb);
     const C: LeaseId = LeaseId(0xc);
 
-    /// Answers as many keep-alives as it is told to, and nothing else.
-    struct Silent {
-        answers: usize,
-        kept_alive: Mutex<Vec<LeaseId>>,
-    }
-
-    #[async_trait]
-    impl QueueAdapter for Silent {
-        fn server(&self) -> Server {
-            SERVER
-        }
-
-        fn check_key(&self, _: &str) -> Result<()> {
-            Ok(())
-        }
-
-        fn check_name(&self, _: &str) -> Result<()> {
-            Ok(())
-        }
-
-        async fn inspect(&self) -> Result<StoreInfo, Fault> {
-            pending().await
-        }
-
-        async fn grant(&self, _: LeaseId, _: Duration) -> Result<Duration, Failure> {
-            pending().await
-        }
-
-        async fn share(&self, _: Option<LeaseId>, _: Duration) -> Result<LeaseId, Failure> {
-            pending().await
-        }
-
-        fn keep_alive(&self, leases: Vec<LeaseId>) -> BoxStream<'static, KeepAliveAnswer> {
-            self.kept_alive.lock().unwrap().extend(&leases);
+    /// The answers to the keep-alives of these places and of the companions' lease, the first of which are answered; and what
+    /// was sent.
+    fn round(places: &[(CampaignId, LeaseId)], answers: usize, clock: &Clock) -> (Round, Vec<LeaseId>) {
+        let leases = |place| Leases { place, companion: B, moves_to: None };
+        let asked =
+            places.iter().map(|(id, place)| KeepAlives { id: *id, leases: leases(*place), limit: LIMIT });
+        let mut sent = Vec::new();
+        let round = Round::begin(asked.collect(), clock.clone(), |leases| {
+            sent.clone_from(&leases);
             let answer =
                 |lease| KeepAliveAnswer { lease, sent_at: Instant::from_nanos(lease.0), result: Ok(ALIVE) };
-            stream::iter(leases.into_iter().take(self.answers).map(answer)).chain(stream::pending()).boxed()
-        }
-
-        async fn read(&self, _: &str, _: Option<LeaseId>, _: bool) -> Result<Box<Snapshot>, Failure> {
-            pending().await
-        }
-
-        async fn write(&self, _: &str, _: &Identity, _: &Action) -> Outcome {
-            pending().await
-        }
-
-        async fn revoke(&self, _: LeaseId) -> Result<(), Failure> {
-            pending().await
-        }
-
-        fn follow(&self, _: &str) {}
-
-        fn unfollow(&self, _: &str) {}
-
-        async fn watch(&self) -> Result<BoxStream<'static, QueueEvent>, Fault> {
-            pending().await
-        }
-
-        async fn entry(&self, _: &str) -> Result<Entry, Fault> {
-            pending().await
-        }
-
-        async fn list(&self) -> Result<Vec<WatchEvent>, Fault> {
-            pending().await
-        }
-
-        async fn candidates(&self, _: Option<&str>) -> Result<Vec<CandidateInfo>, Fault> {
-            pending().await
-        }
-
-        async fn reconnect(&self) {}
-
-        async fn close(&self) {}
-    }
-
-    fn link(answers: usize, clock: &Clock) -> (QueueLink, Arc<Silent>) {
-        let adapter = Arc::new(Silent { answers, kept_alive: Mutex::default() });
-        let writes = WriteReports {
-            clock: clock.clone(),
-            listener: WriteListener::default(),
-            notifier: Notifier::new(),
-        };
-        (QueueLink { adapter: Arc::clone(&adapter) as _, writes, keep_alives: Vec::new() }, adapter)
-    }
-
-    fn ask(
-        link: &mut QueueLink,
-        id: CampaignId,
-        request: Request,
-    ) -> Option<BoxStream<'static, Answers<QueueLink>>> {
-        let info = StoreInfo {
-            asked_at: Instant::ZERO,
-            incarnation: Incarnation(1),
-            age: None,
-            never_used: false,
-            max_age: None,
-            newest: None,
-        };
-        let campaign =
-            Campaign::new(Settings::new("ada"), SERVER, &info, Nonce(1), 1, Instant::ZERO).unwrap();
-        let (election, since) = ("jobs".into(), SystemTime::UNIX_EPOCH);
-        match link.ask(&campaign, Asked { id, election, since, request, limit: LIMIT })? {
-            Asking::Several(answers) => Some(answers),
-            Asking::One(_) => None,
-        }
-    }
-
-    fn of(place: LeaseId) -> Leases {
-        Leases { place, companion: B, moves_to: None }
+            stream::iter(leases.into_iter().take(answers).map(answer)).chain(stream::pending()).boxed()
+        });
+        (round.unwrap(), sent)
     }
 
     fn kept(id: CampaignId, lease: LeaseId) -> (CampaignId, Answer) {
@@ -485,43 +391,38 @@ mod tests {
 
     #[tokio::test]
     async fn a_lease_of_several_campaigns_is_kept_alive_once_a_turn() {
-        let (mut link, adapter) = link(3, &Clock::manual(Instant::ZERO));
-        assert!(link.ask_together().is_none());
-        for (id, lease) in [(1, A), (2, C)] {
-            assert!(ask(&mut link, id, Request::KeepAlive { leases: of(lease) }).is_none());
-        }
-        let answers: Vec<_> = link.ask_together().unwrap().concat().await;
-        assert_eq!(*adapter.kept_alive.lock().unwrap(), [A, B, C]);
+        let (round, sent) = round(&[(1, A), (2, C)], 3, &Clock::manual(Instant::ZERO));
+        assert_eq!(sent, [A, B, C]);
+        let answers: Vec<_> = stream::unfold(round, Round::next).concat().await;
         assert_eq!(answers, [kept(1, A), kept(1, B), kept(2, B), kept(2, C)]);
-        assert!(link.ask_together().is_none(), "each is sent once");
+    }
+
+    #[test]
+    fn without_a_keep_alive_in_a_turn_nothing_is_sent() {
+        let nothing = |_| -> BoxStream<'static, KeepAliveAnswer> { panic!("nothing is sent") };
+        assert!(Round::begin(Vec::new(), Clock::manual(Instant::ZERO), nothing).is_none());
     }
 
     #[tokio::test]
-    async fn what_is_not_answered_within_its_limit_is_unknown() {
+    async fn a_keep_alive_that_is_not_answered_within_its_limit_is_unknown() {
         let clock = Clock::manual(Instant::ZERO);
-        let (mut link, _) = link(1, &clock);
-        let _ = ask(&mut link, 1, Request::KeepAlive { leases: of(A) });
-        let mut answers = link.ask_together().unwrap();
-        let revoking = ask(&mut link, 1, Request::Revoke { lease: A }).unwrap();
-        let action = Action::Name {
-            own: Own { lease: A, revision: Default::default() },
-            modified: Default::default(),
-            companion: B,
-            successor: None,
-        };
-        let writing =
-            ask(&mut link, 1, Request::Write(queue::Write { attempt: Attempt(7), action })).unwrap();
+        let (round, _) = round(&[(1, A)], 1, &clock);
+        let mut answers = stream::unfold(round, Round::next).boxed();
         assert_eq!(answers.next().await.unwrap(), [kept(1, A)]);
-        let mut late =
-            Box::pin(futures_util::future::join3(answers.concat(), revoking.concat(), writing.concat()));
+        assert!(futures_util::poll!(answers.next()).is_pending());
+        clock.advance(LIMIT);
+        let unknown = Answer::KeptAlive { lease: B, sent_at: Instant::ZERO, result: Err(Failure::Unknown) };
+        assert_eq!(answers.next().await.unwrap(), [(1, unknown)]);
+        assert!(answers.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_not_answered_within_its_limit_says_so() {
+        let clock = Clock::manual(Instant::ZERO);
+        let mut late = Box::pin(answered(&clock, LIMIT, pending::<Result<(), Failure>>()));
         assert!(futures_util::poll!(&mut late).is_pending());
         clock.advance(LIMIT);
-        let (answers, revoked, written) = late.await;
-        let unknown = Answer::KeptAlive { lease: B, sent_at: Instant::ZERO, result: Err(Failure::Unknown) };
-        assert_eq!(answers, [(1, unknown)]);
-        assert_eq!(revoked, [(1, Answer::Revoked { lease: A, result: Err(Failure::Unanswered) })]);
-        let outcome = Outcome::Failed(Failure::Unanswered);
-        assert_eq!(written, [(1, Answer::Wrote { attempt: Attempt(7), outcome })]);
+        assert_eq!(late.await, Err(Failure::Unanswered));
     }
 
     #[tokio::test]

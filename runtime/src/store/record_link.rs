@@ -8,20 +8,19 @@ use incumbent_core::campaign::{Answer, Campaign, KeyLease, Request};
 use incumbent_core::record::Entry;
 use incumbent_core::store::{Capabilities, Fault, Outcome, StoreInfo};
 
-use super::in_flight::{OneAnswer, in_time, unanswered};
-use super::link::{Asked, Asking, Link, Watch, Watched, WriteReports};
+use super::registry::merge;
+use super::seam::{Asked, Asking, Link, OneAnswer, Reports, Watch, Watched, in_time, unanswered};
+use super::{Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent, request};
 use crate::Result;
-use crate::store::registry::merge;
-use crate::store::{self, Adapter, CandidateInfo, EntryInfo, Registry, WatchEvent, request};
 
-pub(super) struct RecordLink {
+pub(crate) struct RecordLink {
     adapter: Arc<dyn Adapter>,
-    writes: WriteReports,
+    reports: Reports,
 }
 
 impl RecordLink {
-    pub(super) fn new(adapter: Box<dyn Adapter>, writes: WriteReports) -> Self {
-        Self { adapter: adapter.into(), writes }
+    pub(crate) fn new(adapter: Box<dyn Adapter>, reports: Reports) -> Self {
+        Self { adapter: adapter.into(), reports }
     }
 }
 
@@ -57,24 +56,24 @@ impl Link for RecordLink {
 
     fn ask(&mut self, _: &Campaign, asked: Asked<KeyLease>) -> Option<Asking<Self>> {
         let Asked { id, election, request, limit, .. } = asked;
-        let (adapter, writes) = (Arc::clone(&self.adapter), self.writes.clone());
-        let until = writes.clock.now() + limit;
+        let (adapter, reports) = (Arc::clone(&self.adapter), self.reports.clone());
+        let until = reports.clock.now() + limit;
         let answer = async move {
-            let sent = writes.clock.now();
+            let sent = reports.clock.now();
             let answer = match request {
                 Request::Write(write) => {
                     let (attempt, action) =
-                        (write.attempt, writes.listener.is_there().then(|| write.action.clone()));
-                    let outcome = in_time(&writes.clock, until, adapter.write(&election, write)).await;
+                        (write.attempt, reports.listener.is_there().then(|| write.action.clone()));
+                    let outcome = in_time(&reports.clock, until, adapter.write(&election, write)).await;
                     // Without an answer within the limit, its outcome is unknown.
                     let outcome = outcome.unwrap_or(Outcome::Unknown);
                     if let Some(action) = action {
-                        writes.report(&election, sent, &action, &outcome);
+                        reports.written(&election, sent, &action, &outcome);
                     }
                     Answer::Wrote { attempt, outcome }
                 }
                 Request::Read(read) => {
-                    let result = in_time(&writes.clock, until, adapter.read(&election)).await;
+                    let result = in_time(&reports.clock, until, adapter.read(&election)).await;
                     Answer::Read { read, result: result.unwrap_or_else(|| Err(unanswered("a read", limit))) }
                 }
             };
@@ -95,8 +94,8 @@ impl Link for RecordLink {
         let adapter = Arc::clone(&self.adapter);
         async move {
             let watched = |item| match item {
-                store::Watched::ShownAll(of) => Watched::ShownAll(of),
-                store::Watched::Entry(WatchEvent { key, entry }) => match entry {
+                super::Watched::ShownAll(of) => Watched::ShownAll(of),
+                super::Watched::Entry(WatchEvent { key, entry }) => match entry {
                     Entry::Live(record) if request::is_reserved(&key) => {
                         Watched::Requested { key, text: record.candidate, revision: record.revision }
                     }

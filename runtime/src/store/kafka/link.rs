@@ -1,4 +1,4 @@
-//! The link to a cluster whose candidates are members of a consumer group for each election.
+//! The link of the driver to a cluster: a campaign is a member of its election's consumer group.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,10 +15,12 @@ use incumbent_core::store::{Action, Capabilities, Fault, Outcome, Put, StoreInfo
 use incumbent_core::{Instant, Revision};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::link::{Answers, Asked, Asking, Link, Watch, Watched, WriteReports};
-use crate::store::kafka::{
-    Answers as ToCampaign, Change, Cluster, KafkaSettings, Member, Reader, Report, refused, time_of_day,
-};
+use super::admin::refused;
+use super::cluster::{Cluster, time_of_day};
+use super::member::{Answers as ToCampaign, Member, Report};
+use super::reader::{Change, Reader};
+use super::settings::KafkaSettings;
+use crate::store::seam::{Answers, Asked, Asking, Link, Reports, Watch, Watched};
 use crate::store::{CandidateInfo, EntryInfo, Registry, WatchEvent};
 use crate::{Error, ErrorKind, Result};
 
@@ -27,10 +29,10 @@ const LEASES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 /// A broker that crashes is given up after its session (`broker.session.timeout.ms`).
 const FAIL_OVER: Duration = Duration::from_secs(9);
 
-pub(super) struct GroupLink {
+pub(crate) struct Groups {
     cluster: Arc<Cluster>,
     reader: Arc<Reader>,
-    writes: WriteReports,
+    reports: Reports,
     members: HashMap<CampaignId, Candidacy>,
     /// The only election, where all would have the same topic.
     only: Mutex<Option<String>>,
@@ -50,10 +52,15 @@ struct Candidacy {
 /// Records without a delivery report yet, for the listener to writes.
 type Sent = Arc<Mutex<HashMap<Attempt, (Instant, Action)>>>;
 
-impl GroupLink {
-    pub(super) fn new(cluster: Arc<Cluster>, reader: Reader, writes: WriteReports) -> Self {
-        let reader = Arc::new(reader);
-        Self { cluster, reader, writes, members: HashMap::new(), only: Mutex::default() }
+impl Groups {
+    /// Connects to the cluster.
+    ///
+    /// # Errors
+    /// Those of [`Cluster::open`] and [`Reader::open`].
+    pub(crate) async fn open(settings: &KafkaSettings, reports: Reports) -> Result<Self> {
+        let cluster = Cluster::open(settings, &reports.clock).await?;
+        let reader = Arc::new(Reader::open(&cluster)?);
+        Ok(Self { cluster, reader, reports, members: HashMap::new(), only: Mutex::default() })
     }
 
     fn settings(&self) -> &KafkaSettings {
@@ -63,13 +70,13 @@ impl GroupLink {
 
 impl Candidacy {
     fn new(election: &Arc<str>, topic: String) -> (Self, UnboundedReceiver<Report>) {
-        let (answers, reports) = unbounded_channel();
+        let (answers, received) = unbounded_channel();
         let (election, sent) = (Arc::clone(election), Sent::default());
-        (Self { election, topic, answers, member: None, follows: false, sent }, reports)
+        (Self { election, topic, answers, member: None, follows: false, sent }, received)
     }
 }
 
-impl Link for GroupLink {
+impl Link for Groups {
     type Rule = Induction;
 
     const ENTRIES_STAY: bool = false;
@@ -77,7 +84,7 @@ impl Link for GroupLink {
     fn properties(&self) -> Connection {
         Connection {
             group: self.settings().group(),
-            read_at: self.writes.clock.now(),
+            read_at: self.reports.clock.now(),
             time_of_day: time_of_day(),
         }
     }
@@ -135,16 +142,16 @@ impl Link for GroupLink {
         let Asked { id, election, request, .. } = asked;
         let mut answers = None;
         if !self.members.contains_key(&id) {
-            let (candidacy, reports) = Candidacy::new(&election, self.settings().topic_of(&election));
+            let (candidacy, received) = Candidacy::new(&election, self.settings().topic_of(&election));
             let stream = Stream {
                 id,
-                reports,
+                received,
                 election,
                 topic: candidacy.topic.clone(),
                 reader: Arc::clone(&self.reader),
                 sent: Arc::clone(&candidacy.sent),
                 lease: campaign.lease_time(),
-                writes: self.writes.clone(),
+                reports: self.reports.clone(),
             };
             answers = Some(Asking::Several(stream::unfold(stream, Stream::next).boxed()));
             self.members.insert(id, candidacy);
@@ -166,7 +173,7 @@ impl Link for GroupLink {
                 }
             }
             Request::Publish(publish) => {
-                let (sent, action) = (self.writes.clock.now(), reported(campaign, &publish));
+                let (sent, action) = (self.reports.clock.now(), reported(campaign, &publish));
                 lock(&candidacy.sent).insert(publish.attempt, (sent, action));
                 self.cluster.publish(&candidacy.topic, &publish, &candidacy.answers);
             }
@@ -318,7 +325,7 @@ impl Link for GroupLink {
     }
 }
 
-impl Drop for GroupLink {
+impl Drop for Groups {
     fn drop(&mut self) {
         // After a panic of the driver too: a client that goes on polling would keep the partition.
         for member in self.members.drain().filter_map(|(_, candidacy)| candidacy.member) {
@@ -331,19 +338,19 @@ impl Drop for GroupLink {
 /// What the clients of a campaign report.
 struct Stream {
     id: CampaignId,
-    reports: UnboundedReceiver<Report>,
+    received: UnboundedReceiver<Report>,
     election: Arc<str>,
     topic: String,
     reader: Arc<Reader>,
     sent: Sent,
     lease: Duration,
-    writes: WriteReports,
+    reports: Reports,
 }
 
 impl Stream {
-    async fn next(mut self) -> Option<(Answers<GroupLink>, Self)> {
+    async fn next(mut self) -> Option<(Answers<Groups>, Self)> {
         loop {
-            match self.reports.recv().await? {
+            match self.received.recv().await? {
                 Report::Answer(answer) => {
                     if let Answer::Published { attempt, result } = &answer {
                         self.report(*attempt, result);
@@ -372,7 +379,7 @@ impl Stream {
             Ok(revision) => Outcome::Applied { revision: *revision, incarnation: None },
             Err(failure) => failure.fault().map_or(Outcome::Unknown, |fault| Outcome::Failed(fault.clone())),
         };
-        self.writes.report(&self.election, sent, &action, &outcome);
+        self.reports.written(&self.election, sent, &action, &outcome);
     }
 }
 

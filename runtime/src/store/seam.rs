@@ -1,8 +1,12 @@
-//! A driver's link to its store: the rule of the store's elections, and the requests that its adapter carries out.
+//! The seam between the driver and the stores: the rule of a store's elections, and the requests that it carries out.
 //!
-//! The rest of the driver is the same for every rule.
+//! The driver is the same for every rule. A store whose candidates write one record in turn implements
+//! [`Adapter`](super::Adapter), which is a link by itself.
 
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
@@ -10,19 +14,22 @@ use futures_util::stream::BoxStream;
 use incumbent_core::candidacy::{Candidacy, Rule};
 use incumbent_core::record::Entry;
 use incumbent_core::session::{self, CampaignId, Scope};
-use incumbent_core::store::{Action, Capabilities, Fault, Outcome, StoreInfo};
+use incumbent_core::store::{Action, Capabilities, Fault, FaultKind, Outcome, StoreInfo};
 use incumbent_core::{Instant, Revision};
 
-use super::in_flight::OneAnswer;
+use super::{CandidateInfo, EntryInfo, Registry, WatchEvent};
 use crate::Result;
 use crate::clock::Clock;
 use crate::notifier::{Notifier, WriteListener};
-use crate::store::{CandidateInfo, EntryInfo, Registry, WatchEvent};
+
+/// The target of log lines about the connection, by which programs filter them.
+#[cfg_attr(not(feature = "nats"), allow(dead_code, reason = "other clients log little"))]
+pub(crate) const CONNECTION: &str = "incumbent::driver::connection";
 
 /// The store's answers to campaigns.
-pub(super) type Answers<L> = Vec<(CampaignId, <<L as Link>::Rule as Rule>::Answer)>;
+pub(crate) type Answers<L> = Vec<(CampaignId, <<L as Link>::Rule as Rule>::Answer)>;
 /// The answers to a request, each within its limit.
-pub(super) enum Asking<L: Link> {
+pub(crate) enum Asking<L: Link> {
     /// One, without a timer of its own.
     One(OneAnswer<(CampaignId, <L::Rule as Rule>::Answer)>),
     /// Perhaps many.
@@ -33,18 +40,18 @@ pub(super) enum Asking<L: Link> {
     Several(BoxStream<'static, Answers<L>>),
 }
 /// An event for the session of such a store.
-pub(super) type Input<L> =
+pub(crate) type Input<L> =
     session::Input<<<L as Link>::Rule as Rule>::Answer, <<L as Link>::Rule as Rule>::Shown>;
 /// An output of the session of such a store.
-pub(super) type Output<L> =
+pub(crate) type Output<L> =
     session::Output<<<L as Link>::Rule as Rule>::Request, <<L as Link>::Rule as Rule>::Timer>;
 /// The changes of a store, and the requests of an operator.
-pub(super) type Watch<L> = BoxStream<'static, Watched<<<L as Link>::Rule as Rule>::Shown>>;
+pub(crate) type Watch<L> = BoxStream<'static, Watched<<<L as Link>::Rule as Rule>::Shown>>;
 
 /// An open store, bound to the rule of its elections.
 ///
 /// Requests are futures of their own, which the driver bounds; only [`ask`](Self::ask) bounds what it returns itself.
-pub(super) trait Link: Send + 'static {
+pub(crate) trait Link: Send + 'static {
     /// The rule of the store's elections.
     type Rule: Rule<
             Store: Send,
@@ -56,6 +63,8 @@ pub(super) trait Link: Send + 'static {
             Early: Send,
             Race: Send,
             Leaving: Send,
+            Told: Send,
+            Tell: Send,
         > + Send
         + 'static;
 
@@ -66,13 +75,13 @@ pub(super) trait Link: Send + 'static {
     /// The properties of the store that the rule depends on, as of the newest inspection.
     fn properties(&self) -> <Self::Rule as Rule>::Store;
 
-    /// As [`Adapter::capabilities`](crate::store::Adapter::capabilities).
+    /// As [`Adapter::capabilities`](super::Adapter::capabilities).
     fn capabilities(&self) -> Capabilities;
 
-    /// As [`Adapter::check_key`](crate::store::Adapter::check_key).
+    /// As [`Adapter::check_key`](super::Adapter::check_key).
     fn check_key(&self, key: &str) -> Result<()>;
 
-    /// As [`Adapter::check_name`](crate::store::Adapter::check_name).
+    /// As [`Adapter::check_name`](super::Adapter::check_name).
     fn check_name(&self, name: &str) -> Result<()>;
 
     /// Refuses to hand over, where the store chooses the successor.
@@ -87,10 +96,10 @@ pub(super) trait Link: Send + 'static {
         None
     }
 
-    /// As [`Adapter::flaw`](crate::store::Adapter::flaw).
+    /// As [`Adapter::flaw`](super::Adapter::flaw).
     fn flaw(&self) -> Option<Fault>;
 
-    /// As [`Adapter::inspect`](crate::store::Adapter::inspect).
+    /// As [`Adapter::inspect`](super::Adapter::inspect).
     fn inspect(&self) -> BoxFuture<'static, Result<StoreInfo, Fault>>;
 
     /// Sends a campaign's request and emits the answers, each within the request's limit; an answer that did not come by
@@ -139,7 +148,7 @@ pub(super) trait Link: Send + 'static {
         self.entry(key)
     }
 
-    /// As [`Adapter::written`](crate::store::Adapter::written).
+    /// As [`Adapter::written`](super::Adapter::written).
     fn written(&self, key: &str) -> BoxFuture<'static, Result<Option<EntryInfo>, Fault>>;
 
     /// Reads the entries of all elections.
@@ -152,30 +161,31 @@ pub(super) trait Link: Send + 'static {
         election: Option<String>,
     ) -> BoxFuture<'static, Result<Option<Vec<CandidateInfo>>, Fault>>;
 
-    /// As [`Adapter::register`](crate::store::Adapter::register).
+    /// As [`Adapter::register`](super::Adapter::register).
     fn register(&self, own: &Registry) -> BoxFuture<'static, Result<(), Fault>>;
 
-    /// As [`Adapter::reconnect`](crate::store::Adapter::reconnect).
+    /// As [`Adapter::reconnect`](super::Adapter::reconnect).
     fn reconnect(&self) -> BoxFuture<'static, ()>;
 
-    /// As [`Adapter::close`](crate::store::Adapter::close).
+    /// As [`Adapter::close`](super::Adapter::close).
     fn close(&self) -> BoxFuture<'static, ()>;
 }
 
 /// A campaign's request.
-pub(super) struct Asked<R: Rule> {
-    pub(super) id: CampaignId,
+pub(crate) struct Asked<R: Rule> {
+    pub(crate) id: CampaignId,
     /// The election's key.
-    pub(super) election: Arc<str>,
+    pub(crate) election: Arc<str>,
     /// The time of day since which it is a candidate.
     #[cfg_attr(not(feature = "etcd"), allow(dead_code, reason = "written into a queue of keys"))]
-    pub(super) since: SystemTime,
-    pub(super) request: R::Request,
-    pub(super) limit: Duration,
+    pub(crate) since: SystemTime,
+    pub(crate) request: R::Request,
+    pub(crate) limit: Duration,
 }
 
 /// An item of a watch.
-pub(super) enum Watched<S> {
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Watched<S> {
     /// An election changed.
     Changed {
         /// Its key.
@@ -193,17 +203,64 @@ pub(super) enum Watched<S> {
     ShownAll(Scope),
 }
 
-/// Reports the outcomes of writes to the user's listener.
+/// What a store reports apart from its answers: the outcomes of writes to the user's listener, and new connections to the
+/// driver.
 #[derive(Clone)]
-pub(super) struct WriteReports {
-    pub(super) clock: Clock,
-    pub(super) listener: WriteListener,
-    pub(super) notifier: Notifier,
+pub(crate) struct Reports {
+    pub(crate) clock: Clock,
+    pub(crate) listener: WriteListener,
+    /// Calls the code of users.
+    pub(crate) notifier: Notifier,
+    /// Called where the store has a new connection that the driver did not ask for.
+    #[cfg_attr(not(feature = "nats"), allow(dead_code, reason = "other clients do not say so"))]
+    pub(crate) connected: Arc<dyn Fn() + Send + Sync>,
 }
 
-impl WriteReports {
-    pub(super) fn report(&self, election: &Arc<str>, sent: Instant, action: &Action, outcome: &Outcome) {
+impl Reports {
+    pub(crate) fn written(&self, election: &Arc<str>, sent: Instant, action: &Action, outcome: &Outcome) {
         let took = self.clock.now().since(sent);
         self.listener.notify(&self.notifier, election, (action, outcome, took));
+    }
+}
+
+/// A request that has one answer, and ends without one when it is polled at its limit or [later](in_time).
+pub(crate) struct OneAnswer<A> {
+    pub(crate) until: Instant,
+    pub(crate) answer: BoxFuture<'static, A>,
+}
+
+impl<A> Future for OneAnswer<A> {
+    type Output = A;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<A> {
+        self.answer.as_mut().poll(context)
+    }
+}
+
+/// The store did not answer in time.
+pub(crate) fn unanswered(what: &str, limit: Duration) -> Fault {
+    let detail = format!("the store did not answer {what} within {limit:?}");
+    Fault { kind: FaultKind::Unreachable, detail }
+}
+
+/// Waits for `work`; `None` where that is polled after `until` and is not done. It sets no timer: the driver polls all such
+/// requests again at the limit of the first.
+pub(crate) async fn in_time<T>(clock: &Clock, until: Instant, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending if clock.now() >= until => Poll::Ready(None),
+        Poll::Pending => Poll::Pending,
+    })
+    .await
+}
+
+/// Waits for `work`, but no longer than `limit`.
+pub(crate) async fn within<T>(clock: Clock, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+    let until = clock.now() + limit;
+    tokio::select! {
+        biased;
+        done = work => Some(done),
+        () = clock.sleep_until(until) => None,
     }
 }
