@@ -5,9 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use incumbent_model::{
-    check_induction, check_queue, check_up_to, induction_worlds, late_release, queue_worlds, worlds,
-};
+use incumbent_model::{check_up_to, induction_worlds, late_release, queue_worlds, worlds};
 use incumbent_sim::{Choice, Kind, Store, run, run_handlers};
 
 use crate::finding::Finding;
@@ -245,8 +243,8 @@ fn explore_queue(first: Option<&str>) -> Option<String> {
     let mut worlds = queue_worlds();
     worlds.sort_by_key(|world| first != Some(world.name()));
     worlds.iter().find_map(|world| {
-        let (property, _) = check_queue(world, Some(MOST_STATES)).violation?;
-        Some(format!("{property}, {}", world.name()))
+        let violation = check_up_to(world, MOST_STATES).violation?;
+        Some(format!("{}, {}", violation.property.name(), world.name()))
     })
 }
 
@@ -259,8 +257,8 @@ fn explore_induction(first: Option<&str>) -> Option<String> {
     let mut worlds = induction_worlds();
     worlds.sort_by_key(|world| first != Some(world.name()));
     worlds.iter().find_map(|world| {
-        let (property, _) = check_induction(world, Some(MOST_STATES)).violation?;
-        Some(format!("{property}, {}", world.name()))
+        let violation = check_up_to(world, MOST_STATES).violation?;
+        Some(format!("{}, {}", violation.property.name(), world.name()))
     })
 }
 
