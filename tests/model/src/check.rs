@@ -53,7 +53,7 @@ pub fn check_up_to<S: Store>(world: &World<S>, most: usize) -> Findings {
     S::explore(world, Some(most))
 }
 
-/// See [`Store::explore`].
+/// Explores a world, up to `most` states.
 pub(crate) fn explore<S: Store>(world: &World<S>, most: Option<usize>) -> Findings {
     let model = Small { world: world.clone(), found: Arc::default() };
     let found = model.found.clone();

@@ -23,7 +23,7 @@ pub(crate) type OutputOf<S> =
     candidacy::Output<RequestOf<S>, <RuleOf<S> as Rule>::Timer, <RuleOf<S> as Rule>::Tell>;
 pub(crate) type ActionOf<S> = Action<<S as Store>::Action>;
 
-/// The state of a simulated store, and what happens on it. All that is the same on every store is in [`Step`].
+/// The state of a simulated store, and what happens on it. All that is the same on every store is in `step`.
 pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
     /// The rule by which its candidates lead.
     type Rule: Rule<
@@ -55,13 +55,13 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
     /// What its worlds check.
     const PROPERTIES: &'static [Property];
 
-    /// Explores a world. Each store does that by the same function, which is so compiled and optimised in this crate, and
-    /// not where it is called.
+    /// Explores a world. Every store calls the same function: so it is compiled, and optimised, in this
+    /// crate and not in its callers.
     fn explore(world: &World<Self>, most: Option<usize>) -> Findings;
 
     /// The store before any candidate entered.
     fn new() -> Self;
-    /// The bounds of a world that all worlds do not have.
+    /// The bounds of a world that only this store has.
     fn bounds(_world: &World<Self>) -> String {
         String::new()
     }

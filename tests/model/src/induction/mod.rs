@@ -78,7 +78,7 @@ pub struct Process {
     client: Client,
     /// The token of a term whose deadline has passed.
     lapsed: Option<Token>,
-    /// The offset of each of its claims, the topic in which that was appended, and the one that it names.
+    /// Its claims: the offset of each, the topic in which it was appended, and the topic that it names.
     claims: Vec<(Revision, u8, Option<u8>)>,
     /// The topic in which the claim of its newest term lies.
     led_in: Option<u8>,

@@ -84,7 +84,7 @@ fn after_a_tick(campaign: &Campaign, mut told: bool, now: Instant) -> bool {
     }
 }
 
-pub(super) fn stands(node: &Node<Key>, proof: &Proof) -> Result<(), String> {
+pub(super) fn holds(node: &Node<Key>, proof: &Proof) -> Result<(), String> {
     if let (Some(revision), Some(term)) = (proof.foreign, node.term) {
         return Err(format!("saw a foreign record at {} and leads on with {}", revision.0, term.token));
     }

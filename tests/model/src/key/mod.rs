@@ -148,7 +148,7 @@ impl Store for Key {
         let node = &step.state.nodes[place];
         let verdicts = [
             (Property::I3, invariants::deadline_from_the_send(step.world, place, node)),
-            (Property::I9, foreign_above_ours::stands(node, proof)),
+            (Property::I9, foreign_above_ours::holds(node, proof)),
             (Property::I12, invariants::another_incarnation_ends_the_term(node, proof)),
         ];
         for (property, verdict) in verdicts {

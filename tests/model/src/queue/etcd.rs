@@ -161,7 +161,7 @@ impl Etcd {
         without: Option<QueuePart>,
     ) -> (Outcome, Change) {
         let nothing = Change::default();
-        let stands = |keys: &BTreeMap<LeaseId, Key>, lease: &LeaseId, revision: Revision| {
+        let is_there = |keys: &BTreeMap<LeaseId, Key>, lease: &LeaseId, revision: Revision| {
             keys.get(lease).is_some_and(|key| key.created == revision.0)
         };
         match &write.action {
@@ -169,13 +169,13 @@ impl Etcd {
                 if !self.has_lease(*lease) || !self.has_lease(*companion) {
                     return (Outcome::Failed(Failure::LeaseGone), nothing);
                 }
-                let (place, beside) = (self.places.get(lease), self.companions.contains_key(lease));
+                let (place, has_companion) = (self.places.get(lease), self.companions.contains_key(lease));
                 let replaced = replaces.is_none_or(|own| {
-                    stands(&self.places, &own.lease, own.revision)
-                        && stands(&self.companions, &own.lease, own.revision)
+                    is_there(&self.places, &own.lease, own.revision)
+                        && is_there(&self.companions, &own.lease, own.revision)
                 });
-                if place.is_some() || beside || !replaced {
-                    let created = place.filter(|_| beside).map(|key| Revision(key.created));
+                if place.is_some() || has_companion || !replaced {
+                    let created = place.filter(|_| has_companion).map(|key| Revision(key.created));
                     return (Outcome::Refused { created }, nothing);
                 }
                 let change = match replaces {
@@ -188,14 +188,14 @@ impl Etcd {
                 let at = self.revision;
                 let key = |lease| Key { owner, created: at, modified: at, lease, successor: None };
                 let shared = if without == Some(QueuePart::CompanionsLease) { *lease } else { *companion };
-                let (place, beside) = (key(*lease), key(shared));
+                let (place, companion) = (key(*lease), key(shared));
                 self.places.insert(*lease, place);
-                self.companions.insert(*lease, beside);
+                self.companions.insert(*lease, companion);
                 (Outcome::Applied { revision: Revision(self.revision) }, change)
             }
             Action::Name { own, modified, companion, successor } => {
-                self.rewrite(own.lease, *modified, *companion, |beside| {
-                    beside.successor.clone_from(successor)
+                self.rewrite(own.lease, *modified, *companion, |companion| {
+                    companion.successor.clone_from(successor)
                 })
             }
             Action::Move { own, modified, to } => self.rewrite(own.lease, *modified, *to, |_| ()),
@@ -231,16 +231,16 @@ impl Etcd {
     ) -> (Outcome, Change) {
         let nothing = Change::default();
         let is_known = self.has_lease(lease);
-        let beside = self.companions.get_mut(&key);
-        let Some(beside) = beside.filter(|beside| beside.modified == modified.0) else {
+        let companion = self.companions.get_mut(&key);
+        let Some(companion) = companion.filter(|companion| companion.modified == modified.0) else {
             return (Outcome::Refused { created: None }, nothing);
         };
         if !is_known {
             return (Outcome::Failed(Failure::LeaseGone), nothing);
         }
         self.revision += 1;
-        (beside.modified, beside.lease) = (self.revision, lease);
-        change(beside);
+        (companion.modified, companion.lease) = (self.revision, lease);
+        change(companion);
         let revision = Revision(self.revision);
         let rewritten_companions = vec![key.to_string()];
         (Outcome::Applied { revision }, Change { revision, rewritten_companions, ..nothing })
@@ -274,13 +274,13 @@ impl Etcd {
         companions.sort_by_key(|companion| companion.created);
         let find = |text: &str| places.iter().find(|place| place.key == text).cloned();
         let text = own.map(|own| own.to_string()).unwrap_or_default();
-        let beside = companions.iter().find(|companion| companion.key == text).cloned();
+        let own_companion = companions.iter().find(|companion| companion.key == text).cloned();
         Snapshot {
             revision: Revision(self.revision),
             raft_term: self.raft_term(without),
             birth: Some(BIRTH),
             place: find(&text),
-            companion: beside,
+            companion: own_companion,
             places,
             companions,
             overlap: None,
