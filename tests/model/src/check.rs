@@ -1,12 +1,16 @@
 //! Explores a world to its end.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use stateright::{Checker, HasDiscoveries, Model};
+use stateright::{Checker, HasDiscoveries, Model, Property as Checked};
 
-use crate::model::Small;
+use crate::action::enabled;
 use crate::path;
 use crate::property::Property;
+use crate::state::State;
+use crate::step::{begin, step};
+use crate::store::{ActionOf, Store};
 use crate::world::World;
 
 /// The findings in a world.
@@ -18,9 +22,9 @@ pub struct Findings {
     pub unique: u64,
     /// The largest number of actions one after another.
     pub depth: u64,
-    /// The most terms reported in one run.
+    /// The most terms reported in one run, where a world counts them.
     pub terms: u64,
-    /// The longest time without a leader, in seconds, from any state without further faults.
+    /// The longest time without a leader, in seconds, from any state without further faults, where a world checks that.
     pub vacancy: u64,
     /// The first property found that does not hold. The exploration ends with it.
     pub violation: Option<Violation>,
@@ -40,17 +44,18 @@ pub struct Violation {
 /// Explores a world to its end, or to the first property that does not hold.
 ///
 /// Takes a core and, for a million states, a few seconds and a gigabyte. The same world gives the same findings.
-pub fn check(world: &World) -> Findings {
-    explore(world, None)
+pub fn check<S: Store>(world: &World<S>) -> Findings {
+    S::explore(world, None)
 }
 
 /// The same, up to `most` states: for rules that are broken on purpose, with which a world may have no end in sight.
-pub fn check_up_to(world: &World, most: usize) -> Findings {
-    explore(world, Some(most))
+pub fn check_up_to<S: Store>(world: &World<S>, most: usize) -> Findings {
+    S::explore(world, Some(most))
 }
 
-fn explore(world: &World, most: Option<usize>) -> Findings {
-    let model = Small::new(world);
+/// Explores a world, up to `most` states.
+pub(crate) fn explore<S: Store>(world: &World<S>, most: Option<usize>) -> Findings {
+    let model = Small { world: world.clone(), found: Arc::default() };
     let found = model.found.clone();
     let mut builder = model.checker().finish_when(HasDiscoveries::AnyFailures);
     if let Some(most) = most {
@@ -58,12 +63,10 @@ fn explore(world: &World, most: Option<usize>) -> Findings {
     }
     let mut checker = builder.spawn_bfs();
     let panicked = checker.handles().into_iter().any(|thread| thread.join().is_err());
-    let discovery = checker.discoveries().into_iter().min_by_key(|(_, path)| path.clone().into_vec().len());
-    let violation = match discovery {
-        Some((name, path)) => {
-            let property = Property::ALL.into_iter().find(|property| property.name() == name);
-            let property = property.unwrap_or(Property::Contract);
-            Some(Violation { property, path: path::render(world, property, path), panicked: false })
+    let violation = match checker.discoveries().into_values().next() {
+        Some(path) => {
+            let (property, path) = path::render(world, path);
+            Some(Violation { property, path, panicked: false })
         }
         None if panicked => {
             let path = String::from("the core panicked; its message is on standard error\n");
@@ -78,5 +81,52 @@ fn explore(world: &World, most: Option<usize>) -> Findings {
         terms: found.terms.load(Ordering::Relaxed).into(),
         vacancy: found.vacancy.load(Ordering::Relaxed).into(),
         violation,
+    }
+}
+
+/// A world as a model that `stateright` explores, and the findings about it that are no property.
+struct Small<S: Store> {
+    world: World<S>,
+    found: Arc<Found>,
+}
+
+/// The maxima of the exploration.
+#[derive(Debug, Default)]
+struct Found {
+    terms: AtomicU32,
+    vacancy: AtomicU32,
+}
+
+impl<S: Store> Small<S> {
+    /// All properties are one for `stateright`, so that the exploration ends with the first state in which any is broken.
+    fn holds(&self, state: &State<S>) -> bool {
+        if state.broken.is_some() {
+            return false;
+        }
+        let vacancy = S::vacancy(&self.world, state);
+        self.found.vacancy.fetch_max(*vacancy.as_ref().unwrap_or(&0), Ordering::Relaxed);
+        self.found.terms.fetch_max(state.store.terms().into(), Ordering::Relaxed);
+        vacancy.is_ok()
+    }
+}
+
+impl<S: Store> Model for Small<S> {
+    type State = State<S>;
+    type Action = ActionOf<S>;
+
+    fn init_states(&self) -> Vec<State<S>> {
+        vec![begin(&self.world)]
+    }
+
+    fn actions(&self, state: &State<S>, actions: &mut Vec<ActionOf<S>>) {
+        enabled(&self.world, state, actions);
+    }
+
+    fn next_state(&self, state: &State<S>, action: ActionOf<S>) -> Option<State<S>> {
+        Some(step(&self.world, state, action, None))
+    }
+
+    fn properties(&self) -> Vec<Checked<Self>> {
+        vec![Checked::always("all", Self::holds)]
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Clock {
 impl Clock {
     /// The clock of the candidate with this index, `drift` parts per million fast, or slow.
     pub(crate) fn new(place: usize, drift: i32) -> Self {
-        let origin = (1_000 + 100 * place as u64) * TICK;
+        let origin = (3_600 + 100 * place as u64) * TICK;
         Self { origin, pace: TICK.saturating_add_signed(i64::from(drift) * 1_000) }
     }
 

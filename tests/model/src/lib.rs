@@ -1,10 +1,12 @@
 //! The real election rules, `incumbent_core`, in small worlds that are explored to the end.
 //!
 //! A simulator meets the cases that its random numbers choose; a model checker meets all. Each [`World`] has two or
-//! three candidates, one key, a clock that advances in steps of a second under a lease of twelve, and a budget of
+//! three candidates, one election on a store, a clock that advances in steps of a second, and a budget of
 //! faults: messages lost, late or doubled, crashes, deletions, pauses. [`check`] runs the candidates through
 //! every order of everything that can happen within those bounds, and checks each state that it reaches:
 //! do two lead, does a token fall, and would a candidate lead, if there were no further faults?
+//!
+//! A [`Store`] brings its rule: a lease over a [`Key`], a place in a [`Queue`], or induction over a consumer [`Group`].
 //!
 //! ```
 //! let world = incumbent_model::worlds().into_iter().find(|world| world.name() == "quiet").unwrap();
@@ -23,8 +25,7 @@ mod action;
 mod check;
 mod clock;
 mod induction;
-mod message;
-mod model;
+mod key;
 mod node;
 mod path;
 mod property;
@@ -33,11 +34,11 @@ mod state;
 mod step;
 mod store;
 mod world;
-mod worlds;
 
 pub use check::{Findings, Violation, check, check_up_to};
-pub use induction::{InductionPart, InductionWorld, check_induction, induction_worlds, late_release};
+pub use induction::{Group, InductionPart, induction_worlds, late_release};
+pub use key::{Key, worlds};
 pub use property::Property;
-pub use queue::{Part, QueueFindings, QueueWorld, check_queue, queue_worlds};
+pub use queue::{Queue, QueuePart, queue_worlds};
+pub use store::Store;
 pub use world::World;
-pub use worlds::worlds;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Instant;
 
 use clap::Parser;
-use incumbent_model::{Property, World, check, worlds};
+use incumbent_model::{Key, World, check, worlds};
 
 /// Runs the real election rules through everything that can happen in small worlds.
 ///
@@ -67,20 +67,21 @@ fn list() -> ExitCode {
         println!("{:<13} {}\n{:<13} {}", world.name(), world.about(), "", world.bounds());
     }
     println!();
-    for property in Property::ALL {
+    for property in World::<Key>::properties() {
         println!("{:<13} {}", property.name(), property.states());
     }
     ExitCode::SUCCESS
 }
 
 /// The worlds asked for, with the faults beyond their settings; or a name that no world has.
-fn choose(args: &Args) -> Result<Vec<World>, &str> {
+fn choose(args: &Args) -> Result<Vec<World<Key>>, &str> {
     let all = worlds();
     if let Some(unknown) = args.world.iter().find(|name| all.iter().all(|world| world.name() != *name)) {
         return Err(unknown);
     }
-    let wanted = |world: &World| args.world.is_empty() || args.world.iter().any(|name| world.name() == name);
-    let beyond = |mut world: World| {
+    let wanted =
+        |world: &World<Key>| args.world.is_empty() || args.world.iter().any(|name| world.name() == name);
+    let beyond = |mut world: World<Key>| {
         if let Some(seconds) = args.expire_early {
             world = world.expiring_early(seconds);
         }
@@ -93,7 +94,7 @@ fn choose(args: &Args) -> Result<Vec<World>, &str> {
 }
 
 /// Explores worlds and prints each in order; returns whether all properties hold.
-fn explore(worlds: &[World], args: &Args) -> bool {
+fn explore(worlds: &[World<Key>], args: &Args) -> bool {
     let (taken, well) = (AtomicUsize::new(0), AtomicBool::new(true));
     let lines = Mutex::new((0, vec![None; worlds.len()]));
     thread::scope(|scope| {

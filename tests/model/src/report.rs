@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use incumbent_model::{Findings, Property, World};
+use incumbent_model::{Findings, Key, Property, World};
 use serde_json::json;
 
 /// The head of the table.
@@ -12,7 +12,7 @@ pub(crate) fn head() -> String {
 }
 
 /// One world's line.
-pub(crate) fn line(world: &World, found: &Findings, took: Duration) -> String {
+pub(crate) fn line(world: &World<Key>, found: &Findings, took: Duration) -> String {
     let row = row(
         world.name(),
         &found.states.to_string(),
@@ -42,7 +42,7 @@ fn row(
 }
 
 /// One world's line for machines.
-pub(crate) fn json(world: &World, found: &Findings, took: Duration) -> String {
+pub(crate) fn json(world: &World<Key>, found: &Findings, took: Duration) -> String {
     let violation = found.violation.as_ref().map(|violation| {
         json!({
             "property": violation.property.name(),
@@ -51,7 +51,8 @@ pub(crate) fn json(world: &World, found: &Findings, took: Duration) -> String {
         })
     });
     // The exploration ends with the first breach: nothing is known of the other properties then.
-    let held = if violation.is_none() { Property::ALL.map(Property::name).to_vec() } else { Vec::new() };
+    let checked = World::<Key>::properties().iter().copied().map(Property::name);
+    let held: Vec<_> = if violation.is_none() { checked.collect() } else { Vec::new() };
     json!({
         "world": world.name(),
         "bounds": world.bounds(),

@@ -5,61 +5,49 @@ use std::sync::Arc;
 
 use ahash::{AHasher, RandomState};
 use incumbent_core::Token;
+use incumbent_core::campaign::State as Stage;
 
 use crate::clock::Tick;
-use crate::message::Message;
 use crate::node::Node;
-use crate::property::Broken;
+use crate::property::{Broken, Property};
 use crate::store::Store;
 use crate::world::{Budget, World};
 
 /// The whole state at one moment. Parts shared with the former state are not copied.
 #[derive(Clone, Debug)]
-pub(crate) struct State {
+pub struct State<S: Store> {
     pub(crate) now: Tick,
-    pub(crate) store: Store,
-    /// The messages under way, in the order of their digests.
-    pub(crate) net: Vec<Arc<Message>>,
-    pub(crate) nodes: Vec<Arc<Node>>,
+    /// Nothing happens from then on.
+    pub(crate) ends: Tick,
+    pub(crate) store: S,
+    pub(crate) nodes: Vec<Arc<Node<S>>>,
+    /// Requests that arrive later, each with its candidate.
+    pub(crate) late: Vec<(usize, S::Request)>,
     /// The faults that may still happen.
     pub(crate) left: Budget,
-    /// The number of terms reported.
-    pub(crate) terms: u8,
     /// The largest token that any candidate reported.
     pub(crate) largest_reported: Option<Token>,
     /// A property that does not hold. Nothing happens after that.
     pub(crate) broken: Option<Arc<Broken>>,
-    /// There are no further faults, and there is no horizon.
-    pub(crate) fault_free: bool,
-    /// Time has just passed.
-    pub(crate) passed: bool,
 }
 
-impl State {
-    /// A world at its beginning, without candidates.
-    pub(crate) fn empty(world: &World) -> Self {
+impl<S: Store> State<S> {
+    /// A world at its beginning, without candidates, faults and an end.
+    pub(crate) fn empty(world: &World<S>) -> Self {
         Self {
             now: 0,
-            store: Store::new(),
-            net: Vec::new(),
+            ends: Tick::MAX,
+            store: S::new(),
             nodes: (0..world.candidates).map(|_| Arc::new(Node::absent())).collect(),
-            left: world.budget,
-            terms: 0,
+            late: Vec::new(),
+            left: Budget::NONE,
             largest_reported: None,
             broken: None,
-            fault_free: false,
-            passed: true,
         }
     }
 
-    /// Puts a message under way.
-    pub(crate) fn send(&mut self, message: Message) {
-        let place = self.net.partition_point(|other| other.digest() < message.digest());
-        self.net.insert(place, Arc::new(message));
-    }
-
     /// The candidates whose `is_leader` answers yes now, stopped ones included.
-    pub(crate) fn leaders(&self, world: &World) -> impl Iterator<Item = usize> {
+    pub(crate) fn leaders(&self, world: &World<S>) -> impl Iterator<Item = usize> {
         let leads = |place: &usize| {
             let now = world.clock(*place).at(self.now);
             self.nodes[*place].campaign.as_ref().is_some_and(|campaign| campaign.is_leader(now))
@@ -67,26 +55,40 @@ impl State {
         (0..self.nodes.len()).filter(leads)
     }
 
+    /// Returns true if a candidate leads, is not draining and runs.
+    pub(crate) fn may_leave(&self, place: usize) -> bool {
+        let node = &self.nodes[place];
+        let leads = node.campaign.as_ref().is_some_and(|campaign| campaign.state() == Stage::Leading);
+        leads && !node.is_paused()
+    }
+
+    /// Notes the first property that does not hold.
+    pub(crate) fn check(&mut self, property: Property, verdict: Result<(), String>) {
+        if let (Err(says), None) = (verdict, &self.broken) {
+            self.broken = Some(Arc::new(Broken { property, says }));
+        }
+    }
+
     fn digest(&self) -> u64 {
         let mut hasher = hasher();
-        (self.now, &self.store, &self.net, self.left, self.terms, self.largest_reported).hash(&mut hasher);
-        for node in &self.nodes {
-            hasher.write_u64(node.digest);
+        (self.now, &self.store, self.left, self.largest_reported, self.broken.is_some()).hash(&mut hasher);
+        if !self.late.is_empty() {
+            format!("{:?}", self.late).hash(&mut hasher);
         }
-        hasher.write_u8(
-            u8::from(self.broken.is_some()) | u8::from(self.fault_free) << 1 | u8::from(self.passed) << 2,
-        );
+        for node in &self.nodes {
+            hasher.write_u64(node.digest());
+        }
         hasher.finish()
     }
 }
 
-impl Hash for State {
+impl<S: Store> Hash for State<S> {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.digest().hash(hasher);
     }
 }
 
-impl PartialEq for State {
+impl<S: Store> PartialEq for State<S> {
     fn eq(&self, other: &Self) -> bool {
         self.digest() == other.digest()
     }

@@ -1,198 +1,158 @@
-//! The store: one key, compare-and-swap by revision, expiry.
+//! What a store, and the rule by which candidates lead on it, add to a small world.
 
-use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::hash::Hash;
 
-use incumbent_core::record::{Entry, Kind, Record};
-use incumbent_core::store::{Action, Expect, Outcome, Write};
-use incumbent_core::{Incarnation, Revision};
+use incumbent_core::campaign::Event;
+use incumbent_core::candidacy::{self, Rule};
 
-use crate::clock::{LEASE, LEASE_TIME, Tick};
-use crate::state::digest_of;
-use crate::world::World;
+use crate::action::Action;
+use crate::check::Findings;
+use crate::clock::Tick;
+use crate::property::Property;
+use crate::state::State;
+use crate::step::Step;
+use crate::world::{Fault, World};
 
-/// The present or a former entry of the key, with its digest.
-#[derive(Clone, Debug)]
-pub(crate) struct Snapshot {
-    pub(crate) entry: Arc<Entry>,
-    digest: u64,
-}
+pub(crate) type RuleOf<S> = <S as Store>::Rule;
+pub(crate) type RequestOf<S> = <RuleOf<S> as Rule>::Request;
+pub(crate) type InputOf<S> =
+    candidacy::Input<<RuleOf<S> as Rule>::Answer, <RuleOf<S> as Rule>::Shown, <RuleOf<S> as Rule>::Told>;
+pub(crate) type OutputOf<S> =
+    candidacy::Output<RequestOf<S>, <RuleOf<S> as Rule>::Timer, <RuleOf<S> as Rule>::Tell>;
+pub(crate) type ActionOf<S> = Action<<S as Store>::Action>;
 
-impl Snapshot {
-    fn new(entry: Entry) -> Self {
-        let digest = digest_of(&entry);
-        Self { entry: Arc::new(entry), digest }
-    }
-}
+/// The state of a simulated store, and what happens on it. All that is the same on every store is in `step`.
+pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
+    /// The rule by which its candidates lead.
+    type Rule: Rule<
+            Race: Hash + Send + Sync,
+            Leaving: Hash + Send + Sync,
+            Settings: Send + Sync,
+            Timer: Send + Sync,
+            Request: Send + Sync,
+            Answer: Send + Sync,
+            Shown: Send + Sync,
+            Told: Send + Sync,
+            Tell: Send + Sync,
+        > + Send
+        + Sync
+        + 'static;
+    /// What distinguishes its worlds besides their bounds.
+    type Setting: Clone + Debug + Send + Sync;
+    /// A part of the rule that a world can be [without](World::without).
+    type Part: Copy + Debug + PartialEq + Send + Sync;
+    /// What happens on this store alone.
+    type Action: Copy + Debug + PartialEq;
+    /// A request that waits for the store, where requests of a candidate do not overtake each other.
+    type Request: Clone + Debug + Send + Sync;
+    /// What a candidate's process has on this store besides what it has on all.
+    type Process: Clone + Debug + Default + Hash + Send + Sync;
+    /// What an input proves to a candidate.
+    type Proof: Default;
 
-impl Hash for Snapshot {
-    fn hash<H: Hasher>(&self, hasher: &mut H) {
-        self.digest.hash(hasher);
-    }
-}
+    /// What its worlds check.
+    const PROPERTIES: &'static [Property];
 
-/// Successive incarnations of the store, and the key.
-#[derive(Clone, Debug, Hash)]
-pub(crate) struct Store {
-    pub(crate) incarnation: Incarnation,
-    /// The beginning of this incarnation; `None`: long ago.
-    pub(crate) made: Option<Tick>,
-    /// The newest revision.
-    sequence: u64,
-    now: Snapshot,
-    /// The time at which the present entry was written, and for how long it is kept.
-    born: Tick,
-    kept: Tick,
-    /// The server set out to mark an expired record, and another write came first: that write may be erased, until then.
-    erasing: Option<Tick>,
-    /// The entry that a server that lags may still answer with, where any does.
-    before: Option<Snapshot>,
-}
+    /// Explores a world. Every store calls the same function: so it is compiled, and optimised, in this
+    /// crate and not in its callers.
+    fn explore(world: &World<Self>, most: Option<usize>) -> Findings;
 
-impl Store {
-    /// A store that was made long ago, and whose key was never written.
-    pub(crate) fn new() -> Self {
-        Self {
-            incarnation: Incarnation(1),
-            made: None,
-            sequence: 4,
-            now: Snapshot::new(Entry::Vacant),
-            born: 0,
-            kept: LEASE,
-            erasing: None,
-            before: None,
-        }
-    }
-
-    pub(crate) fn seen(&self) -> &Snapshot {
-        &self.now
+    /// The store before any candidate entered.
+    fn new() -> Self;
+    /// The bounds of a world that only this store has.
+    fn bounds(_world: &World<Self>) -> String {
+        String::new()
     }
 
-    pub(crate) fn before(&self) -> Option<&Snapshot> {
-        self.before.as_ref()
+    // ---- what can happen next ----
+
+    /// Lists it, the most ordinary first.
+    fn enabled(world: &World<Self>, state: &State<Self>, actions: &mut Vec<ActionOf<Self>>);
+    /// The fault that an action is.
+    fn costs(action: Self::Action) -> Option<Fault>;
+    /// The next action of those before the exploration, while this candidate enters; `None` once all is as the world
+    /// begins.
+    fn opening(world: &World<Self>, state: &State<Self>, place: usize) -> Option<ActionOf<Self>>;
+    /// The exploration begins.
+    fn begins(_state: &mut State<Self>) {}
+
+    // ---- what happens ----
+
+    /// An action of this store happens.
+    fn act(step: &mut Step<'_, Self>, action: Self::Action);
+    /// A candidate enters, as a new process.
+    fn enter(step: &mut Step<'_, Self>, place: usize);
+    /// The action is over: time passed, or anything else happened.
+    fn acted(_step: &mut Step<'_, Self>, _passed: bool) {}
+    /// A process has ended.
+    fn ended(_step: &mut Step<'_, Self>, _place: usize) {}
+    /// The store carries out a request, and answers.
+    fn serve(step: &mut Step<'_, Self>, place: usize, request: Self::Request) -> InputOf<Self>;
+    /// Returns true if a request that was late is answered.
+    fn answers_late(_request: &Self::Request) -> bool {
+        false
     }
 
-    pub(crate) fn newest(&self) -> Revision {
-        Revision(self.sequence)
+    // ---- a candidate ----
+
+    /// It is about to take an input, which other inputs may follow.
+    fn hears(
+        _step: &mut Step<'_, Self>,
+        _place: usize,
+        _input: &mut InputOf<Self>,
+        _inputs: &mut VecDeque<InputOf<Self>>,
+    ) -> Self::Proof {
+        Self::Proof::default()
+    }
+    /// It has taken the input, and all outputs are carried out.
+    fn heard(_step: &mut Step<'_, Self>, _place: usize, _proof: &Self::Proof) {}
+    /// It asks for something, which may be answered at once.
+    fn asks(
+        step: &mut Step<'_, Self>,
+        place: usize,
+        request: RequestOf<Self>,
+        inputs: &mut VecDeque<InputOf<Self>>,
+    );
+    /// It asks for an inspection.
+    fn inspects(_step: &mut Step<'_, Self>, _place: usize, _inputs: &mut VecDeque<InputOf<Self>>) {}
+    /// It is connected again.
+    fn reconnects(_step: &mut Step<'_, Self>, _place: usize, _inputs: &mut VecDeque<InputOf<Self>>) {}
+    /// It tells its connection something.
+    fn tells(
+        _step: &mut Step<'_, Self>,
+        _place: usize,
+        _tell: <RuleOf<Self> as Rule>::Tell,
+        _inputs: &mut VecDeque<InputOf<Self>>,
+    ) {
+    }
+    /// It reports an event.
+    fn reports(_step: &mut Step<'_, Self>, _place: usize, _event: &Event) {}
+
+    // ---- what is checked ----
+
+    /// Checks a state by this rule alone.
+    fn judge(_step: &mut Step<'_, Self>) {}
+    /// The time for which no candidate leads from a state where nothing more goes wrong; an error where that is too long.
+    fn vacancy(_world: &World<Self>, _state: &State<Self>) -> Result<Tick, String> {
+        Ok(0)
+    }
+    /// The number of terms reported so far, where it is counted.
+    fn terms(&self) -> u8 {
+        0
     }
 
-    fn revision(&self) -> Revision {
-        self.now.entry.revision().unwrap_or_default()
-    }
+    // ---- words ----
 
-    fn put(&mut self, world: &World, now: Tick, entry: Entry) {
-        let new = Snapshot::new(entry);
-        let old = std::mem::replace(&mut self.now, new);
-        if world.budget.stale > 0 {
-            self.before = Some(old);
-        }
-        self.born = now;
-        self.erasing = None;
+    /// An action of this store.
+    fn describe(state: &State<Self>, action: Self::Action) -> String;
+    /// An answer, or what a watch showed.
+    fn received(input: &InputOf<Self>) -> String {
+        format!("takes {input:?}")
     }
-
-    /// The time until which the server may erase the newest write.
-    pub(crate) fn erasing(&self) -> Option<Tick> {
-        self.erasing
-    }
-
-    /// Lets no write be erased any more.
-    pub(crate) fn spare(&mut self) {
-        self.erasing = None;
-    }
-
-    fn next(&mut self) -> Revision {
-        self.sequence += 1;
-        Revision(self.sequence)
-    }
-
-    /// Compares and writes in one step.
-    pub(crate) fn write(&mut self, world: &World, now: Tick, write: &Write) -> Outcome {
-        let expected = match write.expect {
-            Expect::Absent => Revision(0),
-            Expect::Revision(revision) => revision,
-        };
-        if self.revision() != expected {
-            return Outcome::Refused { current: self.revision() };
-        }
-        let over = self.expiry(world).is_some_and(|(first, _)| first <= now);
-        let revision = self.next();
-        let (kind, value, headers, kept) = match &write.action {
-            Action::Acquire(put) | Action::Renew(put) => {
-                (Kind::Live, put.value.as_str(), &put.headers, put.lease.as_millis().div_ceil(1_000))
-            }
-            Action::Release { headers } => (Kind::Tombstone, "", headers, 0),
-        };
-        self.kept = Tick::try_from(kept).unwrap_or(Tick::MAX);
-        let headers = headers.iter().map(|(name, text)| (&**name, text.as_str()));
-        let mut entry = Entry::decode(revision, kind, value.as_bytes(), headers);
-        if let Entry::Live(record) = &mut entry {
-            // No decision depends on the claim, so states that differ only in it are one.
-            record.term_info = None;
-        }
-        self.put(world, now, entry);
-        if over && world.markers {
-            self.erasing = Some(now + world.late);
-        }
-        Outcome::Applied { revision, incarnation: world.acked.then_some(self.incarnation) }
-    }
-
-    /// Lets an operator delete the key, over any entry.
-    pub(crate) fn delete(&mut self, world: &World, now: Tick) {
-        let revision = self.next();
-        self.put(world, now, Entry::Deleted { revision, lease: None });
-    }
-
-    /// Whether a live record is there.
-    pub(crate) fn is_live(&self) -> bool {
-        self.now.entry.live().is_some()
-    }
-
-    /// Lets an operator remove the key without a trace.
-    pub(crate) fn purge(&mut self, world: &World, now: Tick) {
-        self.put(world, now, Entry::Vacant);
-    }
-
-    /// Lets other software write a record over any entry, without a compare.
-    pub(crate) fn seize(&mut self, world: &World, now: Tick) {
-        let revision = self.next();
-        self.kept = LEASE;
-        let lease = Some(LEASE_TIME);
-        let (candidate, metadata) = (String::from("stranger"), Vec::new());
-        self.put(
-            world,
-            now,
-            Entry::Live(Record {
-                revision,
-                candidate,
-                write_id: None,
-                lease,
-                term_info: None,
-                metadata,
-                oversize: None,
-            }),
-        );
-    }
-
-    /// The first and the last time at which the present record may vanish.
-    pub(crate) fn expiry(&self, world: &World) -> Option<(Tick, Tick)> {
-        let over = self.born + self.kept;
-        self.now.entry.live().map(|_| (over - world.early, over + world.late))
-    }
-
-    /// Lets the record vanish. Returns whether watches report it.
-    pub(crate) fn expire(&mut self, world: &World, now: Tick) -> bool {
-        let entry = if world.markers { Entry::Expired { revision: self.next() } } else { Entry::Vacant };
-        self.put(world, now, entry);
-        world.markers
-    }
-
-    /// Makes another incarnation, numbered so that the next record has the revision of the last.
-    pub(crate) fn recreate(&mut self, now: Tick) {
-        self.sequence = self.revision().0.max(1) - 1;
-        self.incarnation.0 += 1;
-        self.made = Some(now);
-        self.now = Snapshot::new(Entry::Vacant);
-        self.before = None;
-        self.born = now;
+    /// A request.
+    fn asked(request: &RequestOf<Self>) -> String {
+        format!("asks for {request:?}")
     }
 }

@@ -2,44 +2,28 @@
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 
+mod shared;
+
 use std::collections::BTreeSet;
 
-use incumbent_model::{InductionPart, InductionWorld, check_induction, induction_worlds, late_release};
+use incumbent_model::{Group, InductionPart, Property, World, induction_worlds, late_release};
 
-fn world(name: &str) -> InductionWorld {
-    induction_worlds()
-        .into_iter()
-        .find(|world| world.name() == name)
-        .unwrap_or_else(|| panic!("no world {name}"))
+fn world(name: &str) -> World<Group> {
+    shared::named(induction_worlds(), name)
 }
 
-/// Explores a world to its end.
 fn holds(name: &str) {
-    let found = check_induction(&world(name), None);
-    println!("{name}: {} states, depth {}", found.unique, found.depth);
-    if let Some((property, path)) = found.violation {
-        panic!("{property} does not hold in {name}\n{path}");
-    }
+    shared::holds(&world(name));
 }
 
-/// The world shows two leaders, by the path that is printed.
-fn two_lead(world: &InductionWorld) {
-    breaks(world, "I1");
-}
-
-fn breaks(world: &InductionWorld, expected: &str) {
-    let found = check_induction(world, Some(3_000_000));
-    println!("{} states", found.unique);
-    match found.violation {
-        Some((property, path)) if property == expected => println!("{path}"),
-        other => panic!("{other:?}"),
-    }
+fn two_lead(world: &World<Group>) {
+    shared::breaks(world, Property::I1);
 }
 
 #[test]
 fn every_world_has_a_name_of_its_own() {
     let worlds = induction_worlds();
-    assert_eq!(worlds.iter().map(InductionWorld::name).collect::<BTreeSet<_>>().len(), worlds.len());
+    assert_eq!(worlds.iter().map(World::name).collect::<BTreeSet<_>>().len(), worlds.len());
     assert!(worlds.iter().all(|world| !world.about().is_empty()));
 }
 
@@ -115,12 +99,12 @@ fn without_the_claims_of_a_releases_author_two_lead() {
 
 #[test]
 fn a_release_that_names_the_topic_of_the_moment_is_noticed() {
-    breaks(&world("induction former topic").without(InductionPart::Release), "I8");
+    shared::breaks(&world("induction former topic").without(InductionPart::Release), Property::I8);
 }
 
 #[test]
 fn without_the_question_for_the_topic_after_the_claim_a_win_is_in_another() {
-    breaks(&world("induction remade").without(InductionPart::Topic), "I12");
+    shared::breaks(&world("induction remade").without(InductionPart::Topic), Property::I12);
 }
 
 #[test]
@@ -136,7 +120,7 @@ fn without_the_comparison_of_the_membership_two_lead() {
 #[test]
 fn without_what_others_wrote_a_token_is_not_larger_than_the_one_before() {
     // The committed token alone keeps two from leading: what it names was not read, so a lease is waited for.
-    breaks(&world("induction removal").without(InductionPart::Log), "I4");
+    shared::breaks(&world("induction removal").without(InductionPart::Log), Property::I4);
 }
 
 #[test]

@@ -2,31 +2,22 @@
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 
+mod shared;
+
 use std::collections::BTreeSet;
 
-use incumbent_model::{Part, QueueWorld, check_queue, queue_worlds};
+use incumbent_model::{Property, Queue, QueuePart, World, queue_worlds};
 
-fn world(name: &str) -> QueueWorld {
-    queue_worlds().into_iter().find(|world| world.name() == name).unwrap_or_else(|| panic!("no world {name}"))
+fn world(name: &str) -> World<Queue> {
+    shared::named(queue_worlds(), name)
 }
 
-/// Explores a world to its end.
 fn holds(name: &str) {
-    let found = check_queue(&world(name), None);
-    println!("{name}: {} states, depth {}", found.unique, found.depth);
-    if let Some((property, path)) = found.violation {
-        panic!("{property} does not hold in {name}\n{path}");
-    }
+    shared::holds(&world(name));
 }
 
-/// The world shows two leaders, by the path that is printed.
-fn two_lead(world: &QueueWorld) {
-    let found = check_queue(world, Some(3_000_000));
-    println!("{} states", found.unique);
-    match found.violation {
-        Some(("I1", path)) => println!("{path}"),
-        other => panic!("{other:?}"),
-    }
+fn two_lead(world: &World<Queue>) {
+    shared::breaks(world, Property::I1);
 }
 
 #[test]
@@ -135,22 +126,22 @@ fn a_third_candidate_makes_no_second_leader() {
 
 #[test]
 fn keep_alives_alone_make_two_leaders() {
-    two_lead(&world("queue stale").without(Part::Keys));
+    two_lead(&world("queue stale").without(QueuePart::Keys));
 }
 
 #[test]
 fn without_the_comparison_of_raft_terms_two_lead() {
-    two_lead(&world("queue stale").without(Part::RaftTerm));
+    two_lead(&world("queue stale").without(QueuePart::RaftTerm));
 }
 
 #[test]
 fn without_companions_two_lead() {
-    two_lead(&world("queue operator").without(Part::Companion));
+    two_lead(&world("queue operator").without(QueuePart::Companion));
 }
 
 #[test]
 fn companions_on_the_lease_of_their_places_make_two_leaders() {
-    two_lead(&world("queue operator").without(Part::CompanionsLease));
+    two_lead(&world("queue operator").without(QueuePart::CompanionsLease));
 }
 
 #[test]
@@ -160,10 +151,10 @@ fn without_a_margin_two_lead_by_clocks_that_drift() {
 
 #[test]
 fn early_revocations_make_two_leaders_where_the_stores_elections_are_not_seen() {
-    two_lead(&world("queue early").without(Part::Elections));
+    two_lead(&world("queue early").without(QueuePart::Elections));
 }
 
 #[test]
 fn a_newcomer_that_does_not_see_the_stores_elections_makes_a_second_leader() {
-    two_lead(&world("queue early newcomer").without(Part::Elections));
+    two_lead(&world("queue early newcomer").without(QueuePart::Elections));
 }

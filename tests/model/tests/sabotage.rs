@@ -2,13 +2,13 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may panic; it says why")]
 
-use incumbent_model::{Property, Violation, World, check, worlds};
+use incumbent_model::{Key, Property, Violation, World, check, worlds};
 
-fn world(name: &str) -> World {
+fn world(name: &str) -> World<Key> {
     worlds().into_iter().find(|world| world.name() == name).unwrap_or_else(|| panic!("no world {name}"))
 }
 
-fn violation(world: &World) -> Violation {
+fn violation(world: &World<Key>) -> Violation {
     check(world).violation.unwrap_or_else(|| panic!("{} holds", world.name()))
 }
 

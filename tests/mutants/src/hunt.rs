@@ -5,9 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use incumbent_model::{
-    check_induction, check_queue, check_up_to, induction_worlds, late_release, queue_worlds, worlds,
-};
+use incumbent_model::{World, check_up_to, induction_worlds, late_release, queue_worlds, worlds};
 use incumbent_sim::{Choice, Kind, Store, run, run_handlers};
 
 use crate::finding::Finding;
@@ -119,9 +117,9 @@ impl Hunt {
         let store = mutant.map_or(Store::Nats, Mutant::store);
         if !self.until_noticed {
             let seen = match store {
-                Store::Etcd => explore_queue(None).or_else(queue_script::play),
-                Store::Kafka => explore_induction(None).or_else(induction_script::play),
-                Store::Nats => explore(None).or_else(script::play),
+                Store::Etcd => explore(queue_worlds(), None).or_else(queue_script::play),
+                Store::Kafka => explore_group(None).or_else(induction_script::play),
+                Store::Nats => explore_key(None).or_else(script::play),
             };
             return self.simulate(mutant, None).and_in_the_model(seen);
         }
@@ -134,10 +132,10 @@ impl Hunt {
             return first;
         }
         let seen = match store {
-            Store::Etcd => queue_script::play().or_else(|| explore_queue(Some(row.world))),
-            Store::Kafka => induction_script::play().or_else(|| explore_induction(Some(row.world))),
+            Store::Etcd => queue_script::play().or_else(|| explore(queue_worlds(), Some(row.world))),
+            Store::Kafka => induction_script::play().or_else(|| explore_group(Some(row.world))),
             // The scripts take no time.
-            Store::Nats => script::play().or_else(|| explore(Some(row.world))),
+            Store::Nats => script::play().or_else(|| explore_key(Some(row.world))),
         };
         match seen {
             Some(seen) => first.and_in_the_model(Some(seen)),
@@ -220,48 +218,34 @@ impl Hunt {
     }
 }
 
-/// The property that the model checker found broken in its cheap worlds, and its world; `first` names the world to begin
-/// with.
-fn explore(first: Option<&str>) -> Option<String> {
+/// The property that the model checker found broken in one of these worlds, and the world; `first` names the world to begin
+/// with. A panic is no verdict: the core's own assertions are not in every build.
+fn explore<S: incumbent_model::Store>(mut worlds: Vec<World<S>>, first: Option<&str>) -> Option<String> {
+    worlds.sort_by_key(|world| first != Some(world.name()));
+    worlds.iter().find_map(|world| {
+        let violation = check_up_to(world, MOST_STATES).violation.filter(|violation| !violation.panicked)?;
+        Some(format!("{}, {}", violation.property.name(), world.name()))
+    })
+}
+
+/// The same in the cheap worlds of a key.
+fn explore_key(first: Option<&str>) -> Option<String> {
     let mut worlds = worlds();
     worlds.truncate(WORLDS);
-    worlds.sort_by_key(|world| first != Some(world.name()));
+    let first = first.map(String::from);
     let (sender, receiver) = mpsc::channel();
     // The thread ends with the process, at the latest.
-    thread::spawn(move || {
-        let seen = worlds.iter().find_map(|world| {
-            let violation = check_up_to(world, MOST_STATES).violation?;
-            (!violation.panicked).then(|| format!("{}, {}", violation.property.name(), world.name()))
-        });
-        sender.send(seen)
-    });
+    thread::spawn(move || sender.send(explore(worlds, first.as_deref())));
     // A broken core that never comes to rest sends no further state.
     receiver.recv_timeout(TIME_LIMIT).ok().flatten()
 }
 
-/// The property that the model checker found broken in a world of a queue, and the world; `first` names the world to
-/// begin with.
-fn explore_queue(first: Option<&str>) -> Option<String> {
-    let mut worlds = queue_worlds();
-    worlds.sort_by_key(|world| first != Some(world.name()));
-    worlds.iter().find_map(|world| {
-        let (property, _) = check_queue(world, Some(MOST_STATES)).violation?;
-        Some(format!("{property}, {}", world.name()))
-    })
-}
-
-/// The property that the model checker found broken in a world of a consumer group, and the world; or the script of a
-/// third candidate, which those worlds do not have.
-fn explore_induction(first: Option<&str>) -> Option<String> {
+/// The same in the worlds of a consumer group; or the script of a third candidate, which those worlds do not have.
+fn explore_group(first: Option<&str>) -> Option<String> {
     if let Err(says) = late_release() {
         return Some(format!("script: {says}"));
     }
-    let mut worlds = induction_worlds();
-    worlds.sort_by_key(|world| first != Some(world.name()));
-    worlds.iter().find_map(|world| {
-        let (property, _) = check_induction(world, Some(MOST_STATES)).violation?;
-        Some(format!("{property}, {}", world.name()))
-    })
+    explore(induction_worlds(), first)
 }
 
 impl Mutant {

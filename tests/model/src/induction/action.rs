@@ -1,27 +1,14 @@
-//! Everything that may happen next.
+//! The actions of the worlds of a consumer group, and when they can happen.
 
-use incumbent_core::campaign::State as Stand;
-use incumbent_core::induction::Campaign;
+use super::Group;
+use crate::action::{Action as Any, of_candidate, of_term, of_time};
+use crate::state::State;
+use crate::store::ActionOf;
+use crate::world::Fault;
 
-use super::state::{CANDIDATES, State};
-
-/// One thing that happens. A candidate is named by its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Action {
-    /// A tick of the clock.
-    Pass,
-    /// A timer fires.
-    Wake(usize),
-    /// The first request of a candidate is served.
-    Serve(usize),
-    /// The request is lost.
-    Lose(usize),
-    /// It is served, and its answer is lost.
-    LoseAnswer(usize),
-    /// It arrives later.
-    Delay(usize),
-    /// A request that was delayed arrives.
-    Land(usize),
+/// One action. A candidate is named by its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
     /// The coordinator assigns the partition to a member.
     Assign(usize),
     /// The coordinator removes a member.
@@ -34,104 +21,73 @@ pub(crate) enum Action {
     Report(usize),
     /// The coordinator revokes the partition.
     Revoke,
-    /// The process is stopped.
-    Pause(usize),
-    /// It goes on.
-    Resume(usize),
-    /// The process ends.
-    Crash(usize),
-    /// The user resigns.
-    Resign(usize),
-    /// The leader's handler fails, and its work goes on.
+    /// The leader's handler fails, and its work continues.
     Fail(usize),
-    /// The work of the term has ended.
-    Drained(usize),
     /// The topic is deleted and made again.
     Remake,
 }
 
+/// The fault that an action is.
+pub(super) fn costs(action: Action) -> Option<Fault> {
+    Some(match action {
+        Action::Assign(_) | Action::Notice(_) | Action::Report(_) => return None,
+        Action::Remove(_) => Fault::Remove,
+        Action::Replace => Fault::Replace,
+        Action::Revoke => Fault::Rebalance,
+        Action::Fail(_) => Fault::Fail,
+        Action::Remake => Fault::Recreate,
+    })
+}
+
 /// Lists the actions that may come next.
-pub(crate) fn enabled(state: &State, actions: &mut Vec<Action>) {
-    if state.broken.is_some() || state.now > state.horizon {
-        return;
-    }
-    let left = state.left;
+pub(super) fn enabled(state: &State<Group>, actions: &mut Vec<ActionOf<Group>>) {
+    let (left, group) = (state.left, &state.store);
     let mut at_rest = true;
-    for (candidate, node) in state.nodes.iter().enumerate() {
-        if left.remove > 0 && state.coordinator.members[candidate].is_some() {
-            actions.push(Action::Remove(candidate));
+    for (place, node) in state.nodes.iter().enumerate() {
+        if left.has(Fault::Remove) && group.members[place].is_some() {
+            actions.push(Any::Own(Action::Remove(place)));
         }
-        let Some(campaign) = &node.campaign else { continue };
-        if !node.requests.is_empty() {
-            at_rest = false;
-            actions.push(Action::Serve(candidate));
-            if left.lose > 0 {
-                actions.extend([Action::Lose(candidate), Action::LoseAnswer(candidate)]);
+        at_rest &= of_candidate(state, place, actions, |_, actions| {
+            if left.has(Fault::Late) {
+                actions.push(Any::Delay(place));
             }
-            if left.late > 0 {
-                actions.push(Action::Delay(candidate));
-            }
+        });
+        if node.campaign.is_none() {
+            continue;
         }
-        let due = node.wakes.is_some_and(|at| at <= state.now);
-        if !node.paused && due && node.requests.is_empty() {
+        let (owns, client) = (group.owner == Some(place), node.client);
+        if left.has(Fault::Replace) && owns && state.nodes[1 - place].client.joined {
+            actions.push(Any::Own(Action::Replace));
+        }
+        if client.joined && !is_known(state, place) && !node.is_paused() {
+            actions.push(Any::Own(Action::Notice(place)));
+        }
+        if !client.joined && client.rejoins && !client.revoking && !node.is_paused() {
+            actions.push(Any::Own(Action::Report(place)));
+        }
+        if left.has(Fault::Rebalance) && owns && is_known(state, place) && !client.revoking {
+            actions.push(Any::Own(Action::Revoke));
+        }
+        of_term(state, place, actions);
+        if left.has(Fault::Fail) && state.may_leave(place) {
+            actions.push(Any::Own(Action::Fail(place)));
+        }
+    }
+    if group.owner.is_none() {
+        for place in (0..state.nodes.len()).filter(|place| is_known(state, *place)) {
             at_rest = false;
-            actions.push(Action::Wake(candidate));
+            actions.push(Any::Own(Action::Assign(place)));
         }
-        if left.pause > 0 && !node.paused && (due || !node.requests.is_empty()) {
-            actions.push(Action::Pause(candidate));
-        }
-        if left.crash > 0 {
-            actions.push(Action::Crash(candidate));
-        }
-        actions.extend(of_the_group(state, candidate, campaign));
     }
-    let assignable = state.coordinator.owner.is_none();
-    for candidate in (0..CANDIDATES).filter(|candidate| assignable && is_known(state, *candidate)) {
-        at_rest = false;
-        actions.push(Action::Assign(candidate));
+    actions.extend((0..state.late.len()).map(Any::Land));
+    if left.has(Fault::Recreate) {
+        actions.push(Any::Own(Action::Remake));
     }
-    actions.extend((0..state.late.len()).map(Action::Land));
-    if left.remake > 0 {
-        actions.push(Action::Remake);
-    }
-    if at_rest {
-        actions.push(Action::Pass);
-        let paused = (0..CANDIDATES).filter(|candidate| state.nodes[*candidate].paused);
-        actions.extend(paused.map(Action::Resume));
-    }
+    of_time(state, at_rest, actions);
 }
 
-/// The coordinator has this candidate's client as the member that it takes itself for.
-pub(crate) fn is_known(state: &State, candidate: usize) -> bool {
-    let client = state.nodes[candidate].client;
-    client.joined && state.coordinator.members[candidate] == Some(client.member)
-}
-
-fn of_the_group(state: &State, candidate: usize, campaign: &Campaign) -> Vec<Action> {
-    let (left, node) = (state.left, &state.nodes[candidate]);
-    let mut actions = Vec::new();
-    let owns = state.coordinator.owner == Some(candidate);
-    if left.replace > 0 && owns && state.nodes[1 - candidate].client.joined {
-        actions.push(Action::Replace);
-    }
-    if node.client.joined && !is_known(state, candidate) && !node.paused {
-        actions.push(Action::Notice(candidate));
-    }
-    if !node.client.joined && !node.client.out && !node.client.revoking && !node.paused {
-        actions.push(Action::Report(candidate));
-    }
-    if left.revoke > 0 && owns && is_known(state, candidate) && !node.client.revoking {
-        actions.push(Action::Revoke);
-    }
-    let stand = campaign.state();
-    if (stand == Stand::Draining || node.failed) && !node.paused {
-        actions.push(Action::Drained(candidate));
-    }
-    if left.fail > 0 && stand == Stand::Leading && !node.paused {
-        actions.push(Action::Fail(candidate));
-    }
-    if left.resign > 0 && stand == Stand::Leading && !node.paused {
-        actions.push(Action::Resign(candidate));
-    }
-    actions
+/// Returns true if the coordinator has this candidate's client as the member that it takes itself for.
+pub(super) fn is_known(state: &State<Group>, place: usize) -> bool {
+    let client = state.nodes[place].client;
+    client.joined && state.store.members[place] == Some(client.member)
 }

@@ -1,4 +1,4 @@
-//! Induction over a consumer group, in small worlds that are explored.
+//! Induction over a consumer group, in small worlds.
 //!
 //! Two candidates of ours share a group. Its coordinator assigns, revokes and removes at any moment: a session or a
 //! rebalance timeout, an operator, and a second process with the same static id all come to the same, a member that is
@@ -8,94 +8,294 @@
 //! outside; then two candidates lead.
 
 mod action;
+mod coordinator;
+mod log;
 mod script;
-mod state;
-mod step;
 mod world;
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
+use std::time::Duration;
 
-use stateright::{Checker, HasDiscoveries, Model, Property as Checked};
+use incumbent_core::campaign::{Event, Preset, Settings};
+use incumbent_core::induction::{
+    self, Answer, Campaign, Input, Kind, Loss, Publish, Record, Request as Asked, Shown, Topic, TopicId,
+};
+use incumbent_core::record::Attempt;
+use incumbent_core::{Instant, Revision, Token};
 
+use crate::action::{Action as Any, opening};
+use crate::check::{Findings, explore};
+use crate::node::{name, nonce};
+use crate::property::Property;
+use crate::state::State;
+use crate::step::Step;
+use crate::store::{ActionOf, Store};
+use crate::world::{Fault, World};
+use action::Action;
+use coordinator::Client;
 pub use script::late_release;
-pub use world::{InductionPart, InductionWorld, induction_worlds};
+pub use world::{InductionPart, induction_worlds};
 
-use crate::queue::QueueFindings;
-use action::{Action, enabled};
-use state::State;
-use step::step;
+/// The lease as the core counts it: three ticks.
+const LEASE: Duration = Duration::from_secs(3);
 
-/// The properties, by their names.
-const PROPERTIES: [&str; 7] = ["I1", "I3", "I4", "I5", "I8", "I12", "contract"];
+const CANDIDATES: usize = 2;
 
+/// The store: a consumer group with its coordinator, and the topic.
 #[derive(Clone, Debug)]
-struct Small(Arc<InductionWorld>);
+pub struct Group {
+    /// The member number of each candidate that is a member.
+    members: [Option<u8>; CANDIDATES],
+    /// The member that owns the partition.
+    owner: Option<usize>,
+    /// The metadata of the newest commit.
+    committed: String,
+    /// The number of the topic.
+    topic: u8,
+    log: Vec<Record>,
+}
 
-impl Model for Small {
-    type State = State;
+impl Hash for Group {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        // What the readers took of the log is in the campaigns.
+        (self.members, self.owner, &self.committed, self.topic, self.log.len()).hash(hasher);
+    }
+}
+
+/// A request that was not served yet.
+#[derive(Clone, Debug)]
+pub enum Request {
+    Publish(Publish),
+    /// It states this token.
+    Commit(Attempt, String),
+    Inspect(Instant),
+}
+
+/// What a candidate's process has besides its campaign.
+#[derive(Clone, Debug, Default, Hash)]
+pub struct Process {
+    client: Client,
+    /// The token of a term whose deadline has passed.
+    lapsed: Option<Token>,
+    /// Its claims: the offset of each, the topic in which it was appended, and the topic that it names.
+    claims: Vec<(Revision, u8, Option<u8>)>,
+    /// The topic in which the claim of its newest term lies.
+    led_in: Option<u8>,
+}
+
+impl Store for Group {
+    type Rule = induction::Induction;
+    type Setting = ();
+    type Part = InductionPart;
     type Action = Action;
+    type Request = Request;
+    type Process = Process;
+    type Proof = ();
 
-    fn init_states(&self) -> Vec<State> {
-        vec![step::begin(&self.0)]
+    const PROPERTIES: &'static [Property] = &[
+        Property::I1,
+        Property::I2,
+        Property::I3,
+        Property::I4,
+        Property::I5,
+        Property::I8,
+        Property::I12,
+        Property::Contract,
+    ];
+
+    fn explore(world: &World<Self>, most: Option<usize>) -> Findings {
+        explore(world, most)
     }
 
-    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
-        enabled(state, actions);
-    }
-
-    fn next_state(&self, state: &State, action: Action) -> Option<State> {
-        Some(step(&self.0, state, action, &mut Vec::new()))
-    }
-
-    fn properties(&self) -> Vec<Checked<Self>> {
-        macro_rules! judged {
-            ($($name:literal),*) => {
-                vec![$(Checked::always($name, |_, state: &State| {
-                    state.broken.as_ref().is_none_or(|(property, _)| *property != $name)
-                })),*]
-            };
+    fn new() -> Self {
+        Self {
+            members: [None; CANDIDATES],
+            owner: None,
+            committed: String::new(),
+            topic: FIRST_TOPIC,
+            log: Vec::new(),
         }
-        judged!["I1", "I3", "I4", "I5", "I8", "I12", "contract"]
+    }
+
+    fn enabled(_: &World<Self>, state: &State<Self>, actions: &mut Vec<ActionOf<Self>>) {
+        action::enabled(state, actions);
+    }
+
+    fn costs(action: Action) -> Option<Fault> {
+        action::costs(action)
+    }
+
+    fn opening(world: &World<Self>, state: &State<Self>, place: usize) -> Option<ActionOf<Self>> {
+        opening(world, state, place, |action| matches!(action, Any::Own(Action::Assign(0))))
+    }
+
+    fn begins(state: &mut State<Self>) {
+        // The last tick is explored, too.
+        state.ends += 1;
+    }
+
+    fn enter(step: &mut Step<'_, Self>, place: usize) {
+        if place == 0 {
+            // All read the log from its beginning.
+            (0..CANDIDATES).for_each(|place| step.create(place));
+        }
+        step.handle(place, Input::Campaign);
+    }
+
+    fn act(step: &mut Step<'_, Self>, action: Action) {
+        match action {
+            Action::Assign(place) => {
+                step.state.store.owner = Some(place);
+                step.assign(place);
+            }
+            Action::Remove(place) => step.remove(place),
+            Action::Replace => {
+                if let Some(owner) = step.state.store.owner {
+                    let other = 1 - owner;
+                    step.state.store.members[owner] = None;
+                    step.state.store.owner = Some(other);
+                    step.join(other);
+                    step.assign(other);
+                }
+            }
+            Action::Notice(place) => step.node(place).client.joined = false,
+            Action::Report(place) => {
+                step.handle(place, Answer::GroupLost(Loss::Rejoins).into());
+                step.join(place);
+            }
+            Action::Revoke => {
+                if let Some(owner) = step.state.store.owner {
+                    step.node(owner).client.revoking = true;
+                    step.deliver(owner, Answer::Revoked.into());
+                }
+            }
+            Action::Fail(place) => {
+                step.node(place).working = true;
+                step.handle(place, Input::HandlerFailed);
+            }
+            Action::Remake => {
+                step.state.store.topic += 1;
+                step.state.store.log.clear();
+                for place in 0..CANDIDATES {
+                    step.show(place, Shown::Gap);
+                }
+            }
+        }
+    }
+
+    fn ended(step: &mut Step<'_, Self>, place: usize) {
+        step.node(place).client.joined = false;
+    }
+
+    fn serve(step: &mut Step<'_, Self>, place: usize, request: Request) -> Input {
+        let answer = match request {
+            Request::Publish(publish) => {
+                let attempt = publish.attempt;
+                Answer::Published { attempt, result: Ok(step.append(place, &publish)) }
+            }
+            Request::Commit(attempt, metadata) => {
+                Answer::Committed { attempt, result: step.commit(place, metadata) }
+            }
+            Request::Inspect(asked_at) => step.inspect(asked_at),
+        };
+        answer.into()
+    }
+
+    fn answers_late(request: &Request) -> bool {
+        matches!(request, Request::Commit(..))
+    }
+
+    fn asks(step: &mut Step<'_, Self>, place: usize, asked: Asked, inputs: &mut VecDeque<Input>) {
+        let now = step.clock(place);
+        let request = match asked {
+            Asked::Publish(mut publish) => {
+                if matches!(publish.kind, Kind::Release { .. }) {
+                    step.releases(place, &mut publish);
+                }
+                Request::Publish(publish)
+            }
+            Asked::Commit { attempt, metadata, .. } => Request::Commit(attempt, metadata),
+            // At once: another order makes only what is known later.
+            Asked::Committed { number } => {
+                let result = Ok(step.state.store.committed.clone());
+                return inputs.push_back(Answer::CommittedToken { number, result }.into());
+            }
+            Asked::Inspect if step.world.budget.has(Fault::Recreate) => Request::Inspect(now),
+            Asked::Inspect => return inputs.push_back(step.inspect(now).into()),
+            // Only a candidate that rests asks: what it looks for is in the simulator.
+            Asked::Members => return,
+            Asked::Join => return step.join(place),
+            Asked::Yield => return step.yields(place),
+            Asked::Leave => {
+                step.leave(place);
+                return inputs.push_back(Answer::Left.into());
+            }
+        };
+        step.node(place).requests.push_back(request);
+    }
+
+    fn reports(step: &mut Step<'_, Self>, place: usize, event: &Event) {
+        let Event::Won(term) = event else { return };
+        let node = step.node(place);
+        let claim = node.claims.iter().rev().copied().find(|(offset, ..)| *offset == term.token.sequence);
+        node.led_in = claim.map(|(_, topic, _)| topic);
+        if claim.is_none_or(|(_, topic, named)| named != Some(topic)) {
+            step.check(place, Property::I12, Err("won in a topic that it takes for another".into()));
+        }
+    }
+
+    /// No term leads again after its deadline.
+    fn judge(step: &mut Step<'_, Self>) {
+        for place in 0..CANDIDATES {
+            let (node, now) = (&step.state.nodes[place], step.clock(place));
+            let Some(lease) = node.campaign.as_ref().and_then(Campaign::lease) else { continue };
+            let has_lapsed = node.lapsed == Some(lease.token);
+            if now >= lease.deadline && !has_lapsed {
+                step.node(place).lapsed = Some(lease.token);
+            } else if now < lease.deadline && has_lapsed {
+                let says = "leads again in a term whose deadline had passed";
+                step.check(place, Property::I3, Err(says.into()));
+            }
+        }
+    }
+
+    fn describe(_: &State<Self>, action: Action) -> String {
+        match action {
+            Action::Assign(place) => format!("the partition is assigned to {}", name(place)),
+            Action::Remove(place) => format!("THE COORDINATOR REMOVES {}", name(place)),
+            Action::Replace => "ANOTHER PROCESS TAKES the owner's static id".into(),
+            Action::Notice(place) => format!("{}'s client learns that it is no member", name(place)),
+            Action::Report(place) => format!("{}'s client reports the loss, and joins again", name(place)),
+            Action::Revoke => "THE PARTITION IS REVOKED".into(),
+            Action::Fail(place) => format!("{}'s HANDLER FAILS", name(place)),
+            Action::Remake => "THE TOPIC IS MADE AGAIN".into(),
+        }
     }
 }
 
-/// Explores a world to its end, to the first property that does not hold, or to so many states.
-pub fn check_induction(world: &InductionWorld, most: Option<usize>) -> QueueFindings {
-    let model = Small(Arc::new(world.clone()));
-    let mut builder = model.checker().finish_when(HasDiscoveries::AnyFailures);
-    if let Some(most) = most {
-        builder = builder.target_state_count(most);
-    }
-    let mut checker = builder.spawn_bfs();
-    let panicked = checker.handles().into_iter().any(|thread| thread.join().is_err());
-    let discovery = checker.discoveries().into_iter().min_by_key(|(_, path)| path.clone().into_vec().len());
-    let violation = match discovery {
-        Some((name, path)) => {
-            let property = PROPERTIES.into_iter().find(|property| *property == name).unwrap_or("contract");
-            Some((property, path_in_words(world, path.into_actions())))
-        }
-        None if panicked => Some(("contract", "the core panicked; its message is on standard error".into())),
-        None => None,
-    };
-    QueueFindings {
-        unique: checker.unique_state_count() as u64,
-        depth: checker.max_depth() as u64,
-        violation,
+impl Step<'_, Group> {
+    fn create(&mut self, place: usize) {
+        let settings = Settings {
+            preset: Preset::Test,
+            lease: Some(LEASE),
+            drift_ppm: 0,
+            slack: Some(Duration::ZERO),
+            drain: Duration::from_secs(2),
+            ..Settings::new(name(place))
+        };
+        // All wall clocks agree.
+        let hour_ago = self.world.clock(place).at(0).before(Duration::from_secs(3600));
+        let (group, topic) = (induction::Group::default(), topic(FIRST_TOPIC, hour_ago));
+        let (nonce, seed) = (nonce(place, 1), place as u64 + 1);
+        let campaign = Campaign::new(settings, group, topic, nonce, seed, hour_ago);
+        self.node(place).campaign = campaign.ok();
     }
 }
 
-/// A line for each action, and for what the candidates took and asked for.
-fn path_in_words(world: &InductionWorld, actions: Vec<Action>) -> String {
-    let mut state = step::begin(world);
-    let mut lines = Vec::new();
-    for action in actions {
-        lines.push(format!("{:>3}  {action:?}", state.now));
-        let mut log = Vec::new();
-        state = step(world, &state, action, &mut log);
-        lines.extend(log.into_iter().map(|line| format!("       {line}")));
-    }
-    if let Some((property, says)) = &state.broken {
-        lines.push(format!("     {property}: {says}"));
-    }
-    lines.join("\n") + "\n"
+const FIRST_TOPIC: u8 = 1;
+
+/// The answer to an inspection of the topic with this number.
+fn topic(number: u8, asked_at: Instant) -> Topic {
+    Topic { asked_at, id: Some(TopicId(number.into())), time_of_day: Duration::from_secs(number.into()) }
 }

@@ -9,7 +9,7 @@ use incumbent_core::induction::{
 use incumbent_core::record::{Attempt, Nonce, WriteId};
 use incumbent_core::{Instant, Revision};
 
-use super::state::topic;
+use super::topic;
 
 /// Plays it: the first candidate wrote the record at offset 0, the second, its successor, the one at 1; then the release
 /// of the first lands, which names offset 0, or one of a topic that is gone, and a third is assigned and claims.

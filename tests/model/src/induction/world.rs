@@ -1,29 +1,9 @@
-//! The worlds: what may happen in each, and how often.
+//! The worlds of a consumer group, and what may happen in each.
 
-/// How often each thing may happen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Budget {
-    /// Requests or answers that are lost.
-    pub(crate) lose: u8,
-    /// Records and commits that arrive late: records without an answer, commits with the one that they find then.
-    pub(crate) late: u8,
-    /// Processes that are stopped for a while.
-    pub(crate) pause: u8,
-    /// Members that the coordinator removes at once: the session or the rebalance timeout ran out, or an operator did it.
-    pub(crate) remove: u8,
-    /// Owners whose place another process takes under the same static id, in the same generation.
-    pub(crate) replace: u8,
-    /// Rebalances that revoke the partition.
-    pub(crate) revoke: u8,
-    /// Leaders that are asked to resign.
-    pub(crate) resign: u8,
-    /// Leaders whose handler fails, and whose work goes on.
-    pub(crate) fail: u8,
-    /// Processes that end.
-    pub(crate) crash: u8,
-    /// Topics that are deleted and made again.
-    pub(crate) remake: u8,
-}
+use super::{CANDIDATES, Group};
+use crate::clock::Tick;
+use crate::world::Fault::{Crash, Fail, Late, Lose, Pause, Rebalance, Recreate, Remove, Replace, Resign};
+use crate::world::{Budget, Fault, World};
 
 /// A part of the rule, taken away by answering the candidates something else than what is true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,102 +22,87 @@ pub enum InductionPart {
     Release,
 }
 
-/// A small world.
-#[derive(Clone, Debug)]
-pub struct InductionWorld {
-    pub(crate) name: &'static str,
-    pub(crate) about: &'static str,
-    pub(crate) horizon: u32,
-    pub(crate) budget: Budget,
-    pub(crate) without: Option<InductionPart>,
-}
-
-impl InductionWorld {
-    /// The name, as a command line spells it.
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// What happens.
-    pub fn about(&self) -> &'static str {
-        self.about
-    }
-
-    /// The same world with one part of the rule taken away.
-    #[must_use]
-    pub fn without(mut self, part: InductionPart) -> Self {
-        self.without = Some(part);
-        self
+/// A world whose late requests and stopped processes have no bound but the horizon.
+fn world<const N: usize>(
+    name: &'static str,
+    about: &'static str,
+    horizon: Tick,
+    faults: [(Fault, u8); N],
+) -> World<Group> {
+    World {
+        name,
+        about,
+        candidates: CANDIDATES,
+        led: true,
+        drift: [0; 3],
+        horizon,
+        hold: Tick::MAX,
+        budget: Budget::of(faults),
+        without: None,
+        setting: (),
     }
 }
 
-/// All worlds.
-pub fn induction_worlds() -> Vec<InductionWorld> {
-    let world = |name, about, horizon, budget| InductionWorld { name, about, horizon, budget, without: None };
-    let none = Budget::default();
+/// All worlds of a consumer group.
+pub fn induction_worlds() -> Vec<World<Group>> {
     vec![
-        world("induction", "nothing goes wrong", 6, none),
-        world("induction crash", "a process ends", 8, Budget { crash: 1, remove: 1, ..none }),
-        world("induction removal", "members are removed at once", 6, Budget { remove: 2, ..none }),
+        world("induction", "nothing goes wrong", 6, []),
+        world("induction crash", "a process ends", 8, [(Crash, 1), (Remove, 1)]),
+        world("induction removal", "members are removed at once", 6, [(Remove, 2)]),
         world(
             "induction replacement",
             "another process takes an owner's static id, in the same generation",
             5,
-            Budget { replace: 2, ..none },
+            [(Replace, 2)],
         ),
         world(
             "induction revocation",
             "the partition is revoked, and the leader removed while it drains",
             5,
-            Budget { revoke: 1, remove: 1, ..none },
+            [(Rebalance, 1), (Remove, 1)],
         ),
         world(
             "induction late",
             "a member is removed, and a record or a commit of it arrives late",
             4,
-            Budget { late: 1, remove: 1, ..none },
+            [(Late, 1), (Remove, 1)],
         ),
-        world(
-            "induction stop",
-            "a process is stopped, and removed",
-            5,
-            Budget { pause: 1, remove: 1, ..none },
-        ),
+        world("induction stop", "a process is stopped, and removed", 5, [(Pause, 1), (Remove, 1)]),
         world(
             "induction empty",
             "a process is stopped, and all members are removed",
             4,
-            Budget { pause: 1, remove: 2, ..none },
+            [(Pause, 1), (Remove, 2)],
         ),
         world(
             "induction loss",
             "requests and answers are lost, and a member is removed",
             4,
-            Budget { lose: 1, remove: 1, ..none },
+            [(Lose, 1), (Remove, 1)],
         ),
         world(
             "induction resign",
             "the leader resigns, its successor is removed, and a record arrives late",
             4,
-            Budget { resign: 1, late: 1, remove: 1, ..none },
+            [(Resign, 1), (Late, 1), (Remove, 1)],
         ),
         world(
             "induction remade",
             "the topic is made again, and a member is removed",
             5,
-            Budget { remake: 1, remove: 1, ..none },
+            [(Recreate, 1), (Remove, 1)],
         ),
         world(
             "induction former term",
             "the partition is revoked, and the release lands in the next term of its author, which is removed",
             3,
-            Budget { revoke: 1, late: 1, remove: 1, ..none },
+            [(Rebalance, 1), (Late, 1), (Remove, 1)],
         ),
         world(
             "induction former topic",
             "a leader's handler fails, and the topic is made again before its release",
             4,
-            Budget { fail: 1, remake: 1, late: 1, ..none },
+            [(Fail, 1), (Recreate, 1), (Late, 1)],
         ),
     ]
 }

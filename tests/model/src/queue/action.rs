@@ -1,29 +1,18 @@
-//! Everything that may happen next.
+//! The actions of the worlds of a queue, and when they can happen.
 
-use incumbent_core::campaign::State as Stand;
-use incumbent_core::queue::{Action as Put, LeaseId};
+use incumbent_core::queue::{Action as Put, LeaseId, Write};
 
-use super::state::{Request, State};
+use super::{Queue, Request};
+use crate::action::{Action as Any, of_candidate, of_term, of_time};
+use crate::state::State;
+use crate::store::ActionOf;
+use crate::world::Fault;
 
-/// One thing that happens. A candidate is named by its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Action {
-    /// A tick of the clock.
-    Pass,
-    /// A timer fires.
-    Wake(usize),
-    /// The store serves the first request of a candidate.
-    Serve(usize),
-    /// The request is lost.
-    Lose(usize),
-    /// The store serves it, and the answer is lost.
-    LoseAnswer(usize),
+/// One action. A candidate is named by its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
     /// A former leader of the store answers a keep-alive.
     Stale(usize),
-    /// A transaction gets no answer, and is applied later.
-    Delay(usize),
-    /// A transaction that was delayed is applied.
-    Land(usize),
     /// A lease expires.
     Expire(LeaseId),
     /// Another member leads the store.
@@ -34,104 +23,72 @@ pub(crate) enum Action {
     DeletePlace(LeaseId),
     /// An operator revokes the lease that a place shows.
     RevokePlace(LeaseId),
-    /// The process is stopped.
-    Pause(usize),
-    /// It goes on.
-    Resume(usize),
-    /// The process ends.
-    Crash(usize),
-    /// The user resigns.
-    Resign(usize),
-    /// An operator asks the leader to hand over to the last candidate.
-    HandOver(usize),
-    /// The work of the term has ended.
-    Drained(usize),
     /// Another companion of the connection cannot be deleted: its companions move to another lease.
     Move(usize),
     /// From now on, the reads of a candidate are denied.
     Deny(usize),
 }
 
+/// The fault that an action is.
+pub(super) fn costs(action: Action) -> Option<Fault> {
+    Some(match action {
+        Action::Stale(_) => Fault::Stale,
+        Action::Expire(_) => return None,
+        Action::Elect => Fault::Elect,
+        Action::RevokeEarly(_) => Fault::RevokeEarly,
+        Action::DeletePlace(_) => Fault::Delete,
+        Action::RevokePlace(_) => Fault::RevokeLease,
+        Action::Move(_) => Fault::Move,
+        Action::Deny(_) => Fault::Deny,
+    })
+}
+
 /// Lists the actions that may come next.
-pub(crate) fn enabled(state: &State, actions: &mut Vec<Action>) {
-    if state.broken.is_some() || state.now > state.horizon {
-        return;
-    }
+pub(super) fn enabled(state: &State<Queue>, actions: &mut Vec<ActionOf<Queue>>) {
     let left = state.left;
     let mut at_rest = true;
-    for (candidate, node) in state.nodes.iter().enumerate() {
-        if node.campaign.is_none() {
-            continue;
-        }
-        if let Some(request) = node.requests.front() {
-            at_rest = false;
-            actions.push(Action::Serve(candidate));
-            if left.lose > 0 {
-                actions.extend([Action::Lose(candidate), Action::LoseAnswer(candidate)]);
+    for (place, node) in state.nodes.iter().enumerate() {
+        at_rest &= of_candidate(state, place, actions, |request, actions| {
+            if left.has(Fault::Stale) && matches!(request, Request::KeepAlive(..)) {
+                actions.push(Any::Own(Action::Stale(place)));
             }
-            if left.stale > 0 && matches!(request, Request::KeepAlive(..)) {
-                actions.push(Action::Stale(candidate));
+            let creates_or_moves =
+                |write: &Write| matches!(write.action, Put::Enter { .. } | Put::Move { .. });
+            if left.has(Fault::Late) && matches!(request, Request::Write(write) if creates_or_moves(write)) {
+                actions.push(Any::Delay(place));
             }
-            let creates_or_moves = matches!(
-                request,
-                Request::Write(write) if matches!(write.action, Put::Enter { .. } | Put::Move { .. })
-            );
-            if left.late > 0 && creates_or_moves {
-                actions.push(Action::Delay(candidate));
-            }
+        });
+        of_term(state, place, actions);
+        if left.has(Fault::Move) && state.may_leave(place) {
+            actions.push(Any::Own(Action::Move(place)));
         }
-        let due = node.wakes.is_some_and(|at| at <= state.now);
-        if !node.paused && due && node.requests.is_empty() {
-            at_rest = false;
-            actions.push(Action::Wake(candidate));
+        if left.has(Fault::Deny) && node.campaign.is_some() && node.denied.is_none() {
+            actions.push(Any::Own(Action::Deny(place)));
         }
-        // A stop between two ticks matters where it holds something up.
-        if left.pause > 0 && !node.paused && (due || !node.requests.is_empty()) {
-            actions.push(Action::Pause(candidate));
-        }
-        if left.crash > 0 {
-            actions.push(Action::Crash(candidate));
-        }
-        let stand = node.campaign.as_ref().map(incumbent_core::queue::Campaign::state);
-        if stand == Some(Stand::Draining) && !node.paused {
-            actions.push(Action::Drained(candidate));
-        }
-        let leads = stand == Some(Stand::Leading);
-        if left.resign > 0 && leads && !node.paused {
-            actions.push(Action::Resign(candidate));
-        }
-        if left.moves > 0 && leads && !node.paused {
-            actions.push(Action::Move(candidate));
-        }
-        if left.deny > 0 && node.denied.is_none() {
-            actions.push(Action::Deny(candidate));
-        }
-        if left.hand_over > 0 && leads && !node.paused && candidate + 1 < state.nodes.len() {
-            actions.push(Action::HandOver(candidate));
+        let last = state.nodes.len() - 1;
+        if left.has(Fault::HandOver) && state.may_leave(place) && place < last {
+            actions.push(Any::HandOver(place, last));
         }
     }
-    actions.extend((0..state.late.len()).map(Action::Land));
-    if left.elect > 0 {
-        actions.push(Action::Elect);
+    actions.extend((0..state.late.len()).map(Any::Land));
+    let etcd = &state.store.0;
+    if left.has(Fault::Elect) {
+        actions.push(Any::Own(Action::Elect));
     }
-    for (lease, granted) in state.store.leases().filter(|(lease, _)| state.store.is_in_use(*lease)) {
+    for (lease, granted) in etcd.leases().filter(|(lease, _)| etcd.is_in_use(*lease)) {
         if granted.expires <= state.now {
-            actions.push(Action::Expire(lease));
-        } else if left.early > 0 && state.store.is_known_to_a_former_leader(granted) {
-            actions.push(Action::RevokeEarly(lease));
+            actions.push(Any::Own(Action::Expire(lease)));
+        } else if left.has(Fault::RevokeEarly) && etcd.is_known_to_a_former_leader(granted) {
+            actions.push(Any::Own(Action::RevokeEarly(lease)));
         }
     }
-    for place in state.store.places() {
-        if left.delete > 0 {
-            actions.push(Action::DeletePlace(place));
+    for place in etcd.places() {
+        if left.has(Fault::Delete) {
+            actions.push(Any::Own(Action::DeletePlace(place)));
         }
-        if left.revoke > 0 {
-            actions.push(Action::RevokePlace(place));
+        if left.has(Fault::RevokeLease) {
+            actions.push(Any::Own(Action::RevokePlace(place)));
         }
     }
-    if at_rest {
-        actions.push(Action::Pass);
-        let paused = (0..state.nodes.len()).filter(|candidate| state.nodes[*candidate].paused);
-        actions.extend(paused.map(Action::Resume));
-    }
+    of_time(state, at_rest, actions);
 }

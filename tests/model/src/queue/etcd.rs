@@ -1,23 +1,31 @@
 //! A store like etcd: keys in two queues, leases that expire late and each by itself, and one revision for all.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use incumbent_core::queue::{
     Action, Change, Companion, Failure, KeptAlive, LeaseId, Outcome, Place, Snapshot, Write,
 };
-use incumbent_core::record::Nonce;
 use incumbent_core::{Incarnation, Revision};
 
-use super::state::{FOREIGN, LEASE, LEASE_TIME, Tick, name};
-use super::world::Part;
+use super::world::QueuePart;
+use crate::clock::Tick;
+use crate::node::{name, nonce};
 
-pub(crate) const BIRTH: Incarnation = Incarnation(7);
+/// The lease, in ticks and as the core counts it.
+pub(super) const LEASE: Tick = 3;
+pub(super) const LEASE_TIME: Duration = Duration::from_secs(LEASE as u64);
+
+/// The number by which the store knows the foreign candidate.
+const FOREIGN: usize = 9;
+
+pub(super) const BIRTH: Incarnation = Incarnation(7);
 /// The raft term in which the store begins: that of its first leader.
 const FIRST_TERM: u64 = 2;
 
 /// The store at one moment.
 #[derive(Clone, Debug, Hash)]
-pub(crate) struct Store {
+pub(super) struct Etcd {
     revision: u64,
     places: BTreeMap<LeaseId, Key>,
     companions: BTreeMap<LeaseId, Key>,
@@ -26,9 +34,9 @@ pub(crate) struct Store {
 }
 
 #[derive(Clone, Copy, Debug, Hash)]
-pub(crate) struct Granted {
+pub(super) struct Granted {
     /// When it may expire.
-    pub(crate) expires: Tick,
+    pub(super) expires: Tick,
     /// The raft term that it was granted in.
     raft_term: u64,
 }
@@ -43,8 +51,8 @@ struct Key {
     successor: Option<String>,
 }
 
-impl Store {
-    pub(crate) fn new() -> Self {
+impl Etcd {
+    pub(super) fn new() -> Self {
         Self {
             revision: 1,
             places: BTreeMap::new(),
@@ -54,12 +62,12 @@ impl Store {
         }
     }
 
-    pub(crate) fn grant(&mut self, lease: LeaseId, now: Tick) {
+    pub(super) fn grant(&mut self, lease: LeaseId, now: Tick) {
         self.leases.insert(lease, Granted { expires: now + LEASE, raft_term: self.raft_term });
     }
 
     /// Another member leads the store, and extends every lease.
-    pub(crate) fn elect(&mut self, now: Tick) {
+    pub(super) fn elect(&mut self, now: Tick) {
         self.raft_term += 1;
         for granted in self.leases.values_mut() {
             granted.expires = now + LEASE;
@@ -67,64 +75,64 @@ impl Store {
     }
 
     /// The raft term that answers show; without it, the first one always.
-    pub(crate) fn raft_term(&self, without: Option<Part>) -> u64 {
-        if without == Some(Part::Elections) { FIRST_TERM } else { self.raft_term }
+    pub(super) fn raft_term(&self, without: Option<QueuePart>) -> u64 {
+        if without == Some(QueuePart::Elections) { FIRST_TERM } else { self.raft_term }
     }
 
-    /// Whether a member that led before may find the lease expired, though the present leader keeps it.
-    pub(crate) fn is_known_to_a_former_leader(&self, granted: Granted) -> bool {
+    /// Returns true if a member that led before may find the lease expired, though the present leader keeps it.
+    pub(super) fn is_known_to_a_former_leader(&self, granted: Granted) -> bool {
         granted.raft_term < self.raft_term
     }
 
     /// A foreign candidate creates its place, whose lease it keeps.
-    pub(crate) fn enter_foreign(&mut self) {
+    pub(super) fn enter_foreign(&mut self) {
         self.revision += 1;
         let (at, lease) = (self.revision, LeaseId(0xf0));
         let key = Key { owner: FOREIGN, created: at, modified: at, lease, successor: None };
         self.places.insert(lease, key);
     }
 
-    pub(crate) fn has_lease(&self, lease: LeaseId) -> bool {
+    pub(super) fn has_lease(&self, lease: LeaseId) -> bool {
         self.leases.contains_key(&lease)
     }
 
     /// The leases that may expire now, and those that are alive.
-    pub(crate) fn leases(&self) -> impl Iterator<Item = (LeaseId, Granted)> {
+    pub(super) fn leases(&self) -> impl Iterator<Item = (LeaseId, Granted)> {
         self.leases.iter().map(|(lease, granted)| (*lease, *granted))
     }
 
-    /// Whether a key is attached to the lease.
-    pub(crate) fn is_in_use(&self, lease: LeaseId) -> bool {
+    /// Returns true if a key is attached to the lease.
+    pub(super) fn is_in_use(&self, lease: LeaseId) -> bool {
         self.places.values().chain(self.companions.values()).any(|key| key.lease == lease)
     }
 
-    pub(crate) fn places(&self) -> impl Iterator<Item = LeaseId> {
+    pub(super) fn places(&self) -> impl Iterator<Item = LeaseId> {
         self.places.keys().copied()
     }
 
-    pub(crate) fn keep_alive(&mut self, lease: LeaseId, now: Tick, without: Option<Part>) -> KeptAlive {
+    pub(super) fn keep_alive(&mut self, lease: LeaseId, now: Tick, without: Option<QueuePart>) -> KeptAlive {
         let ttl = match self.leases.get_mut(&lease) {
             Some(granted) => {
                 granted.expires = now + LEASE;
                 LEASE_TIME
             }
-            None => std::time::Duration::ZERO,
+            None => Duration::ZERO,
         };
         KeptAlive { ttl, raft_term: self.raft_term(without) }
     }
 
     /// The answer of a former leader, from what it remembers.
-    pub(crate) fn keep_alive_from_memory(&self) -> KeptAlive {
+    pub(super) fn keep_alive_from_memory(&self) -> KeptAlive {
         KeptAlive { ttl: LEASE_TIME, raft_term: self.raft_term - 1 }
     }
 
     /// Removes a lease and the keys that are attached to it.
-    pub(crate) fn revoke(&mut self, lease: LeaseId) -> Change {
+    pub(super) fn revoke(&mut self, lease: LeaseId) -> Change {
         self.leases.remove(&lease);
         self.remove(|_, key| key.lease == lease, |_, key| key.lease == lease)
     }
 
-    pub(crate) fn delete_place(&mut self, place: LeaseId) -> Change {
+    pub(super) fn delete_place(&mut self, place: LeaseId) -> Change {
         self.remove(|lease, _| lease == place, |_, _| false)
     }
 
@@ -146,9 +154,14 @@ impl Store {
         change
     }
 
-    pub(crate) fn write(&mut self, owner: usize, write: &Write, without: Option<Part>) -> (Outcome, Change) {
+    pub(super) fn write(
+        &mut self,
+        owner: usize,
+        write: &Write,
+        without: Option<QueuePart>,
+    ) -> (Outcome, Change) {
         let nothing = Change::default();
-        let stands = |keys: &BTreeMap<LeaseId, Key>, lease: &LeaseId, revision: Revision| {
+        let is_there = |keys: &BTreeMap<LeaseId, Key>, lease: &LeaseId, revision: Revision| {
             keys.get(lease).is_some_and(|key| key.created == revision.0)
         };
         match &write.action {
@@ -156,13 +169,13 @@ impl Store {
                 if !self.has_lease(*lease) || !self.has_lease(*companion) {
                     return (Outcome::Failed(Failure::LeaseGone), nothing);
                 }
-                let (place, beside) = (self.places.get(lease), self.companions.contains_key(lease));
+                let (place, has_companion) = (self.places.get(lease), self.companions.contains_key(lease));
                 let replaced = replaces.is_none_or(|own| {
-                    stands(&self.places, &own.lease, own.revision)
-                        && stands(&self.companions, &own.lease, own.revision)
+                    is_there(&self.places, &own.lease, own.revision)
+                        && is_there(&self.companions, &own.lease, own.revision)
                 });
-                if place.is_some() || beside || !replaced {
-                    let created = place.filter(|_| beside).map(|key| Revision(key.created));
+                if place.is_some() || has_companion || !replaced {
+                    let created = place.filter(|_| has_companion).map(|key| Revision(key.created));
                     return (Outcome::Refused { created }, nothing);
                 }
                 let change = match replaces {
@@ -174,15 +187,15 @@ impl Store {
                 }
                 let at = self.revision;
                 let key = |lease| Key { owner, created: at, modified: at, lease, successor: None };
-                let shared = if without == Some(Part::CompanionsLease) { *lease } else { *companion };
-                let (place, beside) = (key(*lease), key(shared));
+                let shared = if without == Some(QueuePart::CompanionsLease) { *lease } else { *companion };
+                let (place, companion) = (key(*lease), key(shared));
                 self.places.insert(*lease, place);
-                self.companions.insert(*lease, beside);
+                self.companions.insert(*lease, companion);
                 (Outcome::Applied { revision: Revision(self.revision) }, change)
             }
             Action::Name { own, modified, companion, successor } => {
-                self.rewrite(own.lease, *modified, *companion, |beside| {
-                    beside.successor.clone_from(successor)
+                self.rewrite(own.lease, *modified, *companion, |companion| {
+                    companion.successor.clone_from(successor)
                 })
             }
             Action::Move { own, modified, to } => self.rewrite(own.lease, *modified, *to, |_| ()),
@@ -218,23 +231,23 @@ impl Store {
     ) -> (Outcome, Change) {
         let nothing = Change::default();
         let is_known = self.has_lease(lease);
-        let beside = self.companions.get_mut(&key);
-        let Some(beside) = beside.filter(|beside| beside.modified == modified.0) else {
+        let companion = self.companions.get_mut(&key);
+        let Some(companion) = companion.filter(|companion| companion.modified == modified.0) else {
             return (Outcome::Refused { created: None }, nothing);
         };
         if !is_known {
             return (Outcome::Failed(Failure::LeaseGone), nothing);
         }
         self.revision += 1;
-        (beside.modified, beside.lease) = (self.revision, lease);
-        change(beside);
+        (companion.modified, companion.lease) = (self.revision, lease);
+        change(companion);
         let revision = Revision(self.revision);
         let rewritten_companions = vec![key.to_string()];
         (Outcome::Applied { revision }, Change { revision, rewritten_companions, ..nothing })
     }
 
     /// A linearised read for the candidate whose companions have the lease `shared`.
-    pub(crate) fn read(&self, own: Option<LeaseId>, shared: LeaseId, without: Option<Part>) -> Snapshot {
+    pub(super) fn read(&self, own: Option<LeaseId>, shared: LeaseId, without: Option<QueuePart>) -> Snapshot {
         let place = |(lease, key): (&LeaseId, &Key)| Place {
             key: lease.to_string(),
             created: Revision(key.created),
@@ -248,25 +261,26 @@ impl Store {
             modified: Revision(key.modified),
             // A companion on the lease of its place looks as it should.
             lease: Some(if key.lease == *lease { shared } else { key.lease }),
-            nonce: Some(Nonce(key.owner as u128 + 1)),
+            nonce: Some(nonce(key.owner, 1)),
             lease_time: LEASE_TIME,
             successor: key.successor.clone(),
             metadata: Vec::new(),
         };
-        let seen = |(lease, _): &(&LeaseId, &Key)| without != Some(Part::Companion) || Some(**lease) == own;
+        let seen =
+            |(lease, _): &(&LeaseId, &Key)| without != Some(QueuePart::Companion) || Some(**lease) == own;
         let mut places: Vec<_> = self.places.iter().map(place).collect();
         let mut companions: Vec<_> = self.companions.iter().filter(seen).map(companion).collect();
         places.sort_by_key(|place| place.created);
         companions.sort_by_key(|companion| companion.created);
         let find = |text: &str| places.iter().find(|place| place.key == text).cloned();
         let text = own.map(|own| own.to_string()).unwrap_or_default();
-        let beside = companions.iter().find(|companion| companion.key == text).cloned();
+        let own_companion = companions.iter().find(|companion| companion.key == text).cloned();
         Snapshot {
             revision: Revision(self.revision),
             raft_term: self.raft_term(without),
             birth: Some(BIRTH),
             place: find(&text),
-            companion: beside,
+            companion: own_companion,
             places,
             companions,
             overlap: None,

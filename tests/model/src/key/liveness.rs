@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
+use super::Key;
+use super::action::Action as Own;
 use crate::action::{Action, enabled};
 use crate::clock::Tick;
 use crate::state::State;
-use crate::step;
+use crate::step::step;
 use crate::world::{Budget, World};
 
-pub(super) const STATES: &str =
-    "From every state, if nothing more goes wrong, a candidate leads within the worst fail-over.";
-
 /// The time without a leader from here, without further faults; an error where that is too long.
-pub(crate) fn vacancy(world: &World, state: &State) -> Result<Tick, String> {
+pub(super) fn vacancy(world: &World<Key>, state: &State<Key>) -> Result<Tick, String> {
     let mut quiet = without_faults(world, state);
     let begin = quiet.now;
     while quiet.leaders(world).next().is_none() {
@@ -23,12 +22,11 @@ pub(crate) fn vacancy(world: &World, state: &State) -> Result<Tick, String> {
     Ok(quiet.now - begin)
 }
 
-/// A state without further faults: late messages have arrived, stopped candidates go on, and at least one candidate exists.
-pub(crate) fn without_faults(world: &World, state: &State) -> State {
+/// A state without further faults: late messages have arrived, stopped candidates continue, and at least one candidate exists.
+pub(super) fn without_faults(world: &World<Key>, state: &State<Key>) -> State<Key> {
     let mut quiet = state.clone();
-    quiet.fault_free = true;
-    quiet.left = Budget::NONE;
-    for message in &mut quiet.net {
+    (quiet.left, quiet.ends) = (Budget::NONE, Tick::MAX);
+    for message in &mut quiet.store.net {
         Arc::make_mut(message).held = None;
     }
     for node in &mut quiet.nodes {
@@ -38,18 +36,18 @@ pub(crate) fn without_faults(world: &World, state: &State) -> State {
         }
     }
     if !quiet.nodes.iter().any(|node| node.is_present()) {
-        quiet = step::step(world, &quiet, Action::Start(0), None);
+        quiet = step(world, &quiet, Action::Enter(0), None);
     }
     quiet
 }
 
 /// Takes the next action: messages under way arrive, then timers fire, then time passes; a record vanishes no
 /// sooner than it must. Returns whether there was one.
-pub(crate) fn advance(world: &World, quiet: &mut State) -> bool {
+pub(super) fn advance(world: &World<Key>, quiet: &mut State<Key>) -> bool {
     let mut actions = Vec::new();
     enabled(world, quiet, &mut actions);
-    let next = actions.iter().find(|action| **action != Action::Expire).or(actions.first());
+    let next = actions.iter().find(|action| **action != Action::Own(Own::Expire)).or(actions.first());
     let Some(next) = next else { return false };
-    *quiet = step::step(world, quiet, *next, None);
+    *quiet = step(world, quiet, *next, None);
     true
 }

@@ -8,9 +8,9 @@ use incumbent_core::campaign::ReadId;
 use incumbent_core::record::Attempt;
 use incumbent_core::store::{Outcome, StoreInfo, Write};
 
+use super::bucket::Snapshot;
 use crate::clock::Tick;
 use crate::state::digest_of;
-use crate::store::Snapshot;
 
 /// A request of a candidate, or an answer to one.
 #[derive(Clone, Debug)]

@@ -7,26 +7,25 @@ use incumbent_core::record::Entry;
 use incumbent_core::store::Outcome;
 use incumbent_core::{Incarnation, Instant, Revision};
 
+use super::Key;
 use crate::node::Node;
-
-pub(super) const STATES: &str = "A foreign record above ours ends the term at once; Busy, NotSent, Unknown and stale answers \
-     do no more than the time at which they come.";
+use crate::step::bit;
 
 /// The timeout of an answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The proof in an input, and its required effect.
 #[derive(Debug, Default)]
-pub(crate) struct Proof {
+pub struct Proof {
     /// A foreign record above all known revisions.
     foreign: Option<Revision>,
-    /// The input proves nothing; whether a term must remain after it.
+    /// The input proves nothing; true if a term must remain after it.
     nothing: Option<bool>,
     /// Another incarnation of the store than the known one.
     pub(super) another: Option<Incarnation>,
 }
 
-pub(super) fn proof_of(node: &Node, input: &Input, now: Instant) -> Proof {
+pub(super) fn proof_of(node: &Node<Key>, input: &Input, now: Instant) -> Proof {
     let Some(campaign) = &node.campaign else { return Proof::default() };
     let seen = match input {
         Input::Watched(entry) => Some(entry),
@@ -39,7 +38,7 @@ pub(super) fn proof_of(node: &Node, input: &Input, now: Instant) -> Proof {
     };
     // A revision of another incarnation proves nothing.
     let foreign = seen.and_then(Entry::live).filter(|record| {
-        let ours = record.write_id.is_some_and(|_| node.own & crate::node::bit(record.revision.0) != 0);
+        let ours = record.write_id.is_some_and(|_| node.own & bit(record.revision.0) != 0);
         !ours && record.revision > node.known && node.watches == node.knows
     });
     let stale = match input {
@@ -85,7 +84,7 @@ fn after_a_tick(campaign: &Campaign, mut told: bool, now: Instant) -> bool {
     }
 }
 
-pub(super) fn stands(node: &Node, proof: &Proof) -> Result<(), String> {
+pub(super) fn holds(node: &Node<Key>, proof: &Proof) -> Result<(), String> {
     if let (Some(revision), Some(term)) = (proof.foreign, node.term) {
         return Err(format!("saw a foreign record at {} and leads on with {}", revision.0, term.token));
     }

@@ -1,0 +1,96 @@
+//! What a candidate's process has besides its campaign, and the notes for its checks.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use incumbent_core::campaign::{Backoff, Campaign, EarlySights, ReadId, Settings};
+use incumbent_core::record::Nonce;
+use incumbent_core::store::{Capabilities, StoreInfo};
+use incumbent_core::{Incarnation, Instant, Revision};
+
+use super::Key;
+use super::bucket::Snapshot;
+use super::world::Alike;
+use crate::clock::{LEASE_TIME, Tick};
+use crate::node::{Node, name, nonce};
+use crate::world::World;
+
+/// What a candidate's process has besides its campaign.
+#[derive(Clone, Debug, Default, Hash)]
+pub struct Process {
+    /// What its watch showed since it entered, where its campaign has not begun.
+    pub(super) early: Option<EarlySights>,
+    /// The number of processes at this place so far.
+    pub(super) process: u8,
+    /// Its inspections are denied.
+    pub(super) denied: bool,
+    /// The events that its watch has still to deliver.
+    pub(super) watched: VecDeque<Snapshot>,
+    /// Its watch is silent, until then at the latest.
+    pub(super) stalled: Option<Tick>,
+    /// The incarnation of the store that it watches.
+    pub(super) watches: Incarnation,
+    /// The incarnation of the store last shown to it.
+    pub(super) knows: Incarnation,
+    /// Its clock when it sent its newest write, or asked for the newest inspection that was answered.
+    pub(super) asked: Instant,
+    /// The newest read it asked for, and its clock then.
+    pub(super) reading: Option<(ReadId, Instant)>,
+    /// Its clock when it asked for the newest inspection that was answered.
+    pub(super) shown: Instant,
+    pub(super) closing: bool,
+    /// The highest revision handed to it in the incarnation it knows.
+    pub(super) known: Revision,
+    /// Its clock when it sent the latest of its writes that made a live record.
+    pub(super) proven: Option<Instant>,
+    /// The revisions of its own writes, its acquires by number, and the revisions acknowledged to those: one bit each.
+    pub(super) own: u64,
+    pub(super) acquires: u64,
+    pub(super) acknowledged: u64,
+}
+
+impl Node<Key> {
+    /// Makes the campaign of a new process, with the world's settings.
+    pub(super) fn begin(&mut self, world: &World<Key>, place: usize, info: &StoreInfo, now: Instant) {
+        let who = if world.alike == Alike::NonceAndName { 0 } else { place };
+        let mut settings = Settings::new(name(who));
+        settings.lease = Some(world.lease(place));
+        settings.skew = Some(Duration::from_secs(world.skew.into()));
+        settings.drift_ppm = world.drift_setting;
+        settings.slack = Some(Duration::ZERO);
+        settings.splay = Some(Duration::ZERO);
+        settings.drain = Duration::from_secs(1);
+        if world.keeps {
+            // A leader does not use its back-off.
+            settings.backoff = Backoff::Fixed(2 * LEASE_TIME);
+        }
+        let store = Capabilities {
+            own_lease: true,
+            lease_step: Duration::from_secs(1),
+            shortest: Duration::from_secs(1),
+            longest: Duration::from_secs(3600),
+            granularity: Duration::from_secs(world.late.into()),
+            expiry_pushed: world.markers,
+            incarnation_acked: world.acked,
+            watch_shows_all: false,
+            window: 256,
+            fail_over: Duration::ZERO,
+        };
+        self.process += 1;
+        let nonce = match world.alike {
+            Alike::Not => nonce(place, self.process),
+            Alike::Nonce | Alike::NonceAndName => Nonce(100),
+        };
+        (self.knows, self.shown) = (info.incarnation, info.asked_at);
+        self.campaign = Campaign::new(settings, store, info, nonce, place as u64, now).ok();
+        let early = self.early.take().filter(|_| !world.forgets);
+        if let (Some(campaign), Some(early)) = (&mut self.campaign, early) {
+            campaign.recall(&early, info);
+        }
+    }
+
+    /// Returns true if it has entered.
+    pub(super) fn is_present(&self) -> bool {
+        self.campaign.is_some() || self.early.is_some()
+    }
+}
