@@ -3,7 +3,6 @@
 use core::time::Duration;
 
 use super::event::{Reason, Warning};
-use super::io::Output;
 use super::store_view::Inspection;
 use super::timers::Timer;
 use super::{KeyLease, backoff, pace};
@@ -19,7 +18,7 @@ impl Candidacy<KeyLease> {
         }
         self.own.store.want_inspection(since, self.now);
         self.timers.set(Timer::Inspect, self.now + pace::attempt_limit(self.lease));
-        self.outputs.push_back(Output::Inspect { since });
+        self.ask_inspection(since);
     }
 
     /// The inspection got no answer, or one that is too old; or it failed a while ago.
@@ -144,7 +143,7 @@ impl Candidacy<KeyLease> {
     /// Asks for a new connection, unless one is on its way.
     pub(super) fn reconnect(&mut self) {
         if self.own.store.connection.start_new(pace::attempt_limit(self.lease) * 2, self.now) {
-            self.outputs.push_back(Output::Reconnect);
+            self.ask_connection();
         }
     }
 

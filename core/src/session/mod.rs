@@ -484,7 +484,7 @@ impl<R: Rule> Session<R> {
                     self.outputs.push_back(Output::Reconnect { limit: RECONNECTION });
                 }
             }
-            candidacy::Output::Tell(tell) => match R::about_queues(tell) {
+            candidacy::Output::Tell(tell) => match tell.into() {
                 Tell::NotNext { successor, before } => {
                     self.outputs.push_back(Output::NotNext { id, successor, before });
                 }
