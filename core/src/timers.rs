@@ -33,7 +33,9 @@ pub struct Wake<T> {
     pub timer: T,
 }
 
-/// Declares the timers of one rule, in the order in which they fire where several are due at once.
+/// Declares the timers of one rule as `Timer`, in the order in which they fire where several are due at once. `Deadline`, `Drain`,
+/// `Close` and `Splay` are every candidate's.
+#[macro_export]
 macro_rules! timers {
     ($($(#[$meaning:meta])* $timer:ident,)+) => {
         /// The reason of a wake-up. Where several are due at once, they fire in this order.
@@ -42,10 +44,7 @@ macro_rules! timers {
             $($(#[$meaning])* $timer,)+
         }
 
-        /// A wake-up, and the timer it is for.
-        pub type Wake = $crate::timers::Wake<Timer>;
-
-        impl $crate::timers::Kind for Timer {
+        impl $crate::candidacy::TimerKind for Timer {
             const ALL: &'static [Self] = &[$(Self::$timer),+];
             const DEADLINE: Self = Self::Deadline;
             const DRAIN: Self = Self::Drain;
@@ -58,7 +57,6 @@ macro_rules! timers {
         }
     };
 }
-pub(crate) use timers;
 
 /// The times of the timers, and a bit for each one that is set: half of the memory of optional times.
 #[derive(Clone, Debug, Hash)]

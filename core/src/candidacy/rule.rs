@@ -80,13 +80,19 @@ pub trait Rule: Clone + Debug + Sized {
     fn claim(candidacy: &mut Candidacy<Self>);
 
     /// The state of a candidate in the race that has no term.
-    fn racing(candidacy: &Candidacy<Self>) -> State;
+    fn racing(candidacy: &Candidacy<Self>) -> State {
+        let _ = candidacy;
+        State::Waiting
+    }
 
     /// The deadline `D` of what the candidate has, from its newest proof. When it passes, that is [lost](Self::lose).
     fn deadline(candidacy: &Candidacy<Self>) -> Option<Instant>;
 
     /// Ends what the candidate has, and its term if there is one, for a reason outside of it.
-    fn lose(candidacy: &mut Candidacy<Self>, reason: Reason);
+    fn lose(candidacy: &mut Candidacy<Self>, reason: Reason) {
+        candidacy.lost(reason);
+        candidacy.move_on();
+    }
 
     // ---- leaving ----
 
