@@ -129,7 +129,9 @@ pub trait Rule: Clone + Debug + Sized {
 
     /// A close began while the candidate removes what it leaves behind: bounds that.
     fn limit_close(candidacy: &mut Candidacy<Self>) {
-        candidacy.set_timer(Self::Timer::CLOSE, candidacy.now() + pace::CLOSE_LIMIT);
+        if candidacy.timer(Self::Timer::CLOSE).is_none() {
+            candidacy.set_timer(Self::Timer::CLOSE, candidacy.now() + pace::CLOSE_LIMIT);
+        }
     }
 
     /// The time for a close is up.
