@@ -70,7 +70,7 @@ use crate::candidacy::{self, Candidacy, Rule};
 use crate::queue::Tell;
 use crate::store::{Fault, StoreInfo};
 use crate::time::Instant;
-use candidate::{Candidate, Stage};
+use candidate::Stage;
 use candidates::{Candidates, Slot};
 use connection::Connection;
 use inspection::Inspection;
@@ -95,6 +95,8 @@ const RECONNECTION: Duration = Duration::from_secs(10);
 const REGISTRATION: Duration = Duration::from_secs(5);
 /// The first wait before a store that did not answer is asked again, doubled each time.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
+/// At most so many candidates report one overload: reports are work, too.
+const REPORTS: usize = 64;
 
 /// What happens to a campaign of this rule.
 type Fed<R> = candidacy::Input<<R as Rule>::Answer, <R as Rule>::Shown, <R as Rule>::Told>;
@@ -537,18 +539,19 @@ impl<R: Rule> Session<R> {
     /// Reports that the store's settings have become unsafe, to every campaign.
     fn flaw(&mut self, flaw: Option<Fault>) {
         let Some(warning) = self.known.flaw(flaw) else { return };
-        let running = self.candidates.iter().filter(|(_, candidate)| candidate.is_running());
-        let report =
-            |(_, candidate): (_, &Candidate<R>)| candidate.report(vec![Event::Warning(warning.clone())]);
-        self.outputs.extend(running.map(report));
+        for (_, candidate) in self.candidates.iter() {
+            if candidate.is_running() {
+                self.outputs.push_back(candidate.report(vec![Event::Warning(warning.clone())]));
+            }
+        }
     }
 
     fn observe_overload(&mut self) {
-        let overload = self.requests.observe_overload(&self.candidates, self.now);
-        let Some((warning, reporters)) = overload else { return };
-        let reporters = reporters.iter().filter_map(|id| self.candidates.get(id));
-        let report = |candidate: &Candidate<R>| candidate.report(vec![Event::Warning(warning.clone())]);
-        self.outputs.extend(reporters.map(report));
+        let Some(warning) = self.requests.observe_overload(&self.candidates, self.now) else { return };
+        let waiting = self.candidates.iter().filter(|(_, candidate)| candidate.wish.is_some());
+        for (_, candidate) in waiting.take(REPORTS) {
+            self.outputs.push_back(candidate.report(vec![Event::Warning(warning.clone())]));
+        }
     }
 
     /// The watch has shown more elections, or shows nothing any more.
@@ -605,8 +608,11 @@ impl<R: Rule> Session<R> {
 }
 
 fn feed_all<R: Rule>(candidates: &Candidates<R>, deliveries: &mut Deliveries<R>, input: impl Fn() -> Fed<R>) {
-    let running = candidates.iter().filter(|(_, candidate)| candidate.is_running());
-    deliveries.extend(running.map(|(id, _)| (id, input())));
+    for (id, candidate) in candidates.iter() {
+        if candidate.is_running() {
+            deliveries.push_back((id, input()));
+        }
+    }
 }
 
 /// The wait after so many failures in a row before this one: twice as long each time, up to the longest.

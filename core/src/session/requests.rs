@@ -13,9 +13,6 @@ use crate::campaign::Warning;
 use crate::candidacy::Rule;
 use crate::time::Instant;
 
-/// At most so many candidates report one episode: reports are work, too.
-const REPORTS: usize = 64;
-
 /// The requests that are under way, and the campaigns that wait for a place among them.
 #[derive(Clone, Debug)]
 pub(super) struct Requests {
@@ -152,12 +149,12 @@ impl Requests {
     }
 
     /// Begins an episode where a request has waited for a third of its candidate's lease, and ends it where none waits.
-    /// Returns the warning when it begins, and the candidates that report it.
+    /// Returns the warning when it begins, which candidates report whose requests wait.
     pub(super) fn observe_overload<R: Rule>(
         &mut self,
         candidates: &Candidates<R>,
         now: Instant,
-    ) -> Option<(Warning, Vec<CampaignId>)> {
+    ) -> Option<Warning> {
         if self.wishes.is_empty() {
             self.overloaded = false;
         }
@@ -171,13 +168,11 @@ impl Requests {
         }
         self.overloaded = true;
         let load = self.load();
-        let warning = Warning::Overloaded {
+        Some(Warning::Overloaded {
             waiting: load.waiting as u64,
             waited: waits.iter().map(|(waited, _)| *waited).max().unwrap_or_default(),
             answer_time: load.answer_time,
-        };
-        let waiting = candidates.iter().filter(|(_, candidate)| candidate.wish.is_some());
-        Some((warning, waiting.map(|(id, _)| id).take(REPORTS).collect()))
+        })
     }
 
     /// The time for which the first request of a class has waited, and the lease of its candidate.
