@@ -51,10 +51,10 @@ pub(super) enum Stage<R: Rule> {
 /// The requests of an operator to a candidate: each is considered once, and a new watch shows them again.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Operator {
-    /// The ones that were considered last.
+    /// Those that were considered last.
     hand_over: Option<Revision>,
     acceptance: Option<Revision>,
-    /// The largest token the candidate has seen, where it stays out because the store would give no larger one.
+    /// The largest token the candidate has seen, if it stays out because the store would give no larger one.
     barred_by: Option<Token>,
 }
 
@@ -95,7 +95,7 @@ impl<R: Rule> Candidate<R> {
 }
 
 impl Operator {
-    /// Whether a hand-over is not the one that was considered last.
+    /// Whether this hand-over was not considered last.
     pub(super) fn asks_to_hand_over(&mut self, revision: Revision) -> bool {
         self.hand_over.replace(revision) != Some(revision)
     }

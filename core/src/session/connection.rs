@@ -11,7 +11,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// The present connection, and the attempts at a new one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Connection {
-    /// The time at which it was made, where it is not the first.
+    /// The time at which it was made; `None` for the first one.
     made: Option<Instant>,
     replacement: Replacement,
 }

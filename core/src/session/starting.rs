@@ -47,7 +47,7 @@ pub(super) enum First {
 }
 
 impl Starting {
-    /// A campaign has begun. Returns the one that began before.
+    /// A campaign has begun. Returns the campaign that began before.
     pub(super) fn began(&mut self, id: CampaignId) -> CampaignId {
         core::mem::replace(&mut self.newest, id)
     }

@@ -13,7 +13,7 @@ use incumbent_core::candidacy::Stage;
 
 use super::*;
 
-/// A request may replace the cell, where its counter is the next one.
+/// A request may replace the cell if its counter is the next one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cell {
     counter: u64,
