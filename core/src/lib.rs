@@ -78,7 +78,8 @@
 //! [`campaign`] has the states, the argument for safety, and an order in which to read its files; [`queue`] is the second
 //! acquisition rule, for a store whose standard election is a queue, as etcd's is. [`induction`] is the third, over a
 //! consumer group of Kafka. [`session`] is one connection with all its campaigns, which a driver carries out.
-//! [`candidacy`] has what every candidate does, whatever its rule. [`reconcile`] keeps a user's handlers in line with leadership. [`store`] defines the answers of a store, and what each
+//! [`candidacy`] has what every candidate does, whatever its rule, and what another crate needs for a rule of its own.
+//! [`reconcile`] keeps a user's handlers in line with leadership. [`store`] defines the answers of a store, and what each
 //! proves. [`record`] is the encoding, byte by byte.
 //!
 //! In the repository, `ARCHITECTURE.md` leads from each kind of fault to the file with its rule and to its tests, and

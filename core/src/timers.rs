@@ -4,10 +4,13 @@ use core::marker::PhantomData;
 
 use crate::time::Instant;
 
+/// The most timers of a rule.
+pub const TIMERS: usize = 13;
+
 /// The kinds of timers of one rule, in the order in which they fire where several are due at once.
-pub trait Kind<const N: usize>: Copy {
-    /// All of them.
-    const ALL: [Self; N];
+pub trait Kind: Copy + 'static {
+    /// All of them, [`TIMERS`] at most.
+    const ALL: &'static [Self];
     /// When the lease can no longer be proven.
     const DEADLINE: Self;
     /// When a draining term ends though its work is not done.
@@ -30,7 +33,9 @@ pub struct Wake<T> {
     pub timer: T,
 }
 
-/// Declares the timers of one rule, in the order in which they fire where several are due at once.
+/// Declares the timers of one rule as `Timer`, in the order in which they fire where several are due at once. `Deadline`, `Drain`,
+/// `Close` and `Splay` are every candidate's.
+#[macro_export]
 macro_rules! timers {
     ($($(#[$meaning:meta])* $timer:ident,)+) => {
         /// The reason of a wake-up. Where several are due at once, they fire in this order.
@@ -39,13 +44,8 @@ macro_rules! timers {
             $($(#[$meaning])* $timer,)+
         }
 
-        /// A wake-up, and the timer it is for.
-        pub type Wake = $crate::timers::Wake<Timer>;
-
-        const COUNT: usize = [$(Timer::$timer),+].len();
-
-        impl $crate::timers::Kind<COUNT> for Timer {
-            const ALL: [Self; COUNT] = [$(Self::$timer),+];
+        impl $crate::candidacy::TimerKind for Timer {
+            const ALL: &'static [Self] = &[$(Self::$timer),+];
             const DEADLINE: Self = Self::Deadline;
             const DRAIN: Self = Self::Drain;
             const CLOSE: Self = Self::Close;
@@ -57,24 +57,23 @@ macro_rules! timers {
         }
     };
 }
-pub(crate) use timers;
 
 /// The times of the timers, and a bit for each one that is set: half of the memory of optional times.
 #[derive(Clone, Debug, Hash)]
-pub(crate) struct Timers<T, const N: usize> {
-    at: [Instant; N],
+pub(crate) struct Timers<T> {
+    at: [Instant; TIMERS],
     set: u16,
     of: PhantomData<T>,
 }
 
-impl<T, const N: usize> Default for Timers<T, N> {
+impl<T: Kind> Default for Timers<T> {
     fn default() -> Self {
-        const { assert!(N <= u16::BITS as usize, "each timer has a bit") };
-        Self { at: [Instant::ZERO; N], set: 0, of: PhantomData }
+        const { assert!(T::ALL.len() <= TIMERS && TIMERS <= u16::BITS as usize, "each timer has a bit") };
+        Self { at: [Instant::ZERO; TIMERS], set: 0, of: PhantomData }
     }
 }
 
-impl<T: Kind<N>, const N: usize> Timers<T, N> {
+impl<T: Kind> Timers<T> {
     pub(crate) fn set(&mut self, timer: T, at: Instant) {
         self.at[timer.place()] = at;
         self.set |= 1 << timer.place();
@@ -101,7 +100,7 @@ impl<T: Kind<N>, const N: usize> Timers<T, N> {
 
     /// The first timer in the table's order that is due, which it stops.
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<T> {
-        let due = T::ALL.into_iter().find(|timer| self.fires(*timer).is_some_and(|at| at <= now))?;
+        let due = *T::ALL.iter().find(|timer| self.fires(**timer).is_some_and(|at| at <= now))?;
         self.stop(due);
         Some(due)
     }
@@ -109,8 +108,8 @@ impl<T: Kind<N>, const N: usize> Timers<T, N> {
     /// The next timer to fire.
     pub(crate) fn next(&self) -> Option<Wake<T>> {
         T::ALL
-            .into_iter()
-            .filter_map(|timer| self.fires(timer).map(|at| Wake { at, timer }))
+            .iter()
+            .filter_map(|timer| self.fires(*timer).map(|at| Wake { at, timer: *timer }))
             .min_by_key(|wake| wake.at)
     }
 }
@@ -120,17 +119,17 @@ mod tests {
     use super::*;
     use crate::{campaign, induction, queue};
 
-    fn has_a_place_for_every_timer<T: Kind<N>, const N: usize>() {
-        for (place, timer) in T::ALL.into_iter().enumerate() {
+    fn has_a_place_for_every_timer<T: Kind>() {
+        for (place, timer) in T::ALL.iter().enumerate() {
             assert_eq!(timer.place(), place);
         }
     }
 
     #[test]
     fn the_table_of_each_rule_has_a_place_for_every_timer() {
-        has_a_place_for_every_timer::<campaign::Timer, 13>();
-        has_a_place_for_every_timer::<queue::Timer, 13>();
-        has_a_place_for_every_timer::<induction::Timer, 13>();
+        has_a_place_for_every_timer::<campaign::Timer>();
+        has_a_place_for_every_timer::<queue::Timer>();
+        has_a_place_for_every_timer::<induction::Timer>();
     }
 
     #[test]

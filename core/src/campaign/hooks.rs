@@ -14,7 +14,6 @@ use super::{
     pace,
 };
 use crate::candidacy::{Ended, Obstacle, Rule, Stage};
-use crate::queue::Tell;
 use crate::record::{Entry, Nonce};
 use crate::session::{LastAnswers, Ticket, Wish};
 use crate::store::{Action, Capabilities, Fault, FaultKind, Outcome, StoreInfo};
@@ -146,10 +145,6 @@ impl Rule for KeyLease {
 
     fn tick(campaign: &mut Campaign) {
         campaign.turn();
-    }
-
-    fn told(_: &mut Campaign, told: Infallible) {
-        match told {}
     }
 
     fn fire(campaign: &mut Campaign, timer: Timer) {
@@ -291,10 +286,6 @@ impl Rule for KeyLease {
             },
             Request::Read(_) => before,
         }
-    }
-
-    fn about_queues(tell: Infallible) -> Tell {
-        match tell {}
     }
 
     #[cfg(feature = "testing")]

@@ -3,7 +3,6 @@
 use core::time::Duration;
 
 use super::event::{Reason, Warning};
-use super::io::Output;
 use super::store_view::Inspection;
 use super::timers::Timer;
 use super::{KeyLease, backoff, pace};
@@ -19,7 +18,7 @@ impl Candidacy<KeyLease> {
         }
         self.own.store.want_inspection(since, self.now);
         self.timers.set(Timer::Inspect, self.now + pace::attempt_limit(self.lease));
-        self.outputs.push_back(Output::Inspect { since });
+        self.ask_inspection(since);
     }
 
     /// The inspection got no answer, or one that is too old; or it failed a while ago.
@@ -78,7 +77,7 @@ impl Candidacy<KeyLease> {
             self.step_succeeded(Step::Inspect, info.asked_at);
             self.shown_the_same();
         }
-        let connection = self.own.store.connection();
+        let connection = self.own.store.connection.number();
         let absent = self.holder().and_then(|holder| holder.absent);
         if absent.is_some_and(|before| before < connection) && self.own.store.wanted_inspection().is_none() {
             // The store was not replaced: read once more whether the key is absent.
@@ -143,14 +142,14 @@ impl Candidacy<KeyLease> {
 
     /// Asks for a new connection, unless one is on its way.
     pub(super) fn reconnect(&mut self) {
-        if self.own.store.start_reconnect(pace::attempt_limit(self.lease) * 2, self.now) {
-            self.outputs.push_back(Output::Reconnect);
+        if self.own.store.connection.start_new(pace::attempt_limit(self.lease) * 2, self.now) {
+            self.ask_connection();
         }
     }
 
     /// Repeats over the new connection what the old one left without an answer.
     pub(super) fn reconnected(&mut self) {
-        self.own.store.reconnected();
+        self.own.store.connection.is_new();
         self.inspect(self.now);
         let read = self.own.key.abandon_read().is_some();
         self.timers.stop(Timer::Read);

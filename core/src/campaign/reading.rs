@@ -286,7 +286,7 @@ impl Candidacy<KeyLease> {
 
     /// The key is absent under a holder. One more read, over a new connection, has to confirm it before it counts.
     pub(super) fn found_absent(&mut self) {
-        let connection = self.own.store.connection();
+        let connection = self.own.store.connection.number();
         let Some(holder) = self.holder_mut() else { return };
         match holder.absent {
             Some(before) if connection > before => {

@@ -43,6 +43,45 @@ struct Suspicion {
     connection: u64,
 }
 
+/// The watch, as far as the incarnation depends on it.
+#[derive(Clone, Debug, Default, Hash)]
+struct Watch {
+    /// The time at which the present one became ready.
+    since: Option<Instant>,
+    /// The newest write of ours that it showed to be of the incarnation known.
+    write: Option<(Attempt, Revision)>,
+}
+
+/// The connection to the store.
+#[derive(Clone, Debug, Default, Hash)]
+pub(super) struct Connection {
+    /// The number of connections so far.
+    number: u64,
+    /// When a new one was asked for that is not there yet.
+    asked: Option<Instant>,
+}
+
+impl Connection {
+    /// Whether to ask for a new one: none was asked for within `timeout`.
+    pub(super) fn start_new(&mut self, timeout: Duration, now: Instant) -> bool {
+        if self.asked.is_some_and(|asked| now < asked + timeout) {
+            return false;
+        }
+        self.asked = Some(now);
+        true
+    }
+
+    /// It is a new one.
+    pub(super) fn is_new(&mut self) {
+        self.asked = None;
+        self.number += 1;
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+}
+
 /// The store, as known to one campaign.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct StoreView {
@@ -66,14 +105,8 @@ pub(super) struct StoreView {
     inspection_asked: Option<Instant>,
     /// Inspections that failed in a row.
     inspections_failed: u32,
-    /// The time at which the present watch became ready.
-    watch_since: Option<Instant>,
-    /// The newest write of ours that the watch showed to be of the incarnation known.
-    watched_write: Option<(Attempt, Revision)>,
-    /// The number of connections so far.
-    connection: u64,
-    /// When a new connection was asked for that is not there yet.
-    reconnecting: Option<Instant>,
+    watch: Watch,
+    pub(super) connection: Connection,
     /// Operations that failed in a row.
     failures: u32,
 }
@@ -93,10 +126,8 @@ impl StoreView {
             wanted_inspection: None,
             inspection_asked: None,
             inspections_failed: 0,
-            watch_since: None,
-            watched_write: None,
-            connection: 0,
-            reconnecting: None,
+            watch: Watch::default(),
+            connection: Connection::default(),
             failures: 0,
         };
         // Only here: a candidate that knew another incarnation has seen the name used, whatever an operator states.
@@ -209,7 +240,7 @@ impl StoreView {
         if revision >= mark.min(self.mark()) {
             return Freshness::Fresh;
         }
-        let connection = self.connection;
+        let connection = self.connection.number;
         let suspicion = self.suspicion.get_or_insert_with(|| Box::new(Suspicion { since: now, connection }));
         let certain = connection >= suspicion.connection + 2 && now >= suspicion.since + lease;
         if certain { Freshness::Regressed } else { Freshness::Stale }
@@ -297,49 +328,29 @@ impl StoreView {
 
     /// Notes that a new watch was ready at that time, or before.
     pub(super) fn watch_began(&mut self, since: Instant) {
-        self.watch_since = Some(since);
+        self.watch.since = Some(since);
     }
 
     /// Whether the watch was ready for so long at that time.
     pub(super) fn watches_since(&self, span: Duration, at: Instant) -> bool {
-        self.watch_since.is_some_and(|since| since + span <= at)
+        self.watch.since.is_some_and(|since| since + span <= at)
     }
 
     /// The watch showed our attempt at this revision. Whether that verifies the incarnation: a watch sees one
     /// incarnation. It is no later than the one known, which was verified after the watch stood; and no earlier, since
     /// the attempt was sent when that one was known.
     pub(super) fn watch_showed(&mut self, attempt: Attempt, sent_at: Instant, revision: Revision) -> bool {
-        let verified = self.watch_since.is_some_and(|since| since <= self.verified_at);
+        let verified = self.watch.since.is_some_and(|since| since <= self.verified_at);
         if verified {
             self.verify(sent_at);
-            self.watched_write = Some((attempt, revision));
+            self.watch.write = Some((attempt, revision));
         }
         verified
     }
 
     /// The newest write of ours that the watch showed to be of the incarnation known.
     pub(super) fn watched_write(&self) -> Option<(Attempt, Revision)> {
-        self.watched_write
-    }
-
-    /// Whether to ask for a new connection: none was asked for within `timeout`.
-    pub(super) fn start_reconnect(&mut self, timeout: Duration, now: Instant) -> bool {
-        if self.reconnecting.is_some_and(|asked| now < asked + timeout) {
-            return false;
-        }
-        self.reconnecting = Some(now);
-        true
-    }
-
-    /// The connection is a new one.
-    pub(super) fn reconnected(&mut self) {
-        self.reconnecting = None;
-        self.connection += 1;
-    }
-
-    /// The number of the connection.
-    pub(super) fn connection(&self) -> u64 {
-        self.connection
+        self.watch.write
     }
 
     /// Counts an operation that failed.
@@ -470,9 +481,9 @@ mod tests {
         let classify =
             |store: &mut StoreView, secs| store.classify(Revision(9), Revision(50), LEASE, at(secs));
         assert_eq!(classify(&mut store, 200), Freshness::Stale);
-        store.reconnected();
+        store.connection.is_new();
         assert_eq!(classify(&mut store, 231), Freshness::Stale, "one new connection");
-        store.reconnected();
+        store.connection.is_new();
         assert_eq!(classify(&mut store, 229), Freshness::Stale, "less than a lease");
         assert_eq!(classify(&mut store, 230), Freshness::Regressed);
     }
@@ -484,8 +495,8 @@ mod tests {
         let classify =
             |store: &mut StoreView, secs| store.classify(Revision(9), Revision(50), LEASE, at(secs));
         classify(&mut store, 200);
-        store.reconnected();
-        store.reconnected();
+        store.connection.is_new();
+        store.connection.is_new();
         store.observe_revision(Revision(50));
         assert_eq!(classify(&mut store, 230), Freshness::Stale);
     }

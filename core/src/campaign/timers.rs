@@ -1,6 +1,6 @@
 //! The timers of a campaign.
 
-crate::timers::timers! {
+crate::timers! {
     /// When the lease can no longer be proven.
     Deadline,
     /// When to stop waiting for the answer to a write.
@@ -28,3 +28,6 @@ crate::timers::timers! {
     /// When to read the key, because the watch has been silent, or because this candidate rests and probes.
     Poll,
 }
+
+/// A wake-up, and the timer it is for.
+pub type Wake = crate::timers::Wake<Timer>;

@@ -18,11 +18,8 @@ use crate::campaign::{
 use crate::record::Nonce;
 use crate::store::Fault;
 use crate::time::Instant;
-use crate::timers::{Kind, Timers};
+use crate::timers::{Kind as _, Timers};
 use crate::token::Token;
-
-/// The number of timers of each rule.
-pub const TIMERS: usize = 13;
 
 /// No call has more outputs: it asks a few things, and reports a few.
 const MOST_OUTPUTS: usize = 64;
@@ -45,20 +42,25 @@ pub struct Candidacy<R: Rule> {
     /// Set while the leader drains.
     pub(crate) departure: Option<Box<Departure>>,
     pub(crate) giving_way: GivingWay,
-    pub(crate) timers: Timers<R::Timer, TIMERS>,
+    pub(crate) timers: Timers<R::Timer>,
     pub(crate) reports: Reports,
-    pub(crate) outputs: VecDeque<Output<R::Request, R::Timer, R::Tell>>,
+    outputs: VecDeque<Output<R::Request, R::Timer, R::Tell>>,
     /// What it knows by its rule.
     pub(crate) own: R,
 }
 
-/// The stage of a candidate, with what means something in that stage alone.
+/// The stage of a candidate, with what means something in that stage alone: `C` in the race, `L` after it.
 #[derive(Clone, Debug, Hash)]
-pub(crate) enum Stage<C, L> {
+pub enum Stage<C, L> {
+    /// Out of the race.
     Idle,
+    /// Waits for its splay to be over.
     Splaying,
+    /// In the race, or leads.
     Racing(C),
+    /// Removes what a claim leaves behind. [`Candidacy::move_on`] ends that.
     Releasing(L),
+    /// Closed for its user. Only [`Candidacy::closed`] leads there.
     Closed,
 }
 
@@ -81,7 +83,7 @@ impl Default for Intent {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Past {
     /// The splay is over, or was not needed.
-    pub(crate) splayed: bool,
+    splayed: bool,
     /// It claims nothing before.
     pub(crate) rest_until: Instant,
     /// Terms in a row that ended within a lease because the user's handler failed.
@@ -311,8 +313,8 @@ impl<R: Rule> Candidacy<R> {
         R::claim(self);
     }
 
-    /// Reports the win of a term with this token.
-    pub(crate) fn won(&mut self, token: Token) {
+    /// Reports the win of a term with this token. The rule has a [deadline](Rule::deadline) by then.
+    pub fn won(&mut self, token: Token) {
         let term = Term { token, started: self.now };
         let before = self.term.replace(term);
         debug_assert!(before.is_none(), "I5: a term is lost before another is won");
@@ -364,7 +366,7 @@ impl<R: Rule> Candidacy<R> {
     }
 
     /// The leader leaves of its own will: its work drains while the lease is kept.
-    pub(crate) fn depart(&mut self, reason: Reason, successor: Option<String>) {
+    pub fn depart(&mut self, reason: Reason, successor: Option<String>) {
         let Some(term) = self.term.filter(|_| self.departure.is_none()) else { return };
         let until = self.now + self.rules.drain;
         self.departure = Some(Box::new(Departure { reason, successor }));
@@ -398,8 +400,8 @@ impl<R: Rule> Candidacy<R> {
         }
     }
 
-    /// Reports the loss of the term, if there is one.
-    pub(crate) fn lost(&mut self, reason: Reason) -> Option<Term> {
+    /// Reports the loss of the term, if there is one, and returns it.
+    pub fn lost(&mut self, reason: Reason) -> Option<Term> {
         let term = self.term.take()?;
         self.departure = None;
         self.giving_way.lost(self.now);
@@ -414,8 +416,8 @@ impl<R: Rule> Candidacy<R> {
         }
     }
 
-    /// Nothing is left to be removed: the candidate closes, claims again, or is idle.
-    pub(crate) fn move_on(&mut self) {
+    /// Nothing is left to be removed: the candidate closes, [claims](Rule::claim) again, or is idle.
+    pub fn move_on(&mut self) {
         if let Some(warning) = self.giving_way.removed(self.lease, self.now) {
             self.report(Event::Warning(warning));
         }
@@ -429,7 +431,7 @@ impl<R: Rule> Candidacy<R> {
     }
 
     /// The candidate is closed for its user.
-    pub(crate) fn closed(&mut self) {
+    pub fn closed(&mut self) {
         self.timers.stop(R::Timer::CLOSE);
         self.stage = Stage::Closed;
         R::closes(self);
@@ -437,16 +439,29 @@ impl<R: Rule> Candidacy<R> {
 
     // ---- outputs ----
 
-    pub(crate) fn ask(&mut self, request: R::Request) {
+    /// Asks the store. Its answer comes by [`Rule::answered`].
+    pub fn ask(&mut self, request: R::Request) {
         self.outputs.push_back(Output::Ask(request));
     }
 
-    pub(crate) fn tell(&mut self, tell: R::Tell) {
+    /// Tells the connection something.
+    pub fn tell(&mut self, tell: R::Tell) {
         self.outputs.push_back(Output::Tell(tell));
     }
 
-    /// A candidate that is closed says nothing more, though it may still remove what it leaves behind.
-    pub(crate) fn report(&mut self, event: Event) {
+    /// Asks for an inspection of the store, or for the answer to one that was asked for at `since` or later. It comes by
+    /// [`Rule::inspected`].
+    pub fn ask_inspection(&mut self, since: Instant) {
+        self.outputs.push_back(Output::Inspect { since });
+    }
+
+    /// Asks for a new connection. [`Rule::reconnected`] reports it.
+    pub fn ask_connection(&mut self) {
+        self.outputs.push_back(Output::Reconnect);
+    }
+
+    /// Reports an event. A candidate that is closed says nothing more, though it may still remove what it leaves behind.
+    pub fn report(&mut self, event: Event) {
         if !matches!(self.stage, Stage::Closed) || matches!(event, Event::StateChanged(_)) {
             self.outputs.push_back(Output::Event(event));
         }
@@ -456,12 +471,13 @@ impl<R: Rule> Candidacy<R> {
         event.into_iter().for_each(|event| self.report(event));
     }
 
-    pub(crate) fn warn(&mut self, warning: Warning) {
+    /// Reports a warning.
+    pub fn warn(&mut self, warning: Warning) {
         self.report(Event::Warning(warning));
     }
 
     /// Reports a fault of the store when it begins.
-    pub(crate) fn report_fault(&mut self, fault: Fault) {
+    pub fn report_fault(&mut self, fault: Fault) {
         let event = self.reports.fault(fault);
         self.report_if(event);
     }

@@ -4,7 +4,8 @@
 //! consumer group ([`induction`](crate::induction)) ask for the lead in three ways, and prove it. All else is the same, and is
 //! here once:
 //!
-//! - [`Candidacy`]: the way through the states, from the splay to the close. [`Rule`]: what a rule adds to it.
+//! - [`Candidacy`]: the way through the states, from the splay to the close. [`Rule`]: what a rule adds to it, and `face`: what
+//!   it sees of the candidate for that.
 //! - [`Input`] and [`Output`]: what goes in and what comes out.
 //! - [`GivingWay`]: a candidate that cannot prove its claim leaves it to others, and rests.
 //! - `Reports`: its state, the leader that it knows and the faults of its store, each reported once.
@@ -12,6 +13,7 @@
 //! - `Turns`: the requests that wait for a place among those of the connection.
 
 mod candidate;
+mod face;
 mod giving_way;
 mod io;
 mod reports;
@@ -20,8 +22,7 @@ mod rules;
 mod turns;
 mod vacancy;
 
-pub(crate) use candidate::Stage;
-pub use candidate::{Candidacy, TIMERS};
+pub use candidate::{Candidacy, Stage};
 pub use giving_way::{GivingWay, Step, Steps, Tried};
 pub use io::{Input, Output};
 pub(crate) use reports::Reports;
@@ -30,3 +31,5 @@ pub(crate) use rules::Rules;
 pub(crate) use turns::Turns;
 pub(crate) use vacancy::Vacancy;
 pub use vacancy::{Obstacle, Waiting};
+
+pub use crate::timers::{Kind as TimerKind, TIMERS};

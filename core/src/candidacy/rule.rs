@@ -4,8 +4,8 @@ use core::fmt::Debug;
 use core::hash::Hash;
 use core::time::Duration;
 
-use super::{Candidacy, Obstacle, TIMERS};
-use crate::campaign::{InvalidSettings, Misuse, Reason, Settings, State, Term};
+use super::{Candidacy, Obstacle};
+use crate::campaign::{InvalidSettings, Misuse, Reason, Settings, State, Term, pace};
 use crate::queue::{self, LeaseId};
 use crate::record::Nonce;
 use crate::session::{LastAnswers, Ticket, Wish};
@@ -29,15 +29,16 @@ pub struct Ended {
 /// A rule by which a candidate wins and keeps its election: a lease over a key, a place in a queue, or induction over a
 /// consumer group.
 ///
-/// A [`Candidacy`] does what is the same for every candidate and calls these hooks. The value itself is what a candidate
-/// knows by its rule.
+/// A [`Candidacy`] does what is the same for every candidate and calls these hooks, which see it and act by its methods: the
+/// clock, the stage, timers, requests, wins and losses. The value itself is what a candidate knows by its rule. A rule leaves
+/// out what it has nothing of; a rule of another crate is written as those of this one.
 pub trait Rule: Clone + Debug + Sized {
     /// What a candidate has to know of its store's client, and of the store where that never changes.
     type Store: Clone + Debug;
     /// What follows from a candidate's settings by this rule alone.
     type Settings: Clone + Debug + PartialEq;
     /// The timers of a candidate.
-    type Timer: Kind<TIMERS> + Debug + Hash + PartialEq;
+    type Timer: Kind + Debug + Hash + PartialEq;
     /// What a candidate wants of the store.
     type Request: Clone + Debug + PartialEq;
     /// The store's answers.
@@ -48,8 +49,8 @@ pub trait Rule: Clone + Debug + Sized {
     type Early: Early<Self::Shown>;
     /// What the connection tells its candidates, if anything.
     type Told: Clone + Debug;
-    /// What they tell it, if anything.
-    type Tell: Clone + Debug + PartialEq;
+    /// What they tell it, if anything: it is about queues.
+    type Tell: Clone + Debug + PartialEq + Into<queue::Tell>;
     /// What a candidate in the race does.
     type Race: Clone + Debug;
     /// What is left to be done of a claim that is given up.
@@ -79,21 +80,31 @@ pub trait Rule: Clone + Debug + Sized {
     fn claim(candidacy: &mut Candidacy<Self>);
 
     /// The state of a candidate in the race that has no term.
-    fn racing(candidacy: &Candidacy<Self>) -> State;
+    fn racing(candidacy: &Candidacy<Self>) -> State {
+        let _ = candidacy;
+        State::Waiting
+    }
 
     /// The deadline `D` of what the candidate has, from its newest proof. When it passes, that is [lost](Self::lose).
     fn deadline(candidacy: &Candidacy<Self>) -> Option<Instant>;
 
     /// Ends what the candidate has, and its term if there is one, for a reason outside of it.
-    fn lose(candidacy: &mut Candidacy<Self>, reason: Reason);
+    fn lose(candidacy: &mut Candidacy<Self>, reason: Reason) {
+        candidacy.lost(reason);
+        candidacy.move_on();
+    }
 
     // ---- leaving ----
 
-    /// A candidate that leads no term gives up what it has, and stays in the race.
-    fn give_up(candidacy: &mut Candidacy<Self>);
+    /// A candidate that leads no term gives up what it has, if anything, and stays in the race.
+    fn give_up(candidacy: &mut Candidacy<Self>) {
+        let _ = candidacy;
+    }
 
     /// A candidate that leads no term leaves the race, or has left it and closes.
-    fn withdraw(candidacy: &mut Candidacy<Self>);
+    fn withdraw(candidacy: &mut Candidacy<Self>) {
+        candidacy.move_on();
+    }
 
     /// A leader hands over: at the end of its term, or while it leads.
     fn hand_over(candidacy: &mut Candidacy<Self>, successor: alloc::string::String) {
@@ -105,14 +116,23 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = (candidacy, reason);
     }
 
-    /// Removes what a term leaves behind, whose loss was reported; a release waits for the work of the term.
-    fn leave_behind(candidacy: &mut Candidacy<Self>, ended: Ended);
+    /// Removes what a term leaves behind, if anything, whose loss was reported; a release waits for the work of the term.
+    fn leave_behind(candidacy: &mut Candidacy<Self>, ended: Ended) {
+        let _ = ended;
+        candidacy.move_on();
+    }
 
     /// The work of a term has ended that was lost before.
-    fn work_ended(candidacy: &mut Candidacy<Self>);
+    fn work_ended(candidacy: &mut Candidacy<Self>) {
+        let _ = candidacy;
+    }
 
     /// A close began while the candidate removes what it leaves behind: bounds that.
-    fn limit_close(candidacy: &mut Candidacy<Self>);
+    fn limit_close(candidacy: &mut Candidacy<Self>) {
+        if candidacy.timer(Self::Timer::CLOSE).is_none() {
+            candidacy.set_timer(Self::Timer::CLOSE, candidacy.now() + pace::CLOSE_LIMIT);
+        }
+    }
 
     /// The time for a close is up.
     fn close_timed_out(candidacy: &mut Candidacy<Self>) {
@@ -141,13 +161,18 @@ pub trait Rule: Clone + Debug + Sized {
     ///
     /// # Errors
     /// The misuse, where it did not.
-    fn check(candidacy: &Candidacy<Self>, answer: &Self::Answer) -> Result<(), Misuse>;
+    fn check(candidacy: &Candidacy<Self>, answer: &Self::Answer) -> Result<(), Misuse> {
+        let _ = (candidacy, answer);
+        Ok(())
+    }
 
     /// The store answered.
     fn answered(candidacy: &mut Candidacy<Self>, answer: Self::Answer);
 
     /// The watch showed something of the election.
-    fn shown(candidacy: &mut Candidacy<Self>, shown: Self::Shown);
+    fn shown(candidacy: &mut Candidacy<Self>, shown: Self::Shown) {
+        let _ = (candidacy, shown);
+    }
 
     /// A new watch is ready since then.
     fn watching(candidacy: &mut Candidacy<Self>, since: Instant) {
@@ -170,7 +195,9 @@ pub trait Rule: Clone + Debug + Sized {
     }
 
     /// The connection tells something.
-    fn told(candidacy: &mut Candidacy<Self>, told: Self::Told);
+    fn told(candidacy: &mut Candidacy<Self>, told: Self::Told) {
+        let _ = (candidacy, told);
+    }
 
     /// Time has passed.
     fn tick(candidacy: &mut Candidacy<Self>) {
@@ -178,7 +205,9 @@ pub trait Rule: Clone + Debug + Sized {
     }
 
     /// A timer of the rule is due. Those of every candidate are not handed in.
-    fn fire(candidacy: &mut Candidacy<Self>, timer: Self::Timer);
+    fn fire(candidacy: &mut Candidacy<Self>, timer: Self::Timer) {
+        let _ = (candidacy, timer);
+    }
 
     /// Ends every call, before the deadline is set and the state is reported.
     fn conclude(candidacy: &mut Candidacy<Self>) {
@@ -193,10 +222,15 @@ pub trait Rule: Clone + Debug + Sized {
     // ---- a vacancy ----
 
     /// Whether the candidate, which leads no term, knows of another that leads.
-    fn knows_a_leader(candidacy: &Candidacy<Self>) -> bool;
+    fn knows_a_leader(candidacy: &Candidacy<Self>) -> bool {
+        candidacy.leader().is_some()
+    }
 
     /// What keeps it from leading, while it knows of no leader.
-    fn obstacle(candidacy: &Candidacy<Self>) -> Obstacle;
+    fn obstacle(candidacy: &Candidacy<Self>) -> Obstacle {
+        let _ = candidacy;
+        Obstacle::Unanswered
+    }
 
     /// The longest time for which an election is vacant by its settings, from when this candidate noticed that.
     fn worst_fail_over(candidacy: &Candidacy<Self>, since: Instant) -> Duration;
@@ -270,16 +304,16 @@ pub trait Rule: Clone + Debug + Sized {
     }
 
     /// The time for which the answer to a request can matter; `before` is that of the request before.
-    fn limit(candidacy: &Candidacy<Self>, request: &Self::Request, before: Duration) -> Duration;
+    fn limit(candidacy: &Candidacy<Self>, request: &Self::Request, before: Duration) -> Duration {
+        let _ = (request, before);
+        candidacy.lease_time()
+    }
 
     /// What a connection of queues tells, to candidates that are in one.
     fn of_queues(told: queue::Told) -> Option<Self::Told> {
         let _ = told;
         None
     }
-
-    /// What the candidate tells its connection, which is about queues.
-    fn about_queues(tell: Self::Tell) -> queue::Tell;
 
     /// Whether the candidate keeps a lease of a queue's companions alive.
     fn keeps_alive(candidacy: &Candidacy<Self>, lease: LeaseId) -> bool {
@@ -291,7 +325,9 @@ pub trait Rule: Clone + Debug + Sized {
 
     /// Feeds a hasher with all that decides what comes after `now`, of what the rule alone knows and does.
     #[cfg(feature = "testing")]
-    fn fingerprint(candidacy: &Candidacy<Self>, hasher: &mut impl core::hash::Hasher);
+    fn fingerprint(candidacy: &Candidacy<Self>, hasher: &mut impl core::hash::Hasher) {
+        let _ = (candidacy, hasher);
+    }
 }
 
 /// Keeps what watches show of an election to a candidate that has not begun.

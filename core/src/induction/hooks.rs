@@ -8,7 +8,6 @@ use super::timers::Timer;
 use super::{Answer, Campaign, Connection, Induction, Leaving, Race, Request, Shown, Topic};
 use crate::campaign::{InvalidSettings, Misuse, Reason, Settings, State};
 use crate::candidacy::{Ended, Obstacle, Rule, Stage};
-use crate::queue::Tell;
 use crate::record::Nonce;
 use crate::store::StoreInfo;
 use crate::time::Instant;
@@ -157,10 +156,6 @@ impl Rule for Induction {
         }
     }
 
-    fn told(_: &mut Campaign, told: Infallible) {
-        match told {}
-    }
-
     fn fire(campaign: &mut Campaign, timer: Timer) {
         match timer {
             Timer::Answer => campaign.answer_timed_out(),
@@ -186,10 +181,6 @@ impl Rule for Induction {
             campaign.own.proof.is_bounded(),
             "bound: the records that are to be proved have a bound"
         );
-    }
-
-    fn knows_a_leader(campaign: &Campaign) -> bool {
-        campaign.leader().is_some()
     }
 
     fn obstacle(campaign: &Campaign) -> Obstacle {
@@ -230,10 +221,6 @@ impl Rule for Induction {
             | Request::Members => campaign.lease_time(),
             Request::Join | Request::Yield | Request::Leave => Duration::MAX,
         }
-    }
-
-    fn about_queues(tell: Infallible) -> Tell {
-        match tell {}
     }
 
     #[cfg(feature = "testing")]

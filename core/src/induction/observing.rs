@@ -123,8 +123,6 @@ impl Candidacy<Induction> {
         if leader.is_none() {
             self.timers.stop(Timer::Vacant);
         }
-        let is_same = |one: &Leader, other: &Leader| (one.nonce, &one.name) == (other.nonce, &other.name);
-        let event = self.reports.leader(leader, is_same);
-        self.report_if(event);
+        self.report_known(leader);
     }
 }

@@ -1,6 +1,6 @@
 //! The timers of a campaign over a consumer group.
 
-crate::timers::timers! {
+crate::timers! {
     /// When the lease can no longer be proven.
     Deadline,
     /// When to stop waiting for an append, or for the answer to a commit.
@@ -28,3 +28,6 @@ crate::timers::timers! {
     /// When the splay is over.
     Splay,
 }
+
+/// A wake-up, and the timer it is for.
+pub type Wake = crate::timers::Wake<Timer>;

@@ -252,10 +252,6 @@ impl Rule for Queue {
         Some(told)
     }
 
-    fn about_queues(tell: Tell) -> Tell {
-        tell
-    }
-
     fn keeps_alive(campaign: &Campaign, lease: LeaseId) -> bool {
         campaign.keeps_companion_on(lease)
     }

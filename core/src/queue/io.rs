@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::fmt;
 use core::time::Duration;
 
@@ -284,6 +285,13 @@ pub enum Tell {
         /// The lease to move to.
         to: LeaseId,
     },
+}
+
+/// Other rules tell nothing.
+impl From<Infallible> for Tell {
+    fn from(nothing: Infallible) -> Self {
+        match nothing {}
+    }
 }
 
 /// What a campaign wants of the store.

@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 
-use super::io::{Change, Output};
+use super::io::Change;
 use super::timers::Timer;
 use super::{Queue, Race};
 use crate::campaign::{Leader, Reason, Warning};
@@ -44,7 +44,7 @@ impl Candidacy<Queue> {
 
     pub(super) fn reconnect(&mut self) {
         if !core::mem::replace(&mut self.own.reconnecting, true) {
-            self.outputs.push_back(Output::Reconnect);
+            self.ask_connection();
         }
     }
 
@@ -60,7 +60,7 @@ impl Candidacy<Queue> {
 
     pub(super) fn inspect(&mut self) {
         self.timers.set(Timer::Retry, self.now + self.attempt_limit());
-        self.outputs.push_back(Output::Inspect { since: Instant::ZERO });
+        self.ask_inspection(Instant::ZERO);
     }
 
     pub(super) fn inspected(&mut self, result: Result<StoreInfo, Fault>) {
@@ -82,7 +82,7 @@ impl Candidacy<Queue> {
         self.is_another(birth, revision, true);
         if replaced {
             // The other campaigns of the connection, its watch and an operator's requests are for the old store still.
-            self.outputs.push_back(Output::Inspect { since: Instant::ZERO });
+            self.ask_inspection(Instant::ZERO);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The timers of a campaign in a queue.
 
-crate::timers::timers! {
+crate::timers! {
     /// When the lease can no longer be proven.
     Deadline,
     /// When to stop waiting for the answers of a round.
@@ -28,3 +28,6 @@ crate::timers::timers! {
     /// When the splay is over.
     Splay,
 }
+
+/// A wake-up, and the timer it is for.
+pub type Wake = crate::timers::Wake<Timer>;

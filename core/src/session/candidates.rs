@@ -3,9 +3,13 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use super::candidate::Candidate;
 use super::index::Index;
-use super::{CampaignId, Candidate, spare};
+use super::{CampaignId, spare};
 use crate::candidacy::Rule;
+
+/// The number of campaigns from which their renewals are spread. Of fewer, a burst costs a store nothing.
+const MANY: usize = 64;
 
 /// The place of a candidate: the same until it is removed.
 pub(super) type Slot = u32;
@@ -20,12 +24,14 @@ pub(super) struct Candidates<R: Rule> {
     len: usize,
     /// By the hash of an election's name, the candidate that came last.
     elections: Index,
+    /// There are many, or were.
+    were_many: bool,
 }
 
 impl<R: Rule> Default for Candidates<R> {
     fn default() -> Self {
         let elections = Index::default();
-        Self { slots: Vec::new(), free: Vec::new(), numbers: Vec::new(), len: 0, elections }
+        Self { slots: Vec::new(), free: Vec::new(), numbers: Vec::new(), len: 0, elections, were_many: false }
     }
 }
 
@@ -87,7 +93,7 @@ impl<R: Rule> Candidates<R> {
         self.free.push(slot);
         self.len -= 1;
         if self.len == 0 {
-            *self = Self::default();
+            *self = Self { were_many: self.were_many, ..Self::default() };
         } else if self.len * 2 < self.numbers.len() {
             self.numbers.retain(|(_, slot)| slot.is_some());
             spare(&mut self.numbers);
@@ -124,8 +130,14 @@ impl<R: Rule> Candidates<R> {
         self.slots.iter_mut().flatten().map(Box::as_mut)
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.len
+    /// Whether they are many for the first time: each has to know.
+    pub(super) fn become_many(&mut self) -> bool {
+        self.len >= MANY && !core::mem::replace(&mut self.were_many, true)
+    }
+
+    /// Whether they are many, or were.
+    pub(super) fn were_many(&self) -> bool {
+        self.were_many
     }
 
     /// The place of a number, or the place for it. Where none is missing, that is its distance from the first.
@@ -201,7 +213,7 @@ mod tests {
         assert_eq!((of(&candidates, "jobs-7"), of(&candidates, "jobs-6").len()), (alloc::vec![15], 0));
         assert!(candidates.get(&14).is_none() && candidates.get(&15).is_some());
         assert!(candidates.iter().map(|(id, _)| id).eq((5..1_000).step_by(10)));
-        assert_eq!(candidates.len(), 100);
+        assert_eq!(candidates.len, 100);
     }
 
     #[test]

@@ -2,25 +2,21 @@
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
-use alloc::sync::Arc;
 use alloc::vec;
 use core::time::Duration;
 
-use super::Fed;
+use super::candidate::{Candidate, Stage};
 use super::candidates::Slot;
 use super::io::{Command, Enter, Output, Refusal, Request};
 use super::starting::First;
-use super::{CampaignId, Candidate, FIRST_WAIT, MANY, Observer, Session, Stage, Timer, doubled};
+use super::{CampaignId, FIRST_WAIT, Fed, Observer, Session, Timer, doubled};
 use crate::campaign::{Event, State, Warning, check_name};
-use crate::candidacy::Rule;
-use crate::candidacy::Vacancy;
+use crate::candidacy::{Early, Rule};
 use crate::selector;
 use crate::store::{Fault, FaultKind, StoreInfo};
 use crate::time::Instant;
 use crate::token::Revision;
 
-/// The time limit of an answer to a campaign that has sent no lease yet.
-const FIRST_LIMIT: Duration = Duration::from_secs(10);
 /// The longest wait before a store that did not answer is asked again.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
@@ -29,7 +25,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 pub(super) struct Entering<E> {
     enter: Enter,
     /// What the watch showed of its election since it entered, where that is anything.
-    pub(super) early: Option<Box<E>>,
+    early: Option<Box<E>>,
     /// Whether the campaign was reported to have entered.
     entered: bool,
     failures: u32,
@@ -37,28 +33,27 @@ pub(super) struct Entering<E> {
     reported: Option<Warning>,
 }
 
-impl<R: Rule> Candidate<R> {
+impl<E> Entering<E> {
     pub(super) fn new(enter: Enter) -> Self {
-        let (id, election) = (enter.id, Arc::clone(&enter.election));
-        let entering = Entering { enter, early: None, entered: false, failures: 0, reported: None };
-        Self {
-            id,
-            next: 0,
-            election,
-            stage: Stage::Entering(Box::new(entering)),
-            healthy: true,
-            limit: FIRST_LIMIT,
-            last_sent: Instant::ZERO,
-            campaigning: false,
-            lease: None,
-            lease_time: None,
-            hand_over: None,
-            acceptance: None,
-            barred_by: None,
-            vacancy: Vacancy::default(),
-            first: First::Over,
-            wish: None,
+        Self { enter, early: None, entered: false, failures: 0, reported: None }
+    }
+
+    /// Another watch is ready.
+    pub(super) fn watch_began<S>(&mut self)
+    where
+        E: Early<S>,
+    {
+        if let Some(early) = &mut self.early {
+            early.watch_began();
         }
+    }
+
+    /// The watch showed something of its election, which it does once.
+    pub(super) fn observe<S>(&mut self, shown: &S, now: Instant)
+    where
+        E: Early<S>,
+    {
+        self.early.get_or_insert_default().observe(shown, now);
     }
 }
 
@@ -69,7 +64,7 @@ impl<R: Rule> Session<R> {
             return self.outputs.push_back(Output::Refused(id, Refusal::Settings(invalid)));
         }
         self.candidates.insert(Box::new(Candidate::new(enter)));
-        if self.candidates.len() >= MANY && !core::mem::replace(&mut self.has_many, true) {
+        if self.candidates.become_many() {
             for candidate in self.candidates.values_mut() {
                 if let Stage::Running(campaign) = &mut candidate.stage {
                     R::is_one_of_many(campaign);
@@ -89,17 +84,16 @@ impl<R: Rule> Session<R> {
         result: &Result<StoreInfo, Fault>,
         observer: &mut impl Observer<R>,
     ) {
-        let newest = core::mem::replace(&mut self.newest, id);
+        let newest = self.starting.began(id);
         let Some(candidate) = self.candidates.get(&id) else { return };
         let Stage::Entering(entering) = &candidate.stage else { return };
         // The store answers, so the inspections that follow may say it.
-        if let (Ok(_), Some(unknown)) = (result, R::not_known_yet(&self.store)) {
-            let detail = self.flaw.as_ref().map_or(unknown.detail, |flaw| flaw.detail.clone());
-            return self.not_begun(id, Refusal::Store(Fault { detail, ..unknown }));
+        if let (Ok(_), Some(unknown)) = (result, self.known.lacks()) {
+            return self.not_begun(id, Refusal::Store(unknown));
         }
         let made = result.as_ref().map_err(|fault| Refusal::Store(fault.clone())).and_then(|info| {
             let Enter { settings, nonce, seed, .. } = &entering.enter;
-            let mut made = R::begin(settings.clone(), &self.store, info, *nonce, *seed, self.now);
+            let mut made = R::begin(settings.clone(), self.known.store(), info, *nonce, *seed, self.now);
             if let (Ok(campaign), Some(early)) = (&mut made, &entering.early) {
                 R::recall(campaign, early, info);
             }
@@ -112,26 +106,26 @@ impl<R: Rule> Session<R> {
         if let Some(newest) = self.campaign(newest) {
             campaign.share_rules(newest);
         }
+        if self.candidates.were_many() {
+            R::is_one_of_many(&mut campaign);
+        }
         observer.begins(id, self.now, info);
         let Some(candidate) = self.candidates.get_mut(&id) else { return };
         if matches!(&candidate.stage, Stage::Entering(entering) if !entering.entered) {
             self.outputs.push_back(Output::Entered(id));
         }
         candidate.lease_time = Some(campaign.lease_time());
-        if self.has_many {
-            R::is_one_of_many(&mut campaign);
-        }
         candidate.stage = Stage::Running(Box::new(campaign));
-        let flaw = self.flaw.clone().map(Warning::Store);
         let quoted = selector::unquoted(&candidate.election)
             .map(|_| Warning::Quoted { setting: "key".into(), text: (*candidate.election).into() });
-        let warnings = flaw.into_iter().chain(self.notes.iter().cloned()).chain(quoted);
-        self.outputs.push_back(candidate.report(id, warnings.map(Event::Warning).collect()));
+        let warnings = self.known.warnings().chain(quoted);
+        self.outputs.push_back(candidate.report(warnings.map(Event::Warning).collect()));
         self.deliveries.push_back((id, Fed::<R>::from(Command::Health(candidate.healthy))));
         if let Some(since) = self.watch.since() {
             self.deliveries.push_back((id, Fed::<R>::Watching { since }));
         }
-        self.starts_when_it_may(id);
+        let watch = R::watch_shows_all(self.known.store()).then_some(&self.watch);
+        self.starting.add(id, &self.candidates, watch, &mut self.timers, self.now);
     }
 
     /// The campaign cannot begin at present: it is refused where its caller waits for it to enter, and tried again
@@ -163,7 +157,7 @@ impl<R: Rule> Session<R> {
         let warning = Warning::Store(fault);
         if entering.reported.as_ref() != Some(&warning) {
             entering.reported = Some(warning.clone());
-            self.outputs.push_back(candidate.report(id, vec![Event::Warning(warning)]));
+            self.outputs.push_back(candidate.report(vec![Event::Warning(warning)]));
         }
     }
 
@@ -185,7 +179,7 @@ impl<R: Rule> Session<R> {
         let Stage::Running(campaign) = &candidate.stage else { return };
         let (accepted, command) = match request {
             Request::HandOver { leader, successor } => {
-                if campaign.nonce() != *leader || candidate.hand_over.replace(revision) == Some(revision) {
+                if campaign.nonce() != *leader || !candidate.operator.asks_to_hand_over(revision) {
                     return;
                 }
                 let holds = matches!(campaign.state(), State::Leading | State::Holding);
@@ -193,14 +187,9 @@ impl<R: Rule> Session<R> {
                 (accepted, Command::HandOver(successor.clone()))
             }
             Request::AcceptReset { seen, incarnation } => {
-                let is_new = candidate.acceptance.replace(revision) != Some(revision);
-                let is_named = candidate.barred_by.is_some_and(|barred_by| barred_by <= *seen);
-                let present = self.info.map(|info| info.incarnation);
-                let accepted = is_new && is_named && present == Some(*incarnation);
-                if accepted {
-                    candidate.barred_by = None;
-                }
-                (accepted, Command::Accept)
+                let present = self.known.info().map(|info| info.incarnation);
+                let is_here = present == Some(*incarnation);
+                (candidate.operator.accepts(revision, *seen, is_here), Command::Accept)
             }
         };
         self.outputs.push_back(Output::Considered { id, request: request.clone(), accepted });
@@ -210,13 +199,11 @@ impl<R: Rule> Session<R> {
     }
 
     fn forget(&mut self, id: CampaignId) {
-        self.first_question(id, First::Asked, First::Over);
+        self.starting.first_question(self.candidates.get_mut(&id), First::Asked, First::Over);
         self.inspection.forget(id);
         let Some((slot, candidate)) = self.candidates.remove(id) else { return };
         self.timers.stop(slot);
-        if candidate.wish.is_some() {
-            self.wishes.left();
-        }
+        self.requests.forget(candidate.wish);
         if candidate.campaigning {
             self.outputs.push_back(Output::Campaigning(id, false));
             self.register();

@@ -36,25 +36,25 @@
 //! answers each within its limit. It reads the clock after what happened and before each call of `handle`, so a write
 //! is always sent after the instant that its lease counts from.
 
+mod candidate;
 mod candidates;
+mod connection;
 mod entering;
 mod index;
 mod inspection;
 mod io;
+mod known;
 mod map;
 mod moving;
-mod overload;
 mod registration;
+mod requests;
 mod starting;
 mod timers;
-mod turns;
 mod watch;
 mod window;
 mod wishes;
 
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -65,22 +65,22 @@ pub use watch::Scope;
 pub use window::{LastAnswers, Load, Ticket};
 pub use wishes::{Class, Wish};
 
-use crate::campaign::{Event, KeyLease, Lease, Misuse, State, Warning};
-use crate::candidacy::{self, Candidacy, Early as _, Rule, Vacancy};
+use crate::campaign::{Event, KeyLease, Misuse, State, Warning};
+use crate::candidacy::{self, Candidacy, Rule};
 use crate::queue::Tell;
 use crate::store::{Fault, StoreInfo};
 use crate::time::Instant;
-use crate::token::{Revision, Token};
+use candidate::Stage;
 use candidates::{Candidates, Slot};
-use entering::Entering;
+use connection::Connection;
 use inspection::Inspection;
+use known::Known;
 use moving::Leaving;
 use registration::Registration;
+use requests::Requests;
 use starting::{First, Starting};
 use timers::Timers;
 use watch::Watch;
-use window::Window;
-use wishes::{Queued, Wishes};
 
 /// The number of a campaign on its session.
 pub type CampaignId = u64;
@@ -95,103 +95,38 @@ const RECONNECTION: Duration = Duration::from_secs(10);
 const REGISTRATION: Duration = Duration::from_secs(5);
 /// The first wait before a store that did not answer is asked again, doubled each time.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
-/// The longest wait before another attempt at a new connection; it doubles from [`FIRST_WAIT`].
-const LONGEST_RECONNECT: Duration = Duration::from_secs(2);
-
-/// The number of campaigns from which their renewals are spread. Of fewer, a burst costs a store nothing.
-const MANY: usize = 64;
+/// At most so many candidates report one overload: reports are work, too.
+const REPORTS: usize = 64;
 
 /// What happens to a campaign of this rule.
 type Fed<R> = candidacy::Input<<R as Rule>::Answer, <R as Rule>::Shown, <R as Rule>::Told>;
 /// What it wants done.
 type Asked<R> = candidacy::Output<<R as Rule>::Request, <R as Rule>::Timer, <R as Rule>::Tell>;
 
+/// Inputs to campaigns, in order.
+type Deliveries<R> = VecDeque<(CampaignId, Fed<R>)>;
+
 /// The campaigns of one connection, and their shared parts.
 #[derive(Clone, Debug)]
 pub struct Session<R: Rule = KeyLease> {
-    store: R::Store,
+    known: Known<R>,
     /// The latest reading of the caller's clock.
     now: Instant,
     candidates: Candidates<R>,
     watch: Watch,
     starting: Starting,
-    /// The campaign that began last.
-    newest: CampaignId,
-    /// It has, or had, many campaigns, and each of them knows.
-    has_many: bool,
     inspection: Inspection,
-    reconnect: Reconnect,
-    /// The time at which the present connection was made, where it is not the first.
-    reconnected: Option<Instant>,
+    connection: Connection,
     registration: Registration,
     leaving: Leaving,
-    /// The result of the last inspection that succeeded.
-    info: Option<StoreInfo>,
-    /// The unsafe setting of the store, as last reported.
-    flaw: Option<Fault>,
-    /// Reported by every campaign that begins.
-    notes: Vec<Warning>,
     timers: Timers<R::Timer>,
-    /// Memory for timers that are due.
-    due: Vec<Timer<R::Timer>>,
+    requests: Requests,
     /// Memory for the outputs of a campaign.
     memory: VecDeque<Asked<R>>,
     /// Memory for what a campaign wants done.
     wanted: Vec<Asked<R>>,
-    /// The requests that are under way.
-    window: Window,
-    /// The campaigns that wait for a place in it.
-    wishes: Wishes,
-    /// A request has waited for too long since the last time that none waited.
-    overloaded: bool,
-    /// Inputs to campaigns, in order.
-    deliveries: VecDeque<(CampaignId, Fed<R>)>,
+    deliveries: Deliveries<R>,
     outputs: VecDeque<Output<R::Request, R::Timer>>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Reconnect {
-    #[default]
-    No,
-    UnderWay {
-        failures: u32,
-    },
-    Waiting {
-        failures: u32,
-    },
-}
-
-/// A candidate on the session.
-#[derive(Clone, Debug)]
-struct Candidate<R: Rule> {
-    id: CampaignId,
-    /// The candidate that came after it in its election.
-    next: Slot,
-    election: Arc<str>,
-    stage: Stage<R>,
-    healthy: bool,
-    /// The time for which an answer from the store can matter.
-    limit: Duration,
-    /// The time at which the campaign last sent something.
-    last_sent: Instant,
-    campaigning: bool,
-    lease: Option<Lease>,
-    lease_time: Option<Duration>,
-    /// The operator's requests that were considered last: a new watch shows them again.
-    hand_over: Option<Revision>,
-    acceptance: Option<Revision>,
-    /// The largest token it has seen, where it stays out because the store would give no larger one.
-    barred_by: Option<Token>,
-    vacancy: Vacancy,
-    first: First,
-    /// The request that waits for its turn.
-    wish: Option<Queued>,
-}
-
-#[derive(Clone, Debug)]
-enum Stage<R: Rule> {
-    Entering(Box<Entering<R::Early>>),
-    Running(Box<Candidacy<R>>),
 }
 
 /// Observes the inputs and outputs of a session's campaigns, for a simulator or a log.
@@ -224,26 +159,17 @@ impl<R: Rule> Session<R> {
     /// A session without campaigns, on a store with these properties.
     pub fn new(store: R::Store) -> Self {
         Self {
-            window: Window::new(R::window(&store)),
-            wishes: Wishes::default(),
-            overloaded: false,
-            store,
+            requests: Requests::new(R::window(&store)),
+            known: Known::new(store),
             now: Instant::ZERO,
             candidates: Candidates::default(),
             watch: Watch::default(),
             starting: Starting::default(),
-            newest: 0,
-            has_many: false,
             inspection: Inspection::default(),
-            reconnect: Reconnect::No,
-            reconnected: None,
+            connection: Connection::default(),
             registration: Registration::default(),
             leaving: Leaving::default(),
-            info: None,
-            flaw: None,
-            notes: Vec::new(),
             timers: Timers::default(),
-            due: Vec::new(),
             memory: VecDeque::new(),
             wanted: Vec::new(),
             deliveries: VecDeque::new(),
@@ -253,13 +179,13 @@ impl<R: Rule> Session<R> {
 
     /// Has every campaign that begins from now on report this too: what is odd about how the store was opened.
     pub fn note(&mut self, warning: Warning) {
-        self.notes.push(warning);
+        self.known.note(warning);
     }
 
     /// Sets the properties of the store, where they are others than before: for campaigns that begin from now on.
     pub fn set_store(&mut self, store: R::Store) {
-        self.store = store;
-        self.window.bound(R::window(&self.store));
+        self.requests.bound(R::window(&store));
+        self.known.set_store(store);
     }
 
     /// Handles an input that happened at `now`. Call [`poll`](Self::poll) afterwards until it is drained.
@@ -286,21 +212,21 @@ impl<R: Rule> Session<R> {
         observer: &mut impl Observer<R>,
     ) -> Result<(), Misuse> {
         self.now = self.now.max(now);
-        self.window.pass(self.now);
-        let waited = !self.wishes.is_empty();
+        let waited = self.requests.pass(self.now);
         self.dispatch(input, observer);
         let mut result = self.deliver(observer);
         // Each once, so that no timer keeps other work waiting.
-        let mut due = core::mem::take(&mut self.due);
-        self.timers.take_due(self.now, &mut due);
-        for timer in due.drain(..) {
-            self.fire(timer);
+        let due = self.timers.take_due(self.now);
+        for timer in &due {
+            self.fire(*timer);
             result = result.and(self.deliver(observer));
         }
-        spare(&mut due);
-        self.due = due;
-        if waited || !self.wishes.is_empty() {
-            self.set_turn();
+        self.timers.keep(due);
+        if waited || self.requests.are_waiting() {
+            match self.requests.next_place() {
+                Some(at) => self.timers.set(Timer::Turn, at),
+                None => self.timers.stop_shared(Timer::Turn),
+            }
             self.observe_overload();
         }
         result
@@ -317,20 +243,17 @@ impl<R: Rule> Session<R> {
 
     /// The campaign of that number, once the store has answered and until it is over.
     pub fn campaign(&self, id: CampaignId) -> Option<&Candidacy<R>> {
-        match &self.candidates.get(&id)?.stage {
-            Stage::Running(campaign) => Some(campaign),
-            Stage::Entering(_) => None,
-        }
+        self.candidates.get(&id)?.campaign()
     }
 
     /// The result of the last inspection that succeeded.
     pub fn info(&self) -> Option<&StoreInfo> {
-        self.info.as_ref()
+        self.known.info()
     }
 
     /// The requests that are under way, and those that wait.
     pub fn load(&self) -> Load {
-        self.window.load(self.wishes.len())
+        self.requests.load()
     }
 
     /// Whether a candidate of this session campaigns in the election.
@@ -353,8 +276,8 @@ impl<R: Rule> Session<R> {
                 slots.into_iter().for_each(|slot| self.requested(slot, revision, &request));
             }
             Input::Answered { id, answer } => {
-                self.answered(id, &answer);
-                self.first_question(id, First::Asked, First::Over);
+                self.requests.answered::<R>(id, &answer, self.now);
+                self.starting.first_question(self.candidates.get_mut(&id), First::Asked, First::Over);
                 self.deliveries.push_back((id, Fed::<R>::Answered(answer)));
             }
             Input::Inspected { number, result } => self.inspected(number, &result, observer),
@@ -368,10 +291,8 @@ impl<R: Rule> Session<R> {
                     let since = self.now;
                     self.feed_all(|| Fed::<R>::Watching { since });
                     for candidate in self.candidates.values_mut() {
-                        if let Stage::Entering(entering) = &mut candidate.stage
-                            && let Some(early) = &mut entering.early
-                        {
-                            early.watch_began();
+                        if let Stage::Entering(entering) = &mut candidate.stage {
+                            entering.watch_began();
                         }
                     }
                     // The store may be another than before, where none of the candidates is registered.
@@ -383,26 +304,24 @@ impl<R: Rule> Session<R> {
             Input::Watched { number, election, shown } => self.watched(number, &election, shown),
             Input::WatchedAll { number, of } => {
                 if self.watch.showed_all(number, of) {
-                    self.start_what_was_shown();
+                    self.watch_showed();
                 }
             }
             Input::WatchEnded { number } => {
                 if let Some(at) = self.watch.ended(number, self.now) {
                     self.timers.set(Timer::Watch, at);
-                    self.start_what_was_shown();
+                    self.watch_showed();
                 }
             }
             Input::NotWatchable { number } => {
                 self.watch.is_not_offered(number);
-                self.start_what_was_shown();
+                self.watch_showed();
             }
             Input::Reconnected => self.new_connection(),
-            Input::Connected if matches!(self.reconnect, Reconnect::UnderWay { .. }) => {}
+            Input::Connected if self.connection.is_replaced() => {}
             Input::Connected => self.new_connection(),
             Input::NotReconnected => {
-                if let Reconnect::UnderWay { failures } = self.reconnect {
-                    let wait = doubled(FIRST_WAIT, failures, LONGEST_RECONNECT);
-                    self.reconnect = Reconnect::Waiting { failures: failures.saturating_add(1) };
+                if let Some(wait) = self.connection.failed() {
                     self.timers.set(Timer::Reconnect, self.now + wait);
                 }
             }
@@ -422,15 +341,14 @@ impl<R: Rule> Session<R> {
                 self.inspection.want(id, self.now);
                 self.inspect();
             }
-            Timer::Shown => self.start_without_the_watch(),
-            Timer::Answered => self.start_without_answers(),
+            Timer::Shown => self.starting.start_without_the_watch(),
+            Timer::Answered => self.starting.start_without_answers(),
             Timer::Watch => {
                 let number = self.watch.begin();
                 self.begin_watch(number);
             }
             Timer::Reconnect => {
-                if let Reconnect::Waiting { failures } = self.reconnect {
-                    self.reconnect = Reconnect::UnderWay { failures };
+                if self.connection.try_again() {
                     self.outputs.push_back(Output::Reconnect { limit: RECONNECTION });
                 }
             }
@@ -443,24 +361,24 @@ impl<R: Rule> Session<R> {
     // ---- inputs to campaigns, and their outputs ----
 
     fn feed_all(&mut self, input: impl Fn() -> Fed<R>) {
-        for (id, candidate) in self.candidates.iter() {
-            if candidate.is_running() {
-                self.deliveries.push_back((id, input()));
-            }
-        }
+        feed_all(&self.candidates, &mut self.deliveries, input);
     }
 
     fn deliver(&mut self, observer: &mut impl Observer<R>) -> Result<(), Misuse> {
         let mut result = Ok(());
         loop {
             while let Some((id, input)) = self.deliveries.pop_front() {
-                // Where campaigns wait, none comes before them.
-                let places = if self.wishes.is_empty() { self.window.places() } else { 0 };
-                result = result.and(self.step(id, input, places, observer));
+                result = result.and(self.step(id, input, self.requests.places(), observer));
             }
-            if let Some(id) = self.next_turn() {
+            if let Some(id) = self.requests.next_turn(&mut self.candidates, self.now) {
                 result = result.and(self.step(id, Fed::<R>::Tick, 1, observer));
-            } else if !self.start_some() {
+            } else if !self.starting.start_some(
+                &mut self.candidates,
+                &self.watch,
+                &mut self.timers,
+                &mut self.deliveries,
+                self.now,
+            ) {
                 spare_queue(&mut self.deliveries);
                 return result;
             }
@@ -480,7 +398,7 @@ impl<R: Rule> Session<R> {
         let Some(candidate) = self.candidates.at_mut(slot) else { return Ok(()) };
         let Stage::Running(campaign) = &mut candidate.stage else { return Ok(()) };
         observer.input(id, self.now, &input);
-        R::allow(campaign, places, self.window.last_answers());
+        R::allow(campaign, places, self.requests.last_answers());
         campaign.exchange_memory(&mut self.memory);
         let result = campaign.handle(self.now, input);
         observer.handled(id, self.now, campaign);
@@ -492,7 +410,7 @@ impl<R: Rule> Session<R> {
                 candidacy::Output::WakeAt(wake) => break wake,
                 candidacy::Output::Event(event) => {
                     if let Event::Warning(Warning::StoreReset { seen, barred, .. }) = &event {
-                        candidate.barred_by = seen.filter(|_| *barred);
+                        candidate.operator.bars(seen.filter(|_| *barred));
                     }
                     events.push(event);
                 }
@@ -514,7 +432,7 @@ impl<R: Rule> Session<R> {
             candidate.campaigning,
         );
         if wish.is_some() || candidate.wish.is_some() {
-            candidate.wish = self.wishes.set(id, wish, candidate.wish);
+            candidate.wish = self.requests.set_wish(id, wish, candidate.wish);
         }
         candidate.campaigning = !matches!(state, State::Idle | State::Closed);
         let campaigning = candidate.campaigning;
@@ -524,7 +442,7 @@ impl<R: Rule> Session<R> {
         }
         if !events.is_empty() || lease != candidate.lease || lease_time != candidate.lease_time {
             (candidate.lease, candidate.lease_time) = (lease, lease_time);
-            self.outputs.push_back(candidate.report(id, events));
+            self.outputs.push_back(candidate.report(events));
         }
         for output in wanted.drain(..) {
             self.carry_out(id, slot, output);
@@ -537,7 +455,7 @@ impl<R: Rule> Session<R> {
         if is_over {
             self.end(id);
         }
-        self.may_have_left(id);
+        self.leaving.may_have_left(id, &self.candidates, &mut self.deliveries);
         result
     }
 
@@ -548,33 +466,36 @@ impl<R: Rule> Session<R> {
                 if let Stage::Running(campaign) = &candidate.stage {
                     candidate.limit = R::limit(campaign, &request, candidate.limit);
                     if let Some((ticket, limit)) = R::ticket(campaign, &request) {
-                        self.window.sent(id, ticket, limit, self.now);
+                        self.requests.sent(id, ticket, limit, self.now);
                     }
                 }
                 candidate.last_sent = self.now;
                 self.outputs.push_back(Output::Ask { id, request, limit: candidate.limit });
-                self.first_question(id, First::Started, First::Asked);
+                self.starting.first_question(Some(candidate), First::Started, First::Asked);
             }
             candidacy::Output::Inspect { since } => {
                 self.inspection.want(id, since);
                 self.inspect();
             }
             // The cause may have been cured for another campaign already.
-            candidacy::Output::Reconnect if self.reconnected.is_some_and(|at| candidate.last_sent < at) => {
+            candidacy::Output::Reconnect if self.connection.is_newer_than(candidate.last_sent) => {
                 self.deliveries.push_front((id, Fed::<R>::Reconnected));
             }
             candidacy::Output::Reconnect => {
-                if self.reconnect == Reconnect::No {
-                    self.reconnect = Reconnect::UnderWay { failures: 0 };
+                if self.connection.replace() {
                     self.outputs.push_back(Output::Reconnect { limit: RECONNECTION });
                 }
             }
-            candidacy::Output::Tell(tell) => match R::about_queues(tell) {
+            candidacy::Output::Tell(tell) => match tell.into() {
                 Tell::NotNext { successor, before } => {
                     self.outputs.push_back(Output::NotNext { id, successor, before });
                 }
-                Tell::Stranded { on } => self.stranded(id, on),
-                Tell::Move { from, to } => self.moves(id, from, to),
+                Tell::Stranded { on } => {
+                    self.leaving.stranded(id, on, &self.candidates, &mut self.deliveries);
+                }
+                Tell::Move { from, to } => {
+                    self.leaving.moves(id, (from, to), &self.candidates, &mut self.deliveries);
+                }
             },
             // The step has dealt with both.
             candidacy::Output::Event(_) | candidacy::Output::WakeAt(_) => {}
@@ -594,10 +515,7 @@ impl<R: Rule> Session<R> {
             // It was given up with its connection: its answer may be older than the present knowledge.
             return;
         }
-        let before = self.info;
-        self.info = result.as_ref().ok().copied().or(before);
-        let is_another =
-            self.info.zip(before).is_some_and(|(now, before)| now.incarnation != before.incarnation);
+        let is_another = self.known.inspected(result);
         if is_another {
             // Revisions of the old incarnation mean nothing in this one, so further events of the old watch are
             // not for campaigns that know of it; and all campaigns know at once.
@@ -618,19 +536,28 @@ impl<R: Rule> Session<R> {
         self.inspect();
     }
 
-    /// Reports that the store's settings have become unsafe, once for each change, to every campaign.
+    /// Reports that the store's settings have become unsafe, to every campaign.
     fn flaw(&mut self, flaw: Option<Fault>) {
-        if flaw == self.flaw {
-            return;
-        }
-        self.flaw = flaw;
-        let Some(flaw) = &self.flaw else { return };
-        for (id, candidate) in self.candidates.iter() {
+        let Some(warning) = self.known.flaw(flaw) else { return };
+        for (_, candidate) in self.candidates.iter() {
             if candidate.is_running() {
-                let warning = Event::Warning(Warning::Store(flaw.clone()));
-                self.outputs.push_back(candidate.report(id, vec![warning]));
+                self.outputs.push_back(candidate.report(vec![Event::Warning(warning.clone())]));
             }
         }
+    }
+
+    fn observe_overload(&mut self) {
+        let Some(warning) = self.requests.observe_overload(&self.candidates, self.now) else { return };
+        let waiting = self.candidates.iter().filter(|(_, candidate)| candidate.wish.is_some());
+        for (_, candidate) in waiting.take(REPORTS) {
+            self.outputs.push_back(candidate.report(vec![Event::Warning(warning.clone())]));
+        }
+    }
+
+    /// The watch has shown more elections, or shows nothing any more.
+    fn watch_showed(&mut self) {
+        let watch = R::watch_shows_all(self.known.store()).then_some(&self.watch);
+        self.starting.watch_showed(&self.candidates, watch, &mut self.timers);
     }
 
     fn begin_watch(&mut self, number: Option<u64>) {
@@ -643,7 +570,7 @@ impl<R: Rule> Session<R> {
         if !self.watch.is_ready(number) {
             return;
         }
-        self.watch.showed(election, R::watch_shows_all(&self.store));
+        self.watch.showed(election, R::watch_shows_all(self.known.store()));
         let Some(mut slot) = self.candidates.first_of(election) else { return };
         while let Some(next) = self.candidates.next_of(election, slot) {
             self.show(slot, shown.clone());
@@ -655,17 +582,14 @@ impl<R: Rule> Session<R> {
     fn show(&mut self, slot: Slot, shown: R::Shown) {
         let Some(candidate) = self.candidates.at_mut(slot) else { return };
         match &mut candidate.stage {
-            // The watch shows it once.
-            Stage::Entering(entering) => entering.early.get_or_insert_default().observe(&shown, self.now),
+            Stage::Entering(entering) => entering.observe(&shown, self.now),
             Stage::Running(_) => self.deliveries.push_back((candidate.id, Fed::<R>::Watched(shown))),
         }
     }
 
     fn new_connection(&mut self) {
-        self.reconnect = Reconnect::No;
-        self.reconnected = Some(self.now);
-        // Requests of the old connection may never be answered.
-        self.window.clear();
+        self.connection.made(self.now);
+        self.requests.reconnected();
         self.inspection.give_up();
         self.inspect();
         self.feed_all(|| Fed::<R>::Reconnected);
@@ -683,14 +607,11 @@ impl<R: Rule> Session<R> {
     }
 }
 
-impl<R: Rule> Candidate<R> {
-    fn is_running(&self) -> bool {
-        matches!(self.stage, Stage::Running(_))
-    }
-
-    fn report(&self, id: CampaignId, events: Vec<Event>) -> Output<R::Request, R::Timer> {
-        let (lease, lease_time) = (self.lease, self.lease_time);
-        Output::Report { id, lease, lease_time, events }
+fn feed_all<R: Rule>(candidates: &Candidates<R>, deliveries: &mut Deliveries<R>, input: impl Fn() -> Fed<R>) {
+    for (id, candidate) in candidates.iter() {
+        if candidate.is_running() {
+            deliveries.push_back((id, input()));
+        }
     }
 }
 

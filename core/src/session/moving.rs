@@ -5,8 +5,10 @@
 
 use alloc::vec::Vec;
 
-use super::{CampaignId, Fed, Session, Stage};
-use crate::candidacy::{Candidacy, Rule};
+use super::candidate::Candidate;
+use super::candidates::Candidates;
+use super::{CampaignId, Deliveries, Fed, feed_all};
+use crate::candidacy::Rule;
 use crate::queue::{LeaseId, Told};
 
 /// The leases that companions are to leave, or that someone waits for to be left.
@@ -24,71 +26,78 @@ struct Former {
     stranded: Vec<CampaignId>,
 }
 
-impl<R: Rule> Session<R> {
+impl Leaving {
     /// The companion of a campaign cannot be deleted, and its lease is to run out.
-    pub(super) fn stranded(&mut self, id: CampaignId, on: LeaseId) {
-        let former = self.former(on);
+    pub(super) fn stranded<R: Rule>(
+        &mut self,
+        id: CampaignId,
+        on: LeaseId,
+        candidates: &Candidates<R>,
+        deliveries: &mut Deliveries<R>,
+    ) {
+        let former = self.former(on, candidates);
         if !former.stranded.contains(&id) {
             former.stranded.push(id);
         }
-        self.left_by_all();
+        self.left_by_all::<R>(deliveries);
     }
 
     /// The connection has another lease, as a campaign asked: every campaign learns of it, once.
-    pub(super) fn moves(&mut self, id: CampaignId, from: LeaseId, to: LeaseId) {
-        let former = self.former(from);
+    pub(super) fn moves<R: Rule>(
+        &mut self,
+        id: CampaignId,
+        (from, to): (LeaseId, LeaseId),
+        candidates: &Candidates<R>,
+        deliveries: &mut Deliveries<R>,
+    ) {
+        let former = self.former(from, candidates);
         let is_news = former.to.replace(to) != Some(to);
         if !former.stranded.contains(&id) {
             former.stranded.push(id);
         }
         if let Some(told) = R::of_queues(Told::Move { from, to }).filter(|_| is_news) {
-            self.feed_all(|| Fed::<R>::Told(told.clone()));
+            feed_all(candidates, deliveries, || Fed::<R>::Told(told.clone()));
         }
-        self.left_by_all();
+        self.left_by_all::<R>(deliveries);
     }
 
     /// A campaign took a step, or is over.
-    pub(super) fn may_have_left(&mut self, id: CampaignId) {
-        if self.leaving.0.is_empty() {
+    pub(super) fn may_have_left<R: Rule>(
+        &mut self,
+        id: CampaignId,
+        candidates: &Candidates<R>,
+        deliveries: &mut Deliveries<R>,
+    ) {
+        if self.0.is_empty() {
             return;
         }
-        let campaign = self.candidates.get(&id).and_then(|candidate| candidate.campaign());
-        for former in &mut self.leaving.0 {
+        let campaign = candidates.get(&id).and_then(Candidate::campaign);
+        for former in &mut self.0 {
             if !campaign.is_some_and(|campaign| R::keeps_alive(campaign, former.lease)) {
                 former.kept_by.retain(|kept_by| *kept_by != id);
             }
         }
-        self.left_by_all();
+        self.left_by_all::<R>(deliveries);
     }
 
-    fn left_by_all(&mut self) {
-        for former in self.leaving.0.extract_if(.., |former| former.kept_by.is_empty()) {
+    fn left_by_all<R: Rule>(&mut self, deliveries: &mut Deliveries<R>) {
+        for former in self.0.extract_if(.., |former| former.kept_by.is_empty()) {
             let left = R::of_queues(Told::Left(former.lease)).map(Fed::<R>::Told);
             let stranded = former.stranded.into_iter();
-            self.deliveries.extend(stranded.filter_map(|id| Some((id, left.clone()?))));
+            deliveries.extend(stranded.filter_map(|id| Some((id, left.clone()?))));
         }
     }
 
-    fn former(&mut self, lease: LeaseId) -> &mut Former {
-        let known = self.leaving.0.iter().position(|former| former.lease == lease);
+    fn former<R: Rule>(&mut self, lease: LeaseId, candidates: &Candidates<R>) -> &mut Former {
+        let known = self.0.iter().position(|former| former.lease == lease);
         let place = known.unwrap_or_else(|| {
-            let keeps = |candidate: &super::Candidate<R>| {
+            let keeps = |candidate: &Candidate<R>| {
                 candidate.campaign().is_some_and(|campaign| R::keeps_alive(campaign, lease))
             };
-            let kept_by = self.candidates.iter().filter(|(_, candidate)| keeps(candidate)).map(|(id, _)| id);
-            let kept_by = kept_by.collect();
-            self.leaving.0.push(Former { lease, to: None, kept_by, stranded: Vec::new() });
-            self.leaving.0.len() - 1
+            let kept_by = candidates.iter().filter(|(_, candidate)| keeps(candidate)).map(|(id, _)| id);
+            self.0.push(Former { lease, to: None, kept_by: kept_by.collect(), stranded: Vec::new() });
+            self.0.len() - 1
         });
-        &mut self.leaving.0[place]
-    }
-}
-
-impl<R: Rule> super::Candidate<R> {
-    fn campaign(&self) -> Option<&Candidacy<R>> {
-        match &self.stage {
-            Stage::Running(campaign) => Some(campaign),
-            Stage::Entering(_) => None,
-        }
+        &mut self.0[place]
     }
 }

@@ -4,9 +4,13 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::Fed;
-use super::{CampaignId, Session, Timer};
+use super::candidate::Candidate;
+use super::candidates::Candidates;
+use super::timers::{Timer, Timers};
+use super::watch::Watch;
+use super::{CampaignId, Deliveries, Fed};
 use crate::candidacy::Rule;
+use crate::time::Instant;
 
 /// The number of campaigns whose first question to the store may be open at a time.
 const AT_ONCE: usize = 1_000;
@@ -22,6 +26,8 @@ const SHOWN: Duration = Duration::from_millis(100);
 /// these have given up, ask for another connection, and ask again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Starting {
+    /// The campaign that began last.
+    newest: CampaignId,
     /// They wait for the watch to show what there is of their elections.
     unshown: Vec<CampaignId>,
     waiting: VecDeque<CampaignId>,
@@ -40,77 +46,109 @@ pub(super) enum First {
     Over,
 }
 
-impl<R: Rule> Session<R> {
-    /// A campaign has begun, and enters the race by [`start_some`](Self::start_some).
-    pub(super) fn starts_when_it_may(&mut self, id: CampaignId) {
-        if !self.waits_for_the_watch(id) {
-            return self.starting.waiting.push_back(id);
-        }
-        self.timers.set_first(Timer::Shown, self.now + SHOWN);
-        self.starting.unshown.push(id);
+impl Starting {
+    /// A campaign has begun. Returns the campaign that began before.
+    pub(super) fn began(&mut self, id: CampaignId) -> CampaignId {
+        core::mem::replace(&mut self.newest, id)
     }
 
-    fn waits_for_the_watch(&self, id: CampaignId) -> bool {
-        let candidate = self.candidates.get(&id).filter(|_| R::watch_shows_all(&self.store));
-        candidate.is_some_and(|candidate| self.watch.is_yet_to_show(&candidate.election))
+    /// A campaign that has begun enters the race by [`start_some`](Self::start_some). `watch` is one that says when it has
+    /// shown all there is.
+    pub(super) fn add<R: Rule>(
+        &mut self,
+        id: CampaignId,
+        candidates: &Candidates<R>,
+        watch: Option<&Watch>,
+        timers: &mut Timers<R::Timer>,
+        now: Instant,
+    ) {
+        if !is_unshown(id, candidates, watch) {
+            return self.waiting.push_back(id);
+        }
+        timers.set_first(Timer::Shown, now + SHOWN);
+        self.unshown.push(id);
     }
 
     /// The watch has shown more elections, or shows nothing any more.
-    pub(super) fn start_what_was_shown(&mut self) {
-        let unshown = core::mem::take(&mut self.starting.unshown);
+    pub(super) fn watch_showed<R: Rule>(
+        &mut self,
+        candidates: &Candidates<R>,
+        watch: Option<&Watch>,
+        timers: &mut Timers<R::Timer>,
+    ) {
+        let unshown = core::mem::take(&mut self.unshown);
         let (unshown, shown): (Vec<_>, Vec<_>) =
-            unshown.into_iter().partition(|id| self.waits_for_the_watch(*id));
-        self.starting.waiting.extend(shown);
+            unshown.into_iter().partition(|id| is_unshown(*id, candidates, watch));
+        self.waiting.extend(shown);
         if unshown.is_empty() {
-            self.timers.stop_shared(Timer::Shown);
+            timers.stop_shared(Timer::Shown);
         }
-        self.starting.unshown = unshown;
+        self.unshown = unshown;
     }
 
     /// The watch has not shown all there is in time.
     pub(super) fn start_without_the_watch(&mut self) {
-        self.starting.waiting.extend(self.starting.unshown.drain(..));
+        self.waiting.extend(self.unshown.drain(..));
     }
 
     /// None of the first questions was answered for a while.
     pub(super) fn start_without_answers(&mut self) {
-        self.starting.asking = 0;
+        self.asking = 0;
     }
 
     /// As many campaigns as may enter the race. Returns whether any does.
-    pub(super) fn start_some(&mut self) -> bool {
-        if self.starting.waiting.is_empty() {
+    pub(super) fn start_some<R: Rule>(
+        &mut self,
+        candidates: &mut Candidates<R>,
+        watch: &Watch,
+        timers: &mut Timers<R::Timer>,
+        deliveries: &mut Deliveries<R>,
+        now: Instant,
+    ) -> bool {
+        if self.waiting.is_empty() {
             return false;
         }
-        let free = AT_ONCE.saturating_sub(self.starting.asking).min(self.starting.waiting.len());
-        let next: Vec<_> = self.starting.waiting.drain(..free).collect();
-        if next.is_empty() {
-            self.timers.set_first(Timer::Answered, self.now + ANSWERED);
-        } else {
-            self.timers.stop_shared(Timer::Answered);
+        let free = AT_ONCE.saturating_sub(self.asking).min(self.waiting.len());
+        if free == 0 {
+            timers.set_first(Timer::Answered, now + ANSWERED);
+            return false;
         }
-        next.iter().for_each(|id| self.start(*id));
-        !next.is_empty()
-    }
-
-    /// A campaign enters the race. Where the watch has shown all there is of its election, and that is nothing, its key is
-    /// vacant: the compare of the acquire proves that, and a read may be as old by the time that the acquire arrives.
-    fn start(&mut self, id: CampaignId) {
-        let Some(candidate) = self.candidates.get_mut(&id) else { return };
-        candidate.first = First::Started;
-        let is_vacant = self.watch.has_shown_nothing_of(&candidate.election);
-        if let Some(nothing) = self.campaign(id).filter(|_| is_vacant).and_then(R::shown_nothing) {
-            self.deliveries.push_back((id, Fed::<R>::Watched(nothing)));
+        timers.stop_shared(Timer::Answered);
+        for id in self.waiting.drain(..free) {
+            if let Some(candidate) = candidates.get_mut(&id) {
+                start(candidate, watch, deliveries);
+            }
         }
-        self.deliveries.push_back((id, Fed::<R>::Campaign));
+        true
     }
 
     /// A campaign asks the store something, or is answered. Only the first of these counts.
-    pub(super) fn first_question(&mut self, id: CampaignId, before: First, now: First) {
-        let candidate = self.candidates.get_mut(&id);
+    pub(super) fn first_question<R: Rule>(
+        &mut self,
+        candidate: Option<&mut Candidate<R>>,
+        before: First,
+        now: First,
+    ) {
         let Some(candidate) = candidate.filter(|candidate| candidate.first == before) else { return };
         candidate.first = now;
-        let asking = self.starting.asking;
-        self.starting.asking = if now == First::Asked { asking + 1 } else { asking.saturating_sub(1) };
+        let asking = self.asking;
+        self.asking = if now == First::Asked { asking + 1 } else { asking.saturating_sub(1) };
     }
+}
+
+/// Whether the watch is yet to show what there is of a campaign's election.
+fn is_unshown<R: Rule>(id: CampaignId, candidates: &Candidates<R>, watch: Option<&Watch>) -> bool {
+    let candidate = candidates.get(&id).zip(watch);
+    candidate.is_some_and(|(candidate, watch)| watch.is_yet_to_show(&candidate.election))
+}
+
+/// A campaign enters the race. Where the watch has shown all there is of its election, and that is nothing, its key is
+/// vacant: the compare of the acquire proves that, and a read may be as old by the time that the acquire arrives.
+fn start<R: Rule>(candidate: &mut Candidate<R>, watch: &Watch, deliveries: &mut Deliveries<R>) {
+    candidate.first = First::Started;
+    let is_vacant = watch.has_shown_nothing_of(&candidate.election);
+    if let Some(nothing) = candidate.campaign().filter(|_| is_vacant).and_then(R::shown_nothing) {
+        deliveries.push_back((candidate.id, Fed::<R>::Watched(nothing)));
+    }
+    deliveries.push_back((candidate.id, Fed::<R>::Campaign));
 }

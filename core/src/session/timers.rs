@@ -71,6 +71,8 @@ pub(super) struct Timers<T> {
     heap: Vec<Set<T>>,
     /// By owner: the place in the heap, or [`UNSET`]. First those of no campaign, then the slots of candidates.
     places: Vec<u32>,
+    /// Memory for those that are due.
+    due: Vec<Timer<T>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +96,7 @@ impl<T: Copy> Set<T> {
 
 impl<T> Default for Timers<T> {
     fn default() -> Self {
-        Self { heap: Vec::new(), places: Vec::new() }
+        Self { heap: Vec::new(), places: Vec::new(), due: Vec::new() }
     }
 }
 
@@ -137,12 +139,22 @@ impl<T: Copy> Timers<T> {
         self.heap.first().map(|set| set.wake)
     }
 
-    /// Stops the timers that are due and adds them to `due`, the earliest first.
-    pub(super) fn take_due(&mut self, now: Instant, due: &mut Vec<Timer<T>>) {
+    /// Stops the timers that are due, and returns them, the earliest first. Their memory is used again if it is
+    /// [kept](Self::keep).
+    pub(super) fn take_due(&mut self, now: Instant) -> Vec<Timer<T>> {
+        let mut due = core::mem::take(&mut self.due);
         while let Some(set) = self.heap.first().filter(|set| set.wake.at <= now) {
             due.push(set.wake.timer);
             self.unset(set.owner);
         }
+        due
+    }
+
+    /// Keeps the memory of timers that were due.
+    pub(super) fn keep(&mut self, mut due: Vec<Timer<T>>) {
+        due.clear();
+        spare(&mut due);
+        self.due = due;
     }
 
     fn place(&self, owner: u32) -> Option<usize> {
@@ -224,9 +236,7 @@ mod tests {
     }
 
     fn due(timers: &mut Timers<campaign::Timer>, nanos: u64) -> Vec<Timer> {
-        let mut due = Vec::new();
-        timers.take_due(at(nanos), &mut due);
-        due
+        timers.take_due(at(nanos))
     }
 
     #[test]

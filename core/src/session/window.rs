@@ -98,20 +98,26 @@ pub(super) struct Window {
     hears: bool,
     /// No request outlasts its limit before.
     first_limit: Instant,
+    times: Times,
+    answered: LastAnswers,
+    late_answers: u64,
+}
+
+/// How fast the store answers, and how much.
+#[derive(Clone, Debug)]
+struct Times {
+    /// The latest answer took so long.
+    latest: Duration,
+    /// The mean time to an answer, in which the last one counts for one of [`USUAL`].
+    usual: Duration,
     /// The fastest answers of the present span and of the one before.
     fastest: [Duration; 2],
     fastest_since: Instant,
-    /// The mean time to an answer, in which the last one counts for one of [`USUAL`].
-    usual: Duration,
     /// The answers of the present span and of the one before.
     answers: [u32; 2],
     answers_since: Instant,
     /// The spans before show that the store answers more when it is asked more.
-    answers_grow: bool,
-    answered: LastAnswers,
-    /// The time that the latest answer took.
-    answer_time: Duration,
-    late_answers: u64,
+    grow: bool,
 }
 
 /// The times of the latest answers to campaigns.
@@ -155,14 +161,8 @@ impl Window {
             late: 0,
             hears: false,
             first_limit: Instant::NEVER,
-            fastest: [Duration::MAX; 2],
-            fastest_since: Instant::ZERO,
-            usual: Duration::ZERO,
-            answers: [0; 2],
-            answers_since: Instant::ZERO,
-            answers_grow: false,
+            times: Times::default(),
             answered: LastAnswers::default(),
-            answer_time: Duration::ZERO,
             late_answers: 0,
         }
     }
@@ -200,11 +200,10 @@ impl Window {
         let is_lost = request.is_none() && !matches!(ticket, Ticket::KeepAlive(_));
         self.late_answers += u64::from(is_lost || request.is_some_and(|request| request.is_late));
         let Some(request) = request else { return };
-        self.answer_time = now.since(request.sent);
         if !core::mem::replace(&mut self.hears, true) {
             self.first_limit = self.first_limit.min(now + request.limit);
         }
-        self.count(self.answer_time, &request, now);
+        self.count(now.since(request.sent), &request, now);
         self.drop_lost(request.sent);
     }
 
@@ -214,7 +213,7 @@ impl Window {
             waiting,
             window: self.size as usize,
             under_way: self.unanswered.len(),
-            answer_time: self.answer_time,
+            answer_time: self.times.latest,
             late_answers: self.late_answers,
         }
     }
@@ -225,13 +224,7 @@ impl Window {
 
     /// The time in which the store answers of late.
     pub(super) fn usual(&self) -> Duration {
-        self.usual
-    }
-
-    /// The shortest time of late in which the store answered.
-    fn fastest(&self) -> Duration {
-        let fastest = self.fastest[0].min(self.fastest[1]);
-        if fastest == Duration::MAX { Duration::ZERO } else { fastest }
+        self.times.usual
     }
 
     /// Requests outlast their limits: the first such time halves the window, and where nothing was answered for a limit, they
@@ -281,26 +274,11 @@ impl Window {
 
     /// Learns from an answer that took so long.
     fn count(&mut self, took: Duration, request: &Unanswered, now: Instant) {
-        if now >= self.answers_since + SPAN {
-            let [present, before] = self.answers;
-            self.answers_grow = present > before + before / 16;
-            self.answers = [0, present];
-            self.answers_since = now;
-        }
-        self.answers[0] += 1;
-        if now >= self.fastest_since + RECENT {
-            self.fastest = [Duration::MAX, self.fastest[0]];
-            self.fastest_since = now;
-        }
-        self.fastest[0] = self.fastest[0].min(took);
-        self.usual = match self.usual {
-            Duration::ZERO => took,
-            usual => (usual * (USUAL - 1) + took) / USUAL,
-        };
-        let quick = QUICK.max(self.fastest().saturating_mul(SLOWER)).max(request.limit / BRIEF);
+        self.times.learn(took, now);
+        let quick = QUICK.max(self.times.fastest().saturating_mul(SLOWER)).max(request.limit / BRIEF);
         let is_quick = took <= quick;
         let is_used = self.unanswered.len() * 2 >= self.size as usize;
-        if request.is_late || !is_used || self.size >= self.most || !(is_quick || self.answers_grow) {
+        if request.is_late || !is_used || self.size >= self.most || !(is_quick || self.times.grow) {
             return;
         }
         self.credit += 1;
@@ -322,6 +300,48 @@ impl Window {
 
     fn count_late(&mut self) {
         self.late = self.unanswered.iter().map(|request| u32::from(request.is_late)).sum();
+    }
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self {
+            latest: Duration::ZERO,
+            usual: Duration::ZERO,
+            fastest: [Duration::MAX; 2],
+            fastest_since: Instant::ZERO,
+            answers: [0; 2],
+            answers_since: Instant::ZERO,
+            grow: false,
+        }
+    }
+}
+
+impl Times {
+    fn learn(&mut self, took: Duration, now: Instant) {
+        self.latest = took;
+        if now >= self.answers_since + SPAN {
+            let [present, before] = self.answers;
+            self.grow = present > before + before / 16;
+            self.answers = [0, present];
+            self.answers_since = now;
+        }
+        self.answers[0] += 1;
+        if now >= self.fastest_since + RECENT {
+            self.fastest = [Duration::MAX, self.fastest[0]];
+            self.fastest_since = now;
+        }
+        self.fastest[0] = self.fastest[0].min(took);
+        self.usual = match self.usual {
+            Duration::ZERO => took,
+            usual => (usual * (USUAL - 1) + took) / USUAL,
+        };
+    }
+
+    /// The shortest time of late in which the store answered.
+    fn fastest(&self) -> Duration {
+        let fastest = self.fastest[0].min(self.fastest[1]);
+        if fastest == Duration::MAX { Duration::ZERO } else { fastest }
     }
 }
 
@@ -556,9 +576,9 @@ mod tests {
             window.sent(1, Ticket::Read(number), LIMIT, at(sent));
             window.ended(1, Ticket::Read(number), true, at(answered));
         }
-        assert_eq!(window.fastest(), Duration::from_millis(1));
+        assert_eq!(window.times.fastest(), Duration::from_millis(1));
         window.sent(1, Ticket::Read(3), LIMIT, at(12_000));
         window.ended(1, Ticket::Read(3), true, at(12_040));
-        assert_eq!(window.fastest(), Duration::from_millis(20));
+        assert_eq!(window.times.fastest(), Duration::from_millis(20));
     }
 }

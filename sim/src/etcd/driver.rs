@@ -9,7 +9,7 @@ use incumbent_core::store::{Fault, FaultKind};
 
 use super::process::{Incoming, KeepAlive, Request, Stream, Watch, asked_by, number_of};
 use super::{Etcd, Event, World};
-use crate::world::{CANDIDATE, OutputOf};
+use crate::world::OutputOf;
 
 impl World {
     /// Hands a message to a process.
@@ -42,7 +42,6 @@ impl World {
                 self.nodes[node].raft_term = raft_term;
                 self.handle(node, input);
             }
-            Incoming::Command(command) => self.handle(node, Input::Command { id: CANDIDATE, command }),
             Incoming::KeptAlive { stream, number, answer } => {
                 if self.nodes[node].stream.number == stream {
                     self.deliver(node, Incoming::Answer { number, answer });

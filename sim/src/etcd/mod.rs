@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use incumbent_core::queue::{LeaseId, Queue, Server, Write};
 use incumbent_core::record::Nonce;
-use incumbent_core::session::Command;
 use incumbent_core::{Incarnation, Instant, Revision};
 
 use crate::clock::START;
@@ -134,18 +133,16 @@ impl Store for Etcd {
         plan.second.then(|| Checkers::of_a_second_queue(plan))
     }
 
-    fn input(input: InputOf<Self>) -> Incoming {
-        Incoming::Input(input)
-    }
-
-    fn command(command: Command) -> Incoming {
-        Incoming::Command(command)
-    }
-
     fn birth(&self) -> (Incarnation, Instant, bool) {
         let birth = self.cluster.content.birth;
         birth
             .map_or((Incarnation(0), START, false), |birth| (birth.incarnation, birth.made, birth.never_used))
+    }
+}
+
+impl From<InputOf<Etcd>> for Incoming {
+    fn from(input: InputOf<Etcd>) -> Self {
+        Self::Input(input)
     }
 }
 

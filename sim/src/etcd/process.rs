@@ -6,7 +6,7 @@ use std::time::Duration;
 use incumbent_core::Instant;
 use incumbent_core::campaign::ReadId;
 use incumbent_core::queue::{Answer, Change, Failure, LeaseId, Outcome, Write};
-use incumbent_core::session::{CampaignId, Command, Input};
+use incumbent_core::session::{CampaignId, Input};
 use incumbent_core::store::{Fault, FaultKind};
 
 use crate::dice::Dice;
@@ -131,7 +131,6 @@ pub(crate) enum Incoming {
         raft_term: u64,
         input: Input<Answer, Change>,
     },
-    Command(Command),
     WatchReady {
         number: u64,
     },

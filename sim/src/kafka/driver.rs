@@ -42,7 +42,6 @@ impl World {
                 }
             }
             Incoming::Input(input) => self.deliver_input(node, input),
-            Incoming::Command(command) => self.handle(node, Input::Command { id: CANDIDATE, command }),
         }
     }
 

@@ -16,12 +16,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use incumbent_core::Instant;
 use incumbent_core::induction::{self, Connection, Induction, Protocol, Publish};
 use incumbent_core::record::{Attempt, Nonce};
-use incumbent_core::session::Command;
-use incumbent_core::{Incarnation, Instant};
 
-use crate::clock::START;
 use crate::dice::Dice;
 use crate::happened::Happened;
 use crate::kind::Kind;
@@ -171,17 +169,11 @@ impl Store for Kafka {
     fn checkers(plan: &Plan) -> Checkers<Induction> {
         Checkers::of_a_group(plan)
     }
+}
 
-    fn input(input: InputOf<Self>) -> Incoming {
-        Incoming::Input(input)
-    }
-
-    fn command(command: Command) -> Incoming {
-        Incoming::Command(command)
-    }
-
-    fn birth(&self) -> (Incarnation, Instant, bool) {
-        (Incarnation(0), START, false)
+impl From<InputOf<Kafka>> for Incoming {
+    fn from(input: InputOf<Kafka>) -> Self {
+        Self::Input(input)
     }
 }
 

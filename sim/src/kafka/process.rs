@@ -6,7 +6,7 @@ use std::time::Duration;
 use incumbent_core::Instant;
 use incumbent_core::induction::{Answer, Publish, Shown, TopicId};
 use incumbent_core::record::Attempt;
-use incumbent_core::session::{Command, Input};
+use incumbent_core::session::Input;
 
 use super::group::{MemberId, Reply};
 use crate::dice::Dice;
@@ -19,25 +19,13 @@ pub(crate) enum Incoming {
     /// For the session.
     Input(Input<Answer, Shown>),
     /// What the member's client reports when it is polled.
-    Polled {
-        client: u64,
-        answer: Answer,
-    },
+    Polled { client: u64, answer: Answer },
     /// The answer to a commit, on the queue of commits.
-    CommitResult {
-        client: u64,
-        attempt: Attempt,
-        result: Result<(), &'static str>,
-    },
+    CommitResult { client: u64, attempt: Attempt, result: Result<(), &'static str> },
     /// A reply of the coordinator.
-    Group {
-        client: u64,
-        life: u64,
-        reply: Reply,
-    },
+    Group { client: u64, life: u64, reply: Reply },
     /// What the reader reads.
     Shown(Shown),
-    Command(Command),
 }
 
 /// The client of a member.

@@ -13,7 +13,7 @@ use super::process::{Incoming, Request, Watch};
 use super::{Event, World};
 use crate::observation::Observation;
 use crate::recording::Recorded;
-use crate::world::{CANDIDATE, ELECTION};
+use crate::world::ELECTION;
 
 impl World {
     /// A candidate has its campaign.
@@ -89,7 +89,6 @@ impl World {
                 }
                 self.handle(node, input);
             }
-            Incoming::Command(command) => self.handle(node, Input::Command { id: CANDIDATE, command }),
         }
     }
 

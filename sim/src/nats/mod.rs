@@ -17,7 +17,6 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{self, KeyLease};
 use incumbent_core::record::{Entry, Kind as Message};
-use incumbent_core::session::Command;
 use incumbent_core::store::{Capabilities, StoreInfo, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
@@ -129,17 +128,15 @@ impl Store for Nats {
         Checkers::new(plan)
     }
 
-    fn input(input: InputOf<Self>) -> Incoming {
-        Incoming::Input(input)
-    }
-
-    fn command(command: Command) -> Incoming {
-        Incoming::Command(command)
-    }
-
     fn birth(&self) -> (Incarnation, Instant, bool) {
         let bucket = &self.cluster.bucket;
         (bucket.incarnation, bucket.made, bucket.never_used)
+    }
+}
+
+impl From<InputOf<Nats>> for Incoming {
+    fn from(input: InputOf<Nats>) -> Self {
+        Self::Input(input)
     }
 }
 

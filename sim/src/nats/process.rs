@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use incumbent_core::campaign::{self, ReadId};
 use incumbent_core::record::Entry;
-use incumbent_core::session::{Command, Input};
+use incumbent_core::session::Input;
 use incumbent_core::store::{Fault, FaultKind, Write};
 use incumbent_core::{Incarnation, Instant, Revision};
 
@@ -26,7 +26,6 @@ pub(crate) enum Incoming {
     /// The answer to a question.
     Input(Input),
     /// A command of its user.
-    Command(Command),
     /// A watch is ready, and reports the present entry.
     WatchReady { number: u64, incarnation: Incarnation, entry: Entry },
     /// A watch reports a change.

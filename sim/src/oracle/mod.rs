@@ -206,6 +206,19 @@ impl Checkers<induction::Induction> {
 }
 
 impl<R: Rule> Checkers<R> {
+    /// Of what candidates keep whatever their rule is.
+    pub(crate) fn of_any_rule(plan: &Plan) -> Self {
+        let count = plan.choice.candidates;
+        let oracles: Vec<Box<dyn Oracle<R>>> = vec![
+            Box::new(i01_one_leader::OneLeader::new(count)),
+            Box::new(i02_reported_and_in_time::ReportedAndInTime::new(count)),
+            Box::new(i04_tokens_grow::TokensGrow::new(count)),
+            Box::new(i05_won_and_lost_alternate::Alternate::new(count)),
+            Box::new(ACandidateLeads::new(count)),
+        ];
+        Self::of(plan, oracles)
+    }
+
     fn of(plan: &Plan, oracles: Vec<Box<dyn Oracle<R>>>) -> Self {
         let replay = Replay::new(plan.choice.candidates);
         Self { oracles, compare: plan.choice.seed.is_multiple_of(4), replay }

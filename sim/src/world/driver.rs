@@ -184,7 +184,7 @@ where
         let process = self.nodes[node].process;
         match output {
             Output::Register { .. } => {
-                self.deliver_after(REGISTRATION, node, process, S::input(Input::Registered(true)));
+                self.deliver_after(REGISTRATION, node, process, Input::Registered(true).into());
             }
             Output::Report { id, events, .. } => events.iter().for_each(|event| self.react(node, id, event)),
             Output::Refused(id, refusal) => {
@@ -246,7 +246,7 @@ where
                 let most = if self.quiet { drain } else { drain * 3 / 2 };
                 let wait = self.nodes[node].dice.millis(0, most);
                 let drained = Input::Command { id, command: Command::Drained };
-                self.deliver_after(wait, node, process, S::input(drained));
+                self.deliver_after(wait, node, process, drained.into());
             }
             _ => {}
         }

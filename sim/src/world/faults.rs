@@ -166,7 +166,7 @@ where
     /// Sends a user's command to a candidate; a stopped one gets it later.
     pub(crate) fn command(&mut self, node: usize, command: Command) {
         if self.nodes[node].alive {
-            self.deliver(node, S::command(command));
+            self.deliver(node, Input::Command { id: CANDIDATE, command }.into());
         }
     }
 
@@ -179,7 +179,7 @@ where
     pub(crate) fn command_second(&mut self, node: usize, command: Command) {
         let id = self.nodes[node].second.id;
         if self.nodes[node].alive && id != 0 {
-            self.deliver(node, S::input(Input::Command { id, command }));
+            self.deliver(node, Input::Command { id, command }.into());
         }
     }
 

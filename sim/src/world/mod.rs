@@ -3,6 +3,8 @@
 //!
 //! A store gives its state, its events and its rules as [`Store`] and [`Hooks`]; a [`World`] runs them.
 
+#[cfg(test)]
+mod counter;
 mod driver;
 mod faults;
 
@@ -17,7 +19,7 @@ use std::time::Duration;
 use incumbent_core::campaign::Lease;
 use incumbent_core::candidacy::{self, Candidacy, Rule};
 use incumbent_core::record::Nonce;
-use incumbent_core::session::{CampaignId, Command, Input, Output, Session};
+use incumbent_core::session::{CampaignId, Input, Output, Session};
 use incumbent_core::store::StoreInfo;
 use incumbent_core::{Incarnation, Instant, Token};
 
@@ -57,33 +59,35 @@ pub(crate) trait Store: Sized {
     type Rule: Rule;
     /// A future event of this store.
     type Event: Debug;
-    /// A message that arrives in a process.
-    type Incoming;
+    /// A message that arrives in a process: an input of its session, or what its client makes one of.
+    type Incoming: From<InputOf<Self>>;
     /// What a candidate's process has on this store beside what it has on all.
     type Process;
 
     fn new(plan: &Plan) -> Self;
     /// The process at an index, which may draw from the candidate's random numbers.
     fn process(place: usize, plan: &Plan, dice: &mut Dice) -> Self::Process;
-    fn checkers(plan: &Plan) -> Checkers<Self::Rule>;
+    fn checkers(plan: &Plan) -> Checkers<Self::Rule> {
+        Checkers::of_any_rule(plan)
+    }
     /// What is checked of a second election, where each session has a candidate in one.
     fn of_second(_plan: &Plan) -> Option<Checkers<Self::Rule>> {
         None
     }
-    fn input(input: InputOf<Self>) -> Self::Incoming;
-    fn command(command: Command) -> Self::Incoming;
     /// The present incarnation, the time of its creation, and whether an operator stated that it is the first.
-    fn birth(&self) -> (Incarnation, Instant, bool);
+    fn birth(&self) -> (Incarnation, Instant, bool) {
+        (Incarnation(0), START, false)
+    }
 }
 
 /// The rules of a simulated store.
 pub(crate) trait Hooks<S: Store> {
     /// The run begins: starts the candidates of other software.
-    fn begins(&mut self);
+    fn begins(&mut self) {}
     /// An event of this store happens.
     fn happen(&mut self, event: S::Event);
     /// A process starts at this index, or the process there ends.
-    fn starts(&mut self, node: usize);
+    fn starts(&mut self, _node: usize) {}
     fn ends(&mut self, _node: usize) {}
     /// A process closes in order.
     fn closes(&mut self, _node: usize) {}
@@ -106,22 +110,28 @@ pub(crate) trait Hooks<S: Store> {
     /// The candidate that leads by what the store holds, for when none leads by its own clock.
     fn owner(&self) -> Option<usize>;
     /// Begins or ends a fault that is not the same on every store.
-    fn begin_own_fault(&mut self, fault: &Fault, victim: usize, dice: &mut Dice);
-    fn end_own_fault(&mut self, fault: &Fault, hit: &[usize]);
+    fn begin_own_fault(&mut self, _fault: &Fault, _victim: usize, _dice: &mut Dice) {}
+    fn end_own_fault(&mut self, _fault: &Fault, _hit: &[usize]) {}
     /// A fault is over, and nothing keeps this candidate's requests from the store any more.
     fn reaches_again(&mut self, _node: usize) {}
     /// All faults are over.
     fn faults_ended(&mut self) {}
     /// The time, after a drain, within which an orderly change is over.
-    fn change(&self) -> Duration;
-    /// The orderly change of this turn that happens to the leader, drawn with these dice.
-    fn next_order(&self, turn: u32, leader: usize, dice: Dice) -> Option<Order>;
-    /// An operator removes the leader from the store.
-    fn remove(&mut self, leader: usize);
+    fn change(&self) -> Duration {
+        Duration::ZERO
+    }
+    /// The orderly change of this turn that happens to the leader, if any, drawn with these dice.
+    fn next_order(&self, _turn: u32, _leader: usize, _dice: Dice) -> Option<Order> {
+        None
+    }
+    /// An operator removes the leader from the store, where that can be.
+    fn remove(&mut self, _leader: usize) {}
     /// The server that leads is cut off from every other one.
     fn isolate(&mut self) {}
     /// Whether candidates stay out for their tokens, and an operator has to accept that these start again.
-    fn needs_an_operator(&self) -> bool;
+    fn needs_an_operator(&self) -> bool {
+        false
+    }
 }
 
 /// A future event.

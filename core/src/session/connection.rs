@@ -1,0 +1,69 @@
+//! The connection to the store, which is replaced where a campaign asks for another one.
+
+use core::time::Duration;
+
+use super::{FIRST_WAIT, doubled};
+use crate::time::Instant;
+
+/// The longest wait before another attempt at a new connection; it doubles from [`FIRST_WAIT`].
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// The present connection, and the attempts at a new one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Connection {
+    /// The time at which it was made; `None` for the first one.
+    made: Option<Instant>,
+    replacement: Replacement,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Replacement {
+    #[default]
+    None,
+    UnderWay {
+        failures: u32,
+    },
+    Waiting {
+        failures: u32,
+    },
+}
+
+impl Connection {
+    /// Whether it was made after that time.
+    pub(super) fn is_newer_than(&self, time: Instant) -> bool {
+        self.made.is_some_and(|made| time < made)
+    }
+
+    /// A campaign asks for another one. Returns whether to begin an attempt: not where that is asked for already.
+    pub(super) fn replace(&mut self) -> bool {
+        let is_news = self.replacement == Replacement::None;
+        if is_news {
+            self.replacement = Replacement::UnderWay { failures: 0 };
+        }
+        is_news
+    }
+
+    /// Whether an attempt at a new one is under way.
+    pub(super) fn is_replaced(&self) -> bool {
+        matches!(self.replacement, Replacement::UnderWay { .. })
+    }
+
+    /// The attempt failed. Returns the wait before the next one.
+    pub(super) fn failed(&mut self) -> Option<Duration> {
+        let Replacement::UnderWay { failures } = self.replacement else { return None };
+        self.replacement = Replacement::Waiting { failures: failures.saturating_add(1) };
+        Some(doubled(FIRST_WAIT, failures, LONGEST_WAIT))
+    }
+
+    /// That wait is over. Returns whether to begin another attempt.
+    pub(super) fn try_again(&mut self) -> bool {
+        let Replacement::Waiting { failures } = self.replacement else { return false };
+        self.replacement = Replacement::UnderWay { failures };
+        true
+    }
+
+    /// A new connection is there.
+    pub(super) fn made(&mut self, now: Instant) {
+        *self = Self { made: Some(now), replacement: Replacement::None };
+    }
+}

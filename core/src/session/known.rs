@@ -1,0 +1,69 @@
+//! What is known of the store, which every campaign that begins needs.
+
+use alloc::vec::Vec;
+
+use crate::campaign::Warning;
+use crate::candidacy::Rule;
+use crate::store::{Fault, StoreInfo};
+
+/// The store, as a session knows it.
+#[derive(Clone, Debug)]
+pub(super) struct Known<R: Rule> {
+    store: R::Store,
+    /// The result of the last inspection that succeeded.
+    info: Option<StoreInfo>,
+    /// The unsafe setting of the store, as last reported.
+    flaw: Option<Fault>,
+    /// Reported by every campaign that begins.
+    notes: Vec<Warning>,
+}
+
+impl<R: Rule> Known<R> {
+    pub(super) fn new(store: R::Store) -> Self {
+        Self { store, info: None, flaw: None, notes: Vec::new() }
+    }
+
+    pub(super) fn store(&self) -> &R::Store {
+        &self.store
+    }
+
+    pub(super) fn set_store(&mut self, store: R::Store) {
+        self.store = store;
+    }
+
+    pub(super) fn info(&self) -> Option<&StoreInfo> {
+        self.info.as_ref()
+    }
+
+    pub(super) fn note(&mut self, warning: Warning) {
+        self.notes.push(warning);
+    }
+
+    /// The store was inspected. Returns whether it is another incarnation than before.
+    pub(super) fn inspected(&mut self, result: &Result<StoreInfo, Fault>) -> bool {
+        let Ok(info) = result else { return false };
+        let before = self.info.replace(*info);
+        before.is_some_and(|before| before.incarnation != info.incarnation)
+    }
+
+    /// The store's settings are unsafe in this way, or no longer. Returns the warning, once for each change.
+    pub(super) fn flaw(&mut self, flaw: Option<Fault>) -> Option<Warning> {
+        if flaw == self.flaw {
+            return None;
+        }
+        self.flaw = flaw;
+        self.flaw.clone().map(Warning::Store)
+    }
+
+    /// What campaigns have to know of the store before they begin, and is not known yet.
+    pub(super) fn lacks(&self) -> Option<Fault> {
+        let unknown = R::not_known_yet(&self.store)?;
+        let detail = self.flaw.as_ref().map_or(unknown.detail, |flaw| flaw.detail.clone());
+        Some(Fault { detail, ..unknown })
+    }
+
+    /// What a campaign reports that begins.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = Warning> {
+        self.flaw.clone().map(Warning::Store).into_iter().chain(self.notes.iter().cloned())
+    }
+}

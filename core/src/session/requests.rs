@@ -1,0 +1,195 @@
+//! The requests of a session: those that are under way, and the turns of campaigns that wait. Renewals come first, then
+//! releases, reads and acquires. Where a request waits for too long, that is an overload, which candidates report once until
+//! none waits.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::CampaignId;
+use super::candidates::Candidates;
+use super::window::{LastAnswers, Load, Ticket, Window};
+use super::wishes::{Class, Queued, Wish, Wishes};
+use crate::campaign::Warning;
+use crate::candidacy::Rule;
+use crate::time::Instant;
+
+/// The requests that are under way, and the campaigns that wait for a place among them.
+#[derive(Clone, Debug)]
+pub(super) struct Requests {
+    window: Window,
+    wishes: Wishes,
+    /// A request has waited for too long since the last time that none waited.
+    overloaded: bool,
+}
+
+impl Requests {
+    /// The store bears so many at a time, at most.
+    pub(super) fn new(most: u32) -> Self {
+        Self { window: Window::new(most), wishes: Wishes::default(), overloaded: false }
+    }
+
+    /// The store bears so many from now on.
+    pub(super) fn bound(&mut self, most: u32) {
+        self.window.bound(most);
+    }
+
+    /// Time passes. Returns whether campaigns wait.
+    pub(super) fn pass(&mut self, now: Instant) -> bool {
+        self.window.pass(now);
+        !self.wishes.is_empty()
+    }
+
+    /// Whether campaigns wait.
+    pub(super) fn are_waiting(&self) -> bool {
+        !self.wishes.is_empty()
+    }
+
+    /// The places for a campaign whose turn it is not: where campaigns wait, none comes before them.
+    pub(super) fn places(&self) -> u32 {
+        if self.wishes.is_empty() { self.window.places() } else { 0 }
+    }
+
+    pub(super) fn last_answers(&self) -> LastAnswers {
+        self.window.last_answers()
+    }
+
+    pub(super) fn load(&self) -> Load {
+        self.window.load(self.wishes.len())
+    }
+
+    /// A request leaves.
+    pub(super) fn sent(&mut self, id: CampaignId, ticket: Ticket, limit: Duration, now: Instant) {
+        self.window.sent(id, ticket, limit, now);
+    }
+
+    /// The store answered a request, or will not.
+    pub(super) fn answered<R: Rule>(&mut self, id: CampaignId, answer: &R::Answer, now: Instant) {
+        if let Some((ticket, of_store)) = R::answers(answer) {
+            self.window.ended(id, ticket, of_store, now);
+        }
+    }
+
+    /// The connection is a new one: requests of the old one may never be answered.
+    pub(super) fn reconnected(&mut self) {
+        self.window.clear();
+    }
+
+    /// A campaign has this wish from now on, or none, in place of the one `before`. Returns the place of it.
+    pub(super) fn set_wish(
+        &mut self,
+        id: CampaignId,
+        wish: Option<Wish>,
+        before: Option<Queued>,
+    ) -> Option<Queued> {
+        self.wishes.set(id, wish, before)
+    }
+
+    /// A campaign that is over wishes nothing.
+    pub(super) fn forget(&mut self, wish: Option<Queued>) {
+        if wish.is_some() {
+            self.wishes.left();
+        }
+    }
+
+    /// The campaign whose request may leave now, if any may.
+    ///
+    /// While others wait, a renewal that cannot be answered in time is dropped, and its term runs out: a store that is too
+    /// slow for all would otherwise answer each of them a moment too late.
+    pub(super) fn next_turn<R: Rule>(
+        &mut self,
+        candidates: &mut Candidates<R>,
+        now: Instant,
+    ) -> Option<CampaignId> {
+        while !self.wishes.is_empty() && self.window.places() > 0 {
+            let (id, too_late) = self.first_wish(candidates, now)?;
+            let candidate = candidates.get_mut(&id);
+            self.wishes.left();
+            let usual = self.window.usual();
+            let takes = candidate.map_or(usual, |candidate| {
+                candidate.wish = None;
+                candidate.campaign().map_or(usual, |campaign| R::renewal_takes(campaign, usual))
+            });
+            if self.wishes.is_empty() || now + takes < too_late {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    /// The first campaign that waits, and the time from which an answer would come too late.
+    ///
+    /// A release comes before a renewal that has a third of its lease left: terms that end must not keep their elections
+    /// from other candidates, nor the living ones from renewing.
+    fn first_wish<R: Rule>(
+        &mut self,
+        candidates: &Candidates<R>,
+        now: Instant,
+    ) -> Option<(CampaignId, Instant)> {
+        let mut first = |class| self.wishes.first(class, |id| candidates.get(&id)?.wish);
+        let is_near = |(id, by): (CampaignId, Instant)| {
+            let lease = candidates.get(&id).and_then(|candidate| candidate.lease_time).unwrap_or_default();
+            by.before(lease / 3) <= now
+        };
+        let renewal = first(Class::Renewal);
+        if let Some(renewal) = renewal.filter(|renewal| is_near(*renewal)) {
+            return Some(renewal);
+        }
+        let other = |(id, _)| (id, Instant::NEVER);
+        first(Class::Release)
+            .map(other)
+            .or(renewal)
+            .or_else(|| first(Class::Read).map(other))
+            .or_else(|| first(Class::Acquire).map(other))
+    }
+
+    /// Where campaigns wait, a place becomes free when a request outlasts its limit: the time of that.
+    pub(super) fn next_place(&self) -> Option<Instant> {
+        let at = self.window.first_limit();
+        (!self.wishes.is_empty() && at < Instant::NEVER).then_some(at)
+    }
+
+    /// Begins an episode where a request has waited for a third of its candidate's lease, and ends it where none waits.
+    /// Returns the warning when it begins, which candidates report whose requests wait.
+    pub(super) fn observe_overload<R: Rule>(
+        &mut self,
+        candidates: &Candidates<R>,
+        now: Instant,
+    ) -> Option<Warning> {
+        if self.wishes.is_empty() {
+            self.overloaded = false;
+        }
+        if self.overloaded {
+            return None;
+        }
+        let waits = Class::ALL.into_iter().filter_map(|class| self.longest_wait(class, candidates, now));
+        let waits: Vec<_> = waits.collect();
+        if !waits.iter().any(|(waited, lease)| *waited >= *lease / 3) {
+            return None;
+        }
+        self.overloaded = true;
+        let load = self.load();
+        Some(Warning::Overloaded {
+            waiting: load.waiting as u64,
+            waited: waits.iter().map(|(waited, _)| *waited).max().unwrap_or_default(),
+            answer_time: load.answer_time,
+        })
+    }
+
+    /// The time for which the first request of a class has waited, and the lease of its candidate.
+    fn longest_wait<R: Rule>(
+        &mut self,
+        class: Class,
+        candidates: &Candidates<R>,
+        now: Instant,
+    ) -> Option<(Duration, Duration)> {
+        let (id, by) = self.wishes.first(class, |id| candidates.get(&id)?.wish)?;
+        let campaign = candidates.get(&id)?.campaign()?;
+        let lease = campaign.lease_time();
+        let since = match class {
+            // It was due a third of the lease after the instant from which its deadline counts.
+            Class::Renewal => (by + campaign.margin()).before(lease - lease / 3),
+            Class::Release | Class::Read | Class::Acquire => by,
+        };
+        Some((now.since(since), lease))
+    }
+}
