@@ -173,6 +173,11 @@ impl Rule for KeyLease {
             campaign.own.attempts.is_bounded(),
             "bound: the attempts that are remembered have a bound"
         );
+        debug_assert!(
+            !matches!(campaign.stage, Stage::Racing(_) | Stage::Releasing(_))
+                || campaign.has_something_to_come(),
+            "I15: a candidate in the race, or with a record to release, has something to come"
+        );
     }
 
     /// A record says whether its holder's win was reported; a bare one is other software's, which leads by it.

@@ -292,6 +292,12 @@ impl<R: Rule> Candidacy<R> {
         R::check_bounds(self);
     }
 
+    /// Whether the candidate will do something by itself, in its own time or in its turn: who asks for nothing, and waits for
+    /// nothing, would be forgotten by its store.
+    pub(crate) fn has_something_to_come(&self) -> bool {
+        self.timers.next().is_some() || R::wish(self).is_some() || !self.outputs.is_empty()
+    }
+
     // ---- into the race ----
 
     fn campaign(&mut self) {

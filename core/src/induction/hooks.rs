@@ -181,6 +181,11 @@ impl Rule for Induction {
             campaign.own.proof.is_bounded(),
             "bound: the records that are to be proved have a bound"
         );
+        // A member without the partition waits for its client, which waits for the group.
+        debug_assert!(
+            campaign.owner().is_none() || campaign.has_something_to_come(),
+            "I15: an owner has something to come"
+        );
     }
 
     fn obstacle(campaign: &Campaign) -> Obstacle {
