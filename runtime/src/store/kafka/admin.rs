@@ -255,6 +255,10 @@ impl StoreAdmin for KafkaAdmin {
     async fn delete(&self, _: &str) -> std::result::Result<Revision, Fault> {
         Err(refused())
     }
+
+    async fn delete_at(&self, _: &str, _: Revision) -> std::result::Result<Option<Revision>, Fault> {
+        Err(refused())
+    }
 }
 
 /// Why no operator hands over or evicts.

@@ -197,10 +197,17 @@ impl Database {
     pub(super) fn delete(&mut self, key: &str) -> Result<Revision, Cause> {
         let writing = Writing::begin(self)?;
         let current = writing.current(key)?;
-        let headers = current.as_ref().map(|current| deletion_headers(current.lease)).unwrap_or_default();
-        let revision = writing.put(key, current.as_ref(), Message::deletion(&headers))?;
-        writing.commit()?;
-        Ok(revision)
+        writing.delete(key, current.as_ref())
+    }
+
+    /// The same where the entry has that revision.
+    pub(super) fn delete_at(&mut self, key: &str, revision: Revision) -> Result<Option<Revision>, Cause> {
+        let writing = Writing::begin(self)?;
+        let current = writing.current(key)?;
+        if current.as_ref().and_then(|current| current.revision) != Some(revision) {
+            return Ok(None);
+        }
+        writing.delete(key, current.as_ref()).map(Some)
     }
 
     /// The entry under a key.
@@ -448,6 +455,14 @@ impl<'a> Writing<'a> {
             Ok(Current { revision: (!over).then_some(revision), lease: row.get(2).map(span)? })
         });
         Ok(current.optional()?)
+    }
+
+    /// Writes the tombstone of a deletion, and commits.
+    fn delete(self, key: &str, before: Option<&Current>) -> Result<Revision, Cause> {
+        let headers = before.map(|before| deletion_headers(before.lease)).unwrap_or_default();
+        let revision = self.put(key, before, Message::deletion(&headers))?;
+        self.commit()?;
+        Ok(revision)
     }
 
     fn put(&self, key: &str, before: Option<&Current>, message: Message<'_>) -> Result<Revision, Cause> {
