@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 
 use super::candidates;
 use super::failure::{Cause, is_io};
-use super::file::{Database, WRITE_AHEAD};
+use super::file::{Database, WRITE_AHEAD, only_read};
 use super::identity::{FileState, Identity, LATE, wall};
 use super::refusals;
 use crate::ErrorKind;
@@ -316,6 +316,19 @@ impl Database {
             }
             adopting.commit()?;
             (head, _) = head_of_any_boot(sql)?;
+        }
+        remember_incarnation(head.incarnation);
+        Ok(())
+    }
+
+    /// Checks that a file that can only be read was adopted for this boot: its times mean nothing otherwise.
+    pub(super) fn check_adopted(&self) -> Result<(), Cause> {
+        let (head, boot) = head_of_any_boot(&self.sql)?;
+        if boot != self.boot {
+            return Err(only_read("it was last open before the machine was started"));
+        }
+        if head.identity != self.identity {
+            return Err(only_read("it is a copy, or was restored"));
         }
         remember_incarnation(head.incarnation);
         Ok(())
