@@ -101,8 +101,8 @@ fn judge_brokers(report: &mut Report, survey: &Survey, settings: &KafkaSettings)
         }
         (None, Some(wanted)) if wanted > survey.brokers => report.find(Finding::refused(
             format!(
-                "no group can have a coordinator, so no candidate leads: __consumer_offsets is not there, and the brokers create it \
-                 with {wanted} replicas, of which there can be {}",
+                "no group can have a coordinator, so no candidate leads: __consumer_offsets is not there, since {wanted} brokers \
+                 are to keep it, and the cluster has {}",
                 survey.brokers
             ),
             "start more brokers, or lower offsets.topic.replication.factor",

@@ -36,6 +36,8 @@ mod run_options;
 #[cfg(target_os = "linux")]
 mod run_upgrade;
 #[cfg(target_os = "linux")]
+mod run_user;
+#[cfg(target_os = "linux")]
 mod run_waiting;
 mod screens;
 mod settings;

@@ -11,6 +11,7 @@ use super::{DYING, Exit, Failure, SOON, Supervisor, TICK, end};
 use crate::run::args::OnExit;
 use crate::run::command::{Group, exit_code};
 use crate::run::guard::{Order, Watch};
+use crate::run::reach::Reach;
 use crate::stderr::{notice, warn};
 
 /// The time after which a killed process is reported as stuck.
@@ -29,6 +30,8 @@ pub(super) struct Work {
     kill_at: Option<Instant>,
     /// It was asked to end, or its term is over: its exit is not voluntary.
     is_ending: bool,
+    /// Whether signals reach all of its processes.
+    reach: Reach,
     /// The deadline for which it was ended before any request to end, because the lease was not renewed.
     pub(super) overdue: Option<Instant>,
 }
@@ -61,6 +64,7 @@ impl Supervisor {
             watch: None,
             kill_at: None,
             is_ending: false,
+            reach: Reach::default(),
             overdue: None,
         });
         // The guard first: from then on the command ends in time whatever happens to this process.
@@ -117,6 +121,18 @@ impl Supervisor {
         }
         if let Some(status) = work.group.reap(self.cgroup.as_ref())? {
             self.exited(status);
+        } else if let Some(user) = work.reach.lost(work.group.pid(), work.group.ran()) {
+            let remedy = "run incumbent as that user instead";
+            match self.cgroup {
+                Some(_) => warn(format_args!(
+                    "the command runs as {user}, and signals of this process do not reach it: where the term ends its \
+                     control group is killed, without a SIGTERM before; {remedy}"
+                )),
+                None => warn(format_args!(
+                    "the command runs as {user}, and signals of this process do not reach it: nothing can end it before \
+                     another candidate leads; {remedy}, or in a control group of its own (Delegate=yes of systemd)"
+                )),
+            }
         }
         Ok(())
     }

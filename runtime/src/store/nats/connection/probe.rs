@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_the_others_the_first_that_answers_is_chosen() {
+    async fn after_it_the_first_that_answers_is_chosen() {
         let all = vec!["a".to_owned(), "b".into(), "c".into()];
         assert_eq!(chosen(&["b", "c"]).await, ("b".into(), all.clone()));
         assert_eq!(chosen(&["c"]).await, ("c".into(), all));
