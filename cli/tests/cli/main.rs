@@ -8,6 +8,8 @@ mod console;
 mod demo;
 mod doctor;
 mod elector;
+#[cfg(target_os = "linux")]
+mod environments;
 mod etcd;
 mod examples;
 mod help;

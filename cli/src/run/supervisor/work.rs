@@ -12,6 +12,7 @@ use crate::run::args::OnExit;
 use crate::run::command::{Group, exit_code};
 use crate::run::guard::{Order, Watch};
 use crate::run::reach::Reach;
+use crate::run::runner::Overdue;
 use crate::stderr::{notice, warn};
 
 /// The time after which a killed process is reported as stuck.
@@ -151,21 +152,7 @@ impl Supervisor {
         } else if !work.is_ending {
             self.exited_by_itself(work, code);
         } else if let Some(deadline) = work.overdue {
-            self.overdue = Some((work.term.view(), deadline));
-        }
-    }
-
-    /// Resigns from a term whose lease was renewed after all, when the command had been ended for it: a healthy candidate may
-    /// lead. A term that is not renewed runs out.
-    pub(super) fn resign_if_renewed(&mut self) {
-        let Some((term, deadline)) = &self.overdue else { return };
-        let is_led = term.is_current() && term.drains_until().is_none();
-        let is_renewed = term.deadline() > *deadline;
-        if is_led && is_renewed {
-            self.runner.resign();
-        }
-        if !is_led || is_renewed {
-            self.overdue = None;
+            self.overdue = Some(Overdue::new(&work.term, deadline));
         }
     }
 
