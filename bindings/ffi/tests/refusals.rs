@@ -486,7 +486,7 @@ fn refusals() -> Vec<(&'static str, Where, Refusal)> {
             Error { text: said, ..refused }
         }),
     );
-    let of_others: [OtherRefusal; 8] = [
+    let of_others: [OtherRefusal; 9] = [
         ("goNELI: a name with a %", Where::Rust, ErrorKind::InvalidSetting, || kafka::neli_name("50%")),
         ("goNELI: a group with a space", Where::Rust, ErrorKind::InvalidSetting, || {
             kafka::neli_plain_name("leader_group", "my app")

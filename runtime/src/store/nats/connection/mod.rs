@@ -105,7 +105,8 @@ impl Connection {
         // The client's counters, once the first connection is up.
         let statistics = Arc::new(OnceLock::<Arc<Statistics>>::new());
         let lease = Arc::new(AtomicU64::new(nanos(settings.lease())));
-        let options = choosing(options(settings), settings, rotation, (&closed, &statistics, &lease));
+        let known = Known { closed: closed.clone(), statistics: statistics.clone(), lease: lease.clone() };
+        let options = choosing(options(settings), settings, rotation, known);
         let options = options.event_callback({
             let (waiting, listener) = (waiting.clone(), settings.listener.clone());
             let statistics = statistics.clone();
@@ -305,15 +306,24 @@ fn options(settings: &NatsSettings) -> ConnectOptions {
     options
 }
 
+/// What a connection knows when it is made again.
+struct Known {
+    /// It is closed, and not made again.
+    closed: Arc<AtomicBool>,
+    /// The client's counters, once the first connection is up.
+    statistics: Arc<OnceLock<Arc<Statistics>>>,
+    /// The shortest lease, in nanoseconds.
+    lease: Arc<AtomicU64>,
+}
+
 /// Has the client connect to the servers that we choose: to one that answers, where it was connected before.
 fn choosing(
     options: ConnectOptions,
     settings: &NatsSettings,
     rotation: &Arc<Mutex<Rotation>>,
-    (closed, statistics, lease): (&Arc<AtomicBool>, &Arc<OnceLock<Arc<Statistics>>>, &Arc<AtomicU64>),
+    Known { closed, statistics, lease }: Known,
 ) -> ConnectOptions {
-    let (rotation, closed) = (rotation.clone(), closed.clone());
-    let (statistics, lease) = (statistics.clone(), lease.clone());
+    let rotation = rotation.clone();
     let (connect_timeout, tls_first) = (settings.connect_timeout, settings.tls_first);
     options.reconnect_to_server_callback(move |pool, _| {
         let closed = closed.load(Ordering::Acquire);

@@ -66,7 +66,7 @@ mod tests {
         let servers = ["a", "b", "c"].map(|host| host.parse().unwrap()).to_vec();
         let chosen = choose(servers, |server| {
             asked.lock().unwrap().push(server.host().to_string());
-            future::ready(well.contains(&&*server.host()))
+            future::ready(well.contains(&server.host()))
         });
         let chosen = chosen.await.unwrap().host().to_string();
         (chosen, asked.into_inner().unwrap())
