@@ -41,6 +41,10 @@ pub(crate) struct Args {
     /// exists
     #[arg(long, value_name = "N")]
     replicas: Option<u32>,
+    /// The most bytes of the bucket, where the account requires such a limit, as 10MB or 64KiB; none for a new bucket, and as it is
+    /// for one that exists
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    max_bytes: Option<u64>,
     /// Let the server report a lease that is over (2.11 or newer): fail-over without a poll. Not where
     /// candidates of the Go library take part
     #[arg(long)]
@@ -107,11 +111,35 @@ impl Args {
         if let Some(replicas) = self.replicas {
             options = options.replicas(replicas);
         }
+        if let Some(bytes) = self.max_bytes {
+            options = options.max_bytes(bytes);
+        }
         match &self.election {
             Some(election) => options.election(election),
             None => options,
         }
     }
+}
+
+/// A number of bytes, which may have a unit.
+fn bytes(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 7] = [
+        ("", 1),
+        ("KB", 1000),
+        ("MB", 1000 * 1000),
+        ("GB", 1000 * 1000 * 1000),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+    ];
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).map(|(_, factor)| *factor);
+    let bytes =
+        factor.zip(number.parse::<u64>().ok()).and_then(|(factor, number)| number.checked_mul(factor));
+    bytes
+        .filter(|bytes| i64::try_from(*bytes).is_ok())
+        .ok_or_else(|| "write a number of bytes, as 10MB or 64KiB".into())
 }
 
 /// The failure for an error: a setting that is refused is an error of the command line.

@@ -59,7 +59,7 @@ impl StoreArgs {
     /// The settings for a reader: a missing file is an error.
     pub(crate) fn settings_to_look(&self) -> Result<StoreSettings, Failure> {
         Ok(match self.settings()? {
-            StoreSettings::Sqlite(settings) => StoreSettings::Sqlite(settings.create(false)),
+            StoreSettings::Sqlite(settings) => StoreSettings::Sqlite(settings.create(false).read_only(true)),
             settings => settings,
         })
     }

@@ -133,12 +133,13 @@ fn camel(name: &'static str) -> Cow<'static, str> {
 // generated: names
 /// The parameters of a store's URL.
 #[rustfmt::skip]
-const PARAMETERS: [&str; 23] = [
+const PARAMETERS: [&str; 24] = [
     "api_prefix",
     "connect_timeout",
     "context",
     "create",
     "creds",
+    "discover",
     "domain",
     "fuse",
     "goneli",
@@ -160,7 +161,7 @@ const PARAMETERS: [&str; 23] = [
 ];
 /// The options of the command line.
 #[rustfmt::skip]
-const OPTIONS: [&str; 18] = [
+const OPTIONS: [&str; 19] = [
     "backoff",
     "drain",
     "drift_ppm",
@@ -168,6 +169,7 @@ const OPTIONS: [&str; 18] = [
     "interval",
     "lease",
     "markers",
+    "max_bytes",
     "metadata",
     "name",
     "new",

@@ -48,6 +48,11 @@ export interface UrlSettings {
   domain?: string | undefined;
   /** NATS: the prefix of the subjects of the JetStream API; by default `$JS.API`. */
   apiPrefix?: string | undefined;
+  /**
+   * NATS: whether servers of the cluster are used too that the connected one names; by default true; false over
+   * websockets. `false` where they advertise addresses that cannot be reached from here.
+   */
+  discover?: boolean | undefined;
   /** NATS: the interval at which the connection is checked; by default a tenth of the lease, from 100 ms to 20 s. */
   pingInterval?: Length | undefined;
   /**
@@ -105,6 +110,11 @@ export interface InitSettings extends UrlSettings, WaitLimits {
    * is for one that exists.
    */
   replicas?: number | undefined;
+  /**
+   * NATS: the most bytes of the bucket, where the account requires such a limit; 65536 at least; by default none for a
+   * new bucket, and as it is for one that exists.
+   */
+  maxBytes?: number | undefined;
   /** NATS: whether watches report expiry (2.11 or newer). */
   markers?: boolean | undefined;
   /** NATS: whether each election can have its own lease (2.11 or newer). */

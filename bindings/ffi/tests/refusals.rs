@@ -430,6 +430,7 @@ fn refusals() -> Vec<(&'static str, Where, Refusal)> {
         ("leases of their own, of a file", "sqlite:e.db", "own_leases", Given::Is(Value::Flag(true))),
         ("a lease of a file", "sqlite:e.db", "lease", Given::Time(5000)),
         ("two replicas", "nats://127.0.0.1:1/B", "replicas", Given::Is(Value::Number(2.0))),
+        ("a small bucket", "nats://127.0.0.1:1/B", "max_bytes", Given::Is(Value::Number(1000.0))),
         ("a bucket with a short lease", "nats://127.0.0.1:1/B", "lease", Given::Time(50)),
         ("the preparation of memory", "memory:", "new", Given::Is(Value::Flag(true))),
         ("an election where there is one store", "sqlite:e.db", "election", Given::Is(text("jobs"))),
@@ -485,7 +486,7 @@ fn refusals() -> Vec<(&'static str, Where, Refusal)> {
             Error { text: said, ..refused }
         }),
     );
-    let of_others: [OtherRefusal; 8] = [
+    let of_others: [OtherRefusal; 9] = [
         ("goNELI: a name with a %", Where::Rust, ErrorKind::InvalidSetting, || kafka::neli_name("50%")),
         ("goNELI: a group with a space", Where::Rust, ErrorKind::InvalidSetting, || {
             kafka::neli_plain_name("leader_group", "my app")
@@ -496,6 +497,7 @@ fn refusals() -> Vec<(&'static str, Where, Refusal)> {
         ("goNELI: a short time", Where::Rust, ErrorKind::InvalidSetting, || {
             kafka::neli_short("poll_duration", Duration::ZERO, Duration::from_millis(1))
         }),
+        ("a bucket without a limit", Where::Stores, ErrorKind::InvalidSetting, nats::bytes_required),
         ("a bucket that is not new", Where::Stores, ErrorKind::UnsafeStore, || nats::not_new("elections", 7)),
         ("markers of an old server", Where::Stores, ErrorKind::Unsupported, || {
             nats::old_server("markers", "2.11")

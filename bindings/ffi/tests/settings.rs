@@ -165,12 +165,19 @@ fn a_preparation_takes_its_own_settings_and_those_of_the_store() {
     let all = [
         ("lease", Value::Number(5.0)),
         ("replicas", Value::Number(3.0)),
+        ("max_bytes", Value::Number(1e6)),
         ("own_leases", Value::Flag(true)),
         ("new", Value::Flag(true)),
         ("creds", text("app.creds")),
     ];
     let shown = format!("{:?}", read("nats://h/B", &all).unwrap());
-    for part in ["lease: Some(5s)", "replicas: Some(3)", "own_leases: true", "never_used: true"] {
+    for part in [
+        "lease: Some(5s)",
+        "replicas: Some(3)",
+        "max_bytes: Some(1000000)",
+        "own_leases: true",
+        "never_used: true",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     for (name, value, message) in [

@@ -95,8 +95,19 @@ fn judge_brokers(report: &mut Report, survey: &Survey, settings: &KafkaSettings)
             "change `session`, or group.min.session.timeout.ms and group.max.session.timeout.ms of the brokers",
         ));
     }
-    if let Some(offsets) = &survey.offsets {
-        judge_copies(report, offsets, survey.brokers, "a commit is what proves a lease");
+    match (&survey.offsets, survey.offsets_replicas) {
+        (Some(offsets), _) => {
+            judge_copies(report, offsets, survey.brokers, "a commit is what proves a lease");
+        }
+        (None, Some(wanted)) if wanted > survey.brokers => report.find(Finding::refused(
+            format!(
+                "no group can have a coordinator, so no candidate leads: __consumer_offsets is not there, since {wanted} brokers \
+                 are to keep it, and the cluster has {}",
+                survey.brokers
+            ),
+            "start more brokers, or lower offsets.topic.replication.factor",
+        )),
+        (None, _) => {}
     }
 }
 

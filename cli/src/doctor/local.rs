@@ -1,5 +1,7 @@
 //! Stores without a server.
 
+use std::fs::OpenOptions;
+
 use incumbent::CampaignOptions;
 use incumbent::store::{MemorySettings, SqliteSettings, StoreSettings};
 use serde_json::json;
@@ -23,6 +25,13 @@ pub(super) async fn file(
     match settings.poll {
         Some(poll) => report.set("looked_at_every", span(poll), json!({ "ms": millis(poll) })),
         None => report.set("looked_at_every", "when the kernel reports a change, and now and then", "change"),
+    }
+    // Opening it for writing changes nothing.
+    if let Err(error) = OpenOptions::new().append(true).open(&settings.path) {
+        report.find(Finding::note(
+            format!("this user can only read the file: {error}"),
+            "give the user of the candidates write permission on the file and its folder",
+        ));
     }
     examine(&mut report, StoreSettings::Sqlite(settings), options).await?;
     Ok(report)

@@ -9,6 +9,7 @@
 mod answer;
 mod metrics;
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use hyper_util::rt::TokioIo;
 use incumbent::{Candidate, Store, StoreBuilder};
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 use crate::failure::Failure;
@@ -28,7 +29,7 @@ use crate::stderr::report;
 use answer::Subject;
 pub(crate) use metrics::Metrics;
 
-/// The most connections served at a time; more wait.
+/// The most connections served at a time; one more ends the oldest, which a slow client has most likely left idle.
 const AT_ONCE: usize = 64;
 /// The longest time that a client may take for request and answer.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -85,11 +86,8 @@ impl Listener {
         let (store, candidate, metrics) = (store.clone(), candidate.clone(), self.metrics.clone());
         let subject = Arc::new(Subject { store, candidate, metrics, alone });
         self.tasks.spawn(async move {
-            let mut served = JoinSet::new();
+            let (mut served, mut by_age) = (JoinSet::new(), VecDeque::<AbortHandle>::new());
             loop {
-                while served.len() >= AT_ONCE {
-                    served.join_next().await;
-                }
                 while served.try_join_next().is_some() {}
                 let Ok((stream, _)) = socket.accept().await else {
                     // A connection that breaks before it is accepted concerns its client alone; with too many open
@@ -97,7 +95,13 @@ impl Listener {
                     tokio::time::sleep(BREATH).await;
                     continue;
                 };
-                served.spawn(serve(stream, Arc::clone(&subject)));
+                by_age.retain(|one| !one.is_finished());
+                if by_age.len() >= AT_ONCE
+                    && let Some(oldest) = by_age.pop_front()
+                {
+                    oldest.abort();
+                }
+                by_age.push_back(served.spawn(serve(stream, Arc::clone(&subject))));
             }
         });
     }

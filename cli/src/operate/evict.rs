@@ -104,8 +104,9 @@ async fn keep_out(
             continue;
         }
         let wait = Wait::after(&entry, bench.store.store_info().await?.max_age, bench.is_queue);
-        bench.operator.delete(key).await?;
-        report(key, &holder, wait, as_json)?;
+        if bench.remove(key, &holder).await?.is_ok() {
+            report(key, &holder, wait, as_json)?;
+        }
     }
     Ok(())
 }

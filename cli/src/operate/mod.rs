@@ -18,6 +18,10 @@ use crate::store::{Answered, ConnectionReports, Limit, OnceArgs, StoreArgs, is_k
 /// The longest wait for a second connection to a store that answers on the first (10 s).
 const LOOKING: Duration = Duration::from_secs(10);
 
+/// The tries to evict a leader that renews its lease between the look at its record and the deletion: it does three times a
+/// lease.
+const TRIES: usize = 5;
+
 /// The store, for reads and for an operator's writes.
 pub(crate) struct Bench {
     pub(crate) store: Store,
@@ -58,14 +62,33 @@ impl Bench {
         Ok(Self { store, is_queue, is_group, late, operator })
     }
 
-    /// Evicts that leader, where it still leads.
+    /// Evicts that leader, and no other.
+    ///
+    /// # Errors
+    /// Another candidate leads now, or none.
     pub(crate) async fn evict(&self, key: &str, leader: &Leader) -> Result<(), Failure> {
         if self.is_group {
             return Err(no_orders());
         }
-        self.still(key, leader).await?;
-        self.operator.delete(key).await?;
-        Ok(())
+        self.remove(key, leader).await?
+    }
+
+    /// Deletes the record of that leader; the inner error says who leads instead.
+    async fn remove(&self, key: &str, leader: &Leader) -> Result<Result<(), Failure>, Failure> {
+        for _ in 0..TRIES {
+            let entry = self.store.entry(key).await?;
+            let Some(record) = entry.live().filter(|record| is_same(&Leader::of(record), leader)) else {
+                return Ok(Err(gone(key, entry.live().map(Leader::of), leader)));
+            };
+            // Each renewal has another revision.
+            if self.operator.delete_at(key, record.revision).await?.is_some() {
+                return Ok(Ok(()));
+            }
+        }
+        let name = &leader.name;
+        let why =
+            format!("{name} renewed its lease at each of {TRIES} tries, and still leads {key}: try again");
+        Ok(Err(Failure::failed(why)))
     }
 
     /// The leader; none where there is a vacancy.
@@ -77,14 +100,7 @@ impl Bench {
     async fn still(&self, key: &str, asked: &Leader) -> Result<(), Failure> {
         match self.leader(key).await? {
             Some(leader) if is_same(&leader, asked) => Ok(()),
-            Some(leader) => Err(Failure::failed(format!(
-                "{key} is held by {} now, and no longer by {}: nothing was done",
-                leader.name, asked.name
-            ))),
-            None => Err(Failure::failed(format!(
-                "{key} has fallen vacant, and nothing was done: {} is gone",
-                asked.name
-            ))),
+            leader => Err(gone(key, leader, asked)),
         }
     }
 
@@ -145,6 +161,17 @@ fn no_orders() -> Failure {
     Error::new(ErrorKind::Unsupported, why).into()
 }
 
+/// Says that `asked`, whom the operator was asked about, leads no longer.
+fn gone(key: &str, leader: Option<Leader>, asked: &Leader) -> Failure {
+    let was = &asked.name;
+    Failure::failed(match leader {
+        Some(Leader { name, .. }) => {
+            format!("{key} is held by {name} now, and no longer by {was}: nothing was done")
+        }
+        None => format!("{key} has fallen vacant, and nothing was done: {was} is gone"),
+    })
+}
+
 /// Returns true if both are the same campaign.
 pub(crate) fn is_same(one: &Leader, other: &Leader) -> bool {
     one.name == other.name && one.nonce == other.nonce
@@ -177,11 +204,79 @@ fn is_yes(answer: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use incumbent::Clock;
+    use incumbent::incumbent_core::Revision;
+    use incumbent::incumbent_core::store::Fault;
+    use incumbent::store::{Memory, MemorySettings};
+
     use super::*;
 
     #[test]
     fn only_a_yes_is_a_yes() {
         assert!(["y\n", "Y", "yes\r\n", " YES "].into_iter().all(is_yes));
         assert!(!["", "\n", "n", "no", "yess", "ja"].into_iter().any(is_yes));
+    }
+
+    /// An operator's connection on which the election changes just before each deletion.
+    struct Changing {
+        inner: Memory,
+        /// The names that hold the election by then, one for each deletion.
+        holders: Mutex<Vec<&'static str>>,
+    }
+
+    #[async_trait]
+    impl StoreAdmin for Changing {
+        async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault> {
+            self.inner.put(key, value).await
+        }
+
+        async fn delete(&self, key: &str) -> Result<Revision, Fault> {
+            self.inner.delete(key).await
+        }
+
+        async fn delete_at(&self, key: &str, revision: Revision) -> Result<Option<Revision>, Fault> {
+            let holder = self.holders.lock().unwrap().pop();
+            if let Some(holder) = holder {
+                self.inner.put(key, holder.as_bytes()).await?;
+            }
+            self.inner.delete_at(key, revision).await
+        }
+    }
+
+    /// Evicts ada from `jobs`, which these names hold one after the other meanwhile, and returns the message of the failure and
+    /// the leader after it.
+    async fn evicting_ada(holders: Vec<&'static str>) -> (Option<String>, Option<String>) {
+        let inner = Memory::open(&MemorySettings::private(), &Clock::system()).unwrap();
+        let store = Store::from_adapter(Box::new(inner.clone()), Clock::system()).unwrap();
+        inner.put("jobs", b"ada").await.unwrap();
+        let operator = Box::new(Changing { inner, holders: Mutex::new(holders) });
+        let bench = Bench { store, is_queue: false, is_group: false, late: false, operator };
+        let ada = bench.leader("jobs").await.unwrap().unwrap();
+        let failed = bench.evict("jobs", &ada).await.err().map(|failure| failure.to_string());
+        let leader = bench.leader("jobs").await.unwrap().map(|leader| leader.name);
+        bench.close().await.unwrap();
+        (failed, leader)
+    }
+
+    #[tokio::test]
+    async fn an_eviction_that_another_leader_forestalls_does_nothing() {
+        let (failed, leader) = evicting_ada(vec!["ben"]).await;
+        let says = "jobs is held by ben now, and no longer by ada: nothing was done";
+        assert_eq!((failed.as_deref(), leader.as_deref()), (Some(says), Some("ben")));
+    }
+
+    #[tokio::test]
+    async fn a_leader_that_renews_its_lease_meanwhile_is_evicted_all_the_same() {
+        assert_eq!(evicting_ada(vec!["ada"; 4]).await, (None, None));
+    }
+
+    #[tokio::test]
+    async fn a_leader_that_is_never_met_is_left() {
+        let (failed, leader) = evicting_ada(vec!["ada"; 5]).await;
+        let says = "ada renewed its lease at each of 5 tries, and still leads jobs: try again";
+        assert_eq!((failed.as_deref(), leader.as_deref()), (Some(says), Some("ada")));
     }
 }

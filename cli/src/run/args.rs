@@ -79,7 +79,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", help_heading = "Health", value_parser = crate::lease::interval, default_value = "5s")]
     pub(super) health_interval: Duration,
     /// Serve /leader, /healthz and /metrics there over HTTP, such as 127.0.0.1:9090
-    #[arg(long, value_name = "ADDRESS", help_heading = "Health")]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Health", value_parser = address)]
     pub(super) listen: Option<SocketAddr>,
     /// A file that exists while this candidate leads, for a candidate alone. Its line is that of
     /// INCUMBENT_DEADLINE_FILE
@@ -328,6 +328,15 @@ pub(crate) struct GuardArgs {
     /// A folder to remove when the supervisor is gone
     #[arg(long)]
     pub(super) folder: Option<std::path::PathBuf>,
+}
+
+/// Parses the address of `--listen`.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        let port = text.rsplit_once(':').map(|(_, port)| port).filter(|port| port.parse::<u16>().is_ok());
+        let port = port.unwrap_or("9090");
+        format!("write an IP address and a port: 127.0.0.1:{port}, or [::]:{port} for requests from other machines")
+    })
 }
 
 /// Elector's options, by their names there. Its command line had no options for the lease and the files of TLS, only its

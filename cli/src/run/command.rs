@@ -1,7 +1,7 @@
 //! The user's command as a process group.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -18,6 +18,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::cgroup::Cgroup;
+use super::reach::has_live_members;
 use super::{helper, waiting};
 use crate::stderr::is_json;
 
@@ -219,27 +220,6 @@ fn end_of(pid: Pid) -> Option<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(end?, Interest::READABLE).ok()
 }
 
-/// Returns true if a process of this group is alive, from the kernel's list of all processes.
-fn has_live_members(group: Pid) -> io::Result<bool> {
-    for entry in fs::read_dir("/proc")? {
-        // The process may have ended meanwhile.
-        let Ok(stat) = fs::read_to_string(entry?.path().join("stat")) else { continue };
-        if is_live_member(&stat, group) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Returns true if the text of /proc/PID/stat is that of a live process of this group.
-fn is_live_member(stat: &str, group: Pid) -> bool {
-    // PID (NAME) STATE PARENT GROUP ..., and the name may hold anything.
-    let Some((_, after)) = stat.rsplit_once(')') else { return false };
-    let mut words = after.split_whitespace();
-    let (state, number) = (words.next(), words.nth(1).and_then(|word| word.parse().ok()));
-    number == Some(group.as_raw_nonzero().get()) && !matches!(state, Some("Z" | "X"))
-}
-
 impl Drop for Group {
     fn drop(&mut self) {
         // A reaped process no longer has a group, and its id may be another process's.
@@ -254,19 +234,4 @@ impl Drop for Group {
 pub(super) fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_a_group_only_those_count_that_are_alive() {
-        let group = Pid::from_raw(42).unwrap();
-        let stat = |state| format!("43 (a) Z 1 42) {state} 1 42 42 0 -1 4194560 0 0 0 0");
-        assert!(is_live_member(&stat("S"), group));
-        assert!(is_live_member(&stat("D"), group));
-        assert!(!is_live_member(&stat("Z"), group));
-        assert!(!is_live_member(&stat("S"), Pid::from_raw(41).unwrap()));
-    }
 }

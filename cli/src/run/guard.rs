@@ -16,6 +16,7 @@ use super::args::GuardArgs;
 use super::cgroup;
 use super::helper::{self, Helper, Orders};
 use super::leader_file::TermFile;
+use super::reach::has_live_members;
 use crate::stderr::warn;
 
 /// The longest sleep between two looks at the clock: timers stand still while the machine is suspended,
@@ -24,6 +25,9 @@ const NAP: Duration = Duration::from_millis(50);
 
 /// Its priority, where permitted: above the usual 0.
 const PRIORITY: i32 = -10;
+
+/// The time in which killed processes are gone, on a busy machine too.
+const DYING: Duration = Duration::from_secs(1);
 
 /// A message to the guard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +92,23 @@ impl Watch {
     /// Returns true if it is time for the SIGKILL.
     pub(super) fn is_over(self, now: Instant) -> bool {
         now.as_nanos() >= self.kill_at
+    }
+
+    /// Reports a process of the killed group that is alive for longer than killed processes are.
+    async fn report_survivors(self) {
+        let Some(group) = Pid::from_raw(self.group).filter(|_| cfg!(target_os = "linux")) else { return };
+        let begun = tokio::time::Instant::now();
+        // Where it cannot be found out nothing is claimed.
+        while has_live_members(group).unwrap_or(false) {
+            if begun.elapsed() > DYING {
+                warn(
+                    "the command cannot be killed, and may run next to that of the next leader: it runs as another user, \
+                     or hangs in the kernel",
+                );
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     fn signal(self, signal: Signal, within: Option<&Path>) {
@@ -193,10 +214,14 @@ pub(crate) async fn guard(args: GuardArgs) -> io::Result<()> {
                      such a lease"
                 ));
             }
+            if signal == Signal::KILL {
+                watch.report_survivors().await;
+            }
         }
     }
     if let Some(watch) = duty.watch {
         watch.signal(Signal::KILL, within.as_deref());
+        watch.report_survivors().await;
     }
     if let Some(file) = file {
         file.remove();

@@ -34,6 +34,7 @@ mod helper;
 mod leader_file;
 mod notices;
 mod place;
+mod reach;
 mod runner;
 mod sidecar;
 mod signals;

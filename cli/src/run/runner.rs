@@ -9,8 +9,8 @@ use std::time::Duration;
 use incumbent::incumbent_core::campaign::check_name;
 use incumbent::incumbent_core::reconcile::Message;
 use incumbent::{
-    Candidate, Clock, Error, ErrorKind, Event, Instant as CoreInstant, Leader, Reason, Store, Term, Token,
-    Warning,
+    Candidate, Clock, Error, ErrorKind, Event, Instant as CoreInstant, Leader, Reason, Store, Term, TermView,
+    Token, Warning,
 };
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -234,6 +234,8 @@ pub(super) struct Runner {
     pub(super) health: Health,
     pub(super) file: DeadlineFile,
     pub(super) has_led: bool,
+    /// A term's beginning was reported, and not yet its end.
+    is_leading: bool,
     metrics: Metrics,
     notices: Notices,
     /// A permission is missing.
@@ -242,7 +244,34 @@ pub(super) struct Runner {
     denials: HashMap<String, Instant>,
 }
 
+/// A term whose work was ended because its lease was not renewed in time.
+pub(super) struct Overdue {
+    term: TermView,
+    /// The deadline then.
+    deadline: CoreInstant,
+}
+
+impl Overdue {
+    pub(super) fn new(term: &Term, deadline: CoreInstant) -> Self {
+        Self { term: term.view(), deadline }
+    }
+}
+
 impl Runner {
+    /// Resigns from a term whose lease was renewed after all, when its work had been ended for it: a healthy candidate may lead. A term that
+    /// is not renewed runs out.
+    pub(super) fn resign_if_renewed(&self, overdue: &mut Option<Overdue>) {
+        let Some(Overdue { term, deadline }) = overdue else { return };
+        let is_led = term.is_current() && term.drains_until().is_none();
+        let is_renewed = term.deadline() > *deadline;
+        if is_led && is_renewed {
+            self.resign();
+        }
+        if !is_led || is_renewed {
+            *overdue = None;
+        }
+    }
+
     pub(super) fn new(args: Args, opened: &Opened) -> Result<Self, Failure> {
         let (clock, candidate) = match &opened.source {
             Source::Console(_) => (Clock::system(), None),
@@ -258,6 +287,7 @@ impl Runner {
             health,
             file,
             has_led: false,
+            is_leading: false,
             metrics: opened.listener.metrics.clone(),
             notices,
             is_denied: false,
@@ -270,13 +300,19 @@ impl Runner {
         let (token, at) = (term.token().to_string(), term.started().as_nanos());
         self.emit(json!({ "event": "won", "token": token, "at": at }));
         self.notices.won();
-        self.has_led = true;
+        (self.has_led, self.is_leading) = (true, true);
+    }
+
+    /// Returns true if a term's beginning was reported, and not yet its end.
+    pub(super) fn is_leading(&self) -> bool {
+        self.is_leading
     }
 
     /// Reports that a term has ended.
     pub(super) fn lost(&mut self, term: &Term, reason: Reason, at: CoreInstant) {
         let (token, at) = (term.token().to_string(), at.as_nanos());
         self.emit(json!({ "event": "lost", "token": token, "reason": reason.code(), "at": at }));
+        self.is_leading = false;
         self.metrics.lost(reason);
         self.notices.lost(reason);
     }

@@ -109,9 +109,25 @@ pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
     drop(stdin);
     let mut command = Command::new(program);
     set_term(&mut command, token);
+    for (variable, pid) in meant_for(args.parent, |name| std::env::var(name).ok()) {
+        command.env(variable, pid);
+    }
     let error = command.args(arguments).exec();
     warn(format_args!("{} cannot be run: {error}", program.to_string_lossy()));
     Ok(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
+}
+
+/// The variables by which a service manager names the process that is meant, where that is the supervisor, with the number of this
+/// process: the sockets and the watchdog are the command's.
+fn meant_for(
+    supervisor: u32,
+    value: impl Fn(&str) -> Option<String>,
+) -> impl Iterator<Item = (&'static str, String)> {
+    let is_meant = move |name: &&str| value(name).is_some_and(|pid| pid == supervisor.to_string());
+    ["LISTEN_PID", "WATCHDOG_PID"]
+        .into_iter()
+        .filter(is_meant)
+        .map(|name| (name, std::process::id().to_string()))
 }
 
 /// Without its control group the command still has its process group, so it runs all the same.
@@ -130,6 +146,15 @@ mod tests {
     use incumbent::incumbent_core::{Incarnation, Revision};
 
     use super::*;
+
+    #[test]
+    fn sockets_and_a_watchdog_that_are_meant_for_the_supervisor_are_the_commands() {
+        let value = |name: &str| Some(if name == "LISTEN_PID" { "42" } else { "43" }.to_owned());
+        let own = std::process::id().to_string();
+        assert_eq!(meant_for(42, value).collect::<Vec<_>>(), [("LISTEN_PID", own)]);
+        assert_eq!(meant_for(44, value).count(), 0);
+        assert_eq!(meant_for(44, |_| None).count(), 0);
+    }
 
     const TOKEN: Token = Token { incarnation: Incarnation(7), sequence: Revision(3) };
 

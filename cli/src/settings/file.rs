@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use clap::{Arg, Command};
+use clap::{Arg, ArgAction, Command};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -105,6 +105,15 @@ impl Config {
         };
         let visible = || cli.get_subcommands().filter(|command| !command.is_hide_set());
         for ((command, long), said) in &self.settings {
+            let takes_one = |command: &Command| {
+                let arg = command.get_arguments().find(|arg| arg.get_long() == Some(long));
+                arg.is_some_and(|arg| !matches!(arg.get_action(), ArgAction::Append))
+            };
+            let of_it = |one: &&Command| command.as_deref().is_none_or(|name| one.get_name() == name);
+            if said.values.len() != 1 && visible().filter(of_it).any(takes_one) {
+                let place = &said.place;
+                return Err(Failure::usage(format!("{place}: {long} takes one value, and is a list")));
+            }
             let mut known = match command {
                 None => visible().flat_map(longs).chain(longs(cli)).collect::<Vec<_>>(),
                 Some(name) => match visible().find(|command| command.get_name() == name) {

@@ -9,7 +9,7 @@ mod source;
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command, FromArgMatches as _};
 
 use crate::args::Cli;
@@ -22,6 +22,9 @@ use source::variable;
 /// Options that ask for an action, once. They are set on the command line or not at all.
 const ACTS: [&str; 9] =
     ["all", "config", "help", "new", "update", "verbose", "version", "wait-for-store", "yes"];
+
+/// What a command calls the keys that it takes by position.
+const KEYS: [&str; 3] = ["key", "keys", "election"];
 
 /// Parses the command line; the environment and a file supply what it leaves open.
 ///
@@ -47,14 +50,39 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<(Cli, Sources), Failure> {
             ) => {
                 let said = error.to_string();
                 let said = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
-                Failure::usage(format!("{place}: {said}"))
+                Failure::usage(format!("{place}: {said}{}", possible(&error)))
             }
+            (ErrorKind::InvalidUtf8, _) => Failure::usage(not_utf8(arguments)),
             _ => of_command_line(&error),
         }
     })?;
     let sources = Sources::of(&matches, config.as_ref());
     let cli = Cli::from_arg_matches(&matches).map_err(|error| of_command_line(&error))?;
     Ok((cli, sources))
+}
+
+/// The values that can be given instead of one that clap refuses, where it lists them.
+fn possible(error: &clap::Error) -> String {
+    match error.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(values)) if !values.is_empty() => {
+            format!("; write {}", values.join(" or "))
+        }
+        _ => String::new(),
+    }
+}
+
+/// The first variable or argument that is not UTF-8.
+fn not_utf8(arguments: &[OsString]) -> String {
+    let named = arguments.iter().find(|argument| argument.to_str().is_none());
+    let variable = std::env::vars_os().find_map(|(name, value)| {
+        let name = name.into_string().ok().filter(|name| name.starts_with(variable("").as_str()))?;
+        value.to_str().is_none().then_some(name)
+    });
+    let what = match named {
+        Some(argument) => format!("the argument {:?}", argument.to_string_lossy()),
+        None => variable.unwrap_or_else(|| "an argument".into()),
+    };
+    format!("{what} is not UTF-8")
 }
 
 /// An error on the command line, as JSON where that is asked for. Ends the process otherwise, as clap does it; so it does
@@ -90,7 +118,8 @@ fn one_line(error: &clap::Error) -> String {
 fn with_positional_key(arguments: &[OsString], whole: &Command) -> Vec<OsString> {
     let command = |argument: &OsString| whole.get_subcommands().find(|one| argument == one.get_name());
     let found = arguments.iter().enumerate().skip(1).find_map(|(at, one)| Some((at, command(one)?)));
-    let takes_key = |command: &Command| command.get_positionals().any(|one| one.get_id() == "key");
+    let takes_key =
+        |command: &Command| command.get_positionals().any(|one| KEYS.contains(&one.get_id().as_str()));
     let Some((at, _)) = found.filter(|(_, command)| takes_key(command)) else { return arguments.to_vec() };
     let key = |argument: &OsString| match argument.to_str()?.strip_prefix("--key")? {
         "" => Some(None),
@@ -147,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_key_may_be_given_as_an_option_where_it_stands_by_position() {
-        for command in ["status", "observe", "hand-over", "evict", "accept-reset"] {
+        for command in ["status", "observe", "hand-over", "evict", "accept-reset", "init", "permissions"] {
             let expected = format!("incumbent {command} nightly --store memory:");
             assert_eq!(with_key(&format!("incumbent {command} --key nightly --store memory:")), expected);
             assert_eq!(with_key(&format!("incumbent {command} --key=nightly --store memory:")), expected);

@@ -33,6 +33,15 @@ fn bucket(name: &str) -> kv::Config {
 }
 
 #[test]
+fn an_address_to_listen_at_is_refused_with_one_that_can_be() {
+    let run = ["run", "--store", "memory:", "--key", "jobs", "--listen"];
+    for (address, port) in [(":8080", "8080"), ("localhost:8080", "8080"), ("127.0.0.1", "9090")] {
+        let remedy = format!("write an IP address and a port: 127.0.0.1:{port}, or [::]:{port}");
+        refused(&[&run[..], &[address, "--", "true"]].concat(), 2, &[address, &remedy]);
+    }
+}
+
+#[test]
 fn a_command_line_that_cannot_be_is_refused() {
     refused(&["status", "jobs"], 2, &["no store is named", "--store", "INCUMBENT_STORE"]);
     refused(&["status", "--store", "memory:"], 2, &["<KEY|--all>"]);

@@ -50,6 +50,7 @@ fn begin_runs_on_winning_and_end_on_leaving_while_the_lease_is_held() {
     let ended = ends(run);
     assert!(ended.stderr.contains("\"state\":\"held\""), "{ended:?}");
     assert!(ended.stderr.contains("on-lost: why CLOSED"), "{ended:?}");
+    assert!(ended.stderr.ends_with("incumbent: ada no longer leads jobs: closed\n"), "{ended:?}");
     assert!(!ended.stderr.contains("promise"), "{ended:?}");
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""));
     assert_eq!(state(&scratch), "released");

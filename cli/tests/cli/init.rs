@@ -46,6 +46,27 @@ fn what_is_not_asked_for_stays_as_it_is_in_a_bucket_that_exists() {
 }
 
 #[test]
+fn where_the_account_requires_a_limit_it_is_asked_for_and_kept() {
+    let accounts = "accounts { A { jetstream { max_file: 100MB, max_mem: 0, max_bytes_required: true }, \
+                    users: [{user: ada, password: ada}] } }";
+    let server = NatsServer::start(Options::new().config(accounts));
+    let store = format!("nats://ada:ada@{}/ELECTIONS", server.address());
+    let refused = ended(&["init", "--store", &store]);
+    let says = "incumbent: this account of NATS takes no bucket without a limit on its size: give --max-bytes, such as \
+                10000000\n";
+    assert_eq!((refused.code, refused.stderr.as_str()), (Some(2), says), "{refused:?}");
+    let few = ended(&["init", "--store", &store, "--max-bytes", "10KB"]);
+    assert_eq!(few.code, Some(2), "{few:?}");
+    assert!(few.stderr.contains("--max-bytes is 10000, and must be at least 65536"), "{few:?}");
+    let made = ended(&["init", "--store", &store, "--max-bytes", "10MB", "--new"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let kept = ended(&["init", "--store", &store]);
+    assert_eq!(kept.stdout, "the bucket ELECTIONS is ready for elections\n", "{kept:?}");
+    let changed = ended(&["init", "--store", &store, "--max-bytes", "1MiB", "--update"]);
+    assert_eq!(changed.stdout, "max_bytes (--max-bytes) was 10000000, and is 1048576 now\n", "{changed:?}");
+}
+
+#[test]
 fn differences_are_printed_as_json() {
     let server = NatsServer::start(Options::new());
     let store = format!("{}/ELECTIONS", server.url());
@@ -82,6 +103,7 @@ fn what_only_a_bucket_can_have_is_refused_for_a_file() {
         ("--markers", &["--markers"][..]),
         ("--own-leases", &["--own-leases"]),
         ("--replicas", &["--replicas", "3"]),
+        ("--max-bytes", &["--max-bytes", "10MB"]),
     ] {
         let refused = ended(&[&["init", "--store", &scratch.url], words].concat());
         assert_eq!(refused.code, Some(2), "{refused:?}");

@@ -57,6 +57,19 @@ fn refused(arguments: &[&str], code: i32, message: &[&str]) -> Ended {
 }
 
 #[test]
+fn where_no_group_can_have_a_coordinator_the_doctor_and_each_candidate_name_the_reason() {
+    let broker = Kafka::start_with(Options::new().setting("offsets.topic.replication.factor", "3"));
+    let store = format!("kafka://{}/app", broker.address());
+    let doctor = ended(&["doctor", "--json", "--store", &store]);
+    assert_eq!(doctor.code, Some(4), "{doctor:#?}");
+    let what = found(&json(&doctor.stdout), "refused");
+    assert!(what.iter().any(|what| what.starts_with("no group can have a coordinator")), "{what:#?}");
+    let mut ada = campaigning(&store, "ada");
+    let named = ada.until_reported("the reason", |line| line.contains("COORDINATOR_NOT_AVAILABLE"));
+    assert!(named.contains("offsets.topic.replication.factor"), "{named}");
+}
+
+#[test]
 fn a_leader_topic_is_created_once_and_only_for_an_election() {
     let (broker, store) = store("init");
     let topic = format!("{}.jobs.neli", store.rsplit_once('/').unwrap().1);

@@ -43,6 +43,18 @@ pub(crate) const OK: &str = "HTTP/1.1 200 OK";
 pub(crate) const UNAVAILABLE: &str = "HTTP/1.1 503 Service Unavailable";
 
 #[test]
+fn connections_without_a_request_do_not_keep_others_from_their_answer() {
+    let scratch = Scratch::made();
+    let (mut ada, address) = listening(&scratch, "ada");
+    sequence(&mut ada);
+    let begun = std::time::Instant::now();
+    let _idle: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    assert_eq!(got(&address, "/leader").0, OK);
+    // Each is given up after 5 s, and 64 are served at a time.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[test]
 fn a_leader_answers_with_its_token_and_other_candidates_with_who_leads() {
     let scratch = Scratch::made();
     let (mut ada, of_ada) = listening(&scratch, "ada");

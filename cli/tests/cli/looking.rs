@@ -1,5 +1,7 @@
 //! `incumbent status` and `incumbent observe`.
 
+use std::process::Stdio;
+
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::wait::until_some;
 use serde_json::json;
@@ -27,6 +29,67 @@ fn status_shows_the_holder_of_an_election() {
     assert_eq!((&status["state"], &status["leader"]["name"]), (&json!("held"), &json!("ada")));
     let (ago, left) = (status["renewed_ms_ago"].as_f64().unwrap(), status["left_ms"].as_f64().unwrap());
     assert!((ago + left - 30_000.0).abs() < 0.01, "{status}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_can_only_be_read_is_shown_and_examined() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let scratch = Scratch::made();
+    let program = scratch.folder.path().join("incumbent");
+    std::fs::copy(env!("CARGO_BIN_EXE_incumbent"), &program).unwrap();
+    for path in [scratch.folder.path(), &program] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let file = scratch.url.strip_prefix("sqlite:").unwrap();
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let _ada = settled(&scratch.url, "jobs", "ada");
+    let folder = scratch.folder.path().to_str().unwrap();
+    let mounted = "mount --bind \"$0\" \"$0\" && mount -o remount,ro,bind \"$0\" && exec \"$@\"";
+    let mut looked = 0;
+    for only_reading in [
+        &["setpriv", "--reuid", "47323", "--regid", "47323", "--clear-groups"][..],
+        &["unshare", "--mount", "sh", "-c", mounted, folder],
+    ] {
+        let as_reader = |words: &[&str]| {
+            let mut command = std::process::Command::new(only_reading[0]);
+            command.args(&only_reading[1..]).args(words).env_remove("TMPDIR");
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            command
+        };
+        if !as_reader(&["true"]).status().is_ok_and(|status| status.success()) {
+            eprintln!("nothing can be read-only this way here: {only_reading:?}");
+            continue;
+        }
+        looked += 1;
+        let program = program.to_str().unwrap();
+        let ended = |words: &[&str]| {
+            Running::start(as_reader(&[&[program, words[0], "--store", &scratch.url], &words[1..]].concat()))
+                .wait()
+        };
+        let status = ended(&["status", "jobs", "--json"]);
+        assert_eq!(status.code, Some(0), "{status:?}");
+        assert_eq!(json(&status.stdout)["leader"]["name"], json!("ada"));
+        let doctor = ended(&["doctor"]);
+        assert_eq!(doctor.code, Some(0), "{doctor:?}");
+        assert!(doctor.stdout.contains("this user can only read the file: "), "{doctor:?}");
+        let evicted = ended(&["evict", "jobs", "--yes"]);
+        assert_ne!(evicted.code, Some(0), "{evicted:?}");
+        assert!(
+            evicted.stderr.contains("check the permissions of the file and of its folder"),
+            "{evicted:?}"
+        );
+        let refused = ended(&["run", "--key", "jobs", "--", "true"]);
+        assert_eq!(refused.code, Some(6), "{refused:?}");
+        assert!(refused.stderr.contains("the file can only be read; check its permissions"), "{refused:?}");
+    }
+    if looked > 0 {
+        assert_eq!(
+            json(&ended(&["status", "jobs", "--json", "--store", &scratch.url]).stdout)["leader"]["name"],
+            "ada"
+        );
+    }
 }
 
 #[test]

@@ -8,6 +8,8 @@ mod console;
 mod demo;
 mod doctor;
 mod elector;
+#[cfg(target_os = "linux")]
+mod environments;
 mod etcd;
 mod examples;
 mod help;
@@ -35,6 +37,8 @@ mod run_notices;
 mod run_options;
 #[cfg(target_os = "linux")]
 mod run_upgrade;
+#[cfg(target_os = "linux")]
+mod run_user;
 #[cfg(target_os = "linux")]
 mod run_waiting;
 mod screens;

@@ -225,10 +225,15 @@ fn a_term_of_handlers(store: &str, option: &str) -> String {
     // The leader may resign before the error handler writes, or after.
     let (lost, others): (Vec<&str>, Vec<&str>) =
         ended.stderr.lines().partition(|line| line.contains("\"event\":\"lost\""));
-    assert!(lost.len() == 1 && lost[0].contains("\"reason\":\"HANDLER_FAILED\""), "{lost:?}");
+    assert_eq!(lost.len(), 2, "{lost:?}");
+    assert!(
+        lost[0].contains("\"reason\":\"HANDLER_FAILED\"") && lost[1].contains("\"reason\":\"CLOSED\""),
+        "{lost:?}"
+    );
     let (no_longer, others): (Vec<&str>, Vec<&str>) =
-        others.into_iter().partition(|line| line.ends_with("no longer leads jobs: the handler failed"));
-    assert_eq!(no_longer.len(), usize::from(option == "-v"));
+        others.into_iter().partition(|line| line.contains("no longer leads jobs: "));
+    let reasons = no_longer.iter().map(|line| line.rsplit(": ").next().unwrap()).collect::<Vec<_>>();
+    assert_eq!(reasons, if option == "-v" { &["the handler failed", "closed"][..] } else { &[] });
     ended.stderr = others.join("\n") + "\n";
     cleaned(&words.join(" ").replace(store, "STORE"), &ended, logged)
 }

@@ -55,6 +55,32 @@ fn a_table_of_the_file_is_for_one_command() {
 }
 
 #[test]
+fn a_list_for_an_option_that_takes_one_value_is_refused_with_its_line() {
+    let place = Place::with("store = \"sqlite:elections.db\"\nkey = [\"a\", \"b\"]");
+    let ended = place.ended(&["run", "--", "true"], &[]);
+    let says = "incumbent: incumbent.toml line 2: key takes one value, and is a list\n";
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(2), says));
+    // One that may be given several times.
+    let place = Place::with("store = \"sqlite:elections.db\"\n[run]\nmetadata = [\"a=b\", \"c=d\"]");
+    let ended = place.ended(&["run", "--key", "jobs", "--", "true"], &[]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+#[test]
+fn a_variable_that_cannot_be_read_is_named() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let place = Place::with("store = \"sqlite:elections.db\"");
+    let flag = place.ended(&["doctor"], &[("INCUMBENT_FAIL_FAST", "1")]);
+    let says = "incumbent: INCUMBENT_FAIL_FAST: invalid value '1' for '--fail-fast'; write true or false\n";
+    assert_eq!((flag.code, flag.stderr.as_str()), (Some(2), says));
+    let mut command = place.command(&["run", "--key", "jobs", "--", "true"]);
+    command.env("INCUMBENT_NAME", std::ffi::OsStr::from_bytes(b"\xff"));
+    let ended = Running::start(command).wait();
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(2), "incumbent: INCUMBENT_NAME is not UTF-8\n"));
+}
+
+#[test]
 fn the_file_may_be_named_by_a_flag_or_the_environment() {
     let place = Place::with("this is not looked at");
     let other = place.scratch.folder.path().join("other.toml");

@@ -3,12 +3,13 @@
 use std::io::Write as _;
 use std::net::TcpListener;
 
-use incumbent_testkit::nats::NatsServer;
+use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::port::Port;
+use incumbent_testkit::wait;
 use serde_json::json;
 
 use crate::operate::server;
-use crate::support::{Ended, Running, ended, incumbent, json, leading, settled};
+use crate::support::{Ended, Running, campaigning, ended, incumbent, json, leading, sequence, settled};
 use crate::terminal::terminal;
 
 /// The commands that ask or act once.
@@ -130,6 +131,33 @@ fn a_store_is_waited_for_on_the_command_line_alone() {
     let status = status.wait();
     assert_eq!(status.code, Some(0), "{status:#?}");
     assert!(status.stdout.contains("vacant"), "{status:#?}");
+}
+
+#[test]
+fn a_candidate_waits_for_the_link_to_the_domain_of_its_store_and_leads_when_it_is_up() {
+    let leafs = Port::free();
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let domain = |name: &str, folder: &tempfile::TempDir| {
+        format!("jetstream {{ domain: {name}, store_dir: \"{}\" }}", folder.path().display())
+    };
+    let listen = format!("leafnodes {{ listen: \"127.0.0.1:{}\" }}", leafs.number());
+    let listen = format!("{listen}\n{}", domain("hub", &folders[0]));
+    let mut hub = NatsServer::start(Options::new().config(listen));
+    let remote = format!(
+        "leafnodes {{ reconnect: 1, remotes: [ {{ url: \"nats://127.0.0.1:{}\" }} ] }}",
+        leafs.number()
+    );
+    let edge = NatsServer::start(Options::new().config(format!("{remote}\n{}", domain("edge", &folders[1]))));
+    let store = format!("{}/ELECTIONS?domain=hub", edge.url());
+    let made = || ended(&["init", "--store", &store, "--lease", "10s", "--new"]).code == Some(0);
+    wait::until("the bucket in the hub", wait::GENEROUS, made);
+    hub.stop();
+    let mut ada = campaigning(&store, "jobs", "ada");
+    let waits = ada.until_reported("that it waits", |line| line.contains("waiting for the store: "));
+    assert!(waits.contains("JetStream is not enabled there") && waits.contains("domain"), "{waits}");
+    hub.restart();
+    ada.until_reported("the answer", |line| line == "incumbent: the store answers");
+    assert!(sequence(&mut ada) > 0);
 }
 
 #[test]

@@ -295,7 +295,9 @@ impl<R: Rule> Candidacy<R> {
     /// Whether the candidate will do something by itself, in its own time or in its turn: who asks for nothing, and waits for
     /// nothing, would be forgotten by its store.
     pub(crate) fn has_something_to_come(&self) -> bool {
-        self.timers.next().is_some() || R::wish(self).is_some() || !self.outputs.is_empty()
+        // At the end of the clock's numbers nothing comes.
+        let ends = self.now + self.lease * 2 == Instant::NEVER;
+        self.timers.next().is_some() || R::wish(self).is_some() || !self.outputs.is_empty() || ends
     }
 
     // ---- into the race ----

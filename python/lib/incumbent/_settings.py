@@ -67,6 +67,11 @@ class _UrlSettings(TypedDict, total=False):
     """NATS: the JetStream domain."""
     api_prefix: str
     """NATS: the prefix of the subjects of the JetStream API; by default `$JS.API`."""
+    discover: bool
+    """
+    NATS: whether servers of the cluster are used too that the connected one names; by default true; false over
+    websockets. `false` where they advertise addresses that cannot be reached from here.
+    """
     ping_interval: Length
     """NATS: the interval at which the connection is checked; by default a tenth of the lease, from 100 ms to 20 s."""
     topic: str
@@ -125,6 +130,11 @@ class InitSettings(_UrlSettings, total=False):
     """
     NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket, and as it is
     for one that exists.
+    """
+    max_bytes: int
+    """
+    NATS: the most bytes of the bucket, where the account requires such a limit; 65536 at least; by default none for a
+    new bucket, and as it is for one that exists.
     """
     markers: bool
     """NATS: whether watches report expiry (2.11 or newer)."""

@@ -379,6 +379,10 @@ impl<A: Adapter + StoreAdmin> StoreAdmin for Faulty<A> {
     async fn delete(&self, key: &str) -> Result<Revision, Fault> {
         self.inner.delete(key).await
     }
+
+    async fn delete_at(&self, key: &str, revision: Revision) -> Result<Option<Revision>, Fault> {
+        self.inner.delete_at(key, revision).await
+    }
 }
 
 struct FaultyWatch {

@@ -21,6 +21,7 @@ pub struct InitOptions {
     election: Option<String>,
     lease: Option<Duration>,
     replicas: Option<u32>,
+    max_bytes: Option<u64>,
     markers: bool,
     own_leases: bool,
     never_used: bool,
@@ -50,6 +51,13 @@ impl InitOptions {
     /// existing one keeps its own.
     pub fn replicas(mut self, replicas: u32) -> Self {
         self.replicas = Some(replicas);
+        self
+    }
+
+    /// The most bytes of a NATS bucket, 65,536 at least, where the account requires such a limit. By default a new bucket has none; an
+    /// existing one keeps its own.
+    pub fn max_bytes(mut self, bytes: u64) -> Self {
+        self.max_bytes = Some(bytes);
         self
     }
 
@@ -86,6 +94,7 @@ impl InitOptions {
             ("markers", self.markers),
             ("own_leases", self.own_leases),
             ("replicas", self.replicas.is_some()),
+            ("max_bytes", self.max_bytes.is_some()),
         ];
         if let Some((setting, _)) = of_buckets.iter().find(|(_, is_given)| *is_given) {
             return Err(invalid(refusals::of_buckets(setting, this)));
@@ -148,6 +157,7 @@ impl Difference {
         match self.setting {
             "max_age" => Some("lease"),
             "num_replicas" => Some("replicas"),
+            "max_bytes" => Some("max-bytes"),
             _ => None,
         }
     }
@@ -206,12 +216,16 @@ async fn bucket(settings: &super::NatsSettings, options: &InitOptions) -> Result
     use super::nats;
 
     let asked = |lease: Duration, replicas: u32| {
-        nats::InitOptions::new(lease)
+        let asked = nats::InitOptions::new(lease)
             .replicas(replicas)
             .markers(options.markers)
             .own_leases(options.own_leases)
             .never_used(options.never_used)
-            .update(options.update)
+            .update(options.update);
+        match options.max_bytes {
+            Some(bytes) => asked.max_bytes(bytes),
+            None => asked,
+        }
     };
     asked(options.lease.unwrap_or(LEASE), options.replicas.unwrap_or(1)).check()?;
     let existing = match (options.lease, options.replicas) {

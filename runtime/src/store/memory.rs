@@ -252,6 +252,11 @@ impl Contents {
         let _ = self.changes.send(WatchEvent { key: key.to_owned(), entry });
         self.newest
     }
+
+    fn delete(&mut self, key: &str, now: Instant) -> Revision {
+        let headers = self.rows.get(key).map(|row| deletion_headers(row.lease)).unwrap_or_default();
+        self.put(key, now, Message::deletion(&headers))
+    }
 }
 
 #[async_trait]
@@ -369,8 +374,13 @@ impl StoreAdmin for Memory {
 
     async fn delete(&self, key: &str) -> Result<Revision, Fault> {
         let mut contents = self.contents()?;
-        let headers = contents.rows.get(key).map(|row| deletion_headers(row.lease)).unwrap_or_default();
-        Ok(contents.put(key, self.shared.clock.now(), Message::deletion(&headers)))
+        Ok(contents.delete(key, self.shared.clock.now()))
+    }
+
+    async fn delete_at(&self, key: &str, revision: Revision) -> Result<Option<Revision>, Fault> {
+        let mut contents = self.contents()?;
+        let is_there = contents.entry(key).revision() == Some(revision);
+        Ok(is_there.then(|| contents.delete(key, self.shared.clock.now())))
     }
 }
 

@@ -144,7 +144,7 @@ pub trait Adapter: Send + Sync + 'static {
     async fn close(&self);
 }
 
-/// Unconditional writes to a store: the faults of `incumbent demo`, and the tests of every store.
+/// Writes to a store in no candidate's name: the acts of an operator, the faults of `incumbent demo`, and the tests of every store.
 ///
 /// They do not ask the leader. A leader whose record is overwritten or deleted loses its term, and
 /// its successor waits until the old lease is certainly over.
@@ -160,6 +160,9 @@ pub trait StoreAdmin: Send + Sync + 'static {
     /// Deletes the entry under `key`, of any kind. The tombstone certifies nothing, so a successor
     /// waits longer than after a release.
     async fn delete(&self, key: &str) -> Result<Revision, Fault>;
+
+    /// The same where the entry still has that revision, in one step; `None`, and nothing is done, where it has another.
+    async fn delete_at(&self, key: &str, revision: Revision) -> Result<Option<Revision>, Fault>;
 }
 
 /// The age of a live record; its holder renews it while healthy.

@@ -88,6 +88,19 @@ pub(crate) async fn an_operators_deletion_certifies_nothing(fixture: &impl Fixtu
     assert_eq!(read, revision);
 }
 
+pub(crate) async fn an_operators_deletion_of_one_revision_leaves_every_other(fixture: &impl Fixture) {
+    let (store, operator) = (fixture.connect().await, fixture.operator().await);
+    let first = acquired(&*store, "jobs", "a", fixture.lease()).await;
+    let second = applied(store.write("jobs", renew(2, first, "a", fixture.lease())).await);
+    assert_eq!(operator.delete_at("jobs", first).await.unwrap(), None);
+    assert_eq!(operator.delete_at("other", first).await.unwrap(), None);
+    assert_eq!(store.read("jobs").await.unwrap().live().map(|record| record.revision), Some(second));
+    let deleted = operator.delete_at("jobs", second).await.unwrap();
+    let entry = store.read("jobs").await.unwrap();
+    assert!(matches!(entry, Entry::Deleted { .. }), "{entry:?}");
+    assert_eq!(entry.revision(), deleted);
+}
+
 pub(crate) async fn a_foreign_value_is_a_record_without_a_stamp(fixture: &impl Fixture) {
     let (store, operator) = (fixture.connect().await, fixture.operator().await);
     acquired(&*store, "jobs", "a", fixture.lease()).await;

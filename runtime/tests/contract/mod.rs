@@ -87,6 +87,7 @@ macro_rules! store_contract {
                 a_release_reads_back_with_what_it_certifies,
                 a_release_that_names_a_successor_reads_back,
                 an_operators_deletion_certifies_nothing,
+                an_operators_deletion_of_one_revision_leaves_every_other,
                 a_foreign_value_is_a_record_without_a_stamp,
                 a_foreign_value_that_is_not_text_is_a_record_too,
                 an_empty_foreign_value_is_a_record_too,

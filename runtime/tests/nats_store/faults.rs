@@ -5,8 +5,8 @@ use std::time::Duration;
 use incumbent::clock::Clock;
 use incumbent::incumbent_core::store::{Expect, FaultKind, Outcome};
 use incumbent::store::Adapter;
-use incumbent::store::nats::{Action, ConnectionEvent, InitOptions, Nats, init};
-use incumbent_testkit::nats::{NatsServer, Options};
+use incumbent::store::nats::{Action, ConnectionEvent, InitOptions, Nats, NatsSettings, init};
+use incumbent_testkit::nats::{NatsCluster, NatsServer, Options};
 use incumbent_testkit::port::Port;
 use incumbent_testkit::proxy::Proxy;
 use incumbent_testkit::wait::{self, GENEROUS};
@@ -72,6 +72,43 @@ async fn a_reconnection_makes_a_new_connection() {
     let connected = || ConnectionEvent::Connected { server: bench.server.url() };
     assert_eq!(bench.events.so_far(), [connected(), ConnectionEvent::Disconnected, connected()]);
     applied(&bench.store, KEY, &acquire(Expect::Absent)).await;
+}
+
+/// A bucket whose lease is 6 s, and the addresses of two servers that take connections and drop all packets.
+#[tokio::test]
+async fn addresses_that_drop_packets_cost_a_sixth_of_the_lease_together() {
+    let bench = Bench::with(&InitOptions::new(Duration::from_secs(6))).await;
+    let proxies = [0; 4].map(|_| Proxy::to(&bench.server.address()));
+    let urls = proxies.each_ref().map(Proxy::url).join(",");
+    let (store, events) = open(&settings(&urls)).await;
+    let (answers, silent) = proxies.split_first().unwrap();
+    silent.iter().for_each(Proxy::cut);
+    let begun = std::time::Instant::now();
+    answers.close_all();
+    events.wait_for("the disconnection", |event| *event == ConnectionEvent::Disconnected).await;
+    wait::until_async("another connection", GENEROUS, || async { events.connected().len() == 2 }).await;
+    let took = begun.elapsed();
+    assert_eq!(events.connected(), [answers.url(), answers.url()]);
+    // One of them takes 2 s where the client gives each the whole time of a connection.
+    assert!(took < Duration::from_millis(1800), "{took:?}");
+    within(store.inspect()).await.unwrap();
+}
+
+#[tokio::test]
+async fn servers_that_the_cluster_names_are_used_where_nothing_else_is_asked() {
+    let cluster = NatsCluster::start_with(3, Options::new().advertised());
+    let one = settings(&cluster[0].url());
+    init(&one, &InitOptions::new(LEASE)).await.unwrap();
+    let connected_to = async |settings: &NatsSettings| {
+        let (store, events) = open(settings).await;
+        for _ in 0..2 {
+            within(store.reconnect()).await;
+        }
+        events.connected()
+    };
+    let learned = connected_to(&one).await;
+    assert!(learned.iter().any(|server| *server != cluster[0].url()), "{learned:?}");
+    assert_eq!(connected_to(&one.clone().discover(false)).await, [0; 3].map(|_| cluster[0].url()));
 }
 
 #[tokio::test]

@@ -37,6 +37,9 @@ pub fn init(url: &str, map: Map, dialect: Dialect) -> Result<Init> {
     if let Some(replicas) = fields.whole("replicas")? {
         options = options.replicas(replicas);
     }
+    if let Some(bytes) = fields.whole("max_bytes")? {
+        options = options.max_bytes(bytes.into());
+    }
     if let Some(election) = fields.text("election")? {
         options = options.election(election);
     }

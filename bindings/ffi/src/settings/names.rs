@@ -33,10 +33,11 @@ pub(super) const COMMON: [&str; 2] = [
 ];
 /// The names of the settings of a preparation, besides those of the store.
 #[rustfmt::skip]
-pub(super) const INIT: [&str; 7] = [
+pub(super) const INIT: [&str; 8] = [
     "new",
     "lease",
     "replicas",
+    "max_bytes",
     "markers",
     "own_leases",
     "update",
@@ -56,7 +57,7 @@ pub(super) const SQLITE: [(&str, Kind); 3] = [
 ];
 /// The parameters of a URL of NATS.
 #[rustfmt::skip]
-pub(super) const NATS: [(&str, Kind); 13] = [
+pub(super) const NATS: [(&str, Kind); 14] = [
     ("tls_ca", Kind::Text),
     ("tls_cert", Kind::Text),
     ("tls_key", Kind::Text),
@@ -69,6 +70,7 @@ pub(super) const NATS: [(&str, Kind); 13] = [
     ("inbox_prefix", Kind::Text),
     ("domain", Kind::Text),
     ("api_prefix", Kind::Text),
+    ("discover", Kind::Flag),
     ("ping_interval", Kind::Length),
 ];
 /// The parameters of a URL of etcd.

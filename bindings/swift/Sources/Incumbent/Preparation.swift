@@ -18,6 +18,9 @@ public struct PreparationSettings: Sendable {
     /// NATS: the number of a cluster's servers that keep the bucket: 1, 3 or 5; by default 1 for a new bucket, and as
     /// it is for one that exists.
     public var replicas: Int?
+    /// NATS: the most bytes of the bucket, where the account requires such a limit; 65536 at least; by default none for
+    /// a new bucket, and as it is for one that exists.
+    public var maxBytes: Int?
     /// NATS: whether watches report expiry (2.11 or newer).
     public var markers: Bool?
     /// NATS: whether each election can have its own lease (2.11 or newer).
@@ -33,6 +36,7 @@ public struct PreparationSettings: Sendable {
             plain["new"] = new.map { .flag(value: $0) }
             plain["lease"] = try time("lease", lease)
             plain["replicas"] = replicas.map { .number(value: Double($0)) }
+            plain["max_bytes"] = maxBytes.map { .number(value: Double($0)) }
             plain["markers"] = markers.map { .flag(value: $0) }
             plain["own_leases"] = ownLeases.map { .flag(value: $0) }
             plain["update"] = update.map { .flag(value: $0) }
@@ -49,6 +53,7 @@ public struct PreparationSettings: Sendable {
     public init(
         lease: Duration? = nil,
         replicas: Int? = nil,
+        maxBytes: Int? = nil,
         markers: Bool? = nil,
         ownLeases: Bool? = nil,
         new: Bool? = nil,
@@ -58,6 +63,7 @@ public struct PreparationSettings: Sendable {
     ) {
         self.lease = lease
         self.replicas = replicas
+        self.maxBytes = maxBytes
         self.markers = markers
         self.ownLeases = ownLeases
         self.new = new

@@ -50,11 +50,7 @@ impl Elector {
 
     fn lost(&mut self, term: &Term, reason: Reason) -> Result<(), Failure> {
         let now = self.runner.clock.now();
-        // The election knows only that this candidate took itself out; the reason is known here.
-        let reason = match self.reason {
-            Some(Reason::HandlerFailed) if reason == Reason::Unhealthy => Reason::HandlerFailed,
-            _ => reason,
-        };
+        let reason = known(self.reason, reason);
         self.runner.lost(term, reason, now);
         if !self.runner.health.stays_out {
             self.reason = Some(reason);
@@ -82,5 +78,13 @@ impl Elector {
             return Ok(());
         }
         self.give(Input::Message(message))
+    }
+}
+
+/// The election knows only that this candidate took itself out; the reason is known here.
+pub(super) fn known(ours: Option<Reason>, reason: Reason) -> Reason {
+    match ours {
+        Some(Reason::HandlerFailed) if reason == Reason::Unhealthy => Reason::HandlerFailed,
+        _ => reason,
     }
 }

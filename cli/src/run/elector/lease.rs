@@ -6,7 +6,7 @@ use incumbent::incumbent_core::reconcile::{Input, Message};
 use incumbent::{Instant, Reason};
 use rustix::process::Signal;
 
-use super::{Elector, Failure, guard};
+use super::{Elector, Failure, Overdue, guard};
 use crate::stderr::warn;
 
 /// The interval between two checks of the lease while there is one.
@@ -18,7 +18,7 @@ impl Elector {
     /// The time until the next check.
     pub(super) fn nap(&self) -> Duration {
         let kills = self.running.as_ref().is_some_and(|running| running.kill_at.is_some());
-        if self.term.is_some() || kills {
+        if self.term.is_some() || self.overdue.is_some() || kills {
             return TICK;
         }
         self.wake.map_or(NAP, |at| at.since(self.runner.clock.now()).min(NAP))
@@ -65,8 +65,7 @@ impl Elector {
         self.hurried = true;
         self.reason = Some(Reason::Expired);
         warn("the lease is not renewed in time, and the work is ended");
-        // Should it be renewed after all, a healthy candidate may lead.
-        self.runner.resign();
+        self.overdue = self.term.as_ref().map(|term| Overdue::new(term, self.deadline));
         self.give(Input::Message(Message::NotLeader))
     }
 }

@@ -33,12 +33,15 @@ use self::handler::Running;
 use self::script::Scripts;
 use super::args::Args;
 use super::guard;
-use super::runner::{Form, Opened, Runner, drive};
+use super::runner::{Form, Opened, Overdue, Runner, drive};
 use super::signals::Asked;
-use super::source::Source;
+use super::source::{Incoming, Source};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::stderr::warn;
+
+/// The longest wait for the end of the last term, whose release may be under way (3 s).
+const LEAVING: Duration = Duration::from_secs(3);
 
 /// `incumbent run --on-won CMD --on-lost CMD`. Returns the exit code.
 pub(super) async fn run(args: Args) -> Result<u8, Failure> {
@@ -70,6 +73,7 @@ pub(super) async fn run(args: Args) -> Result<u8, Failure> {
         deadline: Instant::ZERO,
         longest: Duration::ZERO,
         hurried: false,
+        overdue: None,
         token: None,
         begun: None,
         reason: None,
@@ -90,8 +94,27 @@ pub(super) async fn run(args: Args) -> Result<u8, Failure> {
         return result;
     }
     elector.term = None;
+    if result.is_ok() {
+        report_end(&mut elector.runner, elector.reason, &mut opened.source).await;
+    }
     opened.close().await?;
     result
+}
+
+/// Reports the end of the term that the candidate leaves: its work has ended before.
+async fn report_end(runner: &mut Runner, ours: Option<Reason>, source: &mut Source) {
+    if !runner.is_leading() {
+        return;
+    }
+    let ending = async {
+        while let Incoming::Event(event) = source.next().await {
+            if let Event::Lost { term, reason } = event {
+                runner.lost(&term, election::known(ours, reason), runner.clock.now());
+            }
+        }
+    };
+    // A store that does not answer keeps it for that long.
+    let _ = tokio::time::timeout(LEAVING, ending).await;
 }
 
 struct Elector {
@@ -110,6 +133,8 @@ struct Elector {
     longest: Duration,
     /// True if the end has begun because the lease is not renewed.
     hurried: bool,
+    /// The term that ends for that.
+    overdue: Option<Overdue>,
     token: Option<Token>,
     /// The token of the term in which the work began.
     begun: Option<Token>,
@@ -225,6 +250,7 @@ impl Form for Elector {
     }
 
     async fn settle(&mut self, source: &Source) -> Result<(), Failure> {
+        self.runner.resign_if_renewed(&mut self.overdue);
         if std::mem::take(&mut self.prompts) && self.running.is_none() {
             source.prompt();
         }

@@ -73,8 +73,8 @@ impl Elector {
     /// Releases the term: no work is left. A term won since is another one.
     fn relinquish(&mut self) {
         let Some(term) = self.term.take_if(|term| Some(term.token()) == self.begun) else { return };
-        // The clock ended the work, and then the lease was renewed after all: this leader does no work.
-        if term.is_current() && term.drains_until().is_none() {
+        // This leader does no work. A lease that was not renewed in time runs out, unless it is renewed after all.
+        if self.overdue.is_none() && term.is_current() && term.drains_until().is_none() {
             self.runner.resign();
         }
     }

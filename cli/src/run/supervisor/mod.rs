@@ -5,7 +5,7 @@ mod work;
 use std::io;
 use std::time::Duration;
 
-use incumbent::{Event, Instant, Reason, Term, TermView};
+use incumbent::{Event, Instant, Reason, Term};
 use rustix::process::Signal;
 
 use self::work::Work;
@@ -14,7 +14,7 @@ use super::cgroup::Cgroup;
 use super::command::Group;
 use super::guard::{self, Order};
 use super::helper::Helper;
-use super::runner::{Form, Opened, Runner, drive};
+use super::runner::{Form, Opened, Overdue, Runner, drive};
 use super::signals::Asked;
 use super::source::Source;
 use crate::exit::Exit;
@@ -78,8 +78,8 @@ struct Supervisor {
     work: Option<Work>,
     /// The term whose command is started again, and the time.
     rest: Option<(Term, Instant)>,
-    /// The term whose command was ended because its lease was not renewed, and the deadline then.
-    overdue: Option<(TermView, Instant)>,
+    /// The term whose command was ended because its lease was not renewed.
+    overdue: Option<Overdue>,
     backoff: Backoff,
     /// The exit code, once it is known; then only leaving remains.
     result: Option<u8>,
@@ -192,7 +192,7 @@ impl Form for Supervisor {
     async fn settle(&mut self, _: &Source) -> Result<(), Failure> {
         self.start_again().await?;
         self.look_after_work()?;
-        self.resign_if_renewed();
+        self.runner.resign_if_renewed(&mut self.overdue);
         self.keep_ready();
         Ok(())
     }

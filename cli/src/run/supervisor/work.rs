@@ -11,6 +11,8 @@ use super::{DYING, Exit, Failure, SOON, Supervisor, TICK, end};
 use crate::run::args::OnExit;
 use crate::run::command::{Group, exit_code};
 use crate::run::guard::{Order, Watch};
+use crate::run::reach::Reach;
+use crate::run::runner::Overdue;
 use crate::stderr::{notice, warn};
 
 /// The time after which a killed process is reported as stuck.
@@ -29,6 +31,8 @@ pub(super) struct Work {
     kill_at: Option<Instant>,
     /// It was asked to end, or its term is over: its exit is not voluntary.
     is_ending: bool,
+    /// Whether signals reach all of its processes.
+    reach: Reach,
     /// The deadline for which it was ended before any request to end, because the lease was not renewed.
     pub(super) overdue: Option<Instant>,
 }
@@ -61,6 +65,7 @@ impl Supervisor {
             watch: None,
             kill_at: None,
             is_ending: false,
+            reach: Reach::default(),
             overdue: None,
         });
         // The guard first: from then on the command ends in time whatever happens to this process.
@@ -117,6 +122,18 @@ impl Supervisor {
         }
         if let Some(status) = work.group.reap(self.cgroup.as_ref())? {
             self.exited(status);
+        } else if let Some(user) = work.reach.lost(work.group.pid(), work.group.ran()) {
+            let remedy = "run incumbent as that user instead";
+            match self.cgroup {
+                Some(_) => warn(format_args!(
+                    "the command runs as {user}, and signals of this process do not reach it: where the term ends its \
+                     control group is killed, without a SIGTERM before; {remedy}"
+                )),
+                None => warn(format_args!(
+                    "the command runs as {user}, and signals of this process do not reach it: nothing can end it before \
+                     another candidate leads; {remedy}, or in a control group of its own (Delegate=yes of systemd)"
+                )),
+            }
         }
         Ok(())
     }
@@ -135,21 +152,7 @@ impl Supervisor {
         } else if !work.is_ending {
             self.exited_by_itself(work, code);
         } else if let Some(deadline) = work.overdue {
-            self.overdue = Some((work.term.view(), deadline));
-        }
-    }
-
-    /// Resigns from a term whose lease was renewed after all, when the command had been ended for it: a healthy candidate may
-    /// lead. A term that is not renewed runs out.
-    pub(super) fn resign_if_renewed(&mut self) {
-        let Some((term, deadline)) = &self.overdue else { return };
-        let is_led = term.is_current() && term.drains_until().is_none();
-        let is_renewed = term.deadline() > *deadline;
-        if is_led && is_renewed {
-            self.runner.resign();
-        }
-        if !is_led || is_renewed {
-            self.overdue = None;
+            self.overdue = Some(Overdue::new(&work.term, deadline));
         }
     }
 

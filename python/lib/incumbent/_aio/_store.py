@@ -237,7 +237,8 @@ async def init(url: str, *, timeout: float | None = None, **settings: Unpack[Ini
       lease old, because it may replace another in which a candidate still leads. Only by hand, or in a test: where a
       program makes a store again under a leader, there can be two. Refused for a store that has been written to.
     - ``lease`` and ``replicas`` (1, 3 or 5) of a NATS bucket: 30 s and 1 for a new one, and as they are for one that
-      exists. ``markers`` and ``own_leases`` need servers of 2.11 or newer.
+      exists. ``markers`` and ``own_leases`` need servers of 2.11 or newer. ``max_bytes`` limits its size, where the account
+      requires that.
     - ``update=True`` changes a bucket that exists and differs; without it that is an :class:`UnsafeStoreError`, which
       lists the differences.
     - ``election`` is the election whose topic is created, in Kafka.

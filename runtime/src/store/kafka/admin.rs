@@ -56,8 +56,10 @@ pub struct Survey {
     pub session_bounds: Option<(Duration, Duration)>,
     /// The session of members in the consumer protocol.
     pub consumer_session: Option<Duration>,
-    /// The topic of the commits.
+    /// The topic of the commits; the brokers create it when they are first asked for a group.
     pub offsets: Option<TopicState>,
+    /// The replicas with which the brokers create it: `offsets.topic.replication.factor`.
+    pub offsets_replicas: Option<usize>,
     /// The leader topics of all elections, by name.
     pub topics: Vec<TopicState>,
     /// Why a part of this is not known.
@@ -99,7 +101,7 @@ pub async fn survey(settings: &KafkaSettings) -> Result<Survey> {
     let get = |name: &str| broker.as_ref().and_then(|broker| value(broker, name));
     let millis = |name: &str| get(name)?.parse().ok().map(Duration::from_millis);
     let protocols = get("group.coordinator.rebalance.protocols").unwrap_or_default();
-    let offsets = topics(&cluster, &admin, vec!["__consumer_offsets".into()], &mut unknown).await.pop();
+    let offsets = topics(&cluster, &admin, vec![cluster::COMMITS.into()], &mut unknown).await.pop();
     let mut leaders: Vec<_> =
         metadata.topics.into_iter().filter(|topic| settings.election_of(topic).is_some()).collect();
     leaders.sort();
@@ -110,6 +112,7 @@ pub async fn survey(settings: &KafkaSettings) -> Result<Survey> {
         session_bounds: millis("group.min.session.timeout.ms").zip(millis("group.max.session.timeout.ms")),
         consumer_session: millis("group.consumer.session.timeout.ms"),
         offsets,
+        offsets_replicas: get("offsets.topic.replication.factor").and_then(|text| text.parse().ok()),
         topics: topics(&cluster, &admin, leaders, &mut unknown).await,
         unknown,
     })
@@ -253,6 +256,10 @@ impl StoreAdmin for KafkaAdmin {
     }
 
     async fn delete(&self, _: &str) -> std::result::Result<Revision, Fault> {
+        Err(refused())
+    }
+
+    async fn delete_at(&self, _: &str, _: Revision) -> std::result::Result<Option<Revision>, Fault> {
         Err(refused())
     }
 }

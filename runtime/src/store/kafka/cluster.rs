@@ -39,6 +39,9 @@ const RETENTION: &CStr = c"3600000";
 /// by default (`log.roll.hours`): until then a topic keeps all of its records, whatever its retention.
 const SEGMENT: &CStr = c"600000";
 
+/// The topic of the commits of all groups.
+pub(super) const COMMITS: &str = "__consumer_offsets";
+
 /// The connection to a cluster.
 pub(crate) struct Cluster {
     pub(super) settings: KafkaSettings,
@@ -454,7 +457,7 @@ impl Cluster {
     /// The client ids of a group's members; none where the group does not exist.
     pub(crate) fn members(&self, group: &str) -> Result<Vec<String>, Fault> {
         // A cluster makes the topic of its groups when it is first asked about one, which takes seconds.
-        if self.describe_topic("__consumer_offsets").is_err_and(|fault| is_missing(&fault)) {
+        if self.describe_topic(COMMITS).is_err_and(|fault| is_missing(&fault)) {
             return Ok(Vec::new());
         }
         let name = c_text(group);

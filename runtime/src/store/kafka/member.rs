@@ -13,13 +13,15 @@ use incumbent_core::record::Attempt;
 use incumbent_core::store::{Fault, FaultKind};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::cluster::{Cluster, LIMIT, of_client};
+use super::cluster::{COMMITS, Cluster, LIMIT, is_missing, of_client};
 use super::native::{ClientError, Consumer, DroppedApart, Event, Partitions};
 
 /// The longest wait for an event.
 const POLL: Duration = Duration::from_millis(500);
 /// The pause before a topic that cannot be used is tried again.
 const PAUSE: Duration = Duration::from_millis(500);
+/// A member that its group has not taken by then looks for the reason, and looks again after as long.
+const LOOKING: Duration = Duration::from_secs(5);
 /// A client that has not closed by then is left behind.
 const CLOSE_LIMIT: Duration = Duration::from_secs(120);
 
@@ -163,13 +165,35 @@ struct Polling {
 impl Polling {
     fn run(mut self) {
         if self.prepare() {
+            let mut look = Some(Instant::now() + LOOKING);
             while !self.obeys() {
                 if let Some(event) = self.consumer.poll(POLL) {
                     self.handle(event);
                 }
+                if look.is_some_and(|at| at <= Instant::now()) {
+                    look = self.has_no_group().then(|| Instant::now() + LOOKING);
+                }
             }
         }
         self.close();
+    }
+
+    /// Returns true while no group takes this member, and reports where none can: the client asks for a coordinator again and again, and
+    /// does not say so.
+    fn has_no_group(&self) -> bool {
+        if self.consumer.membership().generation >= 0 {
+            return false;
+        }
+        // Brokers make it when they are first asked for a group, which was long ago.
+        if self.cluster.describe_topic(COMMITS).is_err_and(|fault| is_missing(&fault)) {
+            let detail = format!(
+                "COORDINATOR_NOT_AVAILABLE: no group can have a coordinator, since the brokers do not create {COMMITS}: there \
+                 may be fewer of them than offsets.topic.replication.factor asks for; start more, or lower it; `incumbent doctor` \
+                 compares them"
+            );
+            self.report(Answer::Denied(Fault { kind: FaultKind::Broken, detail }));
+        }
+        true
     }
 
     /// Waits for the topic, and subscribes to it. Returns `false` when the member is to leave before.

@@ -138,6 +138,7 @@ impl Nats {
             tokio::time::sleep(OPENING_PAUSE).await;
         };
         safety::check(&api.bucket, &info.config, level)?;
+        api.connection.shorten_lease(Duration::from_nanos(max_age_nanos(&info)));
         let stream = api.connection.jetstream().get_stream_no_info(&api.bucket.stream).await;
         let stream = stream.map_err(|error| Error::new(ErrorKind::InvalidName, error.to_string()))?;
         Ok(Self {
@@ -220,6 +221,7 @@ impl Adapter for Nats {
             self.api.stream_info().await.map_err(|failure| failure.fault(&self.api.bucket))?;
         self.check_again(&info)?;
         self.max_age.store(max_age_nanos(&info), Ordering::Relaxed);
+        self.api.connection.shorten_lease(Duration::from_nanos(max_age_nanos(&info)));
         lock(&self.domain).clone_from(&info.domain);
         Ok(info.store_info(asked_at))
     }

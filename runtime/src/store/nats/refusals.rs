@@ -42,6 +42,21 @@ pub(crate) fn replicas(replicas: u64) -> InvalidSettings {
     }
 }
 
+/// Refuses a limit on a bucket that a few elections could meet.
+pub(crate) fn bytes_too_few(bytes: u64, least: u64) -> InvalidSettings {
+    InvalidSettings {
+        setting: "max_bytes",
+        value: format!("{bytes}"),
+        limit: Text::from(format!("at least {least}")),
+        remedy: Text::from("a record takes up to a few kilobytes, and a full bucket takes no candidate more"),
+    }
+}
+
+/// Refuses a bucket without a limit where the account requires one.
+pub(crate) fn bytes_required() -> Text {
+    Text::from("this account of NATS takes no bucket without a limit on its size: give ").and(Text::setting("max_bytes")).and(", such as 10000000")
+}
+
 /// Refuses the statement that a bucket is new that was written to.
 pub(crate) fn not_new(bucket: &str, count: u64) -> Text {
     Text::from(format!("the NATS bucket {bucket:?} has been written to {count} times, so it is not new; leave `")).and(Text::setting("new")).and("` out")

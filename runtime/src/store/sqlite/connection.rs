@@ -67,7 +67,7 @@ impl Connection {
     fn attempt<T>(&mut self, work: impl FnOnce(&mut Database) -> Result<T, Cause>) -> Result<T, Cause> {
         let (database, _folder) = self.present()?;
         let result = database.forget_pages().and_then(|()| work(database));
-        if matches!(result, Err(Cause::WentBack)) {
+        if matches!(result, Err(Cause::WentBack)) && !database.is_read_only {
             database.begin_again()?;
         }
         database.in_place(result)

@@ -1,6 +1,6 @@
 //! Opens the file.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -59,6 +59,8 @@ pub(super) struct Database {
     pub(super) suspect: Option<(Instant, Last)>,
     /// True if locks are waited for.
     pub(super) waits_for_locks: Arc<AtomicBool>,
+    /// The file can only be read.
+    pub(super) is_read_only: bool,
 }
 
 impl Database {
@@ -81,7 +83,7 @@ impl Database {
             } else {
                 Ok(())
             };
-            match opened.and_then(|()| Self::open_present(&settings.path, clock, boot, known, lock_timeout)) {
+            match opened.and_then(|()| Self::open_present(settings, clock, boot, known, lock_timeout)) {
                 // It was deleted at this moment, or other processes are opening it at the same time.
                 Err(Cause::Replaced) if settings.create && Instant::now() < deadline => {}
                 Err(cause) if cause.is_busy() && Instant::now() < deadline => {}
@@ -96,12 +98,13 @@ impl Database {
     }
 
     fn open_present(
-        path: &Path,
+        settings: &SqliteSettings,
         clock: &Clock,
         boot: &str,
         known: Option<Known>,
         lock_timeout: Duration,
     ) -> Result<Self, Cause> {
+        let path = settings.path.as_path();
         let _folder = Folder::shared(path, lock_timeout)?;
         if is_missing(path) {
             return Err(Cause::Replaced);
@@ -109,13 +112,15 @@ impl Database {
         let Ok(seen) = FileState::at(path) else { return Err(Cause::Replaced) };
         seen.check(path)?;
         let waits_for_locks = Arc::new(AtomicBool::new(true));
-        let sql = connect(path, &waits_for_locks, lock_timeout);
+        let sql = connect(settings, &waits_for_locks, lock_timeout);
         let sql = sql.map_err(|cause| if is_missing(path) { Cause::Replaced } else { cause })?;
         let (clock, boot, path, identity) = (clock.clone(), boot.to_owned(), path.to_owned(), seen.identity);
-        let mut database = Self { sql, clock, boot, path, identity, known, suspect: None, waits_for_locks };
-        let adopted = recognise(&mut database.sql).and_then(|()| {
+        let is_read_only = sql.is_readonly(rusqlite::MAIN_DB)?;
+        let mut database =
+            Self { sql, clock, boot, path, identity, known, suspect: None, waits_for_locks, is_read_only };
+        let adopted = recognise(&mut database.sql, is_read_only).and_then(|()| {
             refuse_other_namespace(&database)?;
-            database.adopt()
+            if is_read_only { database.check_adopted() } else { database.adopt() }
         });
         // Checks both: this is the file that was checked, and the one that SQLite has opened.
         if database.was_opened_elsewhere() {
@@ -175,13 +180,14 @@ fn refuse_other_namespace(database: &Database) -> Result<(), Cause> {
 }
 
 fn connect(
-    path: &Path,
+    settings: &SqliteSettings,
     waits_for_locks: &Arc<AtomicBool>,
     lock_timeout: Duration,
 ) -> Result<Connection, Cause> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut sql = Connection::open_with_flags(path, flags)?;
-    if sql.is_readonly(rusqlite::MAIN_DB)? {
+    // SQLite opens what cannot be written for reading.
+    let mut sql = Connection::open_with_flags(&settings.path, flags)?;
+    if !settings.read_only && sql.is_readonly(rusqlite::MAIN_DB)? {
         let detail = "the file can only be read; check its permissions".to_owned();
         return Err(Cause::Refused(ErrorKind::PermissionDenied, detail.into()));
     }
@@ -217,8 +223,8 @@ fn wait(tries: i32, lock_timeout: Duration) -> bool {
     (0..=tries).map(pause).sum::<Duration>() < lock_timeout
 }
 
-/// Refuses a file of another program or an unknown version; converts one of the version before.
-fn recognise(sql: &mut Connection) -> Result<(), Cause> {
+/// Refuses a file of another program or an unknown version; converts one of the version before, where it can be written.
+fn recognise(sql: &mut Connection, is_read_only: bool) -> Result<(), Cause> {
     let pragma = |sql: &Connection, name| sql.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     if pragma(sql, "application_id")? != APPLICATION {
         let detail = "it is the database of another program; name another file".to_owned();
@@ -232,6 +238,12 @@ fn recognise(sql: &mut Connection) -> Result<(), Cause> {
         ));
     }
     let mode: String = sql.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+    if is_read_only {
+        return match version {
+            VERSION if mode != WRITE_AHEAD => Ok(()),
+            _ => Err(only_read("it is as an earlier version left it")),
+        };
+    }
     if mode == WRITE_AHEAD {
         leave_write_ahead_log(sql)?;
     }
@@ -245,6 +257,14 @@ fn recognise(sql: &mut Connection) -> Result<(), Cause> {
         }
     }
     Ok(())
+}
+
+/// Refuses to read a file that has to be written first.
+pub(super) fn only_read(what: &str) -> Cause {
+    let detail = format!(
+        "the file can only be read, and {what}: no candidate leads in it before one has opened it, which needs write permission"
+    );
+    Cause::Refused(ErrorKind::PermissionDenied, detail.into())
 }
 
 /// The log and its index are separate files: processes that do not share them do not see each other's writes and locks.

@@ -296,4 +296,9 @@ impl StoreAdmin for Sqlite {
         let key = key.to_owned();
         Ok(self.on_writer(move |database| database.delete(&key)).await?)
     }
+
+    async fn delete_at(&self, key: &str, revision: Revision) -> Result<Option<Revision>, Fault> {
+        let key = key.to_owned();
+        Ok(self.on_writer(move |database| database.delete_at(&key, revision)).await?)
+    }
 }

@@ -22,12 +22,14 @@ pub struct SqliteSettings {
     /// Use a file on FUSE, whose file systems cannot be distinguished. The caller thereby guarantees that only one
     /// machine reaches this one, and that file locks work on it.
     pub fuse: bool,
+    /// Open a file that can only be read too, for those who look at its elections and take part in none: every write fails.
+    pub read_only: bool,
 }
 
 impl SqliteSettings {
     /// The file at `path`, with the defaults.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), poll: None, create: true, fuse: false }
+        Self { path: path.into(), poll: None, create: true, fuse: false, read_only: false }
     }
 
     /// Sets the interval at which a watcher checks the file for changes.
@@ -48,6 +50,13 @@ impl SqliteSettings {
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
+        self
+    }
+
+    /// Sets whether to open a file that can only be read.
+    #[must_use]
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
         self
     }
 

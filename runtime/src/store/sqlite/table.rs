@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 
 use super::candidates;
 use super::failure::{Cause, is_io};
-use super::file::{Database, WRITE_AHEAD};
+use super::file::{Database, WRITE_AHEAD, only_read};
 use super::identity::{FileState, Identity, LATE, wall};
 use super::refusals;
 use crate::ErrorKind;
@@ -197,10 +197,17 @@ impl Database {
     pub(super) fn delete(&mut self, key: &str) -> Result<Revision, Cause> {
         let writing = Writing::begin(self)?;
         let current = writing.current(key)?;
-        let headers = current.as_ref().map(|current| deletion_headers(current.lease)).unwrap_or_default();
-        let revision = writing.put(key, current.as_ref(), Message::deletion(&headers))?;
-        writing.commit()?;
-        Ok(revision)
+        writing.delete(key, current.as_ref())
+    }
+
+    /// The same where the entry has that revision.
+    pub(super) fn delete_at(&mut self, key: &str, revision: Revision) -> Result<Option<Revision>, Cause> {
+        let writing = Writing::begin(self)?;
+        let current = writing.current(key)?;
+        if current.as_ref().and_then(|current| current.revision) != Some(revision) {
+            return Ok(None);
+        }
+        writing.delete(key, current.as_ref()).map(Some)
     }
 
     /// The entry under a key.
@@ -309,6 +316,19 @@ impl Database {
             }
             adopting.commit()?;
             (head, _) = head_of_any_boot(sql)?;
+        }
+        remember_incarnation(head.incarnation);
+        Ok(())
+    }
+
+    /// Checks that a file that can only be read was adopted for this boot: its times mean nothing otherwise.
+    pub(super) fn check_adopted(&self) -> Result<(), Cause> {
+        let (head, boot) = head_of_any_boot(&self.sql)?;
+        if boot != self.boot {
+            return Err(only_read("it was last open before the machine was started"));
+        }
+        if head.identity != self.identity {
+            return Err(only_read("it is a copy, or was restored"));
         }
         remember_incarnation(head.incarnation);
         Ok(())
@@ -448,6 +468,14 @@ impl<'a> Writing<'a> {
             Ok(Current { revision: (!over).then_some(revision), lease: row.get(2).map(span)? })
         });
         Ok(current.optional()?)
+    }
+
+    /// Writes the tombstone of a deletion, and commits.
+    fn delete(self, key: &str, before: Option<&Current>) -> Result<Revision, Cause> {
+        let headers = before.map(|before| deletion_headers(before.lease)).unwrap_or_default();
+        let revision = self.put(key, before, Message::deletion(&headers))?;
+        self.commit()?;
+        Ok(revision)
     }
 
     fn put(&self, key: &str, before: Option<&Current>, message: Message<'_>) -> Result<Revision, Cause> {

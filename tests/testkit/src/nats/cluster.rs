@@ -15,7 +15,7 @@ const STARTS: usize = 5;
 /// A cluster of nats-servers with JetStream; its nodes are `cluster[0]` and so on.
 ///
 /// Clients know only the addresses that they are given: the nodes do not advertise each other, so
-/// that a client behind a proxy stays there.
+/// that a client behind a proxy stays there, except where [the options](Options::advertised) say so.
 #[derive(Debug)]
 pub struct NatsCluster {
     nodes: Vec<NatsServer>,
@@ -47,7 +47,7 @@ impl NatsCluster {
         Self::try_often(|| {
             let routes: Vec<Port> = (0..size).map(|_| Port::free()).collect();
             let addresses: Vec<String> = routes.iter().map(address).collect();
-            let config = |at: usize| cluster_config(&routes[at], None, &addresses);
+            let config = |at: usize| cluster_config(&routes[at], None, &addresses, options.is_advertised);
             let nodes = (0..size).map(|at| NatsServer::prepare(&name(at), &options, config(at)));
             Self { nodes: nodes.collect(), links: Vec::new(), _routes: routes }
         })
@@ -71,7 +71,7 @@ impl NatsCluster {
             let config = |at: usize| {
                 let dialled: Vec<String> =
                     links.iter().filter(|link| link.from == at).map(|link| link.proxy.address()).collect();
-                cluster_config(&routes[at], Some(&nowhere[at]), &dialled)
+                cluster_config(&routes[at], Some(&nowhere[at]), &dialled, false)
             };
             let nodes = (0..size).map(|at| NatsServer::prepare(&name(at), &options, config(at))).collect();
             let mut reserved = routes;
@@ -189,12 +189,13 @@ fn address(port: &Port) -> String {
     format!("127.0.0.1:{}", port.number())
 }
 
-fn cluster_config(listen: &Port, advertise: Option<&Port>, routes: &[String]) -> String {
+fn cluster_config(listen: &Port, advertise: Option<&Port>, routes: &[String], clients: bool) -> String {
     let routes: Vec<String> = routes.iter().map(|route| format!("\"nats://{route}\"")).collect();
     let advertise = advertise.map(|port| format!("advertise: \"{}\",", address(port))).unwrap_or_default();
     format!(
-        "cluster {{ name: kit, listen: \"{}\", {advertise} no_advertise: true, routes: [{}] }}",
+        "cluster {{ name: kit, listen: \"{}\", {advertise} no_advertise: {}, routes: [{}] }}",
         address(listen),
+        !clients,
         routes.join(", ")
     )
 }

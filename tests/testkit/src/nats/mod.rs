@@ -16,6 +16,7 @@ pub struct Options {
     version: NatsVersion,
     config: String,
     is_synced: bool,
+    is_advertised: bool,
 }
 
 impl Options {
@@ -35,6 +36,13 @@ impl Options {
     #[must_use]
     pub fn synced(mut self) -> Self {
         self.is_synced = true;
+        self
+    }
+
+    /// The nodes of a cluster tell clients of each other.
+    #[must_use]
+    pub fn advertised(mut self) -> Self {
+        self.is_advertised = true;
         self
     }
 

@@ -162,6 +162,17 @@ impl StoreAdmin for EtcdAdmin {
         })
         .await
     }
+
+    /// The revision of a leader is the one at which its place was created.
+    async fn delete_at(&self, key: &str, revision: Revision) -> Result<Option<Revision>, Fault> {
+        in_time(async {
+            let (place, _) = self.first_place(key).await?;
+            let is_it = |place: &KeyValue| keys::revision(place.create_revision) == revision;
+            let Some(place) = place.filter(is_it) else { return Ok(None) };
+            self.write(Attempted::Delete, &place, delete(place.key.clone())).await
+        })
+        .await
+    }
 }
 
 impl EtcdAdmin {
@@ -308,6 +319,20 @@ mod tests {
         let says =
             "the key \"prod/.incumbent\" of etcd holds no birth record of incumbent; choose another prefix";
         assert_eq!(broken.message(), says);
+    }
+
+    #[tokio::test]
+    async fn an_eviction_of_one_leader_leaves_every_other() {
+        let server = EtcdServer::start(Options::new());
+        server.ctl(&["put", "jobs/a", "a"]);
+        server.ctl(&["put", "jobs/b", "b"]);
+        let operator = EtcdAdmin::open(&settings(&server, "")).unwrap();
+        let (first, _) = operator.first_place("jobs").await.unwrap();
+        let first = keys::revision(first.unwrap().create_revision);
+        assert!(operator.delete_at("jobs", first).await.unwrap().is_some());
+        // The next one leads by then.
+        assert_eq!(operator.delete_at("jobs", first).await.unwrap(), None);
+        assert_eq!(server.ctl(&["get", "jobs/", "--prefix", "--keys-only"]), "jobs/b\n\n");
     }
 
     #[tokio::test]

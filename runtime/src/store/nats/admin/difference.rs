@@ -43,9 +43,9 @@ pub(in crate::store::nats) fn wanted(
         mirror,
         sources,
         subject_transform,
-        // Limits on the whole bucket, and other metadata, are left to its operator.
+        max_bytes,
+        // Other limits on the whole bucket, and other metadata, are left to its operator.
         max_msgs: _,
-        max_bytes: _,
         max_msg_size: _,
         metadata: _,
     } = &info.config;
@@ -67,6 +67,9 @@ pub(in crate::store::nats) fn wanted(
     list.free("max_msgs_per_subject", *max_msgs_per_subject, 1, 1);
     let age = u64::try_from(*max_age).unwrap_or(0);
     list.free("max_age", Age(age), Age(nanos(options.lease)), nanos(options.lease));
+    if let Some(bytes) = options.max_bytes {
+        list.free("max_bytes", Bytes(*max_bytes), Bytes(i64::try_from(bytes).unwrap_or(i64::MAX)), bytes);
+    }
     list.free("discard", discard.clone(), "new".to_string(), "new");
     list.free("discard_new_per_subject", *discard_new_per_subject, false, false);
     list.free("no_ack", *no_ack, false, false);
@@ -121,6 +124,19 @@ impl Differences {
             let difference =
                 Difference { setting, is: is.to_string(), should: should.to_string(), changeable };
             self.0.push(Wanted { difference, value });
+        }
+    }
+}
+
+/// A number of bytes, where less than one is no limit.
+#[derive(PartialEq)]
+struct Bytes(i64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ..1 => f.write_str("unlimited"),
+            bytes => write!(f, "{bytes}"),
         }
     }
 }

@@ -18,6 +18,8 @@ use crate::{Error, ErrorKind, Result};
 
 /// The stream's name is taken: another client created the bucket at the same moment.
 const NAME_TAKEN: u64 = 10058;
+/// The account requires a limit on the bytes of each stream.
+const BYTES_REQUIRED: u64 = 10113;
 /// The server's default for the window in which it looks for duplicates. This crate sends none.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
@@ -26,6 +28,9 @@ const SHORTEST: Duration = Duration::from_millis(100);
 /// The most consumers of a new bucket: each process that campaigns or observes has one. nats-server 2.15 and newer allow 1,000
 /// where neither the stream nor the account sets a limit, and take -1 for none set.
 const MOST_CONSUMERS: i64 = 100_000;
+
+/// The least size of a bucket that is limited: some hundred elections, each with a record and a request of less than 200 bytes.
+const LEAST_BYTES: u64 = 64 * 1024;
 
 /// The limit for the whole of `init`.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
@@ -39,6 +44,8 @@ const ATTEMPT: Duration = Duration::from_secs(8);
 pub struct InitOptions {
     pub(in crate::store::nats) lease: Duration,
     pub(in crate::store::nats) replicas: u32,
+    /// The most bytes; none where it was not asked for.
+    pub(in crate::store::nats) max_bytes: Option<u64>,
     pub(in crate::store::nats) markers: bool,
     pub(in crate::store::nats) own_leases: bool,
     pub(in crate::store::nats) never_used: bool,
@@ -48,12 +55,26 @@ pub struct InitOptions {
 impl InitOptions {
     /// A bucket whose records live for `lease`, on one server.
     pub fn new(lease: Duration) -> Self {
-        Self { lease, replicas: 1, markers: false, own_leases: false, never_used: false, update: false }
+        Self {
+            lease,
+            replicas: 1,
+            max_bytes: None,
+            markers: false,
+            own_leases: false,
+            never_used: false,
+            update: false,
+        }
     }
 
     /// The number of a cluster's servers that keep the bucket: 1, 3 or 5.
     pub fn replicas(mut self, replicas: u32) -> Self {
         self.replicas = replicas;
+        self
+    }
+
+    /// The most bytes of the bucket, 65,536 at least, where the account requires such a limit. By default a new bucket has none.
+    pub fn max_bytes(mut self, bytes: u64) -> Self {
+        self.max_bytes = Some(bytes);
         self
     }
 
@@ -90,6 +111,9 @@ impl InitOptions {
         }
         if !matches!(self.replicas, 1 | 3 | 5) {
             return Err(Error::from(refusals::replicas(self.replicas.into())));
+        }
+        if let Some(bytes) = self.max_bytes.filter(|bytes| *bytes < LEAST_BYTES) {
+            return Err(Error::from(refusals::bytes_too_few(bytes, LEAST_BYTES)));
         }
         Ok(())
     }
@@ -174,6 +198,9 @@ async fn run(api: &Api, options: &InitOptions, creating: &mut bool) -> Result<In
                 Err(Failure::Api(error)) if error.err_code == NAME_TAKEN => {
                     api.stream_info().await.map_err(failed)?
                 }
+                Err(Failure::Api(error)) if error.err_code == BYTES_REQUIRED => {
+                    return Err(Error::named(ErrorKind::InvalidSetting, refusals::bytes_required()));
+                }
                 Err(failure) => return Err(failed(failure)),
             }
         }
@@ -231,7 +258,7 @@ fn creation(bucket: &Bucket, options: &InitOptions) -> Value {
         "num_replicas": options.replicas,
         "max_consumers": MOST_CONSUMERS,
         "max_msgs": -1,
-        "max_bytes": -1,
+        "max_bytes": options.max_bytes.map_or(json!(-1), Value::from),
         "max_msg_size": -1,
         "max_msgs_per_subject": 1,
         "max_age": nanos(options.lease),
@@ -318,6 +345,10 @@ mod tests {
             (InitOptions::new(Duration::from_millis(99)), "lease is 99ms, and must be at least 100ms"),
             (InitOptions::new(Duration::from_secs(1)).replicas(2), "replicas is 2, and must be 1, 3 or 5"),
             (InitOptions::new(Duration::from_secs(1)).replicas(0), "replicas is 0, and must be 1, 3 or 5"),
+            (
+                InitOptions::new(Duration::from_secs(1)).max_bytes(65_535),
+                "max_bytes is 65535, and must be at least 65536",
+            ),
         ] {
             let error = options.check().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidSetting);

@@ -20,26 +20,35 @@ use crate::store::nats::wire::message;
 #[async_trait]
 impl StoreAdmin for Nats {
     async fn put(&self, key: &str, value: &[u8]) -> Result<Revision, Fault> {
-        self.publish(key, None, Bytes::copy_from_slice(value)).await
+        Self::applied(key, self.publish(key, None, Bytes::copy_from_slice(value)).await?)
     }
 
     async fn delete(&self, key: &str) -> Result<Revision, Fault> {
-        self.publish(key, Some(message::tombstone()), Bytes::new()).await
+        Self::applied(key, self.publish(key, Some(message::tombstone()), Bytes::new()).await?)
+    }
+
+    async fn delete_at(&self, key: &str, revision: Revision) -> Result<Option<Revision>, Fault> {
+        let headers = message::tombstone_over(revision);
+        match self.publish(key, Some(headers), Bytes::new()).await? {
+            // Another write is under way, after which the revision is another.
+            Outcome::Refused { .. } | Outcome::Busy => Ok(None),
+            outcome => Self::applied(key, outcome).map(Some),
+        }
     }
 }
 
 impl Nats {
-    /// Publishes without comparing. Nothing is queued: the message is sent now or never.
-    async fn publish(
-        &self,
-        key: &str,
-        headers: Option<HeaderMap>,
-        payload: Bytes,
-    ) -> Result<Revision, Fault> {
+    /// Publishes outside of any campaign. Nothing is queued: the message is sent now or never.
+    async fn publish(&self, key: &str, headers: Option<HeaderMap>, payload: Bytes) -> Result<Outcome, Fault> {
         let bucket = &self.api.bucket;
         let sent = self.api.connection.ask(bucket.write_subject(key), headers, payload).await;
         let answer = sent.map_err(|error| api::no_answer_fault(&error, bucket))?;
-        match self.outcome(&answer.payload) {
+        Ok(self.outcome(&answer.payload))
+    }
+
+    /// The revision of a write that had to be applied.
+    fn applied(key: &str, outcome: Outcome) -> Result<Revision, Fault> {
+        match outcome {
             Outcome::Applied { revision, .. } => Ok(revision),
             Outcome::Failed(fault) => Err(fault),
             Outcome::Refused { .. } | Outcome::Busy | Outcome::NotSent | Outcome::Unknown => Err(Fault {

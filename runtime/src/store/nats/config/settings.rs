@@ -49,6 +49,7 @@ pub struct NatsSettings {
     pub(in crate::store::nats) inbox_prefix: Option<String>,
     pub(in crate::store::nats) api_prefix: Option<String>,
     pub(in crate::store::nats) connect_timeout: Duration,
+    pub(in crate::store::nats) discover: bool,
     pub(in crate::store::nats) fail_fast: bool,
     pub(in crate::store::nats) client_name: Option<String>,
     pub(in crate::store::nats) listener: Listener,
@@ -88,6 +89,7 @@ impl NatsSettings {
     /// | `inbox_prefix=PREFIX` | The prefix of the subjects of answers, where permissions require one | `_INBOX` |
     /// | `domain=NAME` | The JetStream domain |  |
     /// | `api_prefix=PREFIX` | The prefix of the subjects of the JetStream API | `$JS.API` |
+    /// | `discover=false` | Whether servers of the cluster are used too that the connected one names. `false` where they advertise addresses that cannot be reached from here | true; false over websockets |
     /// | `ping_interval=3s` | The interval at which the connection is checked | a tenth of the lease, from 100 ms to 20 s |
     /// | `fail_fast=true` | Whether a store that does not answer is an error | it is waited for |
     /// <!-- end of parameters -->
@@ -168,6 +170,7 @@ impl NatsSettings {
             inbox_prefix: None,
             api_prefix: None,
             connect_timeout: CONNECT_TIMEOUT,
+            discover: true,
             fail_fast: false,
             client_name: None,
             listener: Listener::default(),
@@ -262,7 +265,16 @@ impl NatsSettings {
         self
     }
 
-    /// The time limit for connecting to a server; 2 s by default.
+    /// Whether to connect to the servers of the cluster too that the connected one names, besides those listed; by default, except over
+    /// websockets. Not where they advertise addresses that cannot be reached from here.
+    #[must_use]
+    pub fn discover(mut self, discover: bool) -> Self {
+        self.discover = discover;
+        self
+    }
+
+    /// The time limit for connecting to a server; 2 s by default. A connection that was lost is not given more than a twelfth of the [expected
+    /// lease](Self::expected_lease), or of the bucket's, for a server to answer, before the other servers are asked.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
@@ -310,6 +322,11 @@ impl NatsSettings {
     pub fn on_event(mut self, listener: impl Fn(ConnectionEvent) + Send + Sync + 'static) -> Self {
         self.listener = Listener::new(listener);
         self
+    }
+
+    /// The shortest lease that is expected.
+    pub(in crate::store::nats) fn lease(&self) -> Duration {
+        self.expected_lease
     }
 
     /// The ping interval in force.

@@ -75,6 +75,9 @@ pub(in crate::store::nats) fn read(text: &str, environment: &Environment) -> Res
     if let Some(timeout) = query.duration("connect_timeout")? {
         settings = settings.connect_timeout(timeout);
     }
+    if let Some(discover) = query.flag("discover")? {
+        settings = settings.discover(discover);
+    }
     if let Some(interval) = query.duration("ping_interval")? {
         settings = settings.ping_interval(interval);
     }
@@ -241,12 +244,12 @@ mod tests {
     fn every_parameter_is_taken() {
         let settings = parse(
             "wss://a:443/b?tls_ca=/ca%20dir/ca.pem&tls_cert=c&tls_key=k&tls_first=true&inbox_prefix=_I\
-             &api_prefix=JS.x&connect_timeout=1500ms&ping_interval=2s&fail_fast=true&creds=/a.creds",
+             &api_prefix=JS.x&connect_timeout=1500ms&discover=false&ping_interval=2s&fail_fast=true&creds=/a.creds",
         )
         .unwrap();
         assert_eq!(settings.ca, Some("/ca dir/ca.pem".into()));
         assert_eq!(settings.certificate, Some(("c".into(), "k".into())));
-        assert!(settings.tls_first && settings.fail_fast);
+        assert!(settings.tls_first && settings.fail_fast && !settings.discover);
         assert_eq!(settings.inbox_prefix.as_deref(), Some("_I"));
         assert_eq!(settings.api_prefix.as_deref(), Some("JS.x"));
         assert_eq!(settings.connect_timeout, Duration::from_millis(1500));
@@ -255,6 +258,7 @@ mod tests {
         let others = parse("nats://a/b?nkey=seed&domain=hub").unwrap();
         assert_eq!(others.credentials, Credentials::Seed("seed".into()));
         assert_eq!(others.api_prefix.as_deref(), Some("$JS.hub.API"));
+        assert!(others.discover);
     }
 
     #[test]
@@ -262,7 +266,7 @@ mod tests {
         let message = message("nats://a/b?credz=x");
         assert!(message.contains("no parameter \"credz\""), "{message}");
         let known = "context, creds, nkey, token, tls_ca, tls_cert, tls_key, tls_first, inbox_prefix, domain, \
-                     api_prefix, connect_timeout, ping_interval, fail_fast";
+                     api_prefix, connect_timeout, discover, ping_interval, fail_fast";
         assert!(message.ends_with(known), "{message}");
     }
 

@@ -5,12 +5,13 @@
 //! keeps a request waiting when its connection is lost: so every wait ends with the connection.
 
 pub(in crate::store::nats) mod event;
+mod probe;
 pub(in crate::store::nats) mod rotation;
 pub(in crate::store::nats) mod waiting;
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -41,6 +42,8 @@ pub(in crate::store::nats) struct Connection {
     waiting: Arc<Waiting>,
     link: watch::Receiver<Link>,
     closed: Arc<AtomicBool>,
+    /// The shortest lease that is known, in nanoseconds: a new connection may take a share of it.
+    lease: Arc<AtomicU64>,
 }
 
 /// The client's present connection, by its events.
@@ -101,7 +104,9 @@ impl Connection {
         let (link_sender, link) = watch::channel(Link::default());
         // The client's counters, once the first connection is up.
         let statistics = Arc::new(OnceLock::<Arc<Statistics>>::new());
-        let options = options(settings, rotation, &closed);
+        let lease = Arc::new(AtomicU64::new(nanos(settings.lease())));
+        let known = Known { closed: closed.clone(), statistics: statistics.clone(), lease: lease.clone() };
+        let options = choosing(options(settings), settings, rotation, known);
         let options = options.event_callback({
             let (waiting, listener) = (waiting.clone(), settings.listener.clone());
             let statistics = statistics.clone();
@@ -159,7 +164,14 @@ impl Connection {
             Some(prefix) => ContextBuilder::new().api_prefix(prefix).build(client.clone()),
             None => jetstream::new(client.clone()),
         };
-        Ok(Self { client, jetstream, waiting, link, closed })
+        Ok(Self { client, jetstream, waiting, link, closed, lease })
+    }
+
+    /// Bounds the time that each address may cost by the bucket's lease too.
+    pub(in crate::store::nats) fn shorten_lease(&self, max_age: Duration) {
+        if !max_age.is_zero() {
+            self.lease.fetch_min(nanos(max_age), Ordering::Relaxed);
+        }
     }
 
     pub(in crate::store::nats) fn client(&self) -> &Client {
@@ -258,11 +270,7 @@ impl Drop for Connection {
     }
 }
 
-fn options(
-    settings: &NatsSettings,
-    rotation: &Arc<Mutex<Rotation>>,
-    closed: &Arc<AtomicBool>,
-) -> ConnectOptions {
+fn options(settings: &NatsSettings) -> ConnectOptions {
     let credentials = settings.credentials.clone();
     let mut options = ConnectOptions::with_auth_callback(move |nonce| {
         let credentials = credentials.clone();
@@ -291,22 +299,56 @@ fn options(
     if let Some(prefix) = &settings.inbox_prefix {
         options = options.custom_inbox_prefix(prefix);
     }
-    if settings.servers.iter().any(ServerAddr::is_websocket) {
-        // A cluster advertises its plain addresses, not those of its websockets.
+    // A cluster advertises its plain addresses, not those of its websockets.
+    if !settings.discover || settings.servers.iter().any(ServerAddr::is_websocket) {
         options = options.ignore_discovered_servers();
     }
-    let (rotation, closed) = (rotation.clone(), closed.clone());
+    options
+}
+
+/// What a connection knows when it is made again.
+struct Known {
+    /// It is closed, and not made again.
+    closed: Arc<AtomicBool>,
+    /// The client's counters, once the first connection is up.
+    statistics: Arc<OnceLock<Arc<Statistics>>>,
+    /// The shortest lease, in nanoseconds.
+    lease: Arc<AtomicU64>,
+}
+
+/// Has the client connect to the servers that we choose: to one that answers, where it was connected before.
+fn choosing(
+    options: ConnectOptions,
+    settings: &NatsSettings,
+    rotation: &Arc<Mutex<Rotation>>,
+    Known { closed, statistics, lease }: Known,
+) -> ConnectOptions {
+    let rotation = rotation.clone();
+    let (connect_timeout, tls_first) = (settings.connect_timeout, settings.tls_first);
     options.reconnect_to_server_callback(move |pool, _| {
         let closed = closed.load(Ordering::Acquire);
-        let next = lock(&rotation).next(&pool);
+        let order = lock(&rotation).order(&pool);
+        let was_connected = statistics.get().is_some();
+        let limit = probe::limit(Duration::from_nanos(lease.load(Ordering::Relaxed)), connect_timeout);
+        let rotation = rotation.clone();
         async move {
             if closed {
                 // The client offers no other way to stop its reconnection.
                 std::future::pending::<()>().await;
             }
-            next.map(|addr| ReconnectToServer { addr, delay: None })
+            let addr = match was_connected {
+                true => probe::choose(order, |server| probe::answers(server, tls_first, limit)).await?,
+                // The first connection says why it fails.
+                false => order.into_iter().next()?,
+            };
+            lock(&rotation).try_now(&addr, &pool);
+            Some(ReconnectToServer { addr, delay: None })
         }
     })
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn lock(rotation: &Mutex<Rotation>) -> MutexGuard<'_, Rotation> {

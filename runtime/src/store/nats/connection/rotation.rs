@@ -17,16 +17,20 @@ impl Rotation {
         self.tried.last()
     }
 
-    /// The server to try; `None` for an empty pool.
-    pub(in crate::store::nats) fn next(&mut self, pool: &[Server]) -> Option<ServerAddr> {
+    /// The servers in the order in which to try them.
+    pub(in crate::store::nats) fn order(&self, pool: &[Server]) -> Vec<ServerAddr> {
         let last = self.tried.last();
-        let others = pool.iter().filter(|server| pool.len() == 1 || Some(&server.addr) != last);
         let since = |addr: &ServerAddr| self.tried.iter().position(|tried| tried == addr);
+        let mut order: Vec<_> = pool.iter().collect();
         // `None`, never tried, sorts before any position.
-        let next = others.min_by_key(|server| (server.failed_attempts, since(&server.addr)))?.addr.clone();
-        self.tried.retain(|tried| *tried != next && pool.iter().any(|server| server.addr == *tried));
-        self.tried.push(next.clone());
-        Some(next)
+        order.sort_by_key(|server| (Some(&server.addr) == last, server.failed_attempts, since(&server.addr)));
+        order.into_iter().map(|server| server.addr.clone()).collect()
+    }
+
+    /// Notes the server that is tried now.
+    pub(in crate::store::nats) fn try_now(&mut self, server: &ServerAddr, pool: &[Server]) {
+        self.tried.retain(|tried| tried != server && pool.iter().any(|known| known.addr == *tried));
+        self.tried.push(server.clone());
     }
 }
 
@@ -45,7 +49,12 @@ mod tests {
     }
 
     fn turns(rotation: &mut Rotation, pool: &[Server], count: usize) -> Vec<String> {
-        (0..count).map(|_| rotation.next(pool).unwrap().host().to_string()).collect()
+        let turn = |_| {
+            let next = rotation.order(pool).swap_remove(0);
+            rotation.try_now(&next, pool);
+            next.host().to_string()
+        };
+        (0..count).map(turn).collect()
     }
 
     #[test]
@@ -64,6 +73,14 @@ mod tests {
     fn a_server_that_did_not_fail_goes_before_one_that_did() {
         let pool = [server("a", 0), server("b", 3), server("c", 0)];
         assert_eq!(turns(&mut Rotation::default(), &pool, 4), ["a", "c", "a", "c"]);
+    }
+
+    #[test]
+    fn the_server_tried_last_comes_after_all_others() {
+        let (pool, mut rotation) = ([server("a", 0), server("b", 3), server("c", 0)], Rotation::default());
+        rotation.try_now(&pool[0].addr, &pool);
+        let order = rotation.order(&pool);
+        assert_eq!(order.iter().map(ServerAddr::host).collect::<Vec<_>>(), ["c", "b", "a"]);
     }
 
     #[test]

@@ -68,6 +68,13 @@ pub(in crate::store::nats) fn tombstone() -> HeaderMap {
     headers
 }
 
+/// The same for a tombstone over the message of that revision alone.
+pub(in crate::store::nats) fn tombstone_over(Revision(sequence): Revision) -> HeaderMap {
+    let mut headers = tombstone();
+    headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, sequence.to_string());
+    headers
+}
+
 fn carry(headers: &mut HeaderMap, ours: Headers) -> Result<(), String> {
     for (name, value) in ours {
         let common = COMMON.iter().find(|(common, _)| *common == name).map(|(_, name)| name.clone());

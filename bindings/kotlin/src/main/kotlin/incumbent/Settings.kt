@@ -80,6 +80,12 @@ public class InitSettings {
      */
     public var replicas: Int? = null
 
+    /**
+     * NATS: the most bytes of the bucket, where the account requires such a limit; 65536 at least; by default none for
+     * a new bucket, and as it is for one that exists.
+     */
+    public var maxBytes: Int? = null
+
     /** NATS: whether watches report expiry (2.11 or newer). */
     public var markers: Boolean? = null
 
@@ -96,6 +102,7 @@ public class InitSettings {
         new?.let { put("new", Setting.Flag(it)) }
         lease?.let { put("lease", time("lease", it)) }
         replicas?.let { put("replicas", Setting.Number(it.toDouble())) }
+        maxBytes?.let { put("max_bytes", Setting.Number(it.toDouble())) }
         markers?.let { put("markers", Setting.Flag(it)) }
         ownLeases?.let { put("own_leases", Setting.Flag(it)) }
         update?.let { put("update", Setting.Flag(it)) }
@@ -120,6 +127,9 @@ public class InitSettings {
 
     /** [replicas], for Java. */
     public fun replicas(value: Int): InitSettings = apply { replicas = value }
+
+    /** [maxBytes], for Java. */
+    public fun maxBytes(value: Int): InitSettings = apply { maxBytes = value }
 
     /** [markers], for Java. */
     public fun markers(value: Boolean): InitSettings = apply { markers = value }
