@@ -1,4 +1,4 @@
-/** Every program of the READMEs runs, leads, leads again after its lease was taken away, and ends as it should. */
+/** Every program of the README runs, leads, leads again after its lease was taken away, and ends as it should. */
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -12,14 +12,14 @@ import { Process, bucket } from './support.js';
 import { CLI, tool } from './tools.js';
 
 const PACKAGE = resolve(__dirname, '..');
-const READMES = ['README.md', '../README.md'].map((file) => readFileSync(join(PACKAGE, file), 'utf8')).join('\n');
-const snippets = [...READMES.matchAll(/^## (.+)\n(?:(?!^## )[^])*?^```js\n([^]*?)^```$/gm)].map(([, title, code]) => ({
+const README = readFileSync(join(PACKAGE, 'README.md'), 'utf8');
+const snippets = [...README.matchAll(/^## (.+)\n(?:(?!^## )[^])*?^```js\n([^]*?)^```$/gm)].map(([, title, code]) => ({
   title: title!,
   code: code!,
 }));
 
 test('there are as many programs as are looked for', () => {
-  expect(snippets).toHaveLength(READMES.match(/^```js$/gm)!.length);
+  expect(snippets).toHaveLength(README.match(/^```js$/gm)!.length);
 });
 
 /** Writes a program of the README into a folder that has the package; returns its path. */
@@ -81,7 +81,7 @@ console.log = () => {
 const loops = snippets.filter(({ code }) => code.includes('sleep(1000'));
 
 test('the loops of the README are found', () => {
-  expect(loops.map(({ title }) => title)).toEqual(['A worker', 'Candidates and terms', 'Use it from Node']);
+  expect(loops.map(({ title }) => title)).toEqual(['A worker', 'Candidates and terms']);
 });
 
 test('thirty thousand turns of each loop leave nothing behind', async () => {

@@ -400,6 +400,45 @@ test('who wants little motion gets a picture that is renewed twice a second', ()
     assert.ok(drawn >= 1 && drawn <= 6, `${drawn}`);
   }));
 
+test('on a phone the reasons come before the candidates’ cards', () =>
+  opened(PHONE, STILL, async (page) => {
+    const top = async (selector) => (await page.locator(selector).boundingBox()).y;
+    assert.ok((await top('#story')) < (await top('#cards')));
+  }));
+
+for (const [name, width, height] of [['a wide page', 750, 640], ['a phone', 358, 720]]) {
+  test(`in a frame of ${name} the fall of a leader is seen and explained without scrolling, in the theme around it`, async () => {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: 'light' });
+    context.setDefaultTimeout(TIMEOUT);
+    try {
+      const page = await context.newPage();
+      const around = `<!doctype html><html class="navy"><iframe src="index.html${STILL}" width="${width}" height="${height}">`;
+      await page.route('**/around.html', (route) => route.fulfill({ contentType: 'text/html', body: around }));
+      await page.goto(`${server.address}around.html`);
+      await page.frameLocator('iframe').locator('html[data-ready]').waitFor({ state: 'attached' });
+      const frame = page.frames().find((one) => one.url().includes('index.html'));
+      await step(frame, 5_000);
+      const first = await leader(frame);
+      await scene(frame, 'is killed').click();
+      await step(frame, 14_000);
+      assert.notEqual(await leader(frame), first);
+      assert.match(await story(frame), new RegExp(`${first} is killed, and can release nothing`));
+      const shown = await frame.evaluate(() => ({
+        height: innerHeight,
+        bottom: document.querySelector('#story').getBoundingClientRect().bottom,
+        scrolls: document.documentElement.scrollHeight > innerHeight || document.documentElement.scrollWidth > innerWidth,
+        theme: document.documentElement.dataset.theme,
+      }));
+      assert.ok(shown.bottom <= shown.height, `the reasons end at ${shown.bottom} of ${shown.height}`);
+      assert.deepEqual([shown.scrolls, shown.theme], [false, 'dark']);
+      await page.evaluate(() => { document.documentElement.className = 'light'; });
+      await frame.waitForFunction(() => document.documentElement.dataset.theme === 'light');
+    } finally {
+      await context.close();
+    }
+  });
+}
+
 test('the build is static: no address of another machine is in it but names of formats', async () => {
   const { readdir, readFile } = await import('node:fs/promises');
   const path = await import('node:path');

@@ -258,6 +258,21 @@ test('the story says why', () => {
   assert.match(said, new RegExp(`^${name} goes on, and believes for no instant that it leads:.*ended \\d\\.\\d s ago\\.$`, 'm'));
 });
 
+test('with a broken clock the story promises nothing that the clock decides', () => {
+  const world = unstarted({ seed: 7 });
+  const book = new Book(world);
+  world.start();
+  world.advance(5 * SECOND);
+  const { name } = world.leader;
+  play(world, 'break');
+  world.advance(20 * SECOND);
+  const said = book.entries.map(({ text }) => text).join('\n');
+  assert.doesNotMatch(said, /no other candidate can acquire the lease/);
+  assert.match(said, new RegExp(`^${name} is cut off from the store\\. By its own clock what it has proved lasts`, 'm'));
+  assert.match(said, new RegExp(`^${name} gets no answer to its renewal\\. By its own clock it leads for`, 'm'));
+  assert.match(said, new RegExp(`^${name} and \\w+ lead at once|^\\w+ and ${name} lead at once`, 'm'));
+});
+
 test('what the engine told of itself is what it says when it is asked', () => {
   const world = led();
   const asked = new Map();

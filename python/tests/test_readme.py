@@ -1,13 +1,15 @@
-"""Every program of the README runs as printed there, except for the address of the server."""
+"""Every program of the READMEs runs as printed there, except for the address of the server."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -47,6 +49,19 @@ def at(nats_url, cli, request):
     url = f"{nats_url}/README{abs(hash(request.node.name))}"
     subprocess.run([cli, "init", "--store", url, "--lease", "10s", "--new"], check=True, capture_output=True)
     return lambda program: program.replace("nats://localhost:4222/ELECTIONS", url)
+
+
+def test_the_first_page_leads_at_once_in_a_store_that_its_command_made(nats_url, python):
+    page = (PACKAGE.parent / "README.md").read_text(encoding="utf-8").replace(
+        "nats://localhost:4222/ELECTIONS", f"{nats_url}/FIRST"
+    )
+    once = next(line for line in page.splitlines() if line.startswith("python -c "))
+    [worker] = (part.split("```")[0] for part in page.split("```python\n")[1:])
+    assert python(shlex.split(once)[2]).ended() == (0, "", "")
+    begin = time.monotonic()
+    python(worker).expect("leading with token")
+    # Half of the lease of a new bucket: without the command's statement it would be one lease.
+    assert time.monotonic() - begin < 15
 
 
 def store_of(program: str) -> str:

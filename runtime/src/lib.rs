@@ -84,10 +84,7 @@ pub use open::{ElectionInfo, Store, StoreBuilder};
 pub use options::CampaignOptions;
 pub use term::{Term, TermEnded, TermView};
 
-/// Runs the examples of the READMEs.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct Readme;
+/// Runs the examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct CrateReadme;
+struct Readme;

@@ -24,6 +24,12 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     for (part, found) in versions()? {
         ensure!(found == version, "{part} has the version {found}, and the workspace {version}");
     }
+    let stale = before_the_first_release()?;
+    ensure!(
+        stale.is_empty(),
+        "remove what is said of the time before the first release from {}",
+        stale.join(", ")
+    );
     let changes =
         fs::read_to_string(shell::root().join("CHANGELOG.md")).context("cannot read the changes")?;
     let notes = notes(&changes, version)?;
@@ -31,6 +37,20 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     fs::write(&file, notes).with_context(|| format!("cannot write {}", file.display()))?;
     say!("{}", file.display());
     Ok(true)
+}
+
+/// The pages that still tell their readers to build what a release publishes.
+fn before_the_first_release() -> Result<Vec<String>> {
+    let listed = shell::output(shell::command("git").current_dir(shell::root()).args(["ls-files", "*.md"]))?;
+    let mut stale = Vec::new();
+    for page in listed.lines().filter(|page| !matches!(*page, "CHANGELOG.md" | "CONTRIBUTING.md")) {
+        let text =
+            fs::read_to_string(shell::root().join(page)).with_context(|| format!("cannot read {page}"))?;
+        if text.contains("ntil the first release") || text.contains("not yet released") {
+            stale.push(page.to_owned());
+        }
+    }
+    Ok(stale)
 }
 
 /// The versions that stand in files of their own, by file and name. A test in `kotlin.rs` compares that of the Maven project.

@@ -1,4 +1,4 @@
-//! The commands that the README and the pages on handlers and services show.
+//! The commands that the READMEs and the pages on handlers and services show.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,16 +8,16 @@ use incumbent_testkit::process::ChildGuard;
 
 use crate::support::LIMIT;
 
-/// The lines of the README's shell examples, in their order.
-fn commands() -> Vec<String> {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
-    let examples = readme.split("```").skip(1).step_by(2);
+/// The lines of the shell examples in a page, in their order.
+fn commands(page: &str) -> Vec<String> {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
+    let examples = page.split("```").skip(1).step_by(2);
     let shell = examples.filter_map(|example| example.strip_prefix("sh\n"));
     shell.flat_map(str::lines).map(str::to_string).collect()
 }
 
-/// The command that a test runs for a line of the README: cargo's alias is the program built already, and
-/// a demo that would go on until Ctrl-C ends soon.
+/// The command that a test runs for a line: cargo's alias is the program built already, and a demo that would run until
+/// Ctrl-C ends soon.
 fn typed(line: &str) -> String {
     match line {
         "cargo demo" => "incumbent demo --for 4s".into(),
@@ -26,14 +26,16 @@ fn typed(line: &str) -> String {
 }
 
 #[test]
-fn every_command_of_the_readme_does_what_it_says() {
+fn every_command_of_the_readmes_does_what_it_says() {
     let folder = tempfile::tempdir().unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_incumbent")).parent().unwrap();
     let path = format!("{}:{}", program.display(), env::var("PATH").unwrap());
     let mut ran = 0;
-    // `cargo xtask test` runs this test; it also packages the components, and runs the host's example.
-    let elsewhere = |line: &str| line.starts_with("cargo xtask ") || line.starts_with("cargo run ");
-    for line in commands().iter().filter(|line| !elsewhere(line)) {
+    // The tests of the Python package run its lines; releases install.
+    let elsewhere =
+        |line: &str| ["pip ", "python ", "cargo install "].iter().any(|tool| line.starts_with(tool));
+    let commands = [commands("../README.md"), commands("README.md")].concat();
+    for line in commands.iter().filter(|line| !elsewhere(line)) {
         let mut shell = Command::new("sh");
         shell.args(["-c", &typed(line)]).current_dir(folder.path()).env("PATH", &path);
         shell.env_remove("INCUMBENT_STORE").stdin(Stdio::null()).stdout(Stdio::null());
@@ -45,10 +47,11 @@ fn every_command_of_the_readme_does_what_it_says() {
 }
 
 #[test]
-fn the_readme_names_the_version_there_is() {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
+fn the_readmes_name_the_version_there_is() {
+    let read = |page: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
     let version = env!("CARGO_PKG_VERSION").rsplit_once('.').unwrap().0;
-    assert!(readme.contains(&format!("incumbent = \"{version}\"")));
+    assert!(read("../runtime/README.md").contains(&format!("incumbent = \"{version}\"")));
+    assert!(read("../README.md").contains(&format!("Version {version},")));
 }
 
 /// The examples of a page that are written in `language`.

@@ -109,7 +109,8 @@ fn the_observer_prints_the_leader_and_the_vacancy_after_it() {
 
 #[test]
 fn the_program_of_the_readme_leads_again_after_its_lease_was_taken_away() {
-    let (readme, program) = (include_str!("../../../README.md"), include_str!("../src/bin/billing_cron.rs"));
+    let (readme, program) =
+        (include_str!("../../../runtime/README.md"), include_str!("../src/bin/billing_cron.rs"));
     let (_, program) = program.split_once("\n\n").unwrap();
     assert!(readme.contains(&format!("```rust,no_run\n{program}```\n")), "the README has another program");
 

@@ -9,6 +9,10 @@ const say = (text, tone = 'plain') => ({ text, tone });
 const refused = (names) =>
   say(`${list(names)} tried to acquire the lease too, and ${names.length > 1 ? 'were' : 'was'} refused: the record had changed.`);
 
+/** Whether all clocks run as the settings allow, and have done so for long enough that nothing wrong is believed. */
+const clocksAreRight = ({ candidates, watchman }, at) =>
+  !watchman.isExcused(at) && candidates.every(({ clock }) => Math.abs(clock.ppm) <= DRIFT_PPM);
+
 const LOST = {
   expired: (who) => say(`${who} stops leading: its lease has run out, and it needs no message to know that.`, 'fault'),
   deleted: (who) => say(`${who} hears that its record was deleted, and stops leading at once.`, 'fault'),
@@ -74,15 +78,22 @@ const TOLD = {
     );
   },
 
-  cut({ who, led, until, at }) {
+  cut({ who, led, until, at }, world) {
     if (!led) return say(`${who} is cut off from the store. It did not lead, so nothing changes.`, 'fault');
-    return say(`${who} is cut off from the store. What it has proved lasts ${span(until - at)} more; then it stops by itself.`, 'fault');
+    const lasts = clocksAreRight(world, at) ? 'What it has proved lasts' : 'By its own clock what it has proved lasts';
+    return say(`${who} is cut off from the store. ${lasts} ${span(until - at)} more; then it stops by itself.`, 'fault');
   },
 
   healed: ({ who }) => say(`${who} reaches the store again.`),
 
-  doubts: ({ who, until, at }) =>
-    say(`${who} gets no answer to its renewal. It still leads: no other candidate can acquire the lease for the next ${span(until - at)}.`),
+  doubts({ who, until, at }, world) {
+    const left = span(until - at);
+    return say(
+      clocksAreRight(world, at)
+        ? `${who} gets no answer to its renewal. It still leads: no other candidate can acquire the lease for the next ${left}.`
+        : `${who} gets no answer to its renewal. By its own clock it leads for ${left} more; as a clock is wrong, another may lead before that.`,
+    );
+  },
 
   'doubts-no-more': ({ who, leads }) => (leads ? say(`${who} has its answer, and leads on.`) : undefined),
 

@@ -1,11 +1,19 @@
-// Light or dark: the system's setting, unless the user chose.
+// Light or dark: the system's setting, unless the user chose; in a frame, that of the page around it.
 
 import { find, setText } from './dom.js';
 
 const THEMES = ['auto', 'light', 'dark'];
 const KEPT = 'incumbent-playground-theme';
 
+/** The themes of mdBook, whose name is a class of the page around. */
+const DARK = ['ayu', 'coal', 'navy'];
+
 export function offerThemes() {
+  const around = framedBy();
+  if (around) {
+    follow(around);
+    return;
+  }
   const button = find('theme');
   let theme = THEMES.includes(kept()) ? kept() : 'auto';
   const show = () => {
@@ -18,6 +26,25 @@ export function offerThemes() {
     keep(theme);
     show();
   });
+  show();
+}
+
+/** The page around this one, where it may be looked at. */
+function framedBy() {
+  if (window.parent === window) return undefined;
+  document.documentElement.dataset.framed = '';
+  try {
+    return window.parent.document.documentElement;
+  } catch {
+    return undefined;
+  }
+}
+
+function follow(around) {
+  const show = () => {
+    document.documentElement.dataset.theme = DARK.some((name) => around.classList.contains(name)) ? 'dark' : 'light';
+  };
+  new MutationObserver(show).observe(around, { attributes: true, attributeFilter: ['class'] });
   show();
 }
 

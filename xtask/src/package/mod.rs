@@ -9,7 +9,7 @@ mod native;
 pub(crate) mod node;
 mod python;
 mod readme;
-mod site;
+pub(crate) mod site;
 
 use std::fmt::Write as _;
 use std::fs;

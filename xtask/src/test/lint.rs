@@ -7,11 +7,16 @@ use anyhow::Result;
 use super::schedule::{Lane, Step};
 use super::tally::Report;
 use super::{Part, TESTS, words};
+use crate::package::site;
 use crate::shell::{self, say};
 use crate::tools::{DENY, WASM, actionlint};
 
 /// Makes the command of a check.
 type Make = fn() -> Result<Command>;
+
+/// The step whose pages the site contains.
+const DOCUMENTATION: &str = "documentation";
+const SITE: &str = "links of the site";
 
 /// The checks, the quickest first.
 pub(super) fn steps<'env>(without_go: bool) -> Vec<Step<'env>> {
@@ -30,7 +35,7 @@ pub(super) fn steps<'env>(without_go: bool) -> Vec<Step<'env>> {
     }
     let builds: [(&'static str, Make); 5] = [
         ("clippy", || Ok(cargo("clippy --workspace --all-targets --all-features -- -Dwarnings"))),
-        ("documentation", || {
+        (DOCUMENTATION, || {
             let mut docs = cargo("doc --workspace --no-deps --all-features");
             docs.env("RUSTDOCFLAGS", "-Dwarnings");
             Ok(docs)
@@ -46,10 +51,16 @@ pub(super) fn steps<'env>(without_go: bool) -> Vec<Step<'env>> {
     let check = |(what, command): (&'static str, Make)| {
         Step::new(Part::Lint, what, Lane::Compute, move |report| check(what, &mut command()?, report))
     };
+    let site = |report: &mut Report| {
+        site::check()?;
+        report.check(Part::Lint, SITE, true);
+        Ok(())
+    };
+    let site = Step::new(Part::Lint, SITE, Lane::Compute, site).after(DOCUMENTATION);
     let words = Step::new(Part::Lint, "words", Lane::Compute, words::run);
     // Cargo compiles for one command at a time in a folder, and most of the rest waits for the tests.
     let builds = builds.into_iter().map(check).map(|step| step.after(TESTS));
-    std::iter::once(words).chain(checks.into_iter().map(check)).chain(builds).collect()
+    std::iter::once(words).chain(checks.into_iter().map(check)).chain(builds).chain([site]).collect()
 }
 
 /// Runs one check, and counts it.

@@ -96,7 +96,7 @@ pub(crate) enum Part {
     Kotlin,
     /// The Swift library
     Swift,
-    /// Format, words, clippy, docs, licences, workflows, features, the core without an operating system
+    /// Format, words, clippy, docs, the site, licences, workflows, features, the core without an operating system
     Lint,
     /// What is released, built as for a release and used. The full run leaves it out: optimised builds take half an hour
     Packages,
@@ -144,7 +144,7 @@ impl Part {
             Self::Python | Self::Node => SCENARIOS,
             Self::Kotlin => KOTLIN,
             Self::Swift => SWIFT,
-            Self::Lint => &[Tool::Deny, Tool::Actionlint, Tool::Wasm],
+            Self::Lint => &[Tool::Deny, Tool::Actionlint, Tool::Wasm, Tool::Mdbook],
             Self::Packages => return packages::tools(without),
         };
         tools.to_vec()

@@ -1,4 +1,4 @@
-//! The program of the README.
+//! The program of the README of the crate `incumbent`.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Links between the site's pages lead to files that exist, and to elements that those have. Addresses elsewhere are not
-//! looked up.
+//! Links between the site's pages lead to files that exist, and to elements that those have. A page that only leads to
+//! another, as rustdoc writes for items that moved, has the elements of that page. Addresses elsewhere are not looked up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,12 +23,18 @@ struct Page {
     anchors: BTreeSet<String>,
     /// The targets of its links, pictures, styles and scripts.
     targets: BTreeSet<String>,
+    /// The page that browsers show instead.
+    instead: Option<String>,
 }
 
-/// Follows the links of all pages in a folder.
-pub(super) fn check(site: &Path) -> Result<Checked> {
+/// The most pages in a row that only lead to another: a circle has more.
+const REDIRECTS: usize = 4;
+
+/// Follows the links of all pages in a folder, except those into folders of it that are not built.
+pub(super) fn check(site: &Path, unbuilt: &[&str]) -> Result<Checked> {
     let mut files = BTreeSet::new();
     list(site, &mut files)?;
+    let unbuilt: Vec<_> = unbuilt.iter().map(|folder| site.join(folder)).collect();
     let mut pages = BTreeMap::new();
     for file in files.iter().filter(|file| file.extension().is_some_and(|end| end == "html")) {
         let html = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -39,7 +45,7 @@ pub(super) fn check(site: &Path) -> Result<Checked> {
         // A server shows it in place of any page that is missing, so its links begin at the root.
         let is_missing_page = *file == site.join("404.html");
         for target in page.targets.iter().filter(|target| !is_missing_page || !target.starts_with('/')) {
-            let Some(problem) = followed(target, file, &files, &pages) else { continue };
+            let Some(problem) = followed(target, file, &files, &pages, &unbuilt) else { continue };
             checked.links += 1;
             if let Err(problem) = problem {
                 let file = file.strip_prefix(site).unwrap_or(file);
@@ -50,14 +56,14 @@ pub(super) fn check(site: &Path) -> Result<Checked> {
     Ok(checked)
 }
 
-/// All files below a folder.
+/// All files below a folder, and below folders that are linked into it.
 fn list(folder: &Path, found: &mut BTreeSet<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            list(&entry.path(), found)?;
+        let path = entry?.path();
+        if path.is_dir() {
+            list(&path, found)?;
         } else {
-            found.insert(entry.path());
+            found.insert(path);
         }
     }
     Ok(())
@@ -69,6 +75,7 @@ fn followed(
     from: &Path,
     files: &BTreeSet<PathBuf>,
     pages: &BTreeMap<PathBuf, Page>,
+    unbuilt: &[PathBuf],
 ) -> Option<Result<(), &'static str>> {
     let scheme = target.split(['/', '?', '#']).next().unwrap_or_default();
     if scheme.contains(':') || target.starts_with("//") {
@@ -84,11 +91,19 @@ fn followed(
     };
     let path = decoded(path.split('?').next().unwrap_or_default());
     let file = if path.is_empty() { from.to_owned() } else { resolved(from, &path) };
-    let file = if files.contains(&file) { file } else { file.join("index.html") };
+    if unbuilt.iter().any(|folder| file.starts_with(folder)) {
+        return None;
+    }
+    let mut file = if files.contains(&file) { file } else { file.join("index.html") };
     if !files.contains(&file) {
         return Some(Err("there is no such file"));
     }
     let Some(anchor) = anchor else { return Some(Ok(())) };
+    for _ in 0..REDIRECTS {
+        let Some(instead) = pages.get(&file).and_then(|page| page.instead.as_ref()) else { break };
+        // That there is such a page is checked where it is named.
+        file = resolved(&file, &decoded(instead));
+    }
     // Lines of source are named by a script.
     let is_line = anchor.chars().all(|c| c.is_ascii_digit() || c == '-');
     // As it is written comes first: rustdoc's names have escapes in them.
@@ -131,14 +146,27 @@ fn page(html: &str) -> Page {
         if name.is_empty() {
             continue;
         }
+        let (mut refreshes, mut content) = (false, None);
         rest = attributes(rest, |attribute, value| {
             let is_anchor = attribute == "id" || (attribute == "name" && name == "a");
             if is_anchor {
                 page.anchors.insert(value);
             } else if matches!(attribute, "href" | "src") && name != "base" {
                 page.targets.insert(value);
+            } else if name == "meta" {
+                match attribute {
+                    "http-equiv" => refreshes = value.eq_ignore_ascii_case("refresh"),
+                    "content" => content = Some(value),
+                    _ => {}
+                }
             }
         });
+        // A time, and an address: `0;URL=../a.html`.
+        let address = content.as_deref().filter(|_| refreshes).and_then(|content| content.split_once('='));
+        if let Some((_, address)) = address {
+            page.targets.insert(address.to_owned());
+            page.instead = Some(address.to_owned());
+        }
         if RAW.contains(&name.as_str()) {
             let end = format!("</{name}");
             rest = rest.find(&end).map_or("", |at| &rest[at..]);
@@ -196,6 +224,7 @@ mod tests {
         let expected = Page {
             anchors: set(&["one", "two", "three"]),
             targets: set(&["a.html?x&y#b", "c d.png", "e.js"]),
+            instead: None,
         };
         assert_eq!(page(html), expected);
     }
@@ -220,7 +249,7 @@ mod tests {
             ("b/index.html", ""),
             ("b/p.svg", ""),
         ]);
-        let checked = check(site.path()).unwrap();
+        let checked = check(site.path(), &[]).unwrap();
         assert_eq!((checked.pages, checked.links, checked.broken.len()), (3, 6, 0), "{checked:?}");
     }
 
@@ -233,6 +262,39 @@ mod tests {
             "index.html: b.html#none: there is no such element",
             "index.html: none.html: there is no such file",
         ];
-        assert_eq!(check(site.path()).unwrap().broken, expected);
+        assert_eq!(check(site.path(), &[]).unwrap().broken, expected);
+    }
+
+    const TO_C: &str = "<META content='0;URL=b/c.html' http-equiv=refresh>";
+
+    #[test]
+    fn a_page_that_leads_to_another_has_the_elements_of_that() {
+        let links = "<a href=\"moved.html#d\"></a><a href=\"moved.html#none\"></a>";
+        let site = site(&[("index.html", links), ("moved.html", TO_C), ("b/c.html", "<p id=d>")]);
+        let checked = check(site.path(), &[]).unwrap();
+        assert_eq!(checked.links, 3);
+        assert_eq!(checked.broken, ["index.html: moved.html#none: there is no such element"]);
+    }
+
+    #[test]
+    fn a_page_that_leads_to_one_that_is_not_there_is_named() {
+        let site = site(&[("moved.html", TO_C)]);
+        assert_eq!(check(site.path(), &[]).unwrap().broken, ["moved.html: b/c.html: there is no such file"]);
+    }
+
+    #[test]
+    fn pages_that_lead_to_each_other_have_no_elements() {
+        let to = |page: &str| format!("<meta http-equiv=\"refresh\" content=\"0; url={page}\">");
+        let site =
+            site(&[("a.html", &to("b.html")), ("b.html", &to("a.html")), ("c.html", "<a href=a.html#d>")]);
+        assert_eq!(check(site.path(), &[]).unwrap().broken, ["c.html: a.html#d: there is no such element"]);
+    }
+
+    #[test]
+    fn links_into_a_folder_that_is_not_built_are_not_followed() {
+        let links = "<a href=\"game/index.html\"></a><a href=\"gamer/index.html\"></a>";
+        let site = site(&[("index.html", links)]);
+        let checked = check(site.path(), &["game"]).unwrap();
+        assert_eq!(checked.broken, ["index.html: gamer/index.html: there is no such file"]);
     }
 }

@@ -4,6 +4,7 @@ mod links;
 mod pages;
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -22,26 +23,51 @@ const FOREIGN: [&str; 1] = [": dispatcher#setting-the-default-subscriber: "];
 const CRATES: &str = "<!doctype html><meta charset=\"utf-8\"><title>Crates</title>\
     <meta http-equiv=\"refresh\" content=\"0; url=../crates.html\"><a href=\"../crates.html\">Crates</a>\n";
 
+/// The folder of the playground in the site.
+const PLAYGROUND: &str = "playground";
+
 /// Builds the site, and follows its links. Returns its folder.
 pub(crate) fn build() -> Result<PathBuf> {
     let site = super::fresh("site")?;
+    let pages = book(&site)?;
+    copy(&super::playground()?, &site.join(PLAYGROUND))?;
+    documentation(&site.join(API))?;
+    follow(&site, pages, &[])?;
+    Ok(site)
+}
+
+/// Builds the book with the crates' documentation that `cargo doc` has left, and follows their links. Links into the
+/// playground are left out, as its build needs Node.
+pub(crate) fn check() -> Result<()> {
+    let site = super::fresh("site-links")?;
+    let pages = book(&site)?;
+    link(&shell::target().join("doc"), &site.join(API))?;
+    follow(&site, pages, &[PLAYGROUND])
+}
+
+/// Builds the book. Returns the number of its pages that are the repository's.
+fn book(site: &Path) -> Result<usize> {
     shell::progress("the book");
     let book = super::fresh("book")?;
     let pages = pages::write(&book.join("src"))?;
-    fs::write(book.join("book.toml"), settings(&site)).context("cannot write the book's settings")?;
+    fs::write(book.join("book.toml"), settings(site)).context("cannot write the book's settings")?;
     fs::write(book.join("site.css"), include_str!("site.css")).context("cannot write the book's style")?;
+    fs::write(book.join("site.js"), include_str!("site.js")).context("cannot write the book's script")?;
     shell::output(MDBOOK.command()?.arg("build").arg(&book))?;
-    copy(&super::playground()?, &site.join("playground"))?;
-    documentation(&site.join(API))?;
+    Ok(pages)
+}
+
+/// Fails where a link of the site leads nowhere.
+fn follow(site: &Path, pages: usize, unbuilt: &[&str]) -> Result<()> {
     shell::progress("links of the site");
-    let checked = links::check(&site)?;
+    let checked = links::check(site, unbuilt)?;
     let broken: Vec<_> =
         checked.broken.iter().filter(|link| !FOREIGN.iter().any(|foreign| link.contains(foreign))).collect();
     if let Some(first) = broken.first() {
         bail!("{} links of the site lead nowhere; the first is {first}", broken.len());
     }
     say!("{pages} pages of the repository, {} pages in all, {} links", checked.pages, checked.links);
-    Ok(site)
+    Ok(())
 }
 
 /// The book's settings.
@@ -58,6 +84,7 @@ fn settings(site: &Path) -> String {
          create-missing = false\n\
          [output.html]\n\
          additional-css = [\"site.css\"]\n\
+         additional-js = [\"site.js\"]\n\
          git-repository-url = \"{repository}\"\n\
          site-url = \"/{name}/\"\n\
          no-section-label = true\n\
@@ -84,6 +111,25 @@ fn documentation(to: &Path) -> Result<()> {
     }
     shell::run(&mut doc)?;
     copy(&documented, to)?;
+    fs::write(to.join("index.html"), CRATES).context("cannot write the index of crates")
+}
+
+/// Makes the documentation of the published crates a part of the site, of that of the whole workspace.
+fn link(documented: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to.join("src")).with_context(|| format!("cannot make {}", to.display()))?;
+    let mut parts = Vec::new();
+    for (name, _) in crates::described()? {
+        let module = name.replace('-', "_");
+        parts.extend([format!("src/{module}"), module]);
+    }
+    // Files and folders that all crates share have a point in their names.
+    let entries =
+        fs::read_dir(documented).with_context(|| format!("cannot read {}", documented.display()))?;
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    parts.extend(names.filter(|name| name.contains('.') && name != "index.html"));
+    for part in parts {
+        symlink(documented.join(&part), to.join(&part)).with_context(|| format!("cannot link {part}"))?;
+    }
     fs::write(to.join("index.html"), CRATES).context("cannot write the index of crates")
 }
 

@@ -14,17 +14,6 @@ use crate::shell;
 /// The page with the index of the documentation.
 const INDEX: &str = "docs/README.md";
 
-/// The pages about the packages.
-const PACKAGES: [(&str, &str); 7] = [
-    ("The crate", "runtime/README.md"),
-    ("The command line", "cli/README.md"),
-    ("The package for Python", "python/README.md"),
-    ("The package for Node", "node/README.md"),
-    ("The library for Kotlin and Java", "bindings/kotlin/README.md"),
-    ("Components in Wasmtime", "bindings/wasmtime-host/README.md"),
-    ("Examples", "examples/README.md"),
-];
-
 /// The pages about working on the project.
 const PROJECT: [(&str, &str); 3] =
     [("Contributing", "CONTRIBUTING.md"), ("Security", "SECURITY.md"), ("Changes", "CHANGELOG.md")];
@@ -112,11 +101,8 @@ fn parts(index: &str) -> Result<Vec<Part>> {
         }
     }
     ensure!(parts.len() > 1, "{INDEX} has no headings");
-    let own = |pages: &[(&str, &str)]| {
-        pages.iter().map(|(title, page)| ((*title).to_owned(), (*page).to_owned())).collect::<Vec<_>>()
-    };
-    parts.insert(1, ("Packages".into(), own(&PACKAGES)));
-    parts.push(("Project".into(), own(&PROJECT)));
+    let own = PROJECT.map(|(title, page)| (title.to_owned(), page.to_owned()));
+    parts.push(("Project".into(), own.to_vec()));
     Ok(parts)
 }
 
@@ -195,23 +181,35 @@ fn relative(page: &str, file: &str) -> String {
 
 /// A page with the links of the book: to its `files` where they have the target, and else to the repository.
 fn with_links(text: &str, page: &str, files: &BTreeSet<String>, root: &Path) -> String {
-    let mut inside = false;
+    let (mut inside, mut in_code) = (false, false);
     let lines = text.lines().map(|line| {
         let is_fence = line.trim_start().starts_with("```");
         inside ^= is_fence;
-        if inside || is_fence { line.to_owned() } else { line_with_links(line, page, files, root) }
+        if inside || is_fence {
+            return line.to_owned();
+        }
+        // Code between backticks may begin on one line and end on the next, within a paragraph.
+        let begins_in_code = in_code && !line.trim().is_empty();
+        in_code = begins_in_code ^ (line.matches('`').count() % 2 == 1);
+        line_with_links(line, begins_in_code, page, files, root)
     });
     lines.map(|line| line + "\n").collect()
 }
 
-fn line_with_links(line: &str, page: &str, files: &BTreeSet<String>, root: &Path) -> String {
+fn line_with_links(
+    line: &str,
+    begins_in_code: bool,
+    page: &str,
+    files: &BTreeSet<String>,
+    root: &Path,
+) -> String {
     let (mut written, mut rest) = (String::new(), line);
     while let Some((before, after)) = rest.split_once("](") {
         let Some((target, after)) = after.split_once(')') else { break };
         written += before;
         written += "](";
         // An odd number of backticks before it: it stands in code.
-        let is_code = written.matches('`').count() % 2 == 1;
+        let is_code = begins_in_code ^ (written.matches('`').count() % 2 == 1);
         written += &if is_code { target.to_owned() } else { in_book(target, page, files, root) };
         written.push(')');
         rest = after;
@@ -262,11 +260,28 @@ mod tests {
     fn the_parts_of_the_book_are_those_of_the_index_with_their_pages() {
         let parts = parts(&read(INDEX).unwrap()).unwrap();
         let titles: Vec<_> = parts.iter().map(|(title, _)| title.as_str()).collect();
-        assert_eq!(titles, ["Guide", "Packages", "Reference", "Internals", "Project"]);
-        assert_eq!(parts[0].1[0], ("How the campaign works".into(), "docs/guide/how-it-works.md".into()));
+        assert_eq!(titles, ["Start", "Guide", "Reference", "Internals", "Project"]);
+        assert_eq!(parts[1].1[0], ("How the campaign works".into(), "docs/guide/how-it-works.md".into()));
         assert!(parts[3].1.contains(&("Architecture".into(), "ARCHITECTURE.md".into())));
         for (title, page) in parts.iter().flat_map(|(_, pages)| pages) {
             assert!(shell::root().join(page).is_file(), "{title}: {page}");
+        }
+    }
+
+    #[test]
+    fn the_readme_of_every_package_is_in_the_book() {
+        let parts = parts(&read(INDEX).unwrap()).unwrap();
+        let start: BTreeSet<_> = parts[0].1.iter().map(|(_, page)| page.as_str()).collect();
+        for package in [
+            "bindings/kotlin",
+            "bindings/swift",
+            "bindings/wasmtime-host",
+            "cli",
+            "node",
+            "python",
+            "runtime",
+        ] {
+            assert!(start.contains(format!("{package}/README.md").as_str()), "{package}");
         }
     }
 
@@ -294,6 +309,8 @@ mod tests {
         assert_eq!(on("README.md", "[a](docs)"), "[a](docs/index.md)");
         let absolute = format!("[a]({repository}/blob/main/docs/guide/a.md#c)");
         assert_eq!(on("python/README.md", &absolute), "[a](../docs/guide/a.md#c)");
+        let after_code = "`a\nb` [`c`](../../core)";
+        assert_eq!(on(page, after_code), format!("`a\nb` [`c`]({repository}/tree/main/core)"));
         for unchanged in
             ["[a](#b)", "[a](https://example.com)", "`[a](../../core)`", "```\n[a](../../core)\n```"]
         {
