@@ -173,10 +173,11 @@ impl Rule for KeyLease {
             campaign.own.attempts.is_bounded(),
             "bound: the attempts that are remembered have a bound"
         );
+        // One beside a record that states a lease without end waits for the watch.
         debug_assert!(
-            !matches!(campaign.stage, Stage::Racing(_) | Stage::Releasing(_))
+            !matches!(campaign.stage, Stage::Racing(Race::Holder(_)) | Stage::Releasing(_))
                 || campaign.has_something_to_come(),
-            "I15: a candidate in the race, or with a record to release, has something to come"
+            "I15: a holder, and a candidate with a record to release, has something to come"
         );
     }
 
