@@ -85,7 +85,7 @@ impl Vacant {
         let looking = if store.expiry_pushed { Duration::ZERO } else { pace::poll_again(Duration::ZERO) };
         Self {
             after_a_crash: lease + store.granularity + looking + attempt,
-            after_a_deletion: longest + attempt,
+            after_a_deletion: longest.saturating_add(attempt),
         }
     }
 
@@ -126,6 +126,13 @@ mod tests {
             newest: None,
         };
         (store, info)
+    }
+
+    #[test]
+    fn a_record_that_states_a_lease_without_end_is_waited_for_without_end() {
+        let (store, info) = store(30, false, 7);
+        let rules = rules(Settings::new("a"), store, &info).unwrap();
+        assert_eq!(Vacant::at_most(&rules, Duration::MAX).worst(), Duration::MAX);
     }
 
     #[test]
