@@ -129,7 +129,7 @@ impl Link for Queues {
             return Some(Asking::Several(stream::unfold(reading, Reading::next).boxed()));
         }
         let answer = async move {
-            let answer = answer(&*etcd, &reports, &election, &identity, request, limit).await;
+            let answer = answer(&etcd, &reports, &election, &identity, request, limit).await;
             answer.map(|answer| (id, answer)).into_iter().collect()
         };
         Some(Asking::Several(stream::once(answer).boxed()))
