@@ -292,8 +292,8 @@ impl<R: Rule> Candidacy<R> {
         R::check_bounds(self);
     }
 
-    /// Whether the candidate will do something by itself, in its own time or in its turn: who asks for nothing, and waits for
-    /// nothing, would be forgotten by its store.
+    /// Whether the candidate will do something by itself: it has a timer, or a request that waits for a place. Without either
+    /// it would be forgotten.
     pub(crate) fn has_something_to_come(&self) -> bool {
         // At the end of the clock's numbers nothing comes.
         let ends = self.now + self.lease * 2 == Instant::NEVER;

@@ -369,8 +369,7 @@ mod tests {
     const B: LeaseId = LeaseId(0xb);
     const C: LeaseId = LeaseId(0xc);
 
-    /// The answers to the keep-alives of these places and of the companions' lease, the first of which are answered; and what
-    /// was sent.
+    /// The keep-alives of these places and of the companions' lease, and what was sent. So many of them are answered, in order.
     fn round(places: &[(CampaignId, LeaseId)], answers: usize, clock: &Clock) -> (Round, Vec<LeaseId>) {
         let leases = |place| Leases { place, companion: B, moves_to: None };
         let asked =
