@@ -1,5 +1,7 @@
 //! Faults of the only server, and an operator who deletes the leader's claim.
 
+use std::time::Duration;
+
 use incumbent::{Clock, Reason};
 
 use crate::actor::{before_a_renewal, next_leader};
@@ -92,6 +94,25 @@ async fn a_leader_survives_a_server_that_is_stopped_for_a_moment() {
     a.renewed_after(resumed, LONG).await;
     assert_eq!((a.losses(), b.wins()), (vec![], vec![]));
     probe.verdict();
+}
+
+/// A store is closed while the server is stopped (SIGSTOP): it waits no longer than for a bound, and what it could not
+/// release is over after a lease.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_closes_in_time_while_the_server_is_stopped() {
+    let bench = Bench::start(SHORT).await;
+    let store = open(&bench.url(), SHORT).await;
+    let a = store.campaign(KEY, options("a", SHORT)).await.unwrap();
+    let first = a.next_term().await.unwrap().token();
+    bench.server.pause();
+    let began = now();
+    store.close().await.unwrap();
+    let took = now().since(began);
+    // Two seconds for the release, some for the connection, and the machine is busy.
+    assert!(took < Duration::from_secs(15), "{took:?}");
+    assert!(!a.is_leader());
+    bench.server.resume();
+    assert!(bench.join("b").await.won(1).await.token > first);
 }
 
 /// An operator deletes the leader's claim: the leader reports `Lost(Deleted)` as soon as it learns of it, and another leads
