@@ -14,6 +14,7 @@ use incumbent_testkit::wait;
 use serde_json::Value;
 
 use crate::actor::{Actor, TIME_LIMIT};
+use crate::process::Process;
 
 pub(crate) const PREFIX: &str = "prod/";
 pub(crate) const KEY: &str = "jobs";
@@ -95,6 +96,11 @@ impl Bench {
     #[track_caller]
     pub(crate) fn await_joined(&self, names: &[&str]) {
         self.await_queue(names);
+    }
+
+    /// Stops a candidate's process (SIGSTOP).
+    pub(crate) fn stop(&self, process: &Process) {
+        process.child.pause();
     }
 
     /// Deletes what makes that candidate the leader: its place.

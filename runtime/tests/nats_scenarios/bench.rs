@@ -12,6 +12,7 @@ use incumbent_testkit::proxy::Proxy;
 use incumbent_testkit::wait;
 
 use crate::actor::{Actor, TIME_LIMIT};
+use crate::process::Process;
 
 pub(crate) const BUCKET: &str = "elections";
 pub(crate) const KEY: &str = "jobs";
@@ -110,6 +111,11 @@ impl Bench {
     #[track_caller]
     pub(crate) fn await_joined(&self, names: &[&str]) {
         self.watched_by(names.len() as u64);
+    }
+
+    /// Stops a candidate's process (SIGSTOP).
+    pub(crate) fn stop(&self, process: &Process) {
+        process.child.pause();
     }
 
     /// Deletes what makes that candidate the leader: the key, which one record holds.

@@ -2,8 +2,8 @@
 //! includes it.
 //!
 //! That fixture is `crate::bench`. A `Bench` has a server, candidates on it and a proxy before it, waits until candidates
-//! are known to each other, and deletes a candidate's claim as an operator does. The module says how long leases and
-//! waits are on its store.
+//! are known to each other, stops their processes, and deletes a leader's claim as an operator does. The module says how
+//! long leases and waits are on its store. On a file that processes share, only the rows about [`processes`] apply.
 
 mod network;
 mod processes;

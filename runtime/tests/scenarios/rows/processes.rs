@@ -26,6 +26,8 @@ async fn a_leader_that_is_killed_is_followed_when_its_lease_is_over() {
         let killed = now();
         let (_, next, started) = next_leader(&[&b, &c], token);
         assert!(next > token);
+        let deadline = leader.terms().last().map(|term| term.evidence.deadline).expect("it led");
+        assert!(started >= deadline, "{:?} before the deadline", deadline.since(started));
         assert!(started <= killed + followed_within(SHORT), "vacant for {:?}", started.since(killed));
         never_two_processes(&[&leader, &b, &c]);
     })
@@ -63,7 +65,7 @@ async fn a_leader_that_was_stopped_for_too_long_knows_before_any_io() {
     let other = Process::start(&bench.url(), "b", SHORT);
     bench.await_joined(&["a", "b"]);
 
-    sleeper.child.pause();
+    bench.stop(&sleeper);
     let (_, next, _) = next_leader(&[&other], token);
     proxy.cut();
     let resumed = now();
@@ -86,7 +88,7 @@ async fn a_leader_that_was_stopped_for_a_moment_still_leads() {
     let other = Process::start(&bench.url(), "b", lease);
     bench.await_joined(&["a", "b"]);
 
-    leader.child.pause();
+    bench.stop(&leader);
     let paused = now();
     // A renewal falls due meanwhile, and most of the lease is left.
     Clock::system().sleep_until(paused + lease / 3).await;
