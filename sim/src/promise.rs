@@ -463,6 +463,8 @@ mod tests {
         let arrived = START + DELAYED;
         assert!(!promises.is_delayed(arrived) && promises.is_extended(arrived));
         let lasted = arrived + promises.span;
-        assert!(promises.is_extended(lasted.before(Duration::from_nanos(1))) && !promises.is_extended(lasted));
+        assert!(
+            promises.is_extended(lasted.before(Duration::from_nanos(1))) && !promises.is_extended(lasted)
+        );
     }
 }
