@@ -95,7 +95,7 @@ pub(crate) fn url_through(lock: &Lock) -> String {
     lock.url.clone()
 }
 
-/// The URL that a candidate in a process of its own opens: the one that the test gave.
+/// The URL that a candidate in a process of its own opens, as the test gives it.
 pub(crate) fn store_url(url: &str) -> String {
     url.to_owned()
 }

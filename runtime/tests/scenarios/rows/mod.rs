@@ -8,3 +8,17 @@
 mod network;
 mod processes;
 mod store;
+
+use crate::actor::{Actor, Won};
+use crate::bench::Bench;
+use crate::probe::Probe;
+
+/// Waits until `a` leads and another candidate waits. Returns both, the win, and a probe of them.
+async fn with_another(bench: &Bench, a: Actor) -> (Actor, Actor, Won, Probe) {
+    let first = a.won(1).await;
+    let b = bench.join("b").await;
+    b.observes("a").await;
+    bench.await_joined(&["a", "b"]);
+    let probe = Probe::of(&[&a, &b]);
+    (a, b, first, probe)
+}

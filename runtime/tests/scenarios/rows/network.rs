@@ -5,7 +5,8 @@ use incumbent_testkit::proxy::Proxy;
 
 use crate::actor::before_a_renewal;
 use crate::bench::*;
-use crate::probe::{Probe, last_led};
+use crate::probe::last_led;
+use crate::rows::with_another;
 
 /// Packets vanish, both ways, and the connections stay open: `Lost(Expired)` at the deadline and not before,
 /// and the other candidate succeeds.
@@ -29,12 +30,7 @@ async fn a_leader_whose_requests_are_lost_leads_until_its_deadline_and_no_longer
 async fn leads_until_its_deadline(cut: impl Fn(&Proxy)) {
     let bench = Bench::start(SHORT).await;
     let proxy = bench.proxy();
-    let a = bench.join_through(&proxy, "a").await;
-    let first = a.won(1).await;
-    let b = bench.join("b").await;
-    b.observes("a").await;
-    bench.await_joined(&["a", "b"]);
-    let probe = Probe::of(&[&a, &b]);
+    let (a, b, first, probe) = with_another(&bench, bench.join_through(&proxy, "a").await).await;
 
     // Otherwise the client gives the connection up before it sends the next one.
     before_a_renewal(&a, SHORT).await;
@@ -75,12 +71,7 @@ async fn a_leader_survives_a_short_cut() {
 async fn leads_on_after_a_cut(end: impl Fn(&Proxy)) {
     let bench = Bench::start(LONG).await;
     let proxy = bench.proxy();
-    let a = bench.join_through(&proxy, "a").await;
-    a.won(1).await;
-    let b = bench.join("b").await;
-    b.observes("a").await;
-    bench.await_joined(&["a", "b"]);
-    let probe = Probe::of(&[&a, &b]);
+    let (a, b, _, probe) = with_another(&bench, bench.join_through(&proxy, "a").await).await;
 
     before_a_renewal(&a, LONG).await;
     proxy.cut();

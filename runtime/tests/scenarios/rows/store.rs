@@ -6,18 +6,13 @@ use incumbent::{Clock, Reason};
 
 use crate::actor::{before_a_renewal, next_leader};
 use crate::bench::*;
-use crate::probe::Probe;
+use crate::rows::with_another;
 
 /// The server restarts under a leader, faster than the lease runs out: the term continues, and its release is found.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_survives_a_restart_of_the_server() {
     on_each(LONG, |mut bench| async move {
-        let a = bench.join("a").await;
-        a.won(1).await;
-        let b = bench.join("b").await;
-        b.observes("a").await;
-        bench.await_joined(&["a", "b"]);
-        let probe = Probe::of(&[&a, &b]);
+        let (a, b, _, probe) = with_another(&bench, bench.join("a").await).await;
 
         before_a_renewal(&a, LONG).await;
         bench.server.restart();
@@ -52,12 +47,7 @@ async fn while_the_server_is_stopped_no_candidate_leads_for_longer_than_a_lease(
 }
 
 async fn leads_until_its_deadline(mut bench: Bench, fails: fn(&mut Bench), is_back: fn(&mut Bench)) {
-    let a = bench.join("a").await;
-    let first = a.won(1).await;
-    let b = bench.join("b").await;
-    b.observes("a").await;
-    bench.await_joined(&["a", "b"]);
-    let probe = Probe::of(&[&a, &b]);
+    let (a, b, first, probe) = with_another(&bench, bench.join("a").await).await;
 
     before_a_renewal(&a, SHORT).await;
     fails(&mut bench);
@@ -79,12 +69,7 @@ async fn leads_until_its_deadline(mut bench: Bench, fails: fn(&mut Bench), is_ba
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_survives_a_server_that_is_stopped_for_a_moment() {
     let bench = Bench::start(LONG).await;
-    let a = bench.join("a").await;
-    a.won(1).await;
-    let b = bench.join("b").await;
-    b.observes("a").await;
-    bench.await_joined(&["a", "b"]);
-    let probe = Probe::of(&[&a, &b]);
+    let (a, b, _, probe) = with_another(&bench, bench.join("a").await).await;
 
     before_a_renewal(&a, LONG).await;
     bench.server.pause();
@@ -120,12 +105,7 @@ async fn a_store_closes_in_time_while_the_server_is_stopped() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_whose_claim_is_deleted_reports_it_and_is_followed_once_it_has() {
     let bench = Bench::start(SHORT).await;
-    let a = bench.join("a").await;
-    let first = a.won(1).await;
-    let b = bench.join("b").await;
-    b.observes("a").await;
-    bench.await_joined(&["a", "b"]);
-    let probe = Probe::of(&[&a, &b]);
+    let (a, b, first, probe) = with_another(&bench, bench.join("a").await).await;
 
     let before = now();
     bench.delete_claim_of("a").await;
