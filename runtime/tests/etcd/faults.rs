@@ -2,50 +2,11 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
-use incumbent::{ErrorKind, Event, Reason, Store, Warning};
+use incumbent::{ErrorKind, Event, Store, Warning};
 use incumbent_testkit::etcd::{EtcdServer, Options};
 use incumbent_testkit::tools::EtcdVersion;
 
-use crate::support::{
-    JOBS, LEASE, candidate, connect, leader, lost, options, prepared, server, servers, soon, until, url,
-};
-
-#[tokio::test]
-async fn a_leader_whose_server_is_gone_stops_in_time_and_leads_again_when_it_is_back() {
-    for mut server in servers().await {
-        let store = connect(&server).await;
-        let ada = leader(&store, "ada").await;
-        let term = ada.term().unwrap();
-        let (token, mut events) = (term.token(), ada.events());
-        server.kill();
-        assert_eq!(lost(&mut events).await, Reason::Expired);
-        assert!(!ada.is_leader());
-        assert!(store.clock().now() >= term.deadline(), "not before the deadline");
-        drop(term);
-        server.restart();
-        assert!(soon(ada.next_term()).await.unwrap().token() > token);
-    }
-}
-
-#[tokio::test]
-async fn a_server_that_stops_for_longer_than_a_lease_ends_the_term_at_its_deadline_and_gives_another_after_it()
- {
-    let each = servers().await.into_iter().map(async |server| {
-        let store = connect(&server).await;
-        let ada = soon(store.campaign(JOBS, options("ada").lease(Duration::from_secs(6)))).await.unwrap();
-        let term = soon(ada.next_term()).await.unwrap();
-        let mut events = ada.events();
-        server.pause();
-        assert_eq!(lost(&mut events).await, Reason::Expired);
-        assert!(store.clock().now() >= term.deadline(), "not before the deadline");
-        let token = term.token();
-        drop(term);
-        server.resume();
-        assert!(soon(ada.next_term()).await.unwrap().token() > token);
-    });
-    join_all(each).await;
-}
+use crate::support::{JOBS, candidate, connect, leader, options, prepared, server, soon, url};
 
 /// Puts into a server until it is full.
 fn fill(server: &EtcdServer) {
@@ -96,31 +57,6 @@ async fn on_a_full_store_a_lease_that_its_servers_allow_waits_with_that_reason_a
         assert_eq!(refused.kind(), ErrorKind::InvalidSetting);
         assert!(refused.message().contains("at least 3s"), "{refused}");
     }
-}
-
-#[tokio::test]
-async fn a_server_that_stops_for_less_than_a_lease_ends_no_term() {
-    let server = server().await;
-    let store = connect(&server).await;
-    let ada = leader(&store, "ada").await;
-    let term = ada.term().unwrap();
-    server.pause();
-    tokio::time::sleep(LEASE / 6).await;
-    server.resume();
-    let deadline = term.deadline();
-    // On a machine that is stopped for a lease itself, the term ends rightly.
-    until(async || term.deadline() > deadline || term.reason() == Some(Reason::Expired)).await;
-}
-
-#[tokio::test]
-async fn a_place_that_an_operator_deletes_ends_the_term_and_another_begins() {
-    let server = server().await;
-    let store = connect(&server).await;
-    let ada = leader(&store, "ada").await;
-    let (token, mut events) = (ada.term().unwrap().token(), ada.events());
-    server.ctl(&["del", "--prefix", "jobs/"]);
-    assert_eq!(lost(&mut events).await, Reason::Deleted);
-    assert!(soon(ada.next_term()).await.unwrap().token() > token);
 }
 
 #[tokio::test]

@@ -43,19 +43,6 @@ async fn a_dropped_candidate_leaves_no_key() {
 }
 
 #[tokio::test]
-async fn a_store_closes_in_time_while_the_server_does_not_answer() {
-    let server = server().await;
-    let store = connect(&server).await;
-    let ada = leader(&store, "ada").await;
-    server.pause();
-    soon(store.close()).await.unwrap();
-    assert!(!ada.is_leader());
-    server.resume();
-    // What could not be removed runs out.
-    until(async || keys(&server) == [".incumbent"]).await;
-}
-
-#[tokio::test]
 async fn a_leader_hands_over_past_candidates_that_step_behind() {
     for server in servers().await {
         let (here, there) = (connect(&server).await, connect(&server).await);

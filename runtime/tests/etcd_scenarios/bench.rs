@@ -14,6 +14,7 @@ use incumbent_testkit::wait;
 use serde_json::Value;
 
 use crate::actor::{Actor, TIME_LIMIT};
+use crate::process::Process;
 
 pub(crate) const PREFIX: &str = "prod/";
 pub(crate) const KEY: &str = "jobs";
@@ -59,7 +60,7 @@ impl Bench {
 
     /// A candidate that reaches the server through a proxy.
     pub(crate) async fn join_through(&self, proxy: &Proxy, name: &str) -> Actor {
-        join(&url(&proxy.address()), name, self.lease).await
+        join(&url_through(proxy), name, self.lease).await
     }
 
     pub(crate) fn proxy(&self) -> Proxy {
@@ -89,6 +90,22 @@ impl Bench {
             std::thread::sleep(Duration::from_millis(10));
         }
         panic!("the queue is {seen:?}, and was to be {names:?}");
+    }
+
+    /// Waits until these candidates have entered, in this order.
+    #[track_caller]
+    pub(crate) fn await_joined(&self, names: &[&str]) {
+        self.await_queue(names);
+    }
+
+    /// Stops a candidate's process (SIGSTOP).
+    pub(crate) fn stop(&self, process: &Process) {
+        process.child.pause();
+    }
+
+    /// Deletes what makes that candidate the leader: its place.
+    pub(crate) async fn delete_claim_of(&self, name: &str) {
+        self.server.ctl(&["del", &self.place_of(name).key]);
     }
 
     /// The place of this candidate.
@@ -142,10 +159,23 @@ pub(crate) async fn on_each_version<F>(scenario: impl Fn(EtcdVersion) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let scenarios = EtcdVersion::tested().into_iter().map(|version| tokio::spawn(scenario(version)));
-    for ended in join_all(scenarios).await {
-        ended.expect("the scenario fails");
+    let scenarios = EtcdVersion::tested()
+        .into_iter()
+        .map(async |version| (version, tokio::spawn(scenario(version)).await));
+    for (version, ended) in join_all(scenarios).await {
+        ended.unwrap_or_else(|error| panic!("the scenario fails on {version}: {error}"));
     }
+}
+
+/// Runs a scenario on a bench of each version.
+pub(crate) async fn on_each<F>(lease: Duration, scenario: impl Fn(Bench) -> F + Copy + Send + Sync + 'static)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    on_each_version(move |version| async move {
+        scenario(Bench::with(Options::new().version(version), lease).await).await;
+    })
+    .await;
 }
 
 /// States that no election was ever held under the prefix, so that the first leader has no wait.
@@ -156,6 +186,11 @@ pub(crate) async fn declare_new(url: &str) {
 /// The URL of the elections on these members.
 pub(crate) fn url(addresses: &str) -> String {
     format!("etcd://{addresses}/{PREFIX}")
+}
+
+/// The URL for a candidate that reaches the server through a proxy.
+pub(crate) fn url_through(proxy: &Proxy) -> String {
+    url(&proxy.address())
 }
 
 /// The URL that a candidate in a process of its own opens: the one that the test gave.
@@ -182,6 +217,18 @@ pub(crate) fn options(name: &str, lease: Duration) -> CampaignOptions {
 /// The default margin between a deadline and the end of the lease: durations alone count here.
 pub(crate) fn margin(lease: Duration) -> Duration {
     lease / 100 + (lease / 20).min(Duration::from_millis(250))
+}
+
+/// The longest time from a leader's last renewal until another leads: its companion's lease runs out by itself, after that
+/// of its place.
+pub(crate) fn followed_within(lease: Duration) -> Duration {
+    lease + REMOVAL * 2 + BUSY
+}
+
+/// The time that others wait after the deletion of a place: none, as the companion holds them back until the loss is
+/// reported.
+pub(crate) fn wait_after_a_deletion(_lease: Duration) -> Duration {
+    Duration::ZERO
 }
 
 pub(crate) fn now() -> Instant {

@@ -16,6 +16,8 @@ mod probe;
 #[allow(dead_code, reason = "the scenarios on NATS use the other part")]
 #[path = "../scenarios/process.rs"]
 mod process;
+#[path = "../scenarios/rows/mod.rs"]
+mod rows;
 
 mod access;
 mod churn;

@@ -17,23 +17,6 @@ async fn two(bench: &Bench) -> (Actor, Actor, Won, Probe) {
     (a, b, first, probe)
 }
 
-/// An operator deletes the leader's place: the leader reports `Lost(Deleted)` as soon as it learns of it, and only then
-/// the next one leads, as the companion holds it back until then.
-#[tokio::test(flavor = "multi_thread")]
-async fn after_a_deletion_of_its_place_the_leader_is_followed_once_it_has_reported_its_loss() {
-    let bench = Bench::start(LONG).await;
-    let (a, b, first, probe) = two(&bench).await;
-    let before = now();
-    bench.server.ctl(&["del", &bench.place_of("a").key]);
-    let lost = a.lost(1).await;
-    assert_eq!(lost.reason, Reason::Deleted);
-    assert!(lost.at < before + BUSY, "{:?}", lost.at.since(before));
-    let next = b.won(1).await;
-    assert!(next.token > first.token);
-    bench.await_queue(&["b", "a"]);
-    probe.verdict();
-}
-
 /// An operator revokes the lease that the leader's place shows: the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_revocation_of_its_lease_the_leader_is_followed_once_it_has_reported_its_loss() {

@@ -1,61 +1,13 @@
-//! Faults of the only server: restarts, standstills, compaction, a full store, a store that was replaced.
+//! Faults of the only server: compaction, a full store, a store that was replaced.
 
 use std::time::Duration;
 
 use incumbent::{Reason, Warning};
 use incumbent_testkit::etcd::Options;
 
-use crate::actor::{before_a_renewal, next_leader};
+use crate::actor::next_leader;
 use crate::bench::*;
 use crate::probe::Probe;
-
-/// The server is killed and started again: leases get their full time again, and the term goes on.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_leader_survives_a_restart_of_the_server() {
-    on_each_version(|version| async move {
-        let mut bench = Bench::with(Options::new().version(version), LONG).await;
-        let a = bench.join("a").await;
-        a.won(1).await;
-        let b = bench.join("b").await;
-        bench.await_queue(&["a", "b"]);
-        let probe = Probe::of(&[&a, &b]);
-
-        before_a_renewal(&a, LONG).await;
-        bench.server.restart();
-        let serves = now();
-        a.renewed_after(serves, LONG).await;
-        assert_eq!((a.losses(), b.wins()), (vec![], vec![]), "{version}");
-        let released = now();
-        a.candidate.close().await.unwrap();
-        // A watch that is not back yet misses the release, and a read finds it, sooner than a lease would have run out. Where
-        // the companion was still on a lease from before the restart, its disappearance is waited out then.
-        assert!(b.won(1).await.started < released + LONG * 2, "{version}");
-        probe.verdict();
-    })
-    .await;
-}
-
-/// The server stands still (SIGSTOP) for longer than the lease: `Lost(Expired)` at the deadline, and one leads again with a
-/// larger token when it goes on.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_leader_leads_until_its_deadline_while_the_server_stands_still() {
-    let bench = Bench::start(SHORT).await;
-    let a = bench.join("a").await;
-    let first = a.won(1).await;
-    let b = bench.join("b").await;
-    bench.await_queue(&["a", "b"]);
-    let probe = Probe::of(&[&a, &b]);
-
-    before_a_renewal(&a, SHORT).await;
-    bench.server.pause();
-    let proven = a.candidate.term().expect("it leads").deadline();
-    let lost = a.lost(1).await;
-    bench.server.resume();
-    assert_eq!(lost.reason, Reason::Expired);
-    assert!(lost.at >= proven, "given up {:?} too early", proven.since(lost.at));
-    next_leader(&[&a, &b], first.token).await;
-    probe.verdict();
-}
 
 /// The history is compacted while candidates wait: the watch goes on, and the next leads at once after a release.
 #[tokio::test(flavor = "multi_thread")]

@@ -5,13 +5,14 @@ use std::time::Duration;
 use async_nats::jetstream;
 use incumbent::incumbent_core::record::Record;
 use incumbent::store::nats::{InitOptions, Nats, NatsSettings, init};
-use incumbent::store::{Adapter, StoreSettings};
+use incumbent::store::{Adapter, StoreAdmin, StoreSettings};
 use incumbent::{CampaignOptions, Clock, Instant, Preset, Store};
 use incumbent_testkit::nats::{NatsServer, Options};
 use incumbent_testkit::proxy::Proxy;
 use incumbent_testkit::wait;
 
 use crate::actor::{Actor, TIME_LIMIT};
+use crate::process::Process;
 
 pub(crate) const BUCKET: &str = "elections";
 pub(crate) const KEY: &str = "jobs";
@@ -49,6 +50,10 @@ impl Bench {
         init(&settings(&server.url()), &options).await.unwrap();
         let operator = operator(&server.url()).await;
         Self { server, lease, operator }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.server.url()
     }
 
     /// A candidate with a store of its own.
@@ -102,10 +107,37 @@ impl Bench {
         });
     }
 
+    /// Waits until these candidates, each with a store of its own, watch the bucket.
+    #[track_caller]
+    pub(crate) fn await_joined(&self, names: &[&str]) {
+        self.watched_by(names.len() as u64);
+    }
+
+    /// Stops a candidate's process (SIGSTOP).
+    pub(crate) fn stop(&self, process: &Process) {
+        process.child.pause();
+    }
+
+    /// Deletes what makes that candidate the leader: the key, which one record holds.
+    pub(crate) async fn delete_claim_of(&self, name: &str) {
+        assert_eq!(self.record().await.candidate, name);
+        self.operator.delete(KEY).await.unwrap();
+    }
+
     /// Another client's view of the server.
     pub(crate) async fn jetstream(&self) -> jetstream::Context {
         jetstream::new(async_nats::connect(self.server.url()).await.unwrap())
     }
+}
+
+/// Runs a scenario on a server of each version: there is one.
+pub(crate) async fn on_each<F: Future<Output = ()>>(lease: Duration, scenario: impl Fn(Bench) -> F) {
+    scenario(Bench::start(lease).await).await;
+}
+
+/// The server's URL for a candidate that reaches it through a proxy.
+pub(crate) fn url_through(proxy: &Proxy) -> String {
+    proxy.url()
 }
 
 /// The URL of the elections on these servers.
@@ -146,6 +178,16 @@ pub(crate) fn options(name: &str, lease: Duration) -> CampaignOptions {
 pub(crate) fn margin(lease: Duration) -> Duration {
     let (second, quarter) = (Duration::from_secs(1), Duration::from_millis(250));
     (lease / 20).min(second) + lease / 100 + (lease / 20).min(quarter)
+}
+
+/// The longest time from a leader's last renewal until another leads.
+pub(crate) fn followed_within(lease: Duration) -> Duration {
+    lease + REMOVAL + BUSY
+}
+
+/// The time that others wait after the deletion of a record, as its author may not have learned of it.
+pub(crate) fn wait_after_a_deletion(lease: Duration) -> Duration {
+    lease
 }
 
 pub(crate) fn now() -> Instant {

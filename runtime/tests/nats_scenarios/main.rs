@@ -13,6 +13,8 @@ mod bench;
 mod probe;
 #[path = "../scenarios/process.rs"]
 mod process;
+#[path = "../scenarios/rows/mod.rs"]
+mod rows;
 
 mod bucket;
 mod churn;

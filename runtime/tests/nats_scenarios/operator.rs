@@ -10,32 +10,6 @@ use crate::actor::next_leader;
 use crate::bench::*;
 use crate::probe::{Probe, never_two};
 
-/// An operator deletes the key: the leader reports `Lost(Deleted)` as soon as it learns of it, and the
-/// successor wins only a lease later, since the old leader might not have learned of it.
-#[tokio::test(flavor = "multi_thread")]
-async fn after_a_deletion_the_successor_waits_for_a_lease() {
-    let bench = Bench::start(SHORT).await;
-    let a = bench.join("a").await;
-    let first = a.won(1).await;
-    let b = bench.join("b").await;
-    b.observes("a").await;
-    let probe = Probe::of(&[&a, &b]);
-
-    let before = now();
-    bench.operator.delete(KEY).await.unwrap();
-    let lost = a.lost(1).await;
-    assert_eq!(lost.reason, Reason::Deleted);
-    assert!(lost.at < before + BUSY, "{:?}", lost.at.since(before));
-    let (_, next) = next_leader(&[&a, &b], first.token).await;
-    assert!(next.started >= before + SHORT, "reported after {:?}", next.started.since(before));
-    assert!(
-        next.started < before + SHORT + SHORT / 3 + BUSY,
-        "reported after {:?}",
-        next.started.since(before)
-    );
-    probe.verdict();
-}
-
 /// An operator overwrites the key: `Lost(Usurped)`, and a vacancy until that record expires.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_an_overwriting_the_election_is_vacant_until_that_record_expires() {

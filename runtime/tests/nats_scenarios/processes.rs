@@ -1,57 +1,18 @@
-//! Faults of a process: candidates that are killed, stopped, and asked to leave.
+//! A leader that hands over to another process, and processes that are listed as candidates.
 
 use std::time::Duration;
 
-use incumbent::{Clock, Token};
+use incumbent::Token;
 use incumbent_rig::candidate::Order;
-use incumbent_rig::probe::Reading;
-use incumbent_testkit::wait::{self, GENEROUS};
+use incumbent_testkit::wait;
 
 use crate::actor::TIME_LIMIT;
 use crate::bench::*;
 use crate::probe::last_led;
-use crate::process::{Line, Process, never_two_processes, next_leader};
+use crate::process::{Process, never_two_processes, next_leader};
 
 /// The time for which candidates hold back for the successor that a release names.
 const HOLD_BACK: Duration = Duration::from_secs(1);
-
-/// The leader is killed (SIGKILL): another leads once the record has expired, with a larger token.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_is_killed_is_followed_when_its_lease_is_over() {
-    let bench = Bench::start(SHORT).await;
-    let start = |name| Process::start(&bench.server.url(), name, SHORT);
-    let mut leader = start("a");
-    let (token, _) = leader.won(None);
-    let (b, c) = (start("b"), start("c"));
-    bench.watched_by(3);
-
-    leader.kill();
-    let killed = now();
-    let (_, next, started) = next_leader(&[&b, &c], token);
-    assert!(next > token);
-    assert!(started <= killed + SHORT + REMOVAL + BUSY, "vacant for {:?}", started.since(killed));
-    never_two_processes(&[&leader, &b, &c]);
-}
-
-/// The leader is stopped gracefully: `Lost` first, then the release, and the successor leads at once.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_closes_is_followed_at_once() {
-    let bench = Bench::start(LONG).await;
-    let mut leader = Process::start(&bench.server.url(), "a", LONG);
-    let (token, _) = leader.won(None);
-    let successor = Process::start(&bench.server.url(), "b", LONG);
-    bench.watched_by(2);
-
-    leader.order(&Order::Close);
-    let (_, next, started) = next_leader(&[&successor], token);
-    let (reason, lost) = leader.lost();
-    leader.wait_for("the farewell", Process::has_left);
-    assert!(leader.child.wait(GENEROUS).success());
-    assert_eq!(reason, "CLOSED");
-    assert!(next > token);
-    assert!(started.since(lost) < BUSY, "vacant for {:?}", started.since(lost));
-    never_two_processes(&[&leader, &successor]);
-}
 
 /// The leader hands over to a named process: that one succeeds, and no other candidate does.
 #[tokio::test(flavor = "multi_thread")]
@@ -86,54 +47,6 @@ fn hands_over(all: &mut [Process], from: usize, to: usize, token: Token) -> Toke
         assert!(vacant >= HOLD_BACK, "{} did not hold back: vacant for {vacant:?}", all[next].name);
         (leader, token) = (next, won);
     }
-}
-
-/// The leader is stopped (SIGSTOP) for longer than its lease: its first `is_leader()` is already false, with
-/// the network cut so that no message can be the cause; then it reports `Lost(Expired)`.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_was_stopped_for_too_long_knows_before_any_io() {
-    let bench = Bench::start(SHORT).await;
-    let proxy = bench.proxy();
-    let sleeper = Process::start(&proxy.url(), "a", SHORT);
-    let (token, _) = sleeper.won(None);
-    let other = Process::start(&bench.server.url(), "b", SHORT);
-    bench.watched_by(2);
-
-    sleeper.child.pause();
-    let (_, next, _) = next_leader(&[&other], token);
-    proxy.cut();
-    let resumed = now();
-    sleeper.child.resume();
-    assert!(!sleeper.first_answer(resumed), "it still believed it led");
-    assert_eq!(sleeper.lost().0, "EXPIRED");
-    proxy.heal();
-    assert!(next > token);
-    never_two_processes(&[&sleeper, &other]);
-}
-
-/// The leader is stopped (SIGSTOP) and goes on before its deadline: it is still the leader, and renews.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_was_stopped_for_a_moment_still_leads() {
-    let lease = STEADY;
-    let bench = Bench::start(lease).await;
-    let leader = Process::start(&bench.server.url(), "a", lease);
-    leader.won(None);
-    let other = Process::start(&bench.server.url(), "b", lease);
-    bench.watched_by(2);
-
-    leader.child.pause();
-    let paused = now();
-    // A renewal falls due meanwhile, and most of the lease is left.
-    Clock::system().sleep_until(paused + lease / 3).await;
-    let resumed = now();
-    leader.child.resume();
-    assert!(leader.first_answer(resumed), "it gave up a lease that was not over");
-    leader.wait_for("an answer from a lease that was renewed", |line| match line {
-        Line::Answer(Reading { leads: Some(_), before, .. }) if *before > paused + lease => Some(()),
-        _ => None,
-    });
-    assert!(!leader.was_reported_as_lost());
-    assert!(!other.has_won());
 }
 
 /// A request for candidates lists the candidates that can answer: not once killed, and not while stopped.

@@ -8,13 +8,12 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use incumbent::clock::Clock;
-use incumbent::incumbent_core::record::Entry;
 use incumbent::incumbent_core::store::{Expect, FaultKind, Outcome};
 use incumbent::incumbent_core::{Incarnation, Revision};
 use incumbent::store::{Adapter, Sqlite, SqliteSettings};
 use incumbent::{CampaignOptions, Store};
 
-use crate::contract::{acquire, acquired, applied, assert_growing, eventually, expect_of, next, renew};
+use crate::contract::{acquire, acquired, applied, assert_growing, eventually, expect_of, renew};
 use crate::{crowd, one_file};
 
 const PART: &str = "INCUMBENT_TEST_PART";
@@ -23,8 +22,6 @@ const NAME: &str = "INCUMBENT_TEST_NAME";
 /// The prefix of a child's lines that are meant for its parent.
 const SAYS: &str = "says ";
 const LEASE: Duration = Duration::from_secs(60);
-/// A lease whose end is waited for, long enough to be seen before it on a busy machine.
-const ONE_LEASE: Duration = Duration::from_secs(6);
 const KEYS: u64 = 40;
 
 /// A child process, killed when it is dropped.
@@ -114,7 +111,6 @@ async fn part_of_a_child() {
         "open" => say(store.inspect().await.unwrap().incarnation.0),
         "acquire every key" => acquire_every_key(&store, &name).await,
         "renew until killed" => renew_until_killed(&store, &name).await,
-        "acquire one lease" => say(acquired(&store, "jobs", &name, ONE_LEASE).await.0),
         "struggle" => struggle(&store, &name, &path).await,
         "register" => register(store, &name).await,
         "fill the disk" => fill_the_disk(&store, &path).await,
@@ -218,26 +214,6 @@ async fn a_writer_that_is_killed_loses_no_acknowledged_write() {
     }
     assert_growing(&acknowledged);
     assert_sound(&path);
-}
-
-#[tokio::test]
-async fn a_lease_of_a_killed_process_runs_out_for_other_processes_and_not_before() {
-    let (_folder, path) = file();
-    let store = open(&path).await;
-    let clock = Clock::system();
-    let mut watch = store.watch().await.unwrap();
-    let before = clock.now();
-    let mut child = Process::start("acquire one lease", &path, "p");
-    let revision = Revision(child.says_number().unwrap());
-    child.kill();
-    let reported = next(&mut watch).await.unwrap();
-    assert_eq!(reported.entry.revision(), Some(revision));
-    let gone = eventually("the lease runs out", || async {
-        let entry = store.read("jobs").await.unwrap();
-        (entry == Entry::Vacant).then(|| clock.now())
-    })
-    .await;
-    assert!(gone >= before + ONE_LEASE, "{gone:?}, taken after {before:?}");
 }
 
 /// Renews and takes over, through every change of the file, until a file `stop` appears beside it.
