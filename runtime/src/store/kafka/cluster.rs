@@ -456,6 +456,18 @@ impl Cluster {
 
     /// The client ids of a group's members; none where the group does not exist.
     pub(crate) fn members(&self, group: &str) -> Result<Vec<String>, Fault> {
+        let until = Instant::now() + LIMIT;
+        loop {
+            match self.described_members(group) {
+                Err(fault) if is_between_coordinators(&fault) && Instant::now() < until => {
+                    std::thread::sleep(SOON);
+                }
+                members => return members,
+            }
+        }
+    }
+
+    fn described_members(&self, group: &str) -> Result<Vec<String>, Fault> {
         // A cluster makes the topic of its groups when it is first asked about one, which takes seconds.
         if self.describe_topic(COMMITS).is_err_and(|fault| is_missing(&fault)) {
             return Ok(Vec::new());
@@ -602,6 +614,13 @@ fn of_topic(mut fault: Fault, topic: &str) -> Fault {
         fault.detail = format!("{} {topic:?}", fault.detail);
     }
     fault
+}
+
+/// Whether a group's coordinator is about to be another, or still reads what the group committed.
+fn is_between_coordinators(fault: &Fault) -> bool {
+    ["NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"]
+        .iter()
+        .any(|code| fault.detail.starts_with(code))
 }
 
 /// Whether a topic does not exist.
