@@ -173,7 +173,7 @@ impl Rule for KeyLease {
             campaign.own.attempts.is_bounded(),
             "bound: the attempts that are remembered have a bound"
         );
-        // One beside a record that states a lease without end waits for the watch.
+        // A candidate that waits for a record with a lease without end has only the watch.
         debug_assert!(
             !matches!(campaign.stage, Stage::Racing(Race::Holder(_)) | Stage::Releasing(_))
                 || campaign.has_something_to_come(),

@@ -296,7 +296,7 @@ impl<R: Rule> Candidacy<R> {
     /// it would be forgotten.
     pub(crate) fn has_something_to_come(&self) -> bool {
         // At the end of the clock's numbers nothing comes.
-        let ends = self.now + self.lease * 2 == Instant::NEVER;
+        let ends = self.now + self.lease + self.lease == Instant::NEVER;
         self.timers.next().is_some() || R::wish(self).is_some() || !self.outputs.is_empty() || ends
     }
 

@@ -1,7 +1,7 @@
 //! The seam between the driver and the stores: the rule of a store's elections, and the requests that it carries out.
 //!
 //! The driver is the same for every rule. A store whose candidates write one record in turn implements
-//! [`Adapter`](super::Adapter), which is a link by itself.
+//! [`Adapter`](super::Adapter); [`RecordLink`](super::RecordLink) makes a link of it.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
