@@ -1,4 +1,4 @@
-//! The reports of a campaign to its user.
+//! What a campaign reports to its user.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,33 +13,33 @@ use crate::token::{Revision, Token};
 
 /// A report to the user of a campaign.
 ///
-/// `T` is the term: its plain numbers here, a handle of it where a runtime passes the event on.
+/// `T` is the term: plain numbers here, a handle once a runtime passes the event on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<T = Term> {
     /// This candidate leads, from now until `Lost`.
     Won(T),
-    /// This leader leaves of its own will. It still leads, its lease is renewed, and it has until
-    /// `until` to finish its work.
+    /// This leader is leaving by its own choice. It still leads and its lease is renewed; it has until `until` to
+    /// finish its work.
     Draining {
         /// The term that is ending.
         term: T,
-        /// When it ends at the latest.
+        /// The latest time at which it ends.
         until: Instant,
         /// Why.
         reason: Reason,
     },
-    /// This candidate leads no more. Reported exactly once for every `Won`.
+    /// This candidate no longer leads. Reported exactly once for every `Won`.
     Lost {
         /// The term that ended.
         term: T,
         /// Why.
         reason: Reason,
     },
-    /// Another holder is known than before, or none.
+    /// The known leader changed, or there is none now.
     LeaderChanged(Option<Leader>),
     /// The campaign entered another state.
     StateChanged(State),
-    /// A problem that a person should know.
+    /// A problem that a person should know about.
     Warning(Warning),
 }
 
@@ -128,8 +128,8 @@ impl Reason {
         Self::Closed,
     ];
 
-    /// Returns true if the work may be brought to an end while the lease is still held; otherwise it must stop at once,
-    /// because another candidate may lead any moment.
+    /// Returns true if the work may finish while the lease is still held. If not, it must stop at once: another
+    /// candidate may lead at any moment.
     pub const fn may_drain(self) -> bool {
         match self {
             Self::Resigned => true,
@@ -235,14 +235,14 @@ impl State {
 }
 // end of states
 
-/// The holder of a record, as far as a candidate has observed.
+/// The holder of a record, as far as this candidate knows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Leader {
     /// Its name.
     pub name: String,
     /// Its campaign; `None` for other software.
     pub nonce: Option<Nonce>,
-    /// The revision of its newest record when it was first observed.
+    /// The revision of its newest record when this candidate first observed it.
     pub revision: Revision,
     /// Its published metadata.
     pub metadata: Vec<(String, String)>,
@@ -259,37 +259,37 @@ impl Leader {
         }
     }
 
-    /// Whether `record` is of the same candidate.
+    /// Whether the same candidate wrote `record`.
     pub(super) fn wrote(&self, record: &Record) -> bool {
         self.name == record.candidate && self.nonce == record.write_id.map(|write_id| write_id.nonce)
     }
 }
 
-/// A problem that a person should know. Reported once when it begins, not again while it lasts.
+/// A problem that a person should know about. Reported once when it begins, not again while it lasts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning {
     /// The store does not answer, refuses, or cannot serve.
     Store(Fault),
     /// The store was replaced, restored, or lost writes that it had acknowledged.
     StoreReset {
-        /// The largest token observed before; `None` where none was.
+        /// The largest token observed before; `None` if there was none.
         seen: Option<Token>,
-        /// The smallest token that the next write could have; `None` where that is not known. While it is not above `seen`,
-        /// no term is won.
+        /// The smallest token that the next write could have; `None` if unknown. No term can be won while it is not
+        /// above `seen`.
         next: Option<Token>,
         /// This candidate stays out until a larger token is possible, or an operator accepts
-        /// ([`Input::Accept`](super::Input::Accept)) that tokens start again. Otherwise it uses the missing numbers up
-        /// where there are any, by acquires that lead to no term.
+        /// ([`Input::Accept`](super::Input::Accept)) that tokens start again. If false, it uses up the missing numbers,
+        /// if there are any, with acquires that lead to no term.
         barred: bool,
     },
     /// A record outlived its lease: the store does not remove it, so no candidate can be elected.
     NotExpiring {
         /// The record's revision.
         revision: Revision,
-        /// For how long it has not changed.
+        /// How long it has not changed.
         unchanged: Duration,
     },
-    /// The election's key holds an entry that is longer than a candidate's record; candidates wait for it as for any
+    /// The election's key holds an entry that is too long for a candidate's record. Candidates wait for it as for any
     /// foreign record.
     NotARecord {
         /// Its revision.
@@ -302,7 +302,7 @@ pub enum Warning {
         /// Its nonce.
         nonce: Nonce,
     },
-    /// A record has this candidate's nonce, and this candidate did not write it: random numbers repeat.
+    /// A record that this candidate did not write has its nonce: random numbers repeat.
     SameNonce {
         /// The name in that record.
         name: String,
@@ -318,55 +318,55 @@ pub enum Warning {
     MaxAgeChanged {
         /// The former value.
         from: Option<Duration>,
-        /// The present value; `None`: records never expire, and no candidate succeeds a leader that crashes.
+        /// The present value. `None`: records never expire, so no candidate can succeed a leader that crashes.
         to: Option<Duration>,
     },
-    /// Software that takes expiry markers for live records shares an election in a store that writes them.
+    /// The store writes expiry markers, and other software in this election takes them for live records.
     MarkersMislead,
-    /// This candidate held its claim for a lease and could not prove it. It left the election to others, and rests: it
-    /// makes no claim meanwhile.
+    /// This candidate held its claim for a lease and could not prove it. It has given way and now rests: until the rest
+    /// is over it makes no claim.
     GaveWay {
         /// The steps of the proof that failed.
         failing: Steps,
-        /// The last fault that one of them was answered with; `None` where none was answered.
+        /// The last fault that one of them was answered with; `None` if none was answered.
         fault: Option<Fault>,
-        /// How long it rests, unless these steps succeed before, or no one else claims the election.
+        /// How long it rests, unless these steps succeed first, or no other candidate claims the election.
         rest: Duration,
     },
-    /// A text that selects the election is in quotes, which belong to it: without them it selects another election.
+    /// A text that selects the election includes a pair of quotes. Without them it would select another election.
     ///
-    /// A session reports it, once for each campaign.
+    /// Reported by the session, once for each campaign.
     Quoted {
         /// The setting that holds the text.
         setting: String,
         /// The text, with its quotes.
         text: String,
     },
-    /// This candidate holds the election and does not lead yet: the store is new, or replaces another, and nothing is
-    /// known of a leader before, who may still lead.
+    /// This candidate holds the election but does not lead yet: the store is new, or replaces another, and an unknown
+    /// earlier leader may still lead.
     YoungStore {
-        /// The time for which this candidate does not lead.
+        /// How long this candidate waits before it leads.
         left: Duration,
-        /// `init --new` can state that no election was ever held there, and so spare the wait.
+        /// `init --new` can state that no election was ever held there, which skips the wait.
         can_be_stated: bool,
     },
-    /// Requests wait for longer than a third of their lease, because the store or this process is too slow for all of
-    /// its elections.
+    /// Requests wait longer than a third of their lease, because the store or this process is too slow for all its
+    /// elections.
     ///
-    /// A session reports it to candidates whose requests wait, once until none waits any more.
+    /// Reported by the session to candidates whose requests wait: once, until no request waits any more.
     Overloaded {
-        /// The requests that wait.
+        /// How many requests wait.
         waiting: u64,
-        /// The time for which the one that waits longest does.
+        /// How long the oldest of them has waited.
         waited: Duration,
-        /// The time that the latest answer of the store took; zero where it has answered nothing.
+        /// How long the store's latest answer took; zero if it has not answered yet.
         answer_time: Duration,
     },
-    /// No candidate has been seen to lead for longer than the worst fail-over.
+    /// This candidate has seen no leader for longer than the worst fail-over.
     ///
     /// Reported once, until a leader is seen.
     NoLeader {
-        /// Since when this candidate is in the race and has seen no leader.
+        /// How long this candidate has been in the race and seen no leader.
         lasted: Duration,
         /// What this candidate waits for.
         because: Obstacle,
