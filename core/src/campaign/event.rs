@@ -418,10 +418,11 @@ impl fmt::Display for Warning {
                 }
                 f.write_str(match (barred, next) {
                     (true, _) => {
-                        "; staying out until a larger token is possible. Where nothing remembers the larger tokens, \
-                         `incumbent accept-reset` lets them start again; otherwise use a new bucket, whose tokens are larger"
+                        "; this candidate stays out until a larger token is possible. If nothing remembers the larger \
+                         tokens, `incumbent accept-reset` lets them start again; otherwise use a new bucket, whose tokens \
+                         are larger"
                     }
-                    (false, Some(_)) => "; the numbers between are used up first",
+                    (false, Some(_)) => "; this candidate first uses up the numbers in between",
                     (false, None) => "",
                 })
             }
@@ -434,8 +435,8 @@ impl fmt::Display for Warning {
             ),
             Self::NotARecord { revision, bytes } => write!(
                 f,
-                "the election's key holds {bytes} bytes (revision {}), and a candidate's record has {LONGEST} at most, \
-                 {LONGEST_VALUE} of them its value: other software writes there, and no candidate leads before it is gone; \
+                "the election's key holds {bytes} bytes (revision {}), too many for a candidate's record (at most {LONGEST}, \
+                 {LONGEST_VALUE} of them its value): other software writes there, and no candidate leads until it is gone; \
                  delete it (incumbent evict), and give the election its own key",
                 revision.0
             ),
@@ -445,9 +446,9 @@ impl fmt::Display for Warning {
             ),
             Self::SameNonce { name } => write!(
                 f,
-                "a record of {name:?} has this candidate's nonce, and this candidate did not write it: two \
+                "a record of {name:?} has this candidate's nonce, but this candidate did not write it: either two \
                  processes draw the same random numbers (a clone, a stub, a fixed seed), or the store applied a write \
-                 that it had refused; restart one with random numbers of the operating system"
+                 that it had refused; restart one of them with random numbers from the operating system"
             ),
             Self::ShortLease { survives, fail_over } => write!(
                 f,
@@ -460,20 +461,19 @@ impl fmt::Display for Warning {
                 write!(f, "the store's maximum age changed from {from:?} to {to:?}")
             }
             Self::MaxAgeChanged { from: None, to: Some(to) } => {
-                write!(f, "the store got a maximum age of {to:?}")
+                write!(f, "the store now has a maximum age of {to:?}")
             }
             Self::MaxAgeChanged { to: None, .. } => f.write_str(
-                "the store's maximum age was removed: records never expire, and no candidate follows a leader that crashes",
+                "the store's maximum age was removed: records never expire, so no candidate can succeed a leader that crashes",
             ),
             Self::MarkersMislead => f.write_str(
-                "the store writes expiry markers, which other software of this election may take for live records: \
+                "the store writes expiry markers, which other software in this election may take for live records: \
                  switch the markers off for this bucket",
             ),
             Self::GaveWay { failing, fault, rest } => {
                 write!(
                     f,
-                    "this candidate left the election to others, because for a lease it could not {failing}, and rests for \
-                     {:?} at most",
+                    "this candidate gave way, because for a whole lease it could not {failing}; it rests for {:?} at most",
                     rounded(*rest)
                 )?;
                 match fault {
@@ -483,28 +483,28 @@ impl fmt::Display for Warning {
             }
             Self::Quoted { setting, text } => write!(
                 f,
-                "{setting} is {text}, in quotes that belong to it: without them it selects another election, with a leader \
-                 of its own; remove them where they are not meant (`docker --env-file` keeps quotes)"
+                "{setting} is {text}, quotes included: without them it selects another election, with its own leader; \
+                 remove them unless they are meant (`docker --env-file` keeps quotes)"
             ),
             Self::YoungStore { left, can_be_stated: true } => write!(
                 f,
-                "the store is new, so this candidate does not lead for {left:?}; `incumbent init --new` lifts that where \
-                 no election was ever held"
+                "the store is new: waiting {left:?} before leading; if no election ever ran here, `incumbent init --new` \
+                 skips the wait"
             ),
             Self::YoungStore { left, can_be_stated: false } => write!(
                 f,
-                "nothing is known here of a leader before, who may still lead, so this candidate does not lead for {left:?}"
+                "an earlier leader, unknown to this candidate, may still lead: waiting {left:?} before leading"
             ),
             Self::Overloaded { waiting, waited, answer_time } => write!(
                 f,
-                "the store or this process is too slow for all of its elections: {waiting} requests wait, the oldest for {:?}, \
+                "the store or this process cannot keep up with its elections: {waiting} requests wait, the oldest for {:?}, \
                  and the latest answer took {:?}; give it more processor time, fewer elections or a longer lease",
                 rounded(*waited),
                 rounded(*answer_time)
             ),
             Self::NoLeader { lasted, because } => write!(
                 f,
-                "no candidate has been seen to lead for {:?}, which is longer than the worst fail-over: {because}",
+                "no leader has been seen for {:?}, longer than the worst fail-over: {because}",
                 rounded(*lasted)
             ),
         }

@@ -78,43 +78,43 @@ impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NewStore { left, can_be_stated: true } => {
-                write!(f, "the store is new, and a leader of one before it may lead for {:?} more", rounded(*left))
+                write!(f, "the store is new, and a leader of an earlier one may still lead for {:?}", rounded(*left))
             }
             Self::NewStore { left, can_be_stated: false } => {
-                write!(f, "nothing is known of a leader before, who may lead for {:?} more", rounded(*left))
+                write!(f, "an unknown earlier leader may still lead for {:?}", rounded(*left))
             }
             Self::FormerLeader { left } => {
-                write!(f, "a leader before this candidate may lead for {:?} more", rounded(*left))
+                write!(f, "an earlier leader may still lead for {:?}", rounded(*left))
             }
             Self::Unproven => f.write_str(
-                "this candidate holds the election and could not prove that: a write, a commit or an inspection of the \
+                "this candidate holds the election but could not prove it: a write, a commit or an inspection of the \
                  store fails or is not answered",
             ),
             Self::Unread => f.write_str(
-                "this candidate holds the election and its own records do not come back from the store: look at the log of \
+                "this candidate holds the election, but its own records do not come back from the store: check the log of \
                  the store's client",
             ),
             Self::Holder { name } => {
-                write!(f, "{name:?} holds the election and has not reported a win: look at its warnings")
+                write!(f, "{name:?} holds the election but has not reported a win: check its warnings")
             }
             Self::Unexpired { name } => {
-                write!(f, "the record of {name:?} is past its lease, and the store has not removed it")
+                write!(f, "the record of {name:?} is past its lease, but the store has not removed it")
             }
             Self::Ahead => f.write_str(
-                "a companion key of a candidate that is gone is ahead of this one: it goes when its lease runs out",
+                "the companion key of a candidate that is gone is ahead of this one; it goes when its lease runs out",
             ),
             Self::Unassigned => f.write_str(
                 "the group has assigned partition zero to no member that leads: a member may be gone that the coordinator \
                  keeps, or the group cannot settle; `incumbent status` lists the members",
             ),
             Self::Barred => f.write_str(
-                "the store would give no token above every one that was given: the warning of its reset says what to do",
+                "the store's next token would not be above every token given before: see the warning about its reset",
             ),
             Self::Resting { left } => {
                 write!(f, "this candidate rests for {:?} more after a failure", rounded(*left))
             }
             Self::Unanswered => f.write_str(
-                "the store has not answered what this candidate asks, or refuses it: look at the warnings before this one",
+                "the store has not answered this candidate's requests, or refuses them: check the earlier warnings",
             ),
         }
     }
@@ -290,22 +290,22 @@ mod tests {
         let left = Duration::from_millis(12_345);
         let name = || String::from("ada");
         let texts = [
-            (Obstacle::NewStore { left, can_be_stated: true }, "NEW_STORE", "may lead for 12.345s more"),
+            (Obstacle::NewStore { left, can_be_stated: true }, "NEW_STORE", "may still lead for 12.345s"),
             (
                 Obstacle::NewStore { left, can_be_stated: false },
                 "NEW_STORE",
-                "nothing is known of a leader before",
+                "an unknown earlier leader",
             ),
-            (Obstacle::FormerLeader { left }, "FORMER_LEADER", "a leader before this candidate may lead"),
-            (Obstacle::Unproven, "UNPROVEN", "could not prove that"),
+            (Obstacle::FormerLeader { left }, "FORMER_LEADER", "an earlier leader may still lead"),
+            (Obstacle::Unproven, "UNPROVEN", "could not prove it"),
             (Obstacle::Unread, "UNREAD", "do not come back"),
             (Obstacle::Holder { name: name() }, "HOLDER", "\"ada\" holds the election"),
             (Obstacle::Unexpired { name: name() }, "UNEXPIRED", "the record of \"ada\" is past its lease"),
-            (Obstacle::Ahead, "AHEAD", "a companion key of a candidate that is gone"),
+            (Obstacle::Ahead, "AHEAD", "the companion key of a candidate that is gone"),
             (Obstacle::Unassigned, "UNASSIGNED", "assigned partition zero to no member that leads"),
-            (Obstacle::Barred, "BARRED", "the warning of its reset says what to do"),
+            (Obstacle::Barred, "BARRED", "see the warning about its reset"),
             (Obstacle::Resting { left }, "RESTING", "rests for 12.345s more"),
-            (Obstacle::Unanswered, "UNANSWERED", "has not answered what this candidate asks"),
+            (Obstacle::Unanswered, "UNANSWERED", "has not answered this candidate's requests"),
         ];
         for (obstacle, code, part) in texts {
             let text = alloc::string::ToString::to_string(&obstacle);

@@ -52,7 +52,7 @@ fn fault(kind: FaultKind, name: &str, text: &str, remedy: &str) -> Fault {
 }
 
 /// The remedy for an unlisted error.
-const UNLISTED: &str = "it is tried again; the log of the brokers may have the cause";
+const UNLISTED: &str = "the operation is repeated; the brokers' logs may show the cause";
 /// The remedy for refused credentials.
 const CREDENTIALS: &str = "check the credentials of the URL and the brokers' certificates";
 
@@ -397,7 +397,7 @@ mod tests {
     fn an_error_that_is_not_listed_is_reported_with_its_name() {
         let expected = Fault {
             kind: FaultKind::Broken,
-            detail: "LATER: text; it is tried again; the log of the brokers may have the cause".into(),
+            detail: "LATER: text; the operation is repeated; the brokers' logs may show the cause".into(),
         };
         assert_eq!(delivery("LATER"), Failure::Denied(expected.clone()));
         assert_eq!(commit("LATER"), Failure::Denied(expected.clone()));

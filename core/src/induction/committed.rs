@@ -50,7 +50,7 @@ pub(super) fn stated(metadata: &str) -> Result<Option<Token>, Fault> {
     token.map(Some).ok_or_else(|| {
         let detail = format!(
             "the committed offset of the group has the metadata {metadata:?}, which this version cannot read; upgrade \
-             this candidate, or, where no candidate of a newer version runs, reset the group's offsets"
+             this candidate, or, if no candidate of a newer version runs, reset the group's offsets"
         );
         Fault { kind: FaultKind::Broken, detail }
     })

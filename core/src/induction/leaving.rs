@@ -192,8 +192,8 @@ impl Candidacy<Induction> {
     }
 
     pub(super) fn leaving_timed_out(&mut self) {
-        let detail = "the client did not leave its group within 10 s, as one does not whose coordinator is away; \
-                      it goes on closing, and its group takes it for a member until its session runs out";
+        let detail = "the client did not leave its group within 10 s, perhaps because its coordinator is away; \
+                      it keeps closing, and its group counts it as a member until its session runs out";
         let fault = Fault { kind: FaultKind::Unreachable, detail: detail.into() };
         self.warn(Warning::Store(fault));
         self.move_on();

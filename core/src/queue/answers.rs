@@ -82,7 +82,7 @@ impl Failure {
             Code::ResourceExhausted if says("too many requests") => Self::Busy,
             Code::ResourceExhausted if says("database space exceeded") => fault(
                 FaultKind::Broken,
-                "the store is full: leaders go on, new candidates wait; compact and defragment it, then disarm the alarm",
+                "the store is full: leaders stay, new candidates wait; compact and defragment it, then disarm the alarm",
             ),
             Code::Unauthenticated if says("invalid auth token") => Self::NotSent,
             Code::InvalidArgument if says("revision of auth store is old") => Self::NotSent,

@@ -401,7 +401,7 @@ impl Candidacy<Queue> {
             }
             Ok(_) => {
                 let detail =
-                    "a companion of a former place is still there a lease after it was to be deleted";
+                    "a companion of a former place still exists a lease after it was to be deleted";
                 let fault = Fault { kind: FaultKind::Broken, detail: detail.into() };
                 self.removal_failed(&Failure::Fault(fault));
             }

@@ -115,8 +115,8 @@ impl Candidacy<Queue> {
             }
             (Err(failure), Some(Stranded::Kept { warned: true, .. })) => self.lease_stays(
                 failure,
-                "the lease of a companion that cannot be deleted stays in use, as no other can be had: this election has no \
-                 leader",
+                "A companion cannot be deleted and its lease stays in use, because no other lease can be had: this election \
+                 has no leader",
             ),
             _ => {}
         }
@@ -241,8 +241,8 @@ impl Candidacy<Queue> {
                 }
                 self.lease_stays(
                     failure,
-                    "this candidate cannot leave the lease that a companion of another election hangs on and that cannot be \
-                     deleted: that election has no leader",
+                    "A companion of another election cannot be deleted, and this candidate cannot leave the lease of that \
+                     companion: the other election has no leader",
                 );
             }
         }
@@ -268,7 +268,7 @@ impl Candidacy<Queue> {
     fn lease_stays(&mut self, failure: &Failure, cost: &str) {
         let Some(fault) = failure.fault() else { return };
         if !core::mem::replace(&mut self.own.reported.stays, true) {
-            let detail = format!("{}. So {cost} until this is put right or the process ends", fault.detail);
+            let detail = format!("{}. {cost} until this is fixed or the process ends", fault.detail);
             self.warn(Warning::Store(Fault { kind: fault.kind, detail }));
         }
     }
@@ -289,8 +289,8 @@ impl Candidacy<Queue> {
                 *ask_at = now + pace::renew_every(lease);
                 if !core::mem::replace(warned, true) {
                     let detail = format!(
-                        "{}. A companion of a former place could not be deleted for a lease and holds this election back; the \
-                         other candidates of this process move to another lease, so that its own runs out",
+                        "{}. A companion of a former place could not be deleted for a whole lease and blocks this election; \
+                         the other candidates of this process move to another lease, so that this one runs out",
                         cause.detail
                     );
                     self.warn(Warning::Store(Fault { kind: cause.kind, detail }));

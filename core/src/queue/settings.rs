@@ -50,7 +50,7 @@ impl Server {
     /// What must be known before a campaign begins, and is not yet.
     pub fn not_known_yet(self) -> Option<Fault> {
         let detail =
-            "the store has not granted a lease yet, from which the shortest is known; it is asked again";
+            "the shortest lease is unknown, because the store has not granted one yet; it is asked again";
         self.shortest.is_none().then(|| Fault { kind: FaultKind::Unreachable, detail: detail.into() })
     }
 

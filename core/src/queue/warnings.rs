@@ -95,8 +95,8 @@ impl Candidacy<Queue> {
             return;
         }
         let detail = format!(
-            "a lease of {:?} is kept for {ttl:?} only, so the deadline is sooner; \
-             connect to the servers themselves, not to a proxy that answers for them",
+            "a lease of {:?} is kept for only {ttl:?}, so the deadline is earlier; \
+             connect to the servers directly, not to a proxy that answers for them",
             self.lease
         );
         self.warn(Warning::Store(Fault { kind: FaultKind::Broken, detail }));

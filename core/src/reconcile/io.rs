@@ -205,16 +205,16 @@ impl fmt::Display for GaveUp {
         let Self { failed, overdue, dropped } = self;
         write!(
             f,
-            "the end handler failed {failed} {}, so what the begin handler began may still be going on here",
+            "the end handler failed {failed} {}, so what the begin handler began may still be running here",
             if *failed == 1 { "time" } else { "times" }
         )?;
         match overdue {
             Some(span) => write!(
                 f,
-                ", and for {:?} by now without a lease: another candidate may lead beside it",
+                ", by now for {:?} without a lease: another candidate may lead at the same time",
                 crate::time::rounded(*span)
             )?,
-            None => f.write_str("; the election is given up, and another candidate may lead beside it")?,
+            None => f.write_str("; this candidate gives up the election, and another may lead at the same time")?,
         }
         write!(f, ". Messages dropped meanwhile: {dropped}")
     }

@@ -19,8 +19,8 @@
 //!   for their turn: renewals first, by their deadlines, then releases, reads and acquires. A request is made when its
 //!   turn comes, so its lease counts from then. The watch and the inspection need no place. If a request waits for a
 //!   third of a lease, the candidates whose requests wait report the overload, once until none waits. In a queue, a
-//!   campaign's round takes one place, in which its read follows its keep-alives. Requests of campaigns in consumer groups need no
-//!   place for requests: each has its own client and at most six unanswered requests of each kind, and at most a
+//!   campaign's round takes one place, in which its read follows its keep-alives. Requests of campaigns in consumer
+//!   groups need no place: each has its own client and at most six unanswered requests of each kind, and at most a
 //!   thousand entering campaigns ask at a time.
 //! - One *inspection* serves all campaigns that want one; one is under way at a time.
 //! - Renewals and rounds of many campaigns are spread over the time between two of them.

@@ -294,7 +294,7 @@ pub fn acknowledged(revision: u64, incarnation: Option<Incarnation>) -> Outcome 
 }
 
 pub fn fault(kind: FaultKind) -> Fault {
-    Fault { kind, detail: "the store says so".into() }
+    Fault { kind, detail: "the store refuses".into() }
 }
 
 /// A live record of another campaign of ours, under another name.

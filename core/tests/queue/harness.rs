@@ -511,7 +511,7 @@ impl Others for Snapshot {
 }
 
 pub fn fault(kind: FaultKind) -> Failure {
-    Failure::Fault(Fault { kind, detail: "the store says so".into() })
+    Failure::Fault(Fault { kind, detail: "the store refuses".into() })
 }
 
 fn event_in_short(event: &Event) -> String {

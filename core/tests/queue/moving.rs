@@ -71,8 +71,8 @@ fn a_companion_that_cannot_be_deleted_is_left_to_run_out_and_its_candidate_rests
     assert_eq!(
         bench.texts.last().map(String::as_str),
         Some(
-            "the store says so. A companion of a former place could not be deleted for a lease and \
-             holds this election back; the other candidates of this process move to another lease, so that its own runs out"
+            "the store refuses. A companion of a former place could not be deleted for a whole lease and blocks \
+             this election; the other candidates of this process move to another lease, so that this one runs out"
         )
     );
     assert_eq!(bench.shared(C), ["all from B to C"]);
@@ -202,8 +202,8 @@ fn where_no_other_lease_can_be_had_the_former_one_stays_and_a_warning_says_what_
     assert_eq!(
         bench.texts.last().map(String::as_str),
         Some(
-            "the store says so. So the lease of a companion that cannot be deleted stays in use, as no other can be \
-             had: this election has no leader until this is put right or the process ends"
+            "the store refuses. A companion cannot be deleted and its lease stays in use, because no other lease can be \
+             had: this election has no leader until this is fixed or the process ends"
         )
     );
     let (outputs, took) = until_something_follows(&mut bench);

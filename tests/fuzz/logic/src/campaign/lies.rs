@@ -247,7 +247,7 @@ pub(super) fn released(revision: u64, owed: Duration, life: Incarnation, success
 }
 
 pub(super) fn fault(kind: FaultKind) -> Fault {
-    Fault { kind, detail: "the store says so".into() }
+    Fault { kind, detail: "the store refuses".into() }
 }
 
 /// Returns true if a live record is of the campaign under test.
