@@ -60,7 +60,7 @@ fn the_drain_says_until_when_and_ends_then_by_itself() {
     assert_eq!(bench.campaign.lease(), None);
 }
 
-/// A leader whose drain is over without a report about its work. Its newest record is attempt 1's, at revision 10.
+/// A leader whose drain ran out without a report that its work ended. Its newest record is attempt 1's, at revision 10.
 fn overdrawn(asked: Input) -> Bench {
     let mut bench = Bench::leader_with(Settings { drain: secs(5), ..settings() }, bucket());
     bench.give(asked);
@@ -487,7 +487,7 @@ fn the_late_acknowledgement_of_an_old_release_changes_nothing_for_a_leader() {
     let mut bench = Bench::leader();
     bench.give(Input::Resign);
     assert_eq!(bench.give(Input::Drained)[1], "release 2 over 10 owing 0ms");
-    // No answer comes, and the watch shows that it was applied.
+    // No answer comes, but the watch shows that it was applied.
     let ours = match released(11, secs(0)) {
         Entry::Released(release) => Entry::Released(incumbent_core::record::Release {
             write_id: Some(incumbent_core::record::WriteId { nonce: ME, attempt: Attempt(2) }),
