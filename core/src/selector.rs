@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_one_sees_is_refused_by_name() {
+    fn invisible_characters_are_refused_by_name() {
         for (text, found) in [
             ("jobs\n", '\n'),
             ("jobs\r\n", '\r'),

@@ -54,7 +54,7 @@ pub struct Put {
     pub headers: Headers,
     /// How long the store must keep the record at least: its `Incumbent-Lease`. Sent to stores that can expire single
     /// records, rounded up to what the store can keep. Keeping a record longer is always safe; if it vanishes sooner,
-    /// nobody can tell how long its holder may lead.
+    /// its holder is unknown.
     pub lease: Duration,
 }
 

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_stands_still_reaches_nothing() {
+    fn a_stopped_clock_reaches_nothing() {
         let mut clock = Clock::new(Instant::ZERO, Instant::ZERO, 0);
         clock.set_rate(Instant::from_nanos(5), -1_000_000);
         assert_eq!(clock.at(Instant::from_nanos(90)), Instant::from_nanos(5));

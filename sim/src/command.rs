@@ -36,7 +36,8 @@ impl Choice {
 
     /// The run that a [command](Self::command) repeats.
     ///
-    /// # Errors Returns the word that is not part of such a command.
+    /// # Errors
+    /// Returns the word that is not part of such a command.
     pub fn of_command(command: &str) -> Result<Self, String> {
         let mut words = command.split_whitespace().skip_while(|word| *word != "sim").skip(1);
         let mut choice = Self::of_seed(0);

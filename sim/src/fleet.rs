@@ -97,7 +97,8 @@ impl Fleet {
 
     /// Runs this many processes.
     ///
-    /// # Errors Returns a description if not all lead or wait in the end, which would be a defect.
+    /// # Errors
+    /// Returns a description if not all lead or wait in the end, which would be a defect.
     pub fn run(processes: usize, elections: Elections, seed: u64) -> Result<Self, String> {
         let mut world = World::new(processes, elections, seed);
         world.until("all to lead or wait", |world| world.settled == processes)?;

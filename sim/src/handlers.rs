@@ -388,7 +388,7 @@ impl World {
         let quiet = self.quiet;
         let node = &mut self.nodes[index];
         if let Some((_, other)) = &node.running {
-            return Err(format!("{handler} runs beside {other}"));
+            return Err(format!("{handler} runs while {other} is running"));
         }
         match handler {
             Handler::Begin => {

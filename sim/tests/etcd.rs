@@ -93,7 +93,7 @@ fn a_store_that_is_wiped_or_restored_leads_to_one_leader_again() {
 }
 
 #[test]
-fn foreign_candidates_lead_in_turn_and_never_beside_ours() {
+fn foreign_candidates_lead_alternately_and_never_together_with_ours() {
     let mut total = Tally::default();
     for seed in 0..60 {
         total.add(&holds(&Choice { peers: 2, ..choice(seed) }));

@@ -108,7 +108,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// A deleted holder of which only the tombstone was seen may have learned of a raised maximum age before this
+    /// A deleted holder that left only its tombstone to see may have learned of a raised maximum age before this
     /// candidate, and have a lease that long.
     fn wait_for_raised_age(&mut self, age: Duration) {
         self.own.key.wait_for_raised_age(age);

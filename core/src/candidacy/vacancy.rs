@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_a_leader_nothing_is_timed() {
+    fn while_a_leader_is_known_nothing_is_timed() {
         let mut vacancy = Vacancy::default();
         assert_eq!(vacancy.observe(&sees_a_leader(), State::Waiting, at(10)), []);
         assert_eq!(vacancy.due(&sees_a_leader()), None);

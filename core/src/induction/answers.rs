@@ -16,7 +16,7 @@ use crate::store::{Fault, FaultKind};
 pub enum Operation {
     /// The delivery of a record.
     Publish,
-    /// A commit. Of the answer's own error and the partition's, the one that is set.
+    /// A commit. Its error is the answer's own or the partition's, whichever is set.
     Commit,
 }
 

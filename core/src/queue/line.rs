@@ -216,7 +216,7 @@ pub(super) fn is_first(snapshot: &Snapshot, revision: Revision) -> bool {
         && snapshot.companions.iter().all(|companion| companion.created >= revision)
 }
 
-/// The candidate behind the one that entered at `revision`, or why the wanted one is not there.
+/// Whether the successor follows the candidate that entered at `revision`, or why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// The candidate is next in both queues.

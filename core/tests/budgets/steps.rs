@@ -4,14 +4,14 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "what is counted must have worked")]
 #![allow(unreachable_pub, reason = "the modules of a program are no library")]
 
-#[allow(dead_code, reason = "the tests beside it use all of it")]
+#[allow(dead_code, reason = "the other tests use all of it")]
 mod store;
 
 use std::hint::black_box;
 
 use store::Bench;
 
-/// The other campaigns, besides the one that is measured.
+/// How many campaigns there are besides the measured one.
 const CAMPAIGNS: u64 = 1_000;
 
 /// Counted by callgrind.

@@ -190,7 +190,7 @@ fn a_claim_above_its_own_record_is_no_token() {
 }
 
 #[test]
-fn a_record_without_a_claim_may_be_the_one_that_won() {
+fn a_record_without_a_claim_may_have_won() {
     let mut bench = Bench::candidate(bare(1_000));
     bench.watched(Entry::Vacant);
     assert_eq!(bench.applied(1, 20)[0], "warning StoreReset, barred");

@@ -110,7 +110,7 @@ fn with_markers_a_retaking_acknowledged_too_late_is_not_itself_retaken() {
     assert_eq!(
         bench.applied(2, 11),
         ["state WAITING"],
-        "the marker for 10 may be on its way, and would erase what stands on it"
+        "the marker for 10 may be on its way, and would erase what was written over it"
     );
     let outputs = bench.pass(secs(20));
     assert!(!outputs.iter().any(|output| output.starts_with("acquire")), "{outputs:?}");
@@ -191,7 +191,7 @@ fn a_record_of_ours_that_turns_up_when_we_have_left_the_race_is_removed() {
     assert_eq!(
         bench.watched(mine(10, 1)),
         ["release 2 over 10 owing 0ms", "leader me", "state RELEASING"],
-        "the watch says so too"
+        "the watch shows it too"
     );
 }
 

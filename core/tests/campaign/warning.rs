@@ -231,7 +231,7 @@ fn every_warning_says_what_it_is_about_and_what_to_do() {
                 rest: secs(300),
             },
             "because for a whole lease it could not inspect the store or read its claim; it rests for 300s at most: the \
-             store says so",
+             store refuses",
         ),
         (
             Warning::GaveWay { failing: Steps::from_iter([Step::Inspect]), fault: None, rest: secs(300) },

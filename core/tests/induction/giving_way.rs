@@ -240,7 +240,7 @@ fn a_probe_that_is_appended_ends_the_rest() {
 }
 
 #[test]
-fn a_probe_is_a_record_that_no_one_waits_for() {
+fn a_probe_is_a_record_that_no_candidate_waits_for() {
     let mut bench = Bench::member();
     for kind in [Kind::Claim, Kind::Heartbeat, released(11)] {
         bench.other(1, kind);

@@ -39,7 +39,7 @@ fn the_deadline_counts_from_the_send_of_the_heartbeat() {
 #[test]
 fn a_commit_is_sent_after_the_append_and_not_before() {
     let mut bench = Bench::leader();
-    assert_eq!(bench.until(Timer::Renew), ["heartbeat 3"], "no commit beside it");
+    assert_eq!(bench.until(Timer::Renew), ["heartbeat 3"], "without a commit");
     assert_eq!(bench.committed(3), NOTHING, "none was asked for");
 }
 
@@ -107,7 +107,7 @@ fn a_commit_that_overtakes_the_report_of_a_rebalance_is_ignored() {
 }
 
 #[test]
-fn a_missing_permission_is_reported_once_and_the_deadline_stands() {
+fn a_missing_permission_is_reported_once_and_the_deadline_remains() {
     let mut bench = Bench::leader();
     bench.until(Timer::Renew);
     bench.appended(3);

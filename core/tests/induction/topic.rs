@@ -82,7 +82,7 @@ fn a_topic_that_was_made_again_before_the_claim_is_waited_for() {
 }
 
 #[test]
-fn a_member_whose_topic_was_made_again_goes_on_as_a_member() {
+fn a_member_whose_topic_was_made_again_remains_a_member() {
     let mut bench = Bench::member();
     bench.other(1, Kind::Heartbeat);
     assert_eq!(bench.inspected_as(REMADE), ["warning STORE_RESET", "leader none"][..1]);

@@ -16,7 +16,7 @@ fn a_successor_that_is_next_is_released_to() {
 }
 
 #[test]
-fn a_successor_behind_candidates_of_ours_is_named_and_the_leader_goes_on_leading() {
+fn a_successor_behind_candidates_of_ours_is_named_and_the_leader_keeps_leading() {
     let mut bench = Bench::leader();
     bench.give(Input::HandOver("c".into()));
     assert_eq!(bench.prove(|snapshot| snapshot.ours(11, "b").ours(12, "c")), ["name 2 A1@10 B c"]);
@@ -48,7 +48,7 @@ fn a_successor_that_is_foreign_or_absent_refuses_the_hand_over() {
 }
 
 #[test]
-fn a_hand_over_that_takes_longer_than_a_drain_is_given_up_and_the_term_goes_on() {
+fn a_hand_over_that_takes_longer_than_a_drain_is_given_up_and_the_term_continues() {
     let mut bench = Bench::leader();
     bench.give(Input::HandOver("c".into()));
     bench.prove(|snapshot| snapshot.ours(11, "b").ours(12, "c"));

@@ -90,7 +90,7 @@ fn a_waiting_candidate_that_is_closed_removes_its_keys() {
 }
 
 #[test]
-fn a_close_waits_two_seconds_and_the_removal_goes_on_behind_it() {
+fn a_close_waits_two_seconds_and_the_removal_continues_after_it() {
     let mut bench = Bench::waiting();
     bench.give(Input::Close);
     bench.failed(2, Failure::Unknown);

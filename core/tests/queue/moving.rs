@@ -426,7 +426,7 @@ fn a_lease_that_may_not_be_kept_alive_any_more_is_left_for_another() {
 }
 
 #[test]
-fn another_lease_of_candidates_with_another_lease_time_concerns_no_one_else() {
+fn another_lease_of_candidates_with_another_lease_time_concerns_no_other_candidate() {
     let mut bench = Bench::leader();
     assert_eq!(bench.give(Input::Told(Told::Move { from: C, to: D })), NOTHING);
     assert_eq!(bench.next(), ["keep alive A1 B"]);

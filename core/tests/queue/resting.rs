@@ -63,7 +63,7 @@ fn a_place_that_cannot_be_read_for_a_lease_is_left_and_its_candidate_rests() {
 }
 
 #[test]
-fn a_candidate_that_rests_says_so_where_no_candidate_leads() {
+fn a_candidate_that_rests_reports_it_if_no_candidate_leads() {
     let bench = resting();
     let Obstacle::Resting { left } = bench.campaign.obstacle() else {
         panic!("{:?}", bench.campaign.obstacle())

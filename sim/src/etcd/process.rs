@@ -170,7 +170,7 @@ pub(super) struct Stream {
     /// The last arrivals at the member and at the candidate.
     pub(super) sent: Instant,
     pub(super) answered: Instant,
-    /// Keep-alives, the first of which the member holds back.
+    /// Keep-alives; the member holds the first one back.
     pub(super) held: VecDeque<KeepAlive>,
 }
 

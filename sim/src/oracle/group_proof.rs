@@ -85,8 +85,8 @@ impl Oracle<induction::Induction> for FromACommit {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I3",
-            "A deadline derives only from when a record was sent that was appended, and whose commit a coordinator accepted \
-             from a present member after that; a win, from its own claim; no term that is over goes on.",
+            "A deadline derives only from the send of an appended record whose commit a coordinator then accepted from a \
+             present member; a win, from its own claim; no ended term continues.",
         )
     }
 

@@ -150,8 +150,8 @@ impl Oracle for DeadlineFromTheSend {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I3",
-            "A deadline derives only from when an attempt was sent that was applied, whenever its answer came, and a \
-             question that proved the incarnation; no term that is over goes on.",
+            "A deadline derives only from the send of an applied attempt, whenever its answer came, and of a question that \
+             proved the incarnation; no ended term continues.",
         )
     }
 

@@ -63,8 +63,8 @@ impl<R: Rule> Oracle<R> for OrderlyChanges {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I15",
-            "Without faults, a successor leads at once after a release, in a lease after a crash or a deletion; the one \
-             that is named comes first, the one that resigned does not; one isolated server ends no long lease.",
+            "Without faults, a successor leads at once after a release, and within a lease after a crash or a deletion; a \
+             named successor comes first, a leader that resigned does not; one isolated server ends no long lease.",
         )
     }
 

@@ -89,7 +89,7 @@ impl<R: Rule> Oracle<R> for GivesWay {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I17",
-            "With one candidate that cannot prove, another leads within three leases, and a tenth of the time is lost at most.",
+            "If one candidate cannot prove, another leads within three leases, and at most a tenth of the time is lost.",
         )
     }
 

@@ -116,8 +116,8 @@ impl Oracle<queue::Queue> for NoneWithoutCause {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I9",
-            "A term ends for what happened to its keys, its leases, the store or its deadline, or as its user asked; errors \
-             and silence neither win nor lose.",
+            "A term ends only because of its keys, its leases, the store, its deadline or its user; errors and silence neither \
+             win nor lose.",
         )
     }
 

@@ -12,7 +12,7 @@ use crate::observation::{Observation, View};
 
 pub(super) struct NothingLeft {
     nodes: Vec<Node>,
-    /// The leases of candidacies that were given up and of which nothing is left.
+    /// The leases of abandoned candidacies that left nothing behind.
     over: BTreeSet<LeaseId>,
     /// Those whose last deletion was denied: a place written by another party may still be there.
     denied: BTreeSet<LeaseId>,
@@ -60,8 +60,8 @@ impl Oracle<queue::Queue> for NothingLeft {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "leaving",
-            "Keys are removed after the loss was reported; a candidacy that was given up leaves neither keys nor its lease, \
-             and nothing of it comes back.",
+            "Keys are removed after the loss was reported; an abandoned candidacy leaves neither keys nor its lease, and \
+             nothing of it comes back.",
         )
     }
 

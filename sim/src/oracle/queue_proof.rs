@@ -55,8 +55,8 @@ impl Oracle<queue::Queue> for FromAProof {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "I3",
-            "A deadline derives only from when keep-alives were sent that the store's leader answered, and from a later read \
-             of both keys; a win, from one that showed them first in both queues.",
+            "A deadline derives only from the send of keep-alives that the store's leader answered, and from a later read \
+             of both keys; a win, from a read that showed them first in both queues.",
         )
     }
 

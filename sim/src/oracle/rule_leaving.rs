@@ -81,8 +81,8 @@ impl Oracle for Leaving {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "leaving",
-            "Who is asked to leave drains for a bounded time and leaves; a failed handler ends the term; a close ends; \
-             nothing is released before the work of the term has ended.",
+            "A leader that is asked to leave drains for a bounded time and leaves; a failed handler ends the term; a close \
+             ends; nothing is released before the work of the term has ended.",
         )
     }
 

@@ -211,9 +211,9 @@ impl Oracle for WinDelay {
     fn states(&self) -> (&'static str, &'static str) {
         (
             "win delay",
-            "After a deletion no win is reported before the lease of the deleted holder is over, nor without a \
-             renewal; a fixed delay counts from when the candidate was first shown its record; in a bucket with \
-             markers no candidate wins from a record of its own whose time is over.",
+            "After a deletion no win is reported before the deleted holder's lease is over, nor without a renewal; a \
+             fixed delay counts from when the candidate was first shown its record; in a bucket with markers no \
+             candidate wins from its own record after the record's time is over.",
         )
     }
 

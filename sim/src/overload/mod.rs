@@ -40,7 +40,7 @@ const SPAN: Duration = Duration::from_millis(50);
 /// A process in trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overload {
-    /// The elections, in each of which it has the only candidate.
+    /// The elections; it has the only candidate in each.
     pub elections: usize,
     /// The lease of each.
     pub lease: Duration,
@@ -76,8 +76,9 @@ pub struct Course {
 impl Overload {
     /// Runs it on a store.
     ///
-    /// # Errors Returns a description if not all elections are led before the trouble, or two minutes after it; and for
-    /// Kafka, where elections of one process share nothing.
+    /// # Errors
+    /// Returns a description if not all elections are led before the trouble, or two minutes after it; and for Kafka,
+    /// where elections of one process share nothing.
     pub fn run(self, on: Kind, seed: u64) -> Result<Course, String> {
         match on {
             Kind::Nats => self.run_on::<bucket::Buckets>(seed),

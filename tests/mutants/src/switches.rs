@@ -24,14 +24,15 @@ struct Place<'a> {
 /// The source of `file` with a switch for every choice. `is` is the path of the function that returns which mutant is
 /// on.
 ///
-/// # Errors If a text is not in the source exactly once, or if two texts overlap and neither contains the other.
+/// # Errors
+/// If a text is not in the source exactly once, or if two texts overlap and neither contains the other.
 pub(crate) fn install(source: &str, file: &str, choices: &[Choice<'_>], is: &str) -> Result<String> {
     let mut places: Vec<Place<'_>> = Vec::new();
     for choice in choices {
         let found: Vec<usize> = source.match_indices(choice.text).map(|(at, _)| at).collect();
         let [start] = found[..] else {
             bail!(
-                "mutant {:?}: its text stands {} times in {file}, and must stand exactly once: {:?}; \
+                "mutant {:?}: its text occurs {} times in {file}, and must occur exactly once: {:?}; \
                  write the present text into tests/mutants/mutants.toml",
                 choice.mutant,
                 found.len(),

@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_of_the_table_stands_exactly_once_in_its_file() {
+    fn every_text_of_the_table_occurs_exactly_once_in_its_file() {
         let files = files().unwrap();
         assert!(files["core/src/lib.rs"].ends_with("pub mod mutant;\n"));
         assert!(files["core/src/campaign/mod.rs"].contains("crate::mutant::is("));

@@ -223,7 +223,7 @@ fn an_outage_before_a_win_is_not_owed() {
 }
 
 #[test]
-fn after_a_rest_that_ended_because_no_one_else_was_there_twice_as_much_is_owed_before_the_next() {
+fn after_a_rest_that_ended_because_it_was_alone_twice_as_much_must_be_owed_before_the_next() {
     let mut giving_way = GivingWay::default();
     rests_from(&mut giving_way, 0);
     giving_way.others_claim(false, WORST, at(12));
@@ -399,7 +399,7 @@ fn where_a_commit_failed_nothing_is_probed_and_the_rest_lasts() {
 // ---- alone ----
 
 #[test]
-fn where_no_one_else_claims_for_the_worst_fail_over_the_rest_ends() {
+fn if_no_other_candidate_claims_for_the_worst_fail_over_the_rest_ends() {
     let mut giving_way = GivingWay::default();
     rests_from(&mut giving_way, 0);
     giving_way.others_claim(false, WORST, at(12));

@@ -50,7 +50,8 @@ pub struct Run<'a> {
 impl<'a> Run<'a> {
     /// A campaign with these settings, unless they are refused.
     ///
-    /// # Panics If a refusal does not state the setting, its value, the limit and the remedy.
+    /// # Panics
+    /// If a refusal does not state the setting, its value, the limit and the remedy.
     pub fn begin(plan: Plan, choices: Choices<'a>) -> Option<Self> {
         let campaign = match plan.campaign() {
             Ok(campaign) => campaign,
@@ -75,7 +76,8 @@ impl<'a> Run<'a> {
 
     /// Runs until the choices are used up, and then replays everything with another campaign.
     ///
-    /// # Panics If an invariant does not hold.
+    /// # Panics
+    /// If an invariant does not hold.
     pub fn to_the_end(&mut self) {
         for _ in 0..STEPS {
             if self.choices.are_used_up() {

@@ -22,7 +22,8 @@ pub fn of(target: &str) -> Vec<(String, Vec<u8>)> {
 /// `FUZZ_MUTATIONS` overrides the number and `FUZZ_SEED` the seed; `FUZZ_INPUT` names a file to try instead of all
 /// these.
 ///
-/// # Panics If the target does; the input that caused it is printed.
+/// # Panics
+/// If the target does; the input that caused it is printed.
 pub fn explore(target: &str, run: fn(&[u8]), mutations: u64) {
     if let Some(file) = std::env::var_os("FUZZ_INPUT") {
         return attempt(&file.to_string_lossy(), &fs::read(&file).expect("a file"), run);

@@ -11,7 +11,8 @@ use incumbent::{Error, ErrorKind, Result, fuzzing};
 
 /// The fuzz target: a text in which a byte of value 1 represents a secret.
 ///
-/// # Panics If a secret is shown, or an error is of another kind than a URL's.
+/// # Panics
+/// If a secret is shown, or an error is of another kind than a URL's.
 pub fn url(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let of_url = |text: &str| {
@@ -61,7 +62,8 @@ const URL: &str = "\"url\":\"";
 
 /// The fuzz target: a file in which a byte of value 1 represents a secret.
 ///
-/// # Panics If a secret is shown.
+/// # Panics
+/// If a secret is shown.
 pub fn context(bytes: &[u8]) {
     let show = |bytes: &[u8]| seen(&fuzzing::context(bytes));
     match std::str::from_utf8(bytes) {

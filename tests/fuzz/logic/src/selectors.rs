@@ -26,7 +26,8 @@ const QUOTES: [&str; 4] = ["\"", "'", "%22", "%27"];
 
 /// The fuzz target: a text, tried as a store's URL and as an election's key, in every disguise.
 ///
-/// # Panics If a disguise silently selects another election.
+/// # Panics
+/// If a disguise silently selects another election.
 pub fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     url(text);

@@ -15,7 +15,8 @@ use super::topic;
 /// one's release lands, which names offset 0 or an offset of a topic that is gone, and a third candidate gets the
 /// partition and claims.
 ///
-/// # Errors The third leads at once, at the same time as the second.
+/// # Errors
+/// The third leads at once, at the same time as the second.
 pub fn late_release() -> Result<(), String> {
     play(Revision(0), TopicId(1))?;
     // It was written for a topic that is gone, and names an offset of that topic.
