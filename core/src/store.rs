@@ -52,9 +52,9 @@ pub struct Put {
     pub value: String,
     /// Its headers.
     pub headers: Headers,
-    /// How long the store must keep the record at least: its `Incumbent-Lease`. Sent to stores that can expire single
-    /// records, rounded up to what the store can keep. Keeping a record longer is always safe; if it vanishes sooner,
-    /// its holder is unknown.
+    /// The least time for which the store must keep the record: its `Incumbent-Lease`. Sent to stores that can expire
+    /// single records, rounded up to what the store can keep. Keeping a record longer is always safe; if it vanishes
+    /// sooner, its holder is unknown.
     pub lease: Duration,
 }
 
@@ -83,7 +83,7 @@ pub enum Outcome {
     Failed(Fault),
 }
 
-/// Why a store cannot do what was asked. A person has to act.
+/// The reason why a store cannot do what was asked. A person has to act.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fault {
     /// The kind of the fault.
@@ -140,7 +140,7 @@ pub struct Capabilities {
     pub shortest: Duration,
     /// See [`shortest`](Self::shortest).
     pub longest: Duration,
-    /// How long an expired record may still be there, at most.
+    /// The longest time for which an expired record may still be there.
     pub granularity: Duration,
     /// Expiry is pushed to watchers, as a marker.
     pub expiry_pushed: bool,
@@ -149,8 +149,8 @@ pub struct Capabilities {
     /// A new watch shows every existing entry, then reports that it has shown them all. A candidate that enters at the
     /// same time waits briefly for that, instead of reading its key.
     pub watch_shows_all: bool,
-    /// How many requests may wait for an answer at once. A session sends fewer if the store is slow.
+    /// The number of requests that may wait for an answer at once. A session sends fewer if the store is slow.
     pub window: u32,
-    /// How long a healthy store may lack a leader of its own when one of its servers fails, at most.
+    /// The longest time for which a healthy store may lack a leader of its own when one of its servers fails.
     pub fail_over: Duration,
 }

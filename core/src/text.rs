@@ -84,7 +84,7 @@ impl fmt::Display for Text {
     }
 }
 
-/// How a language writes the names of settings.
+/// The form in which a language writes the names of settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
     /// `win_delay`, as the schema does: Rust, Python and the URL of a store.

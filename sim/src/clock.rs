@@ -14,7 +14,7 @@ pub(crate) const START: Instant = Instant::from_nanos(1_000_000_000_000);
 pub(crate) struct Clock {
     /// A moment of the world, and the clock's reading at it.
     anchor: (Instant, Instant),
-    /// How fast it runs, in parts per million; minus a million is a stopped clock.
+    /// Parts per million by which it runs fast; minus a million is a stopped clock.
     ppm: i64,
 }
 

@@ -23,7 +23,7 @@ use crate::setting::Setting;
 const CANDIDATE: CampaignId = 1;
 /// The lease: the default on NATS.
 const LEASE: Duration = Duration::from_secs(30);
-/// How late a server of 2.11 or newer removes a record, as `runtime/src/store/nats` has it.
+/// The time by which a server of 2.11 or newer removes a record late, as `runtime/src/store/nats` has it.
 const GRANULARITY: Duration = Duration::from_millis(350);
 /// All processes start within this time.
 const STARTS: Duration = Duration::from_secs(1);
@@ -31,10 +31,10 @@ const STARTS: Duration = Duration::from_secs(1);
 const LIMIT: Duration = Duration::from_secs(300);
 /// Requests are counted per span of this length.
 const SPAN: Duration = Duration::from_millis(100);
-/// How long after a leader was found the requests that follow are counted.
+/// The time after a leader was found for which requests are still counted.
 const AFTER: Duration = Duration::from_secs(5);
 
-/// How the candidates of many processes are spread over elections.
+/// The way in which the candidates of many processes are spread over elections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elections {
     /// All are candidates of one election.
@@ -90,7 +90,7 @@ pub struct FailOver {
 }
 
 impl Fleet {
-    /// How long a fleet at rest is counted: a whole number of renewals.
+    /// The time for which a fleet at rest is counted: a whole number of renewals.
     pub const RESTED: Duration = Duration::from_secs(90);
     /// The number of crashes.
     pub const CRASHES: usize = 5;

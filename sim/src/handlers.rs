@@ -18,7 +18,7 @@ const STREAM: u64 = 0x4841;
 const CANDIDATES: usize = 3;
 const LEASE: Duration = Duration::from_secs(10);
 const RENEW: Duration = Duration::from_secs(3);
-/// How long a leaving leader may keep the lease, at most.
+/// The longest time for which a leaving leader may keep the lease.
 const DRAIN: Duration = Duration::from_secs(10);
 const FAULTS: Duration = Duration::from_secs(600);
 /// The longest effect of the faults: a cool-down, an *end* and all its retries.
@@ -35,11 +35,11 @@ pub struct Handled {
     pub failed: u64,
     /// The number of *begin* runs that were stopped.
     pub stopped: u64,
-    /// How many times work continued after its lease was over.
+    /// The number of times that work continued after its lease was over.
     pub overdue: u64,
-    /// How many times two worked at once.
+    /// The number of times that two worked at once.
     pub together: u64,
-    /// How many times a candidate gave up.
+    /// The number of times that a candidate gave up.
     pub gave_up: u64,
     /// The number of messages that were dropped.
     pub dropped: u64,

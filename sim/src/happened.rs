@@ -14,7 +14,7 @@ pub(crate) struct Happened {
     last: [Option<Instant>; Kind::ALL.len()],
     /// The longest maximum age that the bucket had.
     longest_age: Duration,
-    /// How wrong a server's clock was after it was set, at most.
+    /// The largest error of a server's clock after it was set.
     stepped: Duration,
 }
 
@@ -66,7 +66,7 @@ impl Happened {
         self.longest_age
     }
 
-    /// How wrong a server's clock was after it was set, at most.
+    /// The largest error of a server's clock after it was set.
     pub(crate) fn stepped(&self) -> Duration {
         self.stepped
     }

@@ -160,7 +160,7 @@ kinds! {
     RecreateAtEnd "recreate-at-end" Full Kafka "The topic is deleted and made again as a term ends, before its release.",
     StaleTopic "stale-topic" Full Kafka "A broker answers candidates, even those that know better, with the id of the previous topic.",
     StaleEpochs "stale-epochs" Full Kafka "Brokers are restarted before the topic is made again: readers of the former topic silently fetch nothing more.",
-    NoProof "no-proof" Full All "One candidate cannot prove its claim, for good or now and then, while the others are well: its requests are denied or not answered.",
+    NoProof "no-proof" Full All "One candidate cannot prove its claim, for good or now and then, while other candidates are well: its requests are denied or not answered.",
     SlowProcess "slow-process" Full All "A candidate's process gets 5 to 30 % of its processor time, in slices, as under a quota or on a machine that swaps.",
 }
 

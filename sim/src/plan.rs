@@ -14,7 +14,7 @@ use crate::oracle::ACandidateLeads;
 use crate::scenario::Scenario;
 use crate::setting::Setting;
 
-/// How far a clock may drift under the default settings, in parts per million.
+/// The drift that the default settings allow a clock, in parts per million.
 pub(crate) const DRIFT: i64 = 5_000;
 
 /// The stream for draws that only an etcd needs.
@@ -35,7 +35,7 @@ const SLOW: u64 = 0xc_0000;
 /// The stream for the candidate that cannot prove.
 const NO_PROOF: u64 = 0x9_0000;
 
-/// How long an expired message may still be there, at most.
+/// The longest time for which an expired message may still be there.
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(250);
 
 /// A bucket on a server of 2.11 or newer, with markers.
@@ -52,7 +52,7 @@ pub(crate) const BUCKET: Capabilities = Capabilities {
     fail_over: Duration::ZERO,
 };
 
-/// How wrong the servers' clocks are when they are set wrong.
+/// The error of the servers' clocks when they are set wrong.
 pub(crate) const CLOCK_STEP: Duration = Duration::from_secs(10);
 
 /// What a raised maximum age may become, in tenths of the old one; the last is the largest.
@@ -69,7 +69,7 @@ pub struct Choice {
     pub candidates: usize,
     /// The kinds of faults that a seed may choose from; `None`: all, but rarely those that break an assumption.
     pub faults: Option<Vec<Kind>>,
-    /// How many foreign candidates there are in addition: of the Go library `nats-kv-leader-elect` in a bucket, of Go's
+    /// The number of additional foreign candidates: of the Go library `nats-kv-leader-elect` in a bucket, of Go's
     /// `concurrency.Election` in etcd, of goNELI in a consumer group. The first has no defence against some faults,
     /// which are then left out.
     pub peers: usize,
@@ -77,7 +77,7 @@ pub struct Choice {
     pub plain: bool,
     /// The indices of the kept faults in the script; `None`: all.
     pub keep: Option<Vec<usize>>,
-    /// How long faults come at most; `None`: as long as the seed draws.
+    /// The longest time for which faults come; `None`: as long as the seed draws.
     pub lasts: Option<Duration>,
 }
 
@@ -132,7 +132,7 @@ pub(crate) struct Plan {
     pub(crate) never_used: bool,
     /// After which percentage of writes other keys are written.
     pub(crate) other_keys: u64,
-    /// How fast the servers' clocks run, in parts per million.
+    /// Parts per million by which the servers' clocks run fast.
     pub(crate) store_rate: i64,
     /// The rate of each candidate's clock and when its process begins, if a scenario names them.
     pub(crate) rates: Option<Vec<i64>>,
@@ -148,7 +148,7 @@ pub(crate) struct Plan {
     pub(crate) group: GroupPlan,
 }
 
-/// How members of a consumer group are assigned partition zero.
+/// The way in which members of a consumer group are assigned partition zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Assigning {
     /// Every rebalance first takes it from its owner.
@@ -340,7 +340,7 @@ impl Plan {
         }
     }
 
-    /// How long the phase without faults at the end lasts: until a candidate leads, then for an orderly change of
+    /// The length of the phase without faults at the end: until a candidate leads, then for an orderly change of
     /// leaders, then for a disorderly one.
     pub(crate) fn quiet(&self) -> Duration {
         let orders =
@@ -452,12 +452,12 @@ impl Plan {
         }
     }
 
-    /// How long any candidate may take to leave, at most.
+    /// The longest time that any candidate may take to leave.
     pub(crate) fn drain(&self) -> Duration {
         self.settings.iter().map(|setting| setting.drain).max().unwrap_or_default()
     }
 
-    /// How long a change of leaders takes beyond the rules: the wait that an etcd candidate owes if a lease may be
+    /// The time that a change of leaders takes beyond the rules: the wait that an etcd candidate owes if a lease may be
     /// older than the raft term, and the time that a group takes to assign the partition.
     pub(crate) fn owed(&self) -> Duration {
         match self.choice.store {

@@ -13,12 +13,12 @@ use crate::happened::Happened;
 use crate::kind::Kind;
 use crate::plan::Plan;
 
-/// How long a message or a write may be under way after the fault that delays it.
+/// The longest time for which a message or a write is under way after the fault that delays it.
 const DELAYED: Duration = Duration::from_secs(12);
 
 macro_rules! excuses {
     ($($excuse:ident $name:literal $says:literal,)*) => {
-        /// Why less is promised for a while.
+        /// The reason why less is promised for a while.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Excuse {
             $(#[doc = $says] $excuse,)*
@@ -60,7 +60,7 @@ excuses! {
 
 #[derive(Debug)]
 pub(crate) struct Promises {
-    /// How long a leader may count on old knowledge, at most.
+    /// The longest time for which a leader may count on old knowledge.
     span: Duration,
     /// The largest age of a message that is under way or held by a stopped process.
     echo: Duration,
@@ -84,7 +84,7 @@ pub(crate) struct Promises {
     tokens_fragile: Instant,
     /// Before this, only terms acquired since the store last went back have tokens in order.
     tokens_waived: Instant,
-    /// How many times the store began another history of tokens.
+    /// The number of times that the store began another history of tokens.
     histories: u32,
     /// Before this, the store differs from what candidates and oracles saw of it, because it went back.
     regressed: Instant,
@@ -205,7 +205,7 @@ impl Promises {
         sequence <= self.undone_at_most
     }
 
-    /// How many times the store began another history, in which it may give tokens again.
+    /// The number of times that the store began another history, in which it may give tokens again.
     pub(crate) fn histories(&self) -> u32 {
         self.histories
     }

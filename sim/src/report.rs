@@ -25,7 +25,7 @@ pub struct Tally {
     pub terms: u64,
     /// Terms of candidates of the Go library, by their `OnWon`.
     pub peer_terms: u64,
-    /// How many times two led at once although the promise did not forbid it.
+    /// The number of times that two led at once although the promise did not forbid it.
     pub overlaps: u64,
     /// Writes that the store applied.
     pub writes: u64,

@@ -23,7 +23,7 @@ pub struct Scenario {
     pub max_age: Duration,
     /// The faults, in the order of time.
     pub faults: Vec<PlannedFault>,
-    /// How long the phase with faults lasts; after it everything must recover.
+    /// The length of the phase with faults; after it everything must recover.
     pub lasts: Duration,
 }
 
@@ -34,7 +34,7 @@ pub struct Candidate {
     pub lease: Duration,
     /// When its process begins, counted from the run's beginning.
     pub begins: Duration,
-    /// How fast its clock runs, in parts per million.
+    /// Parts per million by which its clock runs fast.
     pub rate: i64,
 }
 
@@ -47,7 +47,7 @@ pub struct PlannedFault {
     pub candidate: Option<usize>,
     /// When it begins, counted from the run's beginning.
     pub from: Duration,
-    /// How long it lasts.
+    /// Its duration.
     pub lasts: Duration,
 }
 

@@ -28,7 +28,7 @@ pub struct ScriptedFault {
     pub kind: Kind,
     /// When it begins, counted from the run's beginning.
     pub from: Duration,
-    /// How long it lasts.
+    /// Its duration.
     pub lasts: Duration,
 }
 

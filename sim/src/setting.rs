@@ -17,7 +17,7 @@ const STREAM: u64 = 0x1_0000;
 pub(crate) struct Setting {
     pub(crate) lease: Duration,
     pub(crate) win_delay: WinDelay,
-    /// How long a leader takes to leave, at most.
+    /// The longest time that a leader takes to leave.
     pub(crate) drain: Duration,
     backoff: Wait,
     splays: bool,
@@ -95,7 +95,7 @@ impl Setting {
         setting
     }
 
-    /// How much longer its settings delay a win than the rules do, at least.
+    /// The least time by which its settings delay a win beyond the rules.
     pub(crate) fn delay(&self) -> Duration {
         match self.win_delay {
             WinDelay::Automatic => Duration::ZERO,

@@ -1,4 +1,4 @@
-//! One candidate that cannot prove, while the others and the store are well.
+//! One candidate that cannot prove, while other candidates and the store are well.
 
 #![allow(clippy::panic, reason = "a test may panic; it says why")]
 

@@ -38,7 +38,7 @@ fn a_few_candidates_write_at_first_and_then_only_the_leader() {
     }
 }
 
-/// How many acquires followed each release that was open to all.
+/// The number of acquires after each release that was open to all.
 fn rushes(trace: &str) -> Vec<usize> {
     let mut rushes = Vec::new();
     for vacancy in trace.split(" released, 0ns owed").skip(1) {

@@ -9,12 +9,12 @@ use crate::store::{Expect, Outcome};
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision};
 
-/// How many attempts are remembered. If an older one turns out to have been applied, its record counts as ours from an
-/// unknown attempt: safe, only slower.
+/// The number of attempts that are remembered. If an older one turns out to have been applied, its record counts as
+/// ours from an unknown attempt: safe, only slower.
 const REMEMBERED: usize = 128;
-/// How many answered attempts are kept after a newer acknowledged write has overtaken them. Their times serve a watch
-/// that lags behind, for up to a lease. None of them is the present record. A copy of one that expected no key may be
-/// applied after the key was deleted: it then counts as foreign, which is safe, only slower.
+/// The number of answered attempts that are kept after a newer acknowledged write has overtaken them. Their times serve
+/// a watch that lags behind, for up to a lease. None of them is the present record. A copy of one that expected no key
+/// may be applied after the key was deleted: it then counts as foreign, which is safe, only slower.
 const OVERTAKEN: usize = 2;
 
 /// The purpose of a write.
@@ -35,7 +35,8 @@ pub(super) struct Sent {
     pub(super) at: Instant,
     /// The win delay owed for a record of this attempt.
     pub(super) wait: Wait,
-    /// How long other candidates wait after first observing its record. The store keeps the record at least that long.
+    /// The time for which other candidates wait after first observing its record. The store keeps the record at least
+    /// that long.
     pub(super) stated_lease: Duration,
     /// The highest revision known when it was sent; an acknowledgement must be above it.
     pub(super) mark: Revision,

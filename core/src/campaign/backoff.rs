@@ -1,4 +1,4 @@
-//! How long to wait before trying again.
+//! The wait before another try.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -12,7 +12,7 @@ use crate::time::nanos;
 pub(crate) const FIRST: Duration = Duration::from_millis(100);
 /// The longest wait of the default back-off.
 pub(super) const LONGEST: Duration = Duration::from_secs(1);
-/// How far a wait may stray from its mean, in percent, so that many candidates do not retry together.
+/// The deviation of a wait from its mean, in percent, so that many candidates do not retry together.
 pub(super) const STRAY_PERCENT: u32 = 20;
 
 /// The wait of a *candidate* after its n-th failure in a row, counting from one.

@@ -26,7 +26,7 @@ pub(super) struct Setbacks {
     not_before: Instant,
     /// Acquires in a row that led to no term because their tokens were too small.
     tokens_used_up: u64,
-    /// How many more races were lost than won.
+    /// The number of races lost in excess of those won.
     races_lost: u32,
     /// The vacancy for which the jitter was drawn, and the jitter.
     jitter: Option<(Instant, Duration)>,
@@ -239,7 +239,7 @@ impl Candidacy<KeyLease> {
         self.longest_lease().max(self.least_delay())
     }
 
-    /// How long to wait after retaking our own live record outside a term, and the time before which the retake must be
+    /// The wait after retaking our own live record outside a term, and the time before which the retake must be
     /// sent. `None` if that time is over or unknown: the store's marker may be on its way.
     fn retake(&self) -> Option<(Wait, Instant)> {
         let record = self.own.key.record()?;

@@ -286,7 +286,7 @@ pub enum Warning {
     NotExpiring {
         /// The record's revision.
         revision: Revision,
-        /// How long it has not changed.
+        /// The time for which it has not changed.
         unchanged: Duration,
     },
     /// The election's key holds an entry that is too long for a candidate's record. Candidates wait for it as for any
@@ -330,7 +330,7 @@ pub enum Warning {
         failing: Steps,
         /// The last fault that one of them was answered with; `None` if none was answered.
         fault: Option<Fault>,
-        /// How long it rests, unless these steps succeed first, or no other candidate claims the election.
+        /// The length of its rest, unless these steps succeed first, or no other candidate claims the election.
         rest: Duration,
     },
     /// A text that selects the election includes a pair of quotes. Without them it would select another election.
@@ -345,7 +345,7 @@ pub enum Warning {
     /// This candidate holds the election but does not lead yet: the store is new, or replaces another, and an unknown
     /// earlier leader may still lead.
     YoungStore {
-        /// How long this candidate waits before it leads.
+        /// The wait before this candidate leads.
         left: Duration,
         /// `init --new` can state that no election was ever held there, which skips the wait.
         can_be_stated: bool,
@@ -355,18 +355,18 @@ pub enum Warning {
     ///
     /// Reported by the session to candidates whose requests wait: once, until no request waits any more.
     Overloaded {
-        /// How many requests wait.
+        /// The number of requests that wait.
         waiting: u64,
-        /// How long the oldest of them has waited.
+        /// The wait of the oldest of them.
         waited: Duration,
-        /// How long the store's latest answer took; zero if it has not answered yet.
+        /// The time that the store's latest answer took; zero if it has not answered yet.
         answer_time: Duration,
     },
     /// This candidate has seen no leader for longer than the worst fail-over.
     ///
     /// Reported once, until a leader is seen.
     NoLeader {
-        /// How long this candidate has been in the race and seen no leader.
+        /// The time for which this candidate has been in the race without seeing a leader.
         lasted: Duration,
         /// What this candidate waits for.
         because: Obstacle,

@@ -13,13 +13,13 @@ use crate::store::{Capabilities, StoreInfo};
 pub struct Forecast {
     /// The lease in force.
     pub lease: Duration,
-    /// How long before the end of its lease, as other candidates count it, a leader's deadline is.
+    /// The time from a leader's deadline to the end of its lease, as other candidates count it.
     pub margin: Duration,
     /// The time from one renewal to the next.
     pub renew_every: Duration,
     /// The time limit of an answer.
     pub attempt: Duration,
-    /// How long the store may be silent before a leader loses its term, in the worst case: the silence begins just
+    /// The longest silence of the store before a leader loses its term, in the worst case: the silence begins just
     /// before a renewal.
     pub survives: Duration,
     /// The longest silence of the store when one of its servers fails.
@@ -63,7 +63,7 @@ impl Forecast {
         self.survives >= self.store_fail_over
     }
 
-    /// How many writes one leader makes in a day.
+    /// The number of writes that one leader makes in a day.
     pub fn writes_a_day(&self) -> u64 {
         let day = Duration::from_secs(24 * 3600);
         u64::try_from(day.as_nanos() / self.renew_every.as_nanos().max(1)).unwrap_or(u64::MAX)

@@ -35,7 +35,7 @@ impl Wait {
         Self::new(self.until.max(of_the_key.until), self.renewal || of_the_key.renewal)
     }
 
-    /// How much of the wait is left.
+    /// The part of the wait that is left.
     pub(super) fn owed(self, now: Instant) -> Duration {
         self.until.since(now)
     }
@@ -108,8 +108,8 @@ impl KeyView {
         self.holder.unwrap_or(default)
     }
 
-    /// How long the observed record may remain unchanged: the lease that it states, else the lease of the last holder
-    /// observed, else `default`.
+    /// The time for which the observed record may remain unchanged: the lease that it states, else the lease of the
+    /// last holder observed, else `default`.
     pub(super) fn entry_lease(&self, default: Duration) -> Duration {
         self.record().and_then(|record| record.lease).unwrap_or_else(|| self.holder_lease(default))
     }

@@ -32,7 +32,7 @@ pub(crate) fn attempt_limit(lease: Duration) -> Duration {
     (lease / 12).clamp(Duration::from_millis(250), Duration::from_secs(2))
 }
 
-/// How long a candidate holds back to let another go first.
+/// The time for which a candidate holds back to let another go first.
 pub(super) fn hold_back(lease: Duration) -> Duration {
     (lease / 10).min(Duration::from_secs(1))
 }
@@ -57,7 +57,7 @@ pub(super) fn inspection_reuse(lease: Duration) -> Duration {
     lease / 60
 }
 
-/// How long a close waits for its release.
+/// The time for which a close waits for its release.
 pub(crate) const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
 #[cfg(test)]

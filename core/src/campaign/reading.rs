@@ -209,7 +209,7 @@ impl Candidacy<KeyLease> {
         }
     }
 
-    /// How long a stated wait is believed: a candidate must not wait without end for one bad writer.
+    /// The part of a stated wait that is believed: a candidate must not wait without end for one bad writer.
     ///
     /// If the store has a maximum age, a longer wait is believed up to [`LONGEST_SHARED`], since the age may have been
     /// lowered before this candidate came. Anything longer is no lease, and counts as the longest age.

@@ -13,7 +13,7 @@ use crate::store::{Capabilities, StoreInfo};
 use crate::text::{Names, Text};
 use crate::time::rounded;
 
-/// How a campaign handles time. Each preset has its own bounds for the lease.
+/// A trade-off between speed and caution. Each preset has its own bounds for the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Preset {
     /// Leases of 5 s or more; 15 s if neither the user nor the store sets one.
@@ -101,10 +101,10 @@ pub struct Settings {
     pub win_delay: WinDelay,
     /// The longest wait before the first campaign; `None`: `T/10`, at most 1 s. Zero disables it.
     pub splay: Option<Duration>,
-    /// How long a leader that leaves voluntarily has to finish its work. 10 s by default.
+    /// The time that a leader that leaves voluntarily has to finish its work. 10 s by default.
     pub drain: Duration,
-    /// How often a candidate reads the key while the watch is silent; `None`: when the last record that it saw should
-    /// have expired.
+    /// The interval at which a candidate reads the key while the watch is silent; `None`: when the last record that it
+    /// saw should have expired.
     pub interval: Option<Duration>,
     /// The wait of a candidate after a failure.
     pub backoff: Backoff,
@@ -194,7 +194,7 @@ pub(super) fn rules(
 }
 
 impl Rules {
-    /// How long the store may be silent before a leader loses its term, in the worst case: the silence begins just
+    /// The longest silence of the store before a leader loses its term, in the worst case: the silence begins just
     /// before a renewal.
     pub(super) fn survives(&self) -> Duration {
         (self.lease - self.margin.of(self.lease)).saturating_sub(pace::renew_every(self.lease))

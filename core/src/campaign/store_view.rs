@@ -11,7 +11,7 @@ use crate::store::StoreInfo;
 use crate::time::Instant;
 use crate::token::{Incarnation, Revision, Token};
 
-/// How many incarnations of the store are remembered.
+/// The number of incarnations of the store that are remembered.
 const REMEMBERED: usize = 4;
 
 /// The result of comparing an answer with what is known.
@@ -275,8 +275,8 @@ impl StoreView {
         Token { incarnation: self.incarnation, sequence: Revision(newest.0.saturating_add(1)) }
     }
 
-    /// How many writes must come at least before the next one has a token above every token observed. `None` if no
-    /// number is enough, because a later incarnation was observed.
+    /// The smallest number of writes that must come before the next one has a token above every token observed. `None`
+    /// if no number is enough, because a later incarnation was observed.
     pub(super) fn missing_revisions(&self) -> Option<u64> {
         let (Some(largest), next) = (self.largest_token, self.next_token()) else { return Some(0) };
         match largest.incarnation.cmp(&next.incarnation) {

@@ -90,7 +90,7 @@ pub(crate) struct Past {
     handler_failures: u32,
 }
 
-/// Why a leader leaves, and its successor.
+/// The reason why a leader leaves, and its successor.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Departure {
     pub(crate) reason: Reason,
@@ -210,7 +210,7 @@ impl<R: Rule> Candidacy<R> {
         self.lease
     }
 
-    /// How long a request may take before the candidate stops waiting for its answer.
+    /// The time after which the candidate stops waiting for the answer to a request.
     pub fn attempt_limit(&self) -> Duration {
         pace::attempt_limit(self.lease)
     }

@@ -189,7 +189,7 @@ struct Trouble {
     failing: Steps,
     /// The last fault that one of them was answered with.
     fault: Option<Fault>,
-    /// How many times in a row it gave way, the last one included.
+    /// The number of times that it gave way in a row, including the last.
     times: u32,
     /// A rest in this row ended early.
     ended_early: bool,
@@ -197,7 +197,7 @@ struct Trouble {
     rest: Duration,
     /// Time that counted before wins, and that terms have not paid off.
     owed: Duration,
-    /// How many rests in a row ended because no other candidate claimed the election.
+    /// The number of rests in a row that ended because no other candidate claimed the election.
     alone: u32,
     /// When the term began, if a rest came before it or something is owed.
     term: Option<Instant>,
@@ -223,7 +223,7 @@ struct Count {
     certain: Duration,
     /// The uncertain part.
     open: Duration,
-    /// How long the claim kept others from leading, counted or not, without outages and time not run.
+    /// The time for which the claim kept others from leading, counted or not, without outages and time not run.
     blocked: Duration,
     /// Until when steps failed, and when what keeps the claim was last answered.
     upto: Option<Upto>,

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::campaign::{Event, Leader, State, Warning};
 use crate::store::{Fault, FaultKind};
 
-/// How many faults are reported until the store answers as it should: their texts may differ without end.
+/// The number of faults that are reported until the store answers as it should: their texts may differ without end.
 const MAX_FAULTS: usize = 8;
 
 /// The latest reports of a candidate.

@@ -275,7 +275,7 @@ pub trait Rule: Clone + Debug + Sized {
         let _ = (candidacy, places, answered);
     }
 
-    /// How long a renewal takes to be answered, if a request usually takes `usual`.
+    /// The time until a renewal is answered, if a request usually takes `usual`.
     fn renewal_takes(candidacy: &Candidacy<Self>, usual: Duration) -> Duration {
         let _ = candidacy;
         usual
@@ -288,7 +288,7 @@ pub trait Rule: Clone + Debug + Sized {
         None
     }
 
-    /// How many requests the store can handle at once.
+    /// The number of requests that the store can handle at once.
     fn window(store: &Self::Store) -> u32 {
         let _ = store;
         0
@@ -307,7 +307,7 @@ pub trait Rule: Clone + Debug + Sized {
         None
     }
 
-    /// How long the answer to a request can matter; `before` is the time of the previous request.
+    /// The time for which the answer to a request can matter; `before` is the time of the previous request.
     fn limit(candidacy: &Candidacy<Self>, request: &Self::Request, before: Duration) -> Duration {
         let _ = (request, before);
         candidacy.lease_time()

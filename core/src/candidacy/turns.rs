@@ -7,10 +7,10 @@
 use crate::session::{LastAnswers, Ticket};
 use crate::time::Instant;
 
-/// How many requests a campaign may send, and the requests `W` that wait.
+/// The number of requests that a campaign may send, and the requests `W` that wait.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct Turns<W> {
-    /// How many requests may leave now; [`ANY`] without a session.
+    /// The number of requests that may leave now; [`ANY`] without a session.
     places: u8,
     pub(crate) waits: W,
     /// When the store last answered this campaign, or another one of its session.

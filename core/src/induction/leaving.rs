@@ -17,7 +17,7 @@ use crate::time::Instant;
 use crate::token::Revision;
 use core::time::Duration;
 
-/// How long a client may take to leave its group, as in goNELI; after that it closes on a thread of its own.
+/// The time that a client may take to leave its group, as in goNELI; after that it closes on a thread of its own.
 const LEAVE_LIMIT: Duration = Duration::from_secs(10);
 
 /// A term that was lost and whose owner is leaving.

@@ -35,8 +35,8 @@ pub(super) struct Log {
     seen: Option<Incarnation>,
     /// The largest token of any term.
     largest: Option<Token>,
-    /// How many gaps the reading has, and how many of them lie below a claim that states a larger incarnation than all
-    /// before it.
+    /// The number of gaps in the reading, and how many of them lie below a claim that states a larger incarnation than
+    /// all before it.
     gaps: u32,
     settled: u32,
 }

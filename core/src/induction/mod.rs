@@ -112,11 +112,11 @@ pub struct Induction {
     open_commits: OpenCommits,
     /// The number of the newest question for the committed token.
     last_question: u64,
-    /// How many operations in a row failed.
+    /// The number of operations that failed in a row.
     failures: u32,
     /// The client has left the group.
     left: bool,
-    /// How many clients in a row died.
+    /// The number of clients that died in a row.
     deaths: u32,
     /// The newest record of a probe.
     probe: Option<Probe>,

@@ -11,7 +11,8 @@ use crate::store::Fault;
 use crate::token::Token;
 use core::time::Duration;
 
-/// How often an owner reads the topic's id: a classic member does not learn that its topic was made again (measured).
+/// The interval at which an owner reads the topic's id: a classic member does not learn that its topic was made again
+/// (measured).
 const INSPECT_EVERY: Duration = Duration::from_secs(1);
 /// For this long after the topic's id changed, it is read only once more. If brokers disagree about the id, an owner
 /// would otherwise read it, and claim the partition, as fast as they answer.

@@ -17,7 +17,7 @@ use crate::record::{Attempt, TermInfo, WriteId};
 use crate::time::Instant;
 use crate::token::{Revision, Token};
 
-/// How many records are remembered until a commit proves a newer one.
+/// The number of records that are remembered until a commit proves a newer one.
 const REMEMBERED: usize = 256;
 
 /// Renewals come at least this many times per lease, so more than one may fail.
@@ -118,8 +118,8 @@ impl Candidacy<Induction> {
         // Records older than a lease give no deadline; but the newest one appended can still be committed.
         let sent = &mut self.own.proof.sent;
         sent.retain(|sent| sent.at + lease > now || Some(sent.attempt) == newest);
-        // If very many records of a long lease are not appended yet, the oldest is dropped: a late append of it no longer
-        // counts.
+        // If very many records of a long lease are not appended yet, the oldest is dropped: a late append of it no
+        // longer counts.
         let oldest = sent.iter().position(|sent| Some(sent.attempt) != newest);
         if let Some(oldest) = oldest.filter(|_| sent.len() >= REMEMBERED) {
             sent.remove(oldest);

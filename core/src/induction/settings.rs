@@ -18,7 +18,7 @@ const SESSION_LEASES: u32 = 3;
 /// The interval of goNELI's heartbeats (`config.go`).
 const GONELI_HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// How late a poll may be, in addition to the drain and the session.
+/// The time by which a poll may be late, in addition to the drain and the session.
 const POLL_RESERVE: Duration = Duration::from_secs(10);
 
 /// The longest interval that brokers accept: milliseconds in 32 bits.

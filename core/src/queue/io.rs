@@ -21,7 +21,7 @@ use crate::token::{Incarnation, Revision};
 pub struct LeaseId(pub u64);
 
 impl LeaseId {
-    /// How many bits of a number lie below the raft term. A number is positive, with 63 bits.
+    /// The number of bits below the raft term. A number is positive, with 63 bits.
     const DRAWN_BITS: u32 = 31;
 
     /// The number of a lease for companions: `raft_term`, followed by 31 bits of `drawn`. An answer's header showed

@@ -148,8 +148,8 @@ impl Line {
         is_first
     }
 
-    /// Takes in a change. Returns whether it cleared the way: something ahead, or waited for, is gone, and nothing is known to
-    /// be ahead now.
+    /// Takes in a change. Returns whether it cleared the way: something ahead, or waited for, is gone, and nothing is
+    /// known to be ahead now.
     pub(super) fn change(&mut self, change: &Change, now: Instant) -> bool {
         let release = release(change);
         let (ahead, vanished) = (self.ahead(), self.vanished.len());

@@ -104,7 +104,7 @@ pub struct Queue {
     unborn: bool,
     /// A new connection was asked for.
     reconnecting: bool,
-    /// How many operations in a row failed.
+    /// The number of operations that failed in a row.
     failures: u32,
     shared: Shared,
     round: Round,

@@ -42,7 +42,7 @@ pub(super) struct Round {
     pub(super) given_up: Option<Box<GivenUp>>,
     /// A change was seen at this revision: a read that does not show it is not the last.
     pub(super) wanted: Revision,
-    /// How many rounds in a row had a read of another raft term.
+    /// The number of rounds in a row whose read was of another raft term.
     other_terms: u32,
     /// The keep-alives of the newest proof.
     proven: Option<KeepAlives>,

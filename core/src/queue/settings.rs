@@ -14,11 +14,12 @@ use crate::store::{Fault, FaultKind};
 /// The longest lease. Servers record what is left of longer ones, and shorten them by doing so (lease checkpoints).
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// How long a lease may outlast its end: servers look for expired leases twice a second.
+/// The time by which a lease may outlast its end: servers look for expired leases twice a second.
 pub(super) const EXPIRED: Duration = Duration::from_millis(500);
 
-/// How many times longer a lease must be than the shortest that the server grants, which is one and a half election
-/// timeouts. An isolated leader steps down within two election timeouts, before such a lease could look expired to it.
+/// The multiple of the server's shortest lease that a lease must have at least. The shortest lease is one and a half
+/// election timeouts. An isolated leader steps down within two election timeouts, before such a lease could look
+/// expired to it.
 const SHORTEST_TIMES: u32 = 3;
 
 /// What the rule needs to know about a store's servers.
@@ -35,14 +36,14 @@ impl Server {
         self.shortest.map(|shortest| (shortest * SHORTEST_TIMES, LONGEST))
     }
 
-    /// How many requests the servers accept at once from one connection. They refuse more than 5,000 proposed and not
-    /// applied requests (`etcdserver: too many requests`), counting all connections.
+    /// The number of requests that the servers accept at once from one connection. They refuse more than 5,000 proposed
+    /// and not applied requests (`etcdserver: too many requests`), counting all connections.
     pub const fn window(self) -> u32 {
         256
     }
 
-    /// How long the servers take at most to elect their own leader: two election timeouts, where the shortest lease is
-    /// one and a half. `None` until that is known.
+    /// The longest time that the servers take to elect their own leader: two election timeouts, where the shortest
+    /// lease is one and a half. `None` until that is known.
     pub fn fail_over(self) -> Option<Duration> {
         self.shortest.map(|shortest| shortest * 4 / 3)
     }

@@ -59,7 +59,7 @@ pub(super) struct Waits {
     these: u8,
     /// Since when the waiting round has waited.
     round_since: Option<Instant>,
-    /// How long the round under way waited.
+    /// The time for which the round under way waited.
     round_waited: Duration,
 }
 

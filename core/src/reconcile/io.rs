@@ -8,12 +8,12 @@ use crate::time::Instant;
 /// The waits and retries of a [`Reconciler`](super::Reconciler). Every value is possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How long to wait after *end* returned an error before it runs again. 5 s by default.
+    /// The wait after *end* returned an error, before it runs again. 5 s by default.
     pub retry_every: Duration,
-    /// How many runs of *end* may fail before the reconciler gives up. 12 by default. The run that led to the error is
-    /// not counted. If the error came from elsewhere, a leader's *end* runs once even if this is 0.
+    /// The number of runs of *end* that may fail before the reconciler gives up. 12 by default. The run that led to the
+    /// error is not counted. If the error came from elsewhere, a leader's *end* runs once even if this is 0.
     pub retries: u32,
-    /// How long to wait after *error* succeeded before the candidacy resumes. 30 s by default.
+    /// The wait after *error* succeeded, before the candidacy resumes. 30 s by default.
     pub cool_down: Duration,
 }
 
@@ -21,7 +21,7 @@ pub struct Settings {
 const LEAST_BEFORE_ERROR_AGAIN: Duration = Duration::from_secs(1);
 
 impl Settings {
-    /// How long to wait after *error* failed before it runs again: the cool-down, but at least a second.
+    /// The wait after *error* failed, before it runs again: the cool-down, but at least a second.
     pub(super) fn before_error_again(&self) -> Duration {
         self.cool_down.max(LEAST_BEFORE_ERROR_AGAIN)
     }
@@ -179,12 +179,12 @@ pub enum Event {
     },
     /// Overdue work has ended.
     Late {
-        /// How long there was work without a lease.
+        /// The time for which there was work without a lease.
         by: Duration,
     },
     /// The error is over, and the candidacy resumes.
     Resumed {
-        /// How many messages came meanwhile and were dropped.
+        /// The number of messages that came meanwhile and were dropped.
         dropped: u32,
     },
 }
@@ -194,9 +194,9 @@ pub enum Event {
 pub struct GaveUp {
     /// The number of runs that failed.
     pub failed: u32,
-    /// How long there has been work without a lease, if there has.
+    /// The time for which there has been work without a lease, if any.
     pub overdue: Option<Duration>,
-    /// How many messages were dropped since the error began.
+    /// The number of messages that were dropped since the error began.
     pub dropped: u32,
 }
 

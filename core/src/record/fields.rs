@@ -65,7 +65,7 @@ impl FromStr for WriteId {
 pub struct TermInfo {
     /// The term's fencing token.
     pub token: Token,
-    /// How long it had led when it sent this record; `None` if its win was not reported yet.
+    /// The time for which it had led when it sent this record; `None` if its win was not reported yet.
     pub led_for: Option<Duration>,
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Candidate<R: Rule> {
     pub(super) election: Arc<str>,
     pub(super) stage: Stage<R>,
     pub(super) healthy: bool,
-    /// How long an answer from the store can matter.
+    /// The time for which an answer from the store can matter.
     pub(super) limit: Duration,
     /// When the campaign last sent something.
     pub(super) last_sent: Instant,

@@ -1,4 +1,4 @@
-//! How campaigns enter, take commands and operators' requests, and leave.
+//! Campaigns enter, take commands and operators' requests, and leave.
 
 use alloc::boxed::Box;
 use alloc::string::ToString;

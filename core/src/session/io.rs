@@ -194,8 +194,8 @@ pub enum Output<R = campaign::Request, T = campaign::Timer> {
         id: CampaignId,
         /// The request.
         request: R,
-        /// How long the answer can matter. If there is none by then, answer that the outcome is unknown, or a read with
-        /// a fault.
+        /// The time for which the answer can matter. If there is none by then, answer that the outcome is unknown, or a
+        /// read with a fault.
         limit: Duration,
     },
     /// A hand-over was not carried out, and the term continues. Only in a queue.
@@ -244,7 +244,7 @@ pub enum Output<R = campaign::Request, T = campaign::Timer> {
     WakeAt(Option<Wake<T>>),
 }
 
-/// Why a campaign did not enter.
+/// The reason why a campaign did not enter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// A setting is inconsistent, or the store cannot keep it.

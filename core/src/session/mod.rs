@@ -96,7 +96,7 @@ const RECONNECTION: Duration = Duration::from_secs(10);
 const REGISTRATION: Duration = Duration::from_secs(5);
 /// The first wait before asking a store that did not answer again; doubled each time.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
-/// How many candidates report one overload, at most: reports are work, too.
+/// The most candidates that report one overload: reports are work, too.
 const REPORTS: usize = 64;
 
 /// What happens to a campaign of this rule.

@@ -3,7 +3,6 @@
 //!
 //! Each campaign decides for itself when it has left such a lease. The session passes on which lease to leave, and
 //! reports when no campaign is on it any more.
-//! campaign is on it any more.
 
 use alloc::vec::Vec;
 

@@ -174,7 +174,7 @@ impl Requests {
         })
     }
 
-    /// How long the first request of a class has waited, and its candidate's lease.
+    /// The wait of the first request of a class, and its candidate's lease.
     fn longest_wait<R: Rule>(
         &mut self,
         class: Class,

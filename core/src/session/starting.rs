@@ -12,12 +12,12 @@ use super::{CampaignId, Deliveries, Fed};
 use crate::candidacy::Rule;
 use crate::time::Instant;
 
-/// How many campaigns may have an open first question to the store at a time.
+/// The number of campaigns that may have an open first question to the store at a time.
 const AT_ONCE: usize = 1_000;
 /// If none of these is answered for this long, further campaigns enter.
 const ANSWERED: Duration = Duration::from_secs(1);
-/// How long campaigns wait for the watch to show everything before they read their keys. If it takes longer, they lose
-/// this time and nothing else.
+/// The time for which campaigns wait for the watch to show everything before they read their keys. If it takes longer,
+/// they lose this time and nothing else.
 const SHOWN: Duration = Duration::from_millis(100);
 
 /// The campaigns that have begun and will enter the race.
@@ -31,7 +31,7 @@ pub(super) struct Starting {
     /// Campaigns that wait for the watch to show their elections.
     unshown: Vec<CampaignId>,
     waiting: VecDeque<CampaignId>,
-    /// How many campaigns have an unanswered first question.
+    /// The number of campaigns with an unanswered first question.
     asking: usize,
 }
 

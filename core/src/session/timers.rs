@@ -48,7 +48,7 @@ enum Owner {
     Campaign(CampaignId),
 }
 
-/// How many timers belong to no campaign.
+/// The number of timers that belong to no campaign.
 const SHARED: u32 = 6;
 
 impl<T> Timer<T> {

@@ -25,7 +25,7 @@ pub(super) struct Watch {
     shown: Shown,
     /// The elections whose initial entries it has shown completely.
     complete: Option<Scope>,
-    /// How many times in a row it ended, or could not begin, without delivering anything.
+    /// The number of times in a row that it ended, or could not begin, without delivering anything.
     failures: u32,
 }
 
@@ -52,7 +52,7 @@ impl Scope {
 #[derive(Clone, Debug, Default)]
 struct Shown(Vec<u64>);
 
-/// The number of bits, 32 KiB in all. With ten thousand elections, one in thirty of the others seems to have been
+/// The number of bits, 32 KiB in all. With ten thousand elections, one in thirty other elections seems to have been
 /// shown.
 const BITS: usize = 1 << 18;
 

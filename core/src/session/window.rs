@@ -28,8 +28,8 @@ const BRIEF: u32 = 32;
 const QUICK: Duration = Duration::from_millis(1);
 /// The fastest answer counts for one to two of these spans.
 const RECENT: Duration = Duration::from_secs(5);
-/// How many answers the mean time remembers: a lucky one moves it little, and a store that has become slow shows within
-/// a few.
+/// The number of answers that the mean time remembers: a lucky one moves it little, and a store that has become slow
+/// shows within a few.
 const USUAL: u32 = 8;
 /// Answers are counted per span: if they take longer, the window grows only if they also become more.
 const SPAN: Duration = Duration::from_millis(250);
@@ -69,11 +69,11 @@ struct Unanswered {
 pub struct Load {
     /// Campaigns waiting to ask.
     pub waiting: usize,
-    /// How many requests may be under way.
+    /// The number of requests that may be under way.
     pub window: usize,
     /// Requests under way, including those that outlasted their limits.
     pub under_way: usize,
-    /// How long the latest answer took; zero before the first.
+    /// The time that the latest answer took; zero before the first.
     pub answer_time: Duration,
     /// Answers that came after their limits, since the session began.
     pub late_answers: u64,
@@ -82,7 +82,7 @@ pub struct Load {
 /// The requests under way, and how many there may be.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
-    /// How many requests may wait for an answer.
+    /// The number of requests that may wait for an answer.
     size: u32,
     /// The largest size.
     most: u32,
@@ -92,7 +92,7 @@ pub(super) struct Window {
     credit: u32,
     /// In the order in which they were sent.
     unanswered: VecDeque<Unanswered>,
-    /// How many of these are late.
+    /// The number of these that are late.
     late: u32,
     /// Something was answered within a limit. So late requests will be answered too, and keep their places: the store
     /// or this process still has them to do.
@@ -104,10 +104,10 @@ pub(super) struct Window {
     late_answers: u64,
 }
 
-/// How fast the store answers, and how much.
+/// The times and numbers of the store's answers.
 #[derive(Clone, Debug)]
 struct Times {
-    /// How long the latest answer took.
+    /// The time that the latest answer took.
     latest: Duration,
     /// The mean time to an answer; the last one counts for one part in [`USUAL`].
     usual: Duration,
@@ -174,7 +174,7 @@ impl Window {
         self.size = self.size.min(self.most);
     }
 
-    /// How many requests may leave now.
+    /// The number of requests that may leave now.
     pub(super) fn places(&self) -> u32 {
         let all = u32::try_from(self.unanswered.len()).unwrap_or(u32::MAX);
         let held = if self.hears { all } else { all - self.late };
@@ -223,7 +223,7 @@ impl Window {
         self.answered
     }
 
-    /// How long the store has been taking to answer.
+    /// The time that the store has recently taken to answer.
     pub(super) fn usual(&self) -> Duration {
         self.times.usual
     }

@@ -32,7 +32,7 @@ mod budget {
     pub const WAITING_BYTES: u64 = 1_510;
 }
 
-/// How many renewals are counted.
+/// The number of renewals that are counted.
 const RENEWALS: u64 = 10;
 /// The campaigns of a session whose memory is measured.
 const CAMPAIGNS: u64 = 1_000;

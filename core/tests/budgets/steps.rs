@@ -11,7 +11,7 @@ use std::hint::black_box;
 
 use store::Bench;
 
-/// How many campaigns there are besides the measured one.
+/// The number of campaigns besides the measured one.
 const CAMPAIGNS: u64 = 1_000;
 
 /// Counted by callgrind.

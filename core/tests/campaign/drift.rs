@@ -21,7 +21,8 @@ fn bench(settings: &Settings, lease: Duration) -> Bench {
     Bench::with_info(settings.clone(), bucket(), first).expect("settings that fit the store")
 }
 
-/// How long, by its own clock, a leader keeps leading after it sent a renewal whose answer is the last input it gets.
+/// The time, by its own clock, for which a leader keeps leading after it sent a renewal whose answer is the last input
+/// it gets.
 fn leads_on(settings: &Settings, lease: Duration) -> Duration {
     let aged = |info: StoreInfo| StoreInfo { max_age: Some(lease), ..info };
     let mut leader = bench(settings, lease);
@@ -34,7 +35,7 @@ fn leads_on(settings: &Settings, lease: Duration) -> Duration {
     leader.remaining().expect("it leads")
 }
 
-/// How long, by its own clock, a candidate takes to lead after it sees the leader's record deleted.
+/// The time, by its own clock, that a candidate takes to lead after it sees the leader's record deleted.
 fn waits(settings: &Settings, lease: Duration) -> Duration {
     let mut waiter = bench(settings, lease);
     waiter.begin(with_lease(theirs(11), lease));

@@ -280,7 +280,7 @@ impl Bench {
         self.campaign.is_leader(self.now)
     }
 
-    /// How much of the lease is left; `None` if none is held.
+    /// The part of the lease that is left; `None` if none is held.
     pub fn remaining(&self) -> Option<Duration> {
         self.campaign.lease().map(|lease| lease.deadline.since(self.now))
     }

@@ -7,7 +7,7 @@ use incumbent_fuzz::choices::Choices;
 
 use crate::harness::in_short;
 
-/// How many seeds are tried; `RANDOM_SEEDS` overrides it.
+/// The number of seeds that are tried; `RANDOM_SEEDS` overrides it.
 fn seeds() -> u64 {
     std::env::var("RANDOM_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(100)
 }

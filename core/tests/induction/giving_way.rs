@@ -21,7 +21,7 @@ struct Refusing {
     publishes: u32,
     /// Another candidate leads while this one rests.
     others: bool,
-    /// How many members the group has after this one left.
+    /// The number of members in the group after this one left.
     members: usize,
     /// They cannot be counted.
     uncounted: bool,
@@ -118,7 +118,7 @@ impl Refusing {
         self.bench.now = until;
     }
 
-    /// How long it rests each time, if the group assigns it the partition again at once.
+    /// The length of each rest, if the group assigns it the partition again at once.
     fn rests(&mut self, seconds: u64) -> Vec<u64> {
         let (mut left, mut rests) = (0, Vec::new());
         for second in 1..=seconds {

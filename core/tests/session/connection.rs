@@ -59,7 +59,8 @@ fn after_a_reconnect_the_candidates_that_wait_send_one_inspection_among_them() {
     assert_eq!(outputs, [""; 0]);
 }
 
-/// How many renewals a session with this many leaders sends in each second, after they all won at the same instant.
+/// The number of renewals that a session with this many leaders sends in each second, after they all won at the same
+/// instant.
 fn renewals_by_the_second(leaders: u64) -> Vec<usize> {
     let mut bench = Bench::new();
     for id in 0..leaders {

@@ -9,7 +9,7 @@ use incumbent_core::store::Outcome;
 
 use crate::harness::{Bench, LEASE, foreign, ms, secs};
 
-/// How long an answer takes.
+/// The time that an answer takes.
 const ANSWER: std::time::Duration = ms(20);
 
 fn election(id: CampaignId) -> String {

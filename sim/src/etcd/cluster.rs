@@ -12,7 +12,7 @@ use super::content::{Content, Lease};
 pub(super) const ELECTION: Duration = Duration::from_secs(1);
 /// The shortest lease that the servers grant.
 pub(super) const SHORTEST: Duration = Duration::from_secs(2);
-/// How long after its end a lease may still be there (measured: 0.5 s).
+/// The longest time for which a lease may still be there after its end (measured: 0.5 s).
 pub(super) const LATE: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
@@ -27,13 +27,13 @@ pub(super) struct Cluster {
     expires: BTreeMap<LeaseId, Instant>,
     /// Counts the elections begun; an earlier one is cancelled.
     pub(super) elections: u64,
-    /// How fast the servers' clocks run, in parts per million.
+    /// Parts per million by which the servers' clocks run fast.
     rate: i64,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Member {
-    /// How many faults keep it dead, cut off from the other members, and stopped.
+    /// The numbers of faults that keep it dead, cut off from the other members, and stopped.
     pub(super) down: u32,
     pub(super) isolated: u32,
     pub(super) stopped: u32,

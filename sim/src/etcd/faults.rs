@@ -19,7 +19,7 @@ use crate::promise::Excuse;
 /// The key of a place that an operator puts.
 const OPERATORS: &str = "operator";
 
-/// How soon a member without a leader proposes again.
+/// The time after which a member without a leader proposes again.
 const PROPOSED_AGAIN: Duration = Duration::from_millis(20);
 
 impl World {

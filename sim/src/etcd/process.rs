@@ -103,7 +103,7 @@ impl Lacks {
         self.grants
     }
 
-    /// How a request fails: `Some(None)` in silence, or with a denial; `None` if it does not fail.
+    /// The way in which a request fails: `Some(None)` in silence, or with a denial; `None` if it does not fail.
     pub(super) fn failed(&self, request: &Request) -> Option<Option<Failure>> {
         let fails = match request {
             Request::Read { .. } => self.reads,

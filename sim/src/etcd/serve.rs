@@ -1,4 +1,4 @@
-//! How members serve requests and keep-alives, and how the network carries them.
+//! The members serve requests and keep-alives, and the network carries them.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::kind::Kind;
 use crate::observation::Observation;
 use crate::world::{CANDIDATE, is_of_second, nonce_of};
 
-/// How long a member without a leader holds a keep-alive back, at most (measured: 7 s).
+/// The longest time for which a member without a leader holds a keep-alive back (measured: 7 s).
 const HELD: Duration = Duration::from_secs(7);
 
-/// How soon the client's pings reveal that a connection is gone.
+/// The time within which the client's pings reveal that a connection is gone.
 const PINGED: Duration = Duration::from_secs(9);
 
 /// The nonce of the campaign that asked under this number. A process that is gone had its own number.

@@ -30,10 +30,10 @@ pub use red::Red;
 pub use report::{Finding, OfStore, Report};
 pub use schedule::{Schedule, Wanted};
 
-/// How many findings of one invariant on one store are shrunk and filed: further ones are probably the same.
+/// The number of findings of one invariant on one store that are shrunk and filed: further ones are probably the same.
 const OF_EACH: usize = 3;
 
-/// How often the caller is shown the hunt's progress.
+/// The interval at which the caller is shown the hunt's progress.
 const TICK: Duration = Duration::from_millis(500);
 
 /// The end of a hunt: whichever limit is reached first.

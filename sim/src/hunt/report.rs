@@ -11,7 +11,7 @@ use crate::plan::Choice;
 use crate::promise::Excuse;
 use crate::report::Tally;
 
-/// How many pairs of kinds each list of a summary names.
+/// The number of pairs of kinds that each list of a summary names.
 const NAMED: usize = 5;
 
 /// A run that failed.
@@ -34,7 +34,7 @@ pub struct OfStore {
     pub store: Store,
     /// The counts of its runs.
     pub tally: Tally,
-    /// How many runs had faults of both kinds, for each pair.
+    /// The number of runs that had faults of both kinds, for each pair.
     pub met: Pairs,
     /// The same, only for runs with a group of few kinds.
     pub in_groups: Pairs,
@@ -47,7 +47,7 @@ pub struct OfStore {
 pub struct Report {
     /// The seed of its first run.
     pub seed: u64,
-    /// How long it took, without shrinking.
+    /// The time that it took, without shrinking.
     pub took: Duration,
     /// The runs, by store.
     pub stores: Vec<OfStore>,

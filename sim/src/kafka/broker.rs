@@ -21,7 +21,7 @@ use crate::world::CANDIDATE;
 /// The world's time of day at the beginning of a run.
 const DAY: Duration = Duration::from_secs(1_700_000_000);
 
-/// How often a producer that cannot reach the partition's leader tries again.
+/// The interval at which a producer that cannot reach the partition's leader tries again.
 const AGAIN: Duration = Duration::from_millis(200);
 
 impl World {

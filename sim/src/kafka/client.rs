@@ -14,7 +14,7 @@ use super::{Event, Request, Who, World};
 use crate::plan::{Assigning, Plan};
 use crate::world::CANDIDATE;
 
-/// How long until a client that could not leave is closed anyway.
+/// The time after which a client that could not leave is closed anyway.
 const CLOSES: (u64, u64) = (5_000, 20_000);
 
 /// The generation of a client that is no member: the newer protocol starts at zero.

@@ -72,9 +72,9 @@ pub(super) struct Group {
     dice: Dice,
     /// The metadata of the newest commit.
     pub(super) committed: Option<Arc<str>>,
-    /// How many reasons keep it away.
+    /// The number of reasons that keep it away.
     pub(super) away: u32,
-    /// How many reasons keep clients from joining.
+    /// The number of reasons that keep clients from joining.
     pub(super) closed: u32,
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Log {
     base: u64,
     records: VecDeque<(Instant, Record)>,
     keeps: Duration,
-    /// How many failures of the partition's leader last.
+    /// The number of failures of the partition's leader that last.
     pub(super) down: u32,
 }
 

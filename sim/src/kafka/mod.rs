@@ -139,7 +139,7 @@ pub(crate) fn worst_fail_over(plan: &Plan, happened: &Happened) -> Duration {
 /// The default of `group.consumer.session.timeout.ms`: a candidate cannot know the brokers' value, and assumes this.
 const BROKERS_SESSION: Duration = Duration::from_secs(45);
 
-/// How long there must be no members before a resting candidate joins again.
+/// The time without members after which a resting candidate joins again.
 pub(crate) fn unclaimed(plan: &Plan) -> Duration {
     let session = match plan.group.assigning {
         Assigning::Consumer => BROKERS_SESSION,

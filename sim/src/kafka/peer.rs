@@ -15,7 +15,7 @@ use crate::observation::Observation;
 /// The stream of the first member's random numbers.
 const STREAM: u64 = 0x6_0000;
 
-/// How long without a heartbeat until its flag falls.
+/// The time without a heartbeat after which its flag falls.
 const FENCED: Duration = Duration::from_secs(5);
 
 /// The interval of its heartbeats; goNELI's own is a tenth of a second.

@@ -130,11 +130,11 @@ pub(super) struct Reader {
 }
 
 pub(crate) struct Process {
-    /// How far its wall clock is ahead of the world's, in addition to a second.
+    /// The time by which its wall clock is ahead of the world's, in addition to a second.
     pub(super) wall: Duration,
     pub(super) cut_group: u32,
     pub(super) cut_log: u32,
-    /// Why its client is not polled, since when, and what it has to report.
+    /// The number of reasons why its client is not polled, since when, and what it has to report.
     pub(super) held: u32,
     pub(super) held_since: Instant,
     pub(super) unpolled: VecDeque<Incoming>,

@@ -132,9 +132,9 @@ impl Bucket {
 
 #[derive(Debug, Default)]
 pub(crate) struct Server {
-    /// How many nanoseconds its wall clock is ahead of the world.
+    /// Nanoseconds by which its wall clock is ahead of the world.
     pub(crate) ahead: i64,
-    /// How many faults keep it down.
+    /// The number of faults that keep it down.
     pub(crate) down: u32,
     /// Its isolation: the state that it knew, when it began, and whether it led.
     pub(crate) isolated: Option<Isolated>,
@@ -171,7 +171,7 @@ pub(crate) struct Cluster {
     /// The bucket was deleted and is not made again yet.
     pub(crate) gone: bool,
     pub(crate) max_age: Duration,
-    /// How fast the servers' clocks run, all of them alike, in parts per million.
+    /// Parts per million by which the servers' clocks run fast, all of them alike.
     pub(crate) rate: i64,
     /// Counts elections, so that a cancelled one does not take place.
     pub(crate) election: u64,
@@ -229,7 +229,7 @@ impl Cluster {
         }
     }
 
-    /// How long the key's message may live, at most.
+    /// The longest time for which the key's message may live.
     pub(crate) fn age_limit(&self) -> Duration {
         let own = self.bucket.message.as_ref().and_then(|message| message.ttl);
         own.map_or(self.max_age, |own| own.min(self.max_age))

@@ -66,7 +66,7 @@ pub(crate) enum Event {
     Remake(Remaking),
 }
 
-/// How a bucket is made again.
+/// The way in which a bucket is made again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Remaking {
     /// Where its sequence begins, after writes to other keys.

@@ -41,7 +41,7 @@ pub(crate) struct Process {
     /// The input that is being handled and the clock's reading, if the run is recorded.
     pub(super) hears: Option<campaign::Input>,
     pub(super) server: usize,
-    /// How many faults make its client queue requests.
+    /// The number of faults that make its client queue requests.
     pub(super) queueing: u32,
     pub(super) outbox: Vec<Request>,
     /// What it cannot do, if it is the candidate that cannot prove.

@@ -17,10 +17,10 @@ use crate::plan::{DRIFT, GRANULARITY};
 use crate::promise::Excuse;
 use crate::world::CANDIDATE;
 
-/// How long an isolated server keeps answering: 11 s were measured.
+/// The time for which an isolated server keeps answering: 11 s were measured.
 const STALE: Duration = Duration::from_secs(11);
 
-/// How long an answer may be under way.
+/// The longest time for which an answer may be under way.
 const LATEST: Duration = Duration::from_millis(12_010);
 
 impl World {

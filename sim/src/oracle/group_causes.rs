@@ -10,7 +10,8 @@ use incumbent_core::{Instant, Revision};
 use super::Oracle;
 use crate::observation::{Observation, View};
 
-/// How much longer than a lease a leader may count on a topic that is gone: it asks for the topic's id once a second.
+/// The time, in addition to a lease, for which a leader may count on a topic that is gone: it asks for the topic's id
+/// once a second.
 const NOTICE: Duration = Duration::from_secs(5);
 
 /// Knows what happened to each candidate's membership, and when the topic was made again.

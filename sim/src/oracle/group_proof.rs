@@ -11,8 +11,8 @@ use super::Oracle;
 use super::known::lease_end;
 use crate::observation::{Observation, View};
 
-/// How many records of a candidate to keep: with goNELI in the group it publishes ten a second, and one may be proved a
-/// lease later.
+/// The number of a candidate's records to keep: with goNELI in the group it publishes ten a second, and one may be
+/// proved a lease later.
 const KEPT: usize = 4_096;
 
 /// Knows from the log and the coordinator itself which records were appended, and which commits were accepted after

@@ -12,7 +12,7 @@ use super::Oracle;
 use super::known::lease_end;
 use crate::observation::{Observation, View};
 
-/// How many attempts a campaign remembers.
+/// The number of attempts that a campaign remembers.
 const REMEMBERED: usize = 128;
 
 /// Knows from the store itself which attempts were applied, and in which incarnation.

@@ -14,7 +14,7 @@ use crate::observation::{Observation, View};
 /// Checks the times without faults, between those of the script and after them, when every candidate can reach the
 /// store.
 pub(super) struct OrphansGo {
-    /// How many faults are active, and since when there are none.
+    /// The number of active faults, and since when there are none.
     faults: u32,
     undisturbed: Option<Instant>,
     nodes: Vec<Node>,

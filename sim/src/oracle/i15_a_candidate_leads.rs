@@ -30,7 +30,7 @@ const COMING: Duration = Duration::from_secs(5);
 ///   over when no candidate has claimed the election for that long.
 pub(crate) struct ACandidateLeads {
     until: Vec<Option<Instant>>,
-    /// How many candidates of the Go library lead.
+    /// The number of leading candidates of the Go library.
     peers: usize,
     quiet: Option<Instant>,
     /// The longest time without a leader.

@@ -39,7 +39,7 @@ impl OrderlyChanges {
         }
     }
 
-    /// How long the change may take.
+    /// The longest time that the change may take.
     fn most(plan: &Plan, happened: &Happened, order: Order) -> Duration {
         let longest = plan.settings.iter().map(|setting| setting.lease).max().unwrap_or_default();
         // Without topic ids, every successor in a group waits a lease: the log may be another.

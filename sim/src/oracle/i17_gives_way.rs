@@ -14,8 +14,8 @@ use crate::plan::Plan;
 /// Time for what is not part of the rule: a store that was just made, processes that start, a lost race.
 const COMING: Duration = Duration::from_secs(5);
 
-/// Checks the phase with faults of a run in which one candidate cannot prove its claim ([`Kind::NoProof`]) while the
-/// others and the store are well: leaders resign, and nothing else happens.
+/// Checks the phase with faults of a run in which one candidate cannot prove its claim ([`Kind::NoProof`]) while other
+/// candidates and the store are well: leaders resign, and nothing else happens.
 ///
 /// From the first such fault until the faults end, a vacancy lasts at most this many leases, and all of them together
 /// at most a tenth of the time plus one such vacancy. This holds whether the candidate is faulty for good or, in a

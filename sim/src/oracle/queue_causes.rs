@@ -11,7 +11,8 @@ use super::Oracle;
 use crate::etcd::Content;
 use crate::observation::{Observation, View};
 
-/// How many candidacies of one process are remembered: the leading one, and those that it left or is about to take.
+/// The number of candidacies of one process that are remembered: the leading one, and those that it left or is about to
+/// take.
 const REMEMBERED: usize = 4;
 
 /// Knows from the store itself what happened to each candidate's keys and leases.

@@ -42,10 +42,9 @@ impl GivesWay {
         Self { nodes: vec![Node::default(); count] }
     }
 
-    /// How long a place may be kept without a proof, at most. Rounds without answers to keep-alives count for less than
-    /// they take, since it is unknown whether the keep-alives were sent. If messages are lost all the time, that is a
-    /// third of the rounds; if they take up to twelve seconds, half.
-    /// where they take up to twelve seconds, half of them.
+    /// The longest time for which a place may be kept without a proof. Rounds without answers to keep-alives count for
+    /// less than they take, since it is unknown whether the keep-alives were sent. If messages are lost all the time,
+    /// that is a third of the rounds; if they take up to twelve seconds, half.
     fn most(lease: Duration, delayed: bool) -> Duration {
         let rounds = if delayed { lease * 3 } else { lease * 19 / 9 };
         rounds * 102 / 100 + REMOVAL

@@ -10,7 +10,7 @@ use super::Oracle;
 use super::known::Work;
 use crate::observation::{Observation, View};
 
-/// How long a close waits for its release, at most.
+/// The longest time for which a close waits for its release.
 const CLOSE: Duration = Duration::from_secs(2);
 
 pub(super) struct Leaving {

@@ -14,10 +14,10 @@ use crate::kind::Kind;
 use crate::observation::{Observation, View};
 use crate::plan::Plan;
 
-/// How old a stale clock reading may be, which makes first observations too early.
+/// The largest age of a stale clock reading, which makes first observations too early.
 const SLACK: Duration = Duration::from_millis(260);
 
-/// How many of a candidate's writes that may still be applied are remembered: if its requests are held back, it has
+/// The number of a candidate's open writes that are remembered: if its requests are held back, it has
 /// thousands under way.
 const REMEMBERED: usize = 16_384;
 
@@ -26,14 +26,14 @@ const REMEMBERED: usize = 16_384;
 struct Deletion {
     at: Instant,
     lease: Duration,
-    /// How much of that lease is already over.
+    /// The part of that lease that is already over.
     spared: Duration,
     /// The owner of the record, which knows itself whether it leads.
     whose: Option<Nonce>,
     /// The revision of the record, and the time at which it was written.
     record: Option<Revision>,
     written: Instant,
-    /// How many releases came since; each passed on the rest of the wait by its own clock.
+    /// The number of releases since then; each passed on the rest of the wait by its own clock.
     passed_on: u32,
     /// The maximum age is lowered, or was within a lease before the record was written.
     lowered: bool,

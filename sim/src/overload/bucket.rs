@@ -14,7 +14,7 @@ use crate::clock::START;
 use crate::nats::{Bucket, Put};
 use crate::plan::BUCKET;
 
-/// How late the store removes a record.
+/// The time by which the store removes a record late.
 const GRANULARITY: Duration = Duration::from_millis(350);
 
 /// A bucket for each election; all share their revisions.

@@ -32,9 +32,9 @@ const WORK: Duration = Duration::from_micros(100);
 const SERVICE: Duration = Duration::from_micros(10);
 /// The longest time until all lead, at first and after the trouble.
 const LIMIT: Duration = Duration::from_secs(120);
-/// How long they are observed once all lead again.
+/// The time for which they are observed once all lead again.
 const AFTER: Duration = Duration::from_secs(30);
-/// How often the leaders are counted.
+/// The interval at which the leaders are counted.
 const SPAN: Duration = Duration::from_millis(50);
 
 /// A process in trouble.
@@ -44,22 +44,22 @@ pub struct Overload {
     pub elections: usize,
     /// The lease of each.
     pub lease: Duration,
-    /// How long the trouble lasts.
+    /// The length of the trouble.
     pub lasts: Duration,
-    /// How much of a processor the process gets meanwhile, in percent.
+    /// The share of a processor that the process gets meanwhile, in percent.
     pub share: u32,
     /// The store takes this many times as long meanwhile.
     pub slower: u32,
 }
 
-/// How a trouble went.
+/// The course of a trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Course {
     /// The fewest elections that it led at any time.
     pub fewest: usize,
     /// The elections that it led when the trouble was over.
     pub led_at_end: usize,
-    /// How long it took from then until it led all.
+    /// The time from then until it led all.
     pub back_after: Duration,
     /// Terms that ended during the trouble.
     pub lost: usize,
@@ -166,7 +166,7 @@ struct World<S: Store> {
     wakes: Option<Instant>,
     /// It handles a timer next, if one is due: after each input, as the driver does.
     ticks: bool,
-    /// How much of a processor it gets, in percent.
+    /// The share of a processor that it gets, in percent.
     share: u32,
     /// The store serves others until then.
     serves_until: Instant,

@@ -17,7 +17,7 @@ use crate::etcd::{Author, Content, Lease};
 
 /// The raft term: that of the store's first leader.
 const TERM: u64 = 2;
-/// How late leases are removed, at most.
+/// The longest time by which leases are removed late.
 const LATE: Duration = Duration::from_millis(500);
 
 /// The keys of each election; all share their revisions and the companions' lease.

@@ -17,7 +17,7 @@ use crate::kind::Kind;
 use crate::observation::Observation;
 use crate::oracle::Violation;
 
-/// How long a registration takes.
+/// The time that a registration takes.
 const REGISTRATION: Duration = Duration::from_millis(1);
 
 impl<S: Store> World<S>

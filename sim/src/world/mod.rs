@@ -116,7 +116,7 @@ pub(crate) trait Hooks<S: Store> {
     fn reaches_again(&mut self, _node: usize) {}
     /// All faults are over.
     fn faults_ended(&mut self) {}
-    /// How long after a drain an orderly change takes, at most.
+    /// The longest time that an orderly change takes after a drain.
     fn change(&self) -> Duration {
         Duration::ZERO
     }

@@ -16,9 +16,9 @@ use crate::world::World;
 /// What was found in a world.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// How many states were reached, counting repeats.
+    /// The number of states reached, counting repeats.
     pub states: u64,
-    /// How many different states were reached.
+    /// The number of different states reached.
     pub unique: u64,
     /// The longest chain of actions.
     pub depth: u64,

@@ -27,7 +27,7 @@ struct Args {
     /// Print the worlds and what is checked, and explore nothing
     #[arg(long)]
     list: bool,
-    /// How many worlds to explore at the same time
+    /// The number of worlds to explore at the same time
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
     jobs: u8,
     /// Let records vanish this many seconds before their lease of 12 s is over; the settings allow for 1

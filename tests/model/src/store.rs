@@ -134,11 +134,11 @@ pub trait Store: Clone + Debug + Hash + Send + Sync + 'static {
 
     /// Checks a state for this rule alone.
     fn judge(_step: &mut Step<'_, Self>) {}
-    /// How long no candidate leads from a state in which nothing more goes wrong; an error if that is too long.
+    /// The time without a leader from a state in which nothing more goes wrong; an error if that is too long.
     fn vacancy(_world: &World<Self>, _state: &State<Self>) -> Result<Tick, String> {
         Ok(0)
     }
-    /// How many terms were reported so far, if that is counted.
+    /// The number of terms reported so far, if that is counted.
     fn terms(&self) -> u8 {
         0
     }

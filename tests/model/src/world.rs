@@ -13,14 +13,14 @@ pub struct World<S: Store> {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) candidates: usize,
-    /// The first candidate leads when the exploration begins, and the others have observed it; otherwise there is no
-    /// leader yet.
+    /// The first candidate leads when the exploration begins, and each other candidate has observed it; otherwise there
+    /// is no leader yet.
     pub(crate) led: bool,
-    /// How fast each candidate's clock is, in parts per million.
+    /// Parts per million by which each candidate's clock is fast.
     pub(crate) drift: [i32; 3],
-    /// How much time is explored.
+    /// The time that is explored.
     pub(crate) horizon: Tick,
-    /// How long a message may be late, a watch silent, or a candidate stopped, at most.
+    /// The longest time for which a message may be late, a watch silent, or a candidate stopped.
     pub(crate) hold: Tick,
     pub(crate) budget: Budget,
     pub(crate) without: Option<S::Part>,
@@ -161,7 +161,7 @@ impl Fault {
     ];
 }
 
-/// How many times each fault may happen, in any order and at any time.
+/// The number of times that each fault may happen, in any order and at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Budget([u8; Fault::ALL.len()]);
 

@@ -15,25 +15,25 @@ use crate::queue_script;
 use crate::script;
 use crate::table::{ALL, Mutant, name_of};
 
-/// How many seeds are tried with all kinds of faults, and below, with each swarm.
+/// The number of seeds that are tried with all kinds of faults, and below, with each swarm.
 pub(crate) const BLIND: u64 = 1_000;
 /// See [`BLIND`].
 pub(crate) const SWARM: u64 = 300;
-/// How many seeds, besides the page's own, a hunt that ends at the first notice tries before the model checker and the
-/// scripts.
+/// The number of seeds, besides the page's own, that a hunt that ends at the first notice tries before the model
+/// checker and the scripts.
 const FIRST: u64 = 100;
 
-/// How many runs with handlers are tried if no election shows anything.
+/// The number of runs with handlers that are tried if no election shows anything.
 const HANDLERS: u64 = 100;
 
 /// The simulator's name for the panic of a run.
 const PANIC: &str = "panic";
 
-/// How many of the model checker's worlds are explored: those with fewer than a hundred thousand states, which are
-/// listed first.
+/// The number of the model checker's worlds that are explored: those with fewer than a hundred thousand states, which
+/// are listed first.
 const WORLDS: usize = 14;
 
-/// How long they may take together; two seconds are usual.
+/// The longest time that they may take together; two seconds are usual.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// At how many states a world is abandoned, because a broken core can make it larger.
@@ -99,7 +99,7 @@ const KAFKA_SWARMS: &[(&str, &[Kind], usize)] = &[
     ("members of goNELI", &[Kind::Rebalance, Kind::Removal, Kind::Delay, Kind::Resign], 2),
 ];
 
-/// How much effort a hunt makes.
+/// The effort of a hunt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hunt {
     pub(crate) blind: u64,

@@ -44,13 +44,13 @@ struct Args {
     /// Break only this rule; may be given several times. `none` breaks nothing
     #[arg(long = "mutant", value_name = "NAME")]
     mutants: Vec<String>,
-    /// How many seeds to run with all faults before trying fewer kinds
+    /// The number of seeds to run with all faults before trying fewer kinds
     #[arg(long, value_name = "N", default_value_t = hunt::BLIND)]
     blind: u64,
-    /// How many seeds to run with each selection of fewer faults
+    /// The number of seeds to run with each selection of fewer faults
     #[arg(long, value_name = "N", default_value_t = hunt::SWARM)]
     swarm: u64,
-    /// How many rules to break at a time; by default one per core
+    /// The number of rules to break at a time; by default one per core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// End each hunt at the first notice, by the simulator or the model checker

@@ -15,7 +15,7 @@ const END: &str = "<!-- end of mutants -->\n";
 /// The page as it was when this was compiled.
 const PAGE: &str = include_str!("../../../docs/internals/mutants.md");
 
-/// How the mutant's row in the table begins; the checks that catch it follow.
+/// The beginning of the mutant's row in the table; the checks that catch it follow.
 fn begins(mutant: &Mutant) -> String {
     format!("| `{}` | {} | {} |", mutant.name, mutant.breaks, mutant.known_from)
 }

@@ -12,9 +12,9 @@ use incumbent_core::{Incarnation, Instant, Revision};
 use incumbent_sim::{Course, Overload, Store};
 
 const LEASE: Duration = Duration::from_secs(30);
-/// How long an answer takes.
+/// The time that an answer takes.
 const ANSWER: Duration = Duration::from_millis(20);
-/// How many requests the store accepts at a time.
+/// The number of requests that the store accepts at a time.
 const WINDOW: u64 = 8;
 
 /// A session with a thousand elections gets a tenth of its processor, or a store that is slower than it renews: it

@@ -1,4 +1,4 @@
-//! How far a hunt is, and what it finds, on standard error: a line every ten seconds, or on a terminal a line that
+//! The progress and the findings of a hunt, on standard error: a line every ten seconds, or on a terminal a line that
 //! changes.
 
 use std::io::{IsTerminal as _, Write as _};

@@ -56,7 +56,7 @@ fn is_token(text: &str) -> bool {
     query.rsplit('&').next() == Some("token=") && !place.contains('#')
 }
 
-/// How fields with secrets begin.
+/// The beginnings of fields with secrets.
 const HIDDEN: [&str; 4] = ["\"password\":\"", "\"token\":\"", "\"user_jwt\":\"", "\"user_seed\":\""];
 const URL: &str = "\"url\":\"";
 

@@ -6,7 +6,6 @@
 //! too. Commits are checked against the client's membership when they arrive, and a group without members accepts those
 //! of a client without membership. A lease is three ticks of the clock, with no margin. [`InductionPart`] takes one
 //! part of the rule away from the outside; then two candidates lead.
-//! outside; then two candidates lead.
 
 mod action;
 mod coordinator;

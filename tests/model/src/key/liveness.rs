@@ -10,7 +10,7 @@ use crate::state::State;
 use crate::step::step;
 use crate::world::{Budget, World};
 
-/// How long there is no leader from here, without further faults; an error if that is too long.
+/// The time without a leader from here, without further faults; an error if that is too long.
 pub(super) fn vacancy(world: &World<Key>, state: &State<Key>) -> Result<Tick, String> {
     let mut quiet = without_faults(world, state);
     let begin = quiet.now;

@@ -20,7 +20,7 @@ use crate::world::World;
 pub struct Process {
     /// What its watch has shown since it entered, until its campaign begins.
     pub(super) early: Option<EarlySights>,
-    /// How many processes this place has had so far.
+    /// The number of processes that this place has had so far.
     pub(super) process: u8,
     /// Its inspections are denied.
     pub(super) denied: bool,

@@ -21,7 +21,7 @@ pub struct Setting {
     /// An operator's actions, or faults, may affect a candidate at every multiple of this, and whenever anything else
     /// happens.
     pub(super) stride: Tick,
-    /// How long before, and after, the end of its lease a record may vanish, at most.
+    /// The longest time before, and after, the end of its lease at which a record may vanish.
     pub(super) early: Tick,
     pub(super) late: Tick,
     /// Expiry leaves a marker, which watches report.
@@ -57,7 +57,7 @@ pub(super) enum Alike {
     NonceAndName,
 }
 
-/// How candidates learn of changes.
+/// The way in which candidates learn of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Watch {
     /// Not at all: they depend on polling.
@@ -133,7 +133,7 @@ impl World<Key> {
         Duration::from_secs(self.leases.into_iter().max().unwrap_or_default().into())
     }
 
-    /// How long before the end of its lease the candidate's deadline is; the settings leave no slack, so it is tight.
+    /// The time from the candidate's deadline to the end of its lease; the settings leave no slack, so it is tight.
     pub(super) fn margin(&self, place: usize) -> Duration {
         let drift = self.lease(place).as_nanos() as u64 * 2 * u64::from(self.drift_setting) / 1_000_000;
         Duration::from_secs(self.skew.into()) + Duration::from_nanos(drift)
