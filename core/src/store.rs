@@ -65,7 +65,7 @@ pub enum Outcome {
     Applied {
         /// Its revision.
         revision: Revision,
-        /// The store's incarnation, where the acknowledgement carries it.
+        /// The store's incarnation, if the acknowledgement carries it.
         incarnation: Option<Incarnation>,
     },
     /// The compare failed. The key may hold *our own earlier attempt*.

@@ -166,7 +166,7 @@ impl Tried {
 /// | | [`proved`](Self::proved) | a proof, unless a win is due and cannot be reported |
 /// | | [`won`](Self::won), [`lost`](Self::lost) | a win or a loss is reported |
 /// | | [`claim_ended`](Self::claim_ended) | the claim is over for another reason: released, lost, removed by an operator |
-/// | giving way | [`gives_way`](Self::gives_way) | after each `failed`; where it holds, withdraw the claim and call [`withdraws`](Self::withdraws) |
+/// | giving way | [`gives_way`](Self::gives_way) | after each `failed`; if true, withdraw the claim and call [`withdraws`](Self::withdraws) |
 /// | | [`removed`](Self::removed) | nothing of the claim is left; report the warning that it returns |
 /// | the rest | [`rests`](Self::rests) | before each new claim, which is not made while it holds |
 /// | | [`wakes_at`](Self::wakes_at) | for the timer table, after a removal and after a probe |
