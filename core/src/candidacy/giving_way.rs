@@ -10,14 +10,14 @@
 //!    here, and nothing counts anyway without answers that keep the claim). A candidate that repeatedly fails for less
 //!    than a lease loses its term each time and recovers just in time to keep its claim. So if a win is due and cannot
 //!    be reported, the time that counted until the win is owed. A term pays off a tenth of the time that it leads, and
-//!    the unpaid rest counts when the next claim cannot be proved.
+//!    what is still owed counts when the next claim cannot be proved.
 //! 2. **It rests** for ten times what it blocked, removal included, and twice as long each time in a row, up to the
 //!    larger of ten minutes and ten times what it blocked last. A term that lasts as long as the rest before it ends
 //!    the row. So a faulty candidate costs its election at most a tenth of the time, and less each time.
 //! 3. **It probes** each step that failed, every third of a lease. When all succeed the rest ends early, once in a row.
 //!    A step that only a member can do cannot be probed.
 //! 4. **Alone, it blocks no one.** If no other candidate was observed to claim the election for the worst fail-over,
-//!    the rest ends and does not count in the row. The debt must then be twice as large before it rests for it again.
+//!    the rest ends and does not count in the row. Twice as much must then be owed before it rests for that again.
 //!
 //! This module sends nothing and reads no clock: its rule reports what happened and when, and asks.
 
@@ -40,8 +40,8 @@ const REST: u32 = 10;
 /// minutes.
 const LONGEST_REST: Duration = Duration::from_secs(600);
 
-/// After each rest that ended because no other candidate claimed the election, the debt must be twice as large; doubled
-/// at most this many times. A candidate that joins later leads within 32 leases of vacancies.
+/// After each rest that ended because no other candidate claimed the election, twice as much must be owed; doubled at
+/// most this many times. A candidate that joins later leads within 32 leases of vacancies.
 const MOST_ALONE: u32 = 5;
 
 /// A step of a proof, or another step that a win needs.
@@ -280,8 +280,8 @@ impl Trouble {
         self.fault = None;
     }
 
-    /// A term that lasted as long as the rest before it ends the row. A term that lasted ten times as long as the debt
-    /// pays it off.
+    /// A term that lasted as long as the rest before it ends the row. A term that lasted ten times what is owed pays it
+    /// off.
     fn led(&mut self, now: Instant) {
         let Some(started) = self.term else { return };
         let led = now.since(started);
